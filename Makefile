@@ -1,0 +1,56 @@
+# Everything a newcomer types. `make` alone prints the list.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-stamp
+LOCK := requirements/dev.lock
+N ?= 10000
+SEED ?= 0
+JOBS ?= 2
+EDGES ?= 1300000
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench fuzz lock clean
+
+help: ## Print this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv with the locked dependencies and the graphtide command
+
+$(STAMP): pyproject.toml $(LOCK) scripts/setup.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" LOCK="$(LOCK)" bash scripts/setup.sh
+	@touch $@
+
+demo: setup ## Watch a railway change: live + and - rows
+	@$(BIN)/graphtide demo
+
+test: setup ## Run every test, on $(JOBS) processes (JOBS=…)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+check: setup ## Formatting, lint, types, and the arrows between the layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup ## Format the code and apply the safe lint fixes
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: setup ## The RouteSensor benchmark beside its peers (EDGES=…)
+	@$(BIN)/graphtide bench route-sensor --edges $(EDGES)
+
+fuzz: setup ## Random queries and streams against the oracles (N=cases SEED=…)
+	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED)
+
+lock: setup ## Choose dependency versions anew and write the lock
+	@echo '# Written by `make lock`: edit pyproject.toml instead.' > $(LOCK).new
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+		--upgrade --no-header --no-emit-index-url --no-emit-find-links \
+		--extra bench --group dev pyproject.toml >> $(LOCK).new
+	@mv $(LOCK).new $(LOCK)
+
+clean: ## Remove .venv and every cache
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

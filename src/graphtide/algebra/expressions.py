@@ -1,0 +1,59 @@
+"""SPARQL expressions as data.
+
+Every expression is built from five shapes. Operators and built-in functions are all `Call`s: their
+names are the keys of one table (`graphtide.functions`), which gives each its meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphtide.algebra.nodes import Node
+    from graphtide.rdf.term import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable. Blank nodes of a query become variables whose name starts with `_:`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"?{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A constant term."""
+
+    term: Term
+
+    def __str__(self) -> str:
+        return str(self.term)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or built-in function applied to arguments.
+
+    `name` is an operator sign (`=`, `!=`, `<`, `<=`, `>`, `>=`, `+`, `-`, `*`, `/`, `&&`, `||`,
+    `!`, `IN`, `NOT IN`; unary minus and plus are `UMINUS` and `UPLUS`), an upper-case built-in name
+    without underscores removed (`STRLEN`, `ENCODE_FOR_URI`, `ISIRI`, `IF`, `COALESCE`, `BOUND`), or
+    the IRI of a cast (`<http://www.w3.org/2001/XMLSchema#integer>`). The first argument of `IN` and
+    `NOT IN` is the needle, the others the list.
+    """
+
+    name: str
+    args: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """`EXISTS { pattern }`; `NOT EXISTS` is `Call("!", (Exists(pattern),))`."""
+
+    pattern: Node
+
+
+Expression = Var | Const | Call | Exists

@@ -1,0 +1,116 @@
+"""Which variables a node can bind, and which it binds in every row."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.nodes import (
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    GraphNames,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Project,
+    TriplePattern,
+    Union,
+    Values,
+)
+
+Schema = tuple[Var, ...]
+
+
+def pattern_variables(pattern: TriplePattern) -> Schema:
+    """The variables of one triple pattern, in order of position, each once."""
+    positions = (pattern.subject, pattern.predicate, pattern.object, pattern.graph)
+    return tuple(dict.fromkeys(p for p in positions if isinstance(p, Var)))
+
+
+def schema(node: Node) -> Schema:
+    """Every variable that a row of `node` has a column for, in order of first appearance."""
+    match node:
+        case Bgp(patterns):
+            return merge(*(pattern_variables(p) for p in patterns))
+        case Join(left, right) | LeftJoin(left, right) | Union(left, right):
+            return merge(schema(left), schema(right))
+        case Minus(left, _):
+            return schema(left)
+        case Filter(_, child) | Distinct(child):
+            return schema(child)
+        case Extend(child, var, _):
+            return merge(schema(child), (var,))
+        case Values(variables, _) | Project(_, variables):
+            return variables
+        case GraphNames(var):
+            return (var,)
+        case _:
+            assert_never(node)
+
+
+def certain(node: Node) -> frozenset[Var]:
+    """The variables that are bound in every row of `node`; the others may be unbound."""
+    match node:
+        case Bgp() | GraphNames():
+            return frozenset(schema(node))
+        case Join(left, right):
+            return certain(left) | certain(right)
+        case LeftJoin(left, _) | Minus(left, _):
+            return certain(left)
+        case Union(left, right):
+            return certain(left) & certain(right)
+        case Filter(_, child) | Distinct(child) | Extend(child, _, _):
+            return certain(child)
+        case Values(variables, rows):
+            return frozenset(
+                v for i, v in enumerate(variables) if all(row[i] is not None for row in rows)
+            )
+        case Project(child, variables):
+            return certain(child) & frozenset(variables)
+        case _:
+            assert_never(node)
+
+
+def expression_variables(expression: Expression) -> frozenset[Var]:
+    """The variables that an expression mentions, those inside EXISTS patterns included."""
+    match expression:
+        case Var():
+            return frozenset((expression,))
+        case Const():
+            return frozenset()
+        case Call(_, args):
+            return frozenset().union(*(expression_variables(a) for a in args))
+        case Exists(pattern):
+            return mentioned(pattern)
+        case _:
+            assert_never(expression)
+
+
+def mentioned(node: Node) -> frozenset[Var]:
+    """Every variable that occurs anywhere in `node`, in patterns and in expressions."""
+    match node:
+        case Bgp() | Values() | GraphNames():
+            return frozenset(schema(node))
+        case Join(left, right) | Union(left, right) | Minus(left, right):
+            return mentioned(left) | mentioned(right)
+        case LeftJoin(left, right, condition):
+            inner = frozenset[Var]() if condition is None else expression_variables(condition)
+            return mentioned(left) | mentioned(right) | inner
+        case Filter(condition, child):
+            return mentioned(child) | expression_variables(condition)
+        case Extend(child, var, expression):
+            return mentioned(child) | expression_variables(expression) | {var}
+        case Project(child, variables):
+            return mentioned(child) | frozenset(variables)
+        case Distinct(child):
+            return mentioned(child)
+        case _:
+            assert_never(node)
+
+
+def merge(*schemas: Schema) -> Schema:
+    """Columns of several schemas side by side, each variable once."""
+    return tuple(dict.fromkeys(v for each in schemas for v in each))

@@ -1,0 +1,113 @@
+"""Conditions over batches: by the typed side columns where they suffice, else by the terms.
+
+A condition made of comparisons is decided in the kernel from the kinds and numbers of ids. What
+that leaves open is evaluated on the terms themselves, once per distinct tuple of arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.algebra.expressions import Call, Const, Var
+from graphtide.engine.memo import Memo, argument_columns
+from graphtide.errors import ExpressionError
+from graphtide.functions import compile_expression, effective_boolean
+from graphtide.kernel import compare
+from graphtide.kernel.batch import VALUES, Ints
+from graphtide.kernel.compare import ERROR, FALSE, OPEN, TRUE, Kinds
+
+if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Expression
+    from graphtide.algebra.variables import Schema
+    from graphtide.rdf.dictionary import TermDictionary
+
+Outcomes = Callable[[Ints], Kinds]
+
+OPERATORS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+
+_CODES = (FALSE, TRUE, ERROR, OPEN)
+
+
+def _table(first: tuple[int, ...]) -> Kinds:
+    """The outcome of every pair of outcomes: the earliest of them in the order `first`."""
+    rank = {code: place for place, code in enumerate(first)}
+    return np.array([[min(a, b, key=rank.__getitem__) for b in _CODES] for a in _CODES], np.int8)
+
+
+AND = _table((FALSE, OPEN, ERROR, TRUE))
+OR = _table((TRUE, OPEN, ERROR, FALSE))
+NOT = np.array([TRUE, FALSE, ERROR, OPEN], np.int8)
+
+
+class Condition:
+    """A compiled condition: for a batch, which rows it is true for."""
+
+    def __init__(self, expression: Expression, schema: Schema, terms: TermDictionary) -> None:
+        self._quick = quick_outcomes(expression, schema, terms)
+        self._memo = Memo(self._decide, argument_columns(expression, schema), terms)
+        self._value = compile_expression(expression)
+
+    def __call__(self, batch: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """A mask of the rows for which the condition is true."""
+        if self._quick is None:
+            return self._memo(batch) == TRUE
+        outcomes = self._quick(batch)
+        mask = outcomes == TRUE
+        still_open = outcomes == OPEN
+        if still_open.any():
+            mask[still_open] = self._memo(batch[still_open]) == TRUE
+        return mask
+
+    def _decide(self, row: dict[Var, object]) -> int:
+        try:
+            return TRUE if effective_boolean(self._value(row)) else FALSE  # type: ignore[arg-type]
+        except ExpressionError:
+            return ERROR
+
+
+def quick_outcomes(
+    expression: Expression, schema: Schema, terms: TermDictionary
+) -> Outcomes | None:
+    """A condition's outcomes from the side columns, or None if it is not made of comparisons."""
+    match expression:
+        case Call("&&" | "||" as name, (left, right)):
+            a, b = (quick_outcomes(side, schema, terms) for side in (left, right))
+            if a is None or b is None:
+                return None
+            table = AND if name == "&&" else OR
+            return lambda batch: table[a(batch), b(batch)]
+        case Call("!", (inner,)):
+            of = quick_outcomes(inner, schema, terms)
+            return None if of is None else lambda batch: NOT[of(batch)]
+        case Call("BOUND", (Var() as var,)):
+            column = _column(var, schema, terms)
+            return lambda batch: (column(batch) != 0).astype(np.int8)
+        case Call(name, (Var() | Const() as left, Var() | Const() as right)) if name in OPERATORS:
+            return _comparison(OPERATORS[name], left, right, schema, terms)
+        case _:
+            return None
+
+
+def _comparison(
+    op: int, left: Var | Const, right: Var | Const, schema: Schema, terms: TermDictionary
+) -> Outcomes | None:
+    if not isinstance(left, Var) and not isinstance(right, Var):
+        return None
+    a, b = _column(left, schema, terms), _column(right, schema, terms)
+    return lambda batch: compare(op, a(batch), b(batch), terms.kinds, terms.numbers)
+
+
+def _column(
+    side: Var | Const, schema: Schema, terms: TermDictionary
+) -> Callable[[Ints], Ints]:
+    """A variable's ids in a batch; a constant's one id; nothing (0) for an unknown variable."""
+    if isinstance(side, Const):
+        constant = np.array([terms.encode(side.term)], np.int32)
+        return lambda _: constant
+    if side not in schema:
+        return lambda batch: np.zeros(len(batch), np.int32)
+    at = VALUES + schema.index(side)
+    return lambda batch: np.ascontiguousarray(batch[:, at])

@@ -1,0 +1,372 @@
+"""LiveGraph: a graph that keeps changing, and the standing queries that watch it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.engine.feed import Piece, check_order, cut, pieces_of
+from graphtide.engine.pending import MOST_PENDING, Pending
+from graphtide.engine.programs import SharedPrograms, to_program
+from graphtide.engine.quads import Ids, ObjectLike, TermLike, quad_ids
+from graphtide.engine.stamps import Stamps
+from graphtide.engine.stats import Stats
+from graphtide.engine.strict import check_strict
+from graphtide.engine.transaction import Transaction
+from graphtide.engine.watch import Watch
+from graphtide.errors import GraphtideError
+from graphtide.kernel import QuadStore
+from graphtide.kernel.batch import Ints
+from graphtide.lang.sparql import parse_query
+from graphtide.plan.build import build_plan
+from graphtide.plan.patterns import DEFAULT_STRATEGY, STRATEGIES, Strategy
+from graphtide.rdf import ChangeBatch, TermDictionary, read_changes
+from graphtide.rdf.term import Term
+
+if TYPE_CHECKING:
+    from graphtide.engine.delta import Delta
+
+Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | PathLike[str]
+
+
+class LiveGraph:
+    """The current set of quads, kept in step with every change, and its standing queries.
+
+    With `strict`, an insert of a present quad and a delete of an absent one are errors; otherwise
+    they have no effect and are counted. `store="matched"` keeps only what a registered query can
+    match: less memory, but queries must then be registered before the data comes.
+
+    >>> graph = LiveGraph()
+    >>> watch = graph.watch("SELECT ?a ?c { ?a <ex:knows> ?b . ?b <ex:knows> ?c }")
+    >>> graph.insert("<ex:ann>", "<ex:knows>", "<ex:bob>")
+    >>> graph.insert("<ex:bob>", "<ex:knows>", "<ex:cat>")
+    >>> print(watch.delta())
+    + a=<ex:ann> c=<ex:cat>
+    >>> graph.delete("<ex:ann>", "<ex:knows>", "<ex:bob>")
+    >>> print(watch.delta())
+    - a=<ex:ann> c=<ex:cat>
+    """
+
+    def __init__(
+        self, *, strict: bool = False, store: Literal["all", "matched"] = "all"
+    ) -> None:
+        if store not in ("all", "matched"):
+            raise GraphtideError(f"store={store!r} is unknown", hint='use "all" or "matched"')
+        self.terms = TermDictionary()
+        self.strict = strict
+        self.clock = 0
+        self.transactions = 0
+        self._last_tx = -1
+        self._store = QuadStore(store_all=store == "all")
+        self._programs = SharedPrograms(self._store)
+        self._watches: dict[str, Watch] = {}
+        self._numbers: dict[Watch, list[tuple[int, int]]] = {}
+        self._listeners: dict[int, list[tuple[Watch, int]]] = {}
+        self._pending = Pending()
+        self._running = False
+
+    # --- changes in ---
+
+    def insert(
+        self,
+        s: TermLike,
+        p: TermLike,
+        o: ObjectLike,
+        g: TermLike | None = None,
+        *,
+        time: int | None = None,
+    ) -> None:
+        """Insert one quad, as a transaction of its own."""
+        self._single(1, quad_ids(self.terms, s, p, o, g), time)
+
+    def delete(
+        self,
+        s: TermLike,
+        p: TermLike,
+        o: ObjectLike,
+        g: TermLike | None = None,
+        *,
+        time: int | None = None,
+    ) -> None:
+        """Delete one quad, as a transaction of its own."""
+        self._single(-1, quad_ids(self.terms, s, p, o, g), time)
+
+    def transaction(self, *, time: int | None = None) -> Transaction:
+        """Begin a transaction: its changes take effect together at the end of a `with` block."""
+        return Transaction(self, time)
+
+    def apply(self, changes: Changes, *, time: int | None = None) -> None:
+        """Apply changes: a batch, several, an Arrow table, or the path of a file of changes.
+
+        Rows that share one `(time, tx)` are one transaction. With `time`, everything is one
+        transaction at that time; so is a file of plain RDF, at the current time if none is given.
+        """
+        self.settle()
+        batches = _batches(changes)
+        if time is not None or _is_plain_rdf(changes):
+            batches = _restamped(batches, self._stamp(time), self._last_tx + 1)
+        for piece in pieces_of(batches, self.terms):
+            self._run_piece(piece)
+
+    def apply_ids(
+        self,
+        s: Ints,
+        p: Ints,
+        o: Ints,
+        g: Ints | None = None,
+        *,
+        diff: Ints | None = None,
+        time: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None,
+        tx: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None,
+    ) -> None:
+        """Apply changes given as ids of `graph.terms`; without `tx`, each is a transaction."""
+        self.settle()
+        rows = id_rows(len(self.terms), s, p, o, g, diff)
+        times = np.full(len(rows), self.clock, np.int64) if time is None else np.asarray(time)
+        if tx is None:
+            tx = np.arange(self._last_tx + 1, self._last_tx + 1 + len(rows), dtype=np.int64)
+        for piece in cut(rows, times, np.asarray(tx)):
+            self._run_piece(piece)
+
+    def advance(self, to: int) -> None:
+        """Let the clock go on to a time at which nothing else happens."""
+        self.clock = self._stamp(to)
+
+    # --- standing queries ---
+
+    def watch(
+        self,
+        query: str,
+        *,
+        strategy: Strategy | None = None,
+        name: str | None = None,
+        history: int = 100_000,
+    ) -> Watch:
+        """Register a SPARQL SELECT query. Its first delta is the whole current answer.
+
+        `history` bounds the delta rows kept for `watch.changes()`.
+        """
+        self.settle()
+        if strategy is not None and strategy not in STRATEGIES:
+            known = ", ".join(STRATEGIES)
+            raise GraphtideError(f"strategy {strategy!r} is unknown", hint=f"choose from {known}")
+        plan = build_plan(parse_query(query), strategy or DEFAULT_STRATEGY)
+        name = self._free_name(name)
+        watch = Watch(self, plan, name, history)
+        places = watch.network.searches()
+        programs = [(place, to_program(node, self.terms)) for place, node in places]
+        if self._store.counts()["dropped"]:
+            raise GraphtideError(
+                "quads that no query matched have been dropped, so this query would start wrong",
+                hint='register queries before the data comes, or use LiveGraph(store="all")',
+            )
+        numbers = [(self._programs.acquire(program), place) for place, program in programs]
+        for number, place in numbers:
+            self._listeners.setdefault(number, []).append((watch, place))
+        self._numbers[watch] = numbers
+        self._watches[name] = watch
+        first = {place: self._store.evaluate(number) for number, place in numbers}
+        watch.start(first, Stamps((self.clock,), (max(self._last_tx, 0),), self.transactions - 1))
+        return watch
+
+    def unwatch(self, watch: Watch) -> None:
+        """End a standing query and give back what only it needed."""
+        self.settle()
+        if self._watches.get(watch.name) is not watch:
+            raise GraphtideError(f"{watch!r} does not watch this graph (any more)")
+        del self._watches[watch.name]
+        for number, place in self._numbers.pop(watch):
+            self._listeners[number].remove((watch, place))
+            if not self._listeners[number]:
+                del self._listeners[number]
+            self._programs.release(number)
+
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        """The registered queries, oldest first."""
+        return tuple(self._watches.values())
+
+    # --- looking at it ---
+
+    def __len__(self) -> int:
+        self.settle()
+        return len(self._store)
+
+    def __contains__(self, quad: tuple[TermLike, ...]) -> bool:
+        self.settle()
+        ids = [self.terms.lookup(term) for term in quad]
+        if 0 in ids:
+            return False
+        return bool(self._store.contains(np.array([[*ids, 0][:4]], np.int32))[0])
+
+    def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
+        """The current quads, in no particular order; the last part is None in the default graph."""
+        self.settle()
+        decode = self.terms.decode
+        for s, p, o, g in self._store.quads().tolist():
+            yield decode(s), decode(p), decode(o), decode(g) if g else None
+
+    def stats(self) -> Stats:
+        """What the graph holds and has done."""
+        self.settle()
+        return Stats(
+            quads=len(self._store),
+            terms=len(self.terms),
+            watches=len(self._watches),
+            searches=len(self._programs),
+            indexes=self._store.index_count,
+            transactions=self.transactions,
+            clock=self.clock,
+            quad_bytes=self._store.nbytes,
+            term_bytes=self.terms.nbytes,
+            watch_bytes=sum(watch.nbytes for watch in self._watches.values()),
+            **self._store.counts(),
+        )
+
+    # --- the machinery ---
+
+    def commit(self, changes: list[tuple[int, Ids]], time: int | None) -> None:
+        """Take a transaction's changes (called when its `with` block ends)."""
+        stamp = self._stamp(time)
+        if self.strict:
+            self.settle()
+            check_strict(changes, self._store, self.terms)
+        self.clock = stamp
+        self._last_tx += 1
+        self._pending.begin(stamp, self._last_tx)
+        for diff, ids in changes:
+            self._pending.add(diff, *ids)
+        self._after_pending()
+
+    def settle(self) -> None:
+        """Carry out what waits. Every look at an answer does this first."""
+        if self._running:
+            return
+        while len(self._pending):
+            changes, stamps = self._pending.take(self.transactions)
+            self._run(changes, stamps)
+
+    def _single(self, diff: int, ids: Ids, time: int | None) -> None:
+        if self.strict:
+            self.commit([(diff, ids)], time)
+            return
+        if time is not None:
+            self.clock = self._stamp(time)
+        self._last_tx += 1
+        self._pending.begin(self.clock, self._last_tx)
+        self._pending.add(diff, *ids)
+        self._after_pending()
+
+    def _after_pending(self) -> None:
+        if self._has_callbacks() or len(self._pending) >= MOST_PENDING:
+            self.settle()
+
+    def _has_callbacks(self) -> bool:
+        return any(watch.has_callbacks for watch in self._watches.values())
+
+    def _stamp(self, time: int | None) -> int:
+        if time is None:
+            return self.clock
+        if time < self.clock:
+            raise GraphtideError(
+                f"time runs backwards: {time} is before the graph's clock, {self.clock}",
+                hint="give times in order; equal times are allowed",
+            )
+        return time
+
+    def _free_name(self, name: str | None) -> str:
+        if name is None:
+            number = len(self._watches) + 1
+            while f"query{number}" in self._watches:
+                number += 1
+            return f"query{number}"
+        if name in self._watches:
+            raise GraphtideError(f"a query named {name!r} already watches this graph")
+        return name
+
+    def _run_piece(self, piece: Piece) -> None:
+        changes, times, txs = piece
+        check_order(self.clock, times)
+        if self.strict:
+            listed = [(row[1], tuple(row[2:])) for row in changes.tolist()]
+            check_strict(listed, self._store, self.terms)
+        self.clock, self._last_tx = int(times[-1]), max(self._last_tx, int(txs[-1]))
+        if not self._has_callbacks():
+            self._run(changes, Stamps(times, txs, self.transactions))
+            return
+        # Whoever is called back sees the graph as of that transaction, not of the whole batch.
+        for number in range(len(times)):
+            begin, end = np.searchsorted(changes[:, 0], [number, number + 1])
+            one = changes[begin:end].copy()
+            one[:, 0] = 0
+            self._run(one, Stamps(times[number:], txs[number:], self.transactions), 1)
+
+    def _run(self, changes: Ints, stamps: Stamps, transactions: int | None = None) -> None:
+        """Apply changes, let the queries they concern take them in, then call back."""
+        self._running = True
+        try:
+            batches = self._store.apply(changes)
+            self.transactions += len(stamps) if transactions is None else transactions
+            leaves: dict[Watch, dict[int, Ints]] = {}
+            for number, batch in batches.items():
+                for watch, place in self._listeners[number]:
+                    leaves.setdefault(watch, {})[place] = batch
+            heard: list[tuple[Watch, Delta]] = []
+            for watch, parts in leaves.items():
+                delta = watch.advance(parts, stamps)
+                if delta is not None and watch.has_callbacks:
+                    heard.append((watch, delta))
+            for watch, delta in heard:
+                watch.notify(delta)
+        finally:
+            self._running = False
+
+
+def id_rows(
+    most: int, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None
+) -> Ints:
+    """Changes as kernel rows, checked: ids in range, one length, diffs of +1 or -1."""
+    rows = np.empty((len(s), 6), np.int32)
+    for column, ids in enumerate((s, p, o), start=2):
+        values = np.asarray(ids)
+        if values.shape != (len(s),):
+            raise GraphtideError("s, p and o must be id arrays of the same length")
+        if len(values) and (values.min() < 1 or values.max() > most):
+            raise GraphtideError(f"ids run from 1 to {most}", hint="make ids with graph.terms")
+        rows[:, column] = values
+    rows[:, 5] = 0 if g is None else g
+    rows[:, 1] = 1 if diff is None else diff
+    if len(rows) and (np.abs(rows[:, 1]) != 1).any():
+        raise GraphtideError("diff is +1 for an insert and -1 for a delete")
+    return rows
+
+
+def _batches(changes: Changes) -> Iterable[ChangeBatch]:
+    if isinstance(changes, ChangeBatch):
+        return (changes,)
+    if isinstance(changes, (str, PathLike, pa.Table)):
+        return read_changes(changes)
+    return changes
+
+
+def _is_plain_rdf(changes: Changes) -> bool:
+    from graphtide.rdf.formats import find_format
+
+    return isinstance(changes, (str, PathLike)) and find_format(changes).rdf is not None
+
+
+def _restamped(
+    batches: Iterable[ChangeBatch], time: int, tx: int
+) -> Iterator[ChangeBatch]:
+    for batch in batches:
+        n = len(batch)
+        yield ChangeBatch(
+            np.full(n, time, np.int64), np.full(n, tx, np.int64), batch.diff,
+            batch.s, batch.p, batch.o, batch.g,
+        )  # fmt: skip
+
+

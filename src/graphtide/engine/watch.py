@@ -1,0 +1,162 @@
+"""Watch: one standing query on a live graph, its current answer and what changes in it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.engine.delta import Delta, DeltaRow
+from graphtide.engine.network import Network
+from graphtide.engine.stamps import Stamps
+from graphtide.kernel import Net
+from graphtide.kernel.batch import TX, Ints
+from graphtide.kernel.net import NET_VALUES
+from graphtide.plan.explain import ExplainFormat, explain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.plan.physical import QueryPlan
+
+    RowCallback = Callable[[DeltaRow], object]
+
+
+class Watch:
+    """A standing query. Made by `LiveGraph.watch`; ends with `LiveGraph.unwatch`.
+
+    >>> from graphtide import LiveGraph
+    >>> graph = LiveGraph()
+    >>> watch = graph.watch("SELECT ?who WHERE { ?who <http://example.org/knows> ?whom }")
+    >>> graph.insert("<http://example.org/a>", "<http://example.org/knows>", '"b"')
+    >>> print(watch.delta())
+    + who=<http://example.org/a>
+    """
+
+    def __init__(self, graph: LiveGraph, plan: QueryPlan, name: str, history: int) -> None:
+        self.name = name
+        self.plan = plan
+        self.variables = tuple(v.name for v in plan.variables)
+        self.network = Network(plan.root, graph.terms)
+        self.forgotten = 0
+        self._graph = graph
+        self._net = Net(len(self.variables))
+        self._most = history
+        self._held = 0
+        self._history: deque[tuple[Ints, Stamps]] = deque()
+        self._appear: list[RowCallback] = []
+        self._disappear: list[RowCallback] = []
+
+    @property
+    def text(self) -> str:
+        """The query as it was registered."""
+        return self.plan.text
+
+    @property
+    def strategy(self) -> str:
+        """The strategy that its patterns are matched with."""
+        return self.plan.strategy
+
+    def delta(self) -> Delta:
+        """The rows that the last transaction added and took away.
+
+        Right after `watch(...)` on a graph that already holds quads: the whole answer.
+        """
+        self._graph.settle()
+        if self._history:
+            net, stamps = self._history[-1]
+            last = self._graph.transactions - 1 - stamps.first
+            if last < len(stamps) and net[-1, TX] == last:
+                return self._delta(net[np.searchsorted(net[:, TX], last) :], stamps)
+        return self._delta(np.empty((0, NET_VALUES + len(self.variables)), np.int32), Stamps((), (), 0))
+
+    def changes(self) -> Iterator[DeltaRow]:
+        """The delta rows of all transactions so far, oldest first, the first answer included.
+
+        The buffer is bounded (`history` rows); `forgotten` counts the rows it had to drop.
+        """
+        self._graph.settle()
+        for net, stamps in list(self._history):
+            yield from self._delta(net, stamps)
+
+    def table(self) -> pa.Table:
+        """The current answer as an Arrow table of N-Triples texts; duplicates are repeated."""
+        self._graph.settle()
+        rows = self._net.rows()
+        repeated = np.repeat(rows[:, :-1], np.maximum(rows[:, -1], 0), axis=0)
+        columns = [self._graph.terms.decode_column(column) for column in repeated.T]
+        return pa.table(dict(zip(self.variables, columns, strict=True)))
+
+    def count(self) -> int:
+        """How many rows the current answer has, duplicates counted."""
+        self._graph.settle()
+        return int(self._net.rows()[:, -1].sum())
+
+    def on_appear(self, callback: RowCallback) -> RowCallback:
+        """Call back with each row that was not in the answer and now is. Usable as a decorator."""
+        self._graph.settle()
+        self._appear.append(callback)
+        return callback
+
+    def on_disappear(self, callback: RowCallback) -> RowCallback:
+        """Call back with each row that was in the answer and no longer is."""
+        self._graph.settle()
+        self._disappear.append(callback)
+        return callback
+
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether somebody wants to hear of changes as they happen."""
+        return bool(self._appear or self._disappear)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held for this query alone: its memories and its answer, not the shared quads."""
+        return self.network.nbytes + self._net.nbytes
+
+    def explain(self, format: ExplainFormat = "text") -> str:  # noqa: A002 - the user's word
+        """The plan with the rows that each node holds now, as text or as a Mermaid diagram."""
+        self._graph.settle()
+        return explain(self.plan, format, sizes=self.network.sizes(), answer=len(self._net))
+
+    def start(self, leaves: Mapping[int, Ints], stamps: Stamps) -> None:
+        """Take in the first answer (called by the graph)."""
+        self._record(self.network.start(leaves), stamps)
+
+    def advance(self, leaves: Mapping[int, Ints], stamps: Stamps) -> Delta | None:
+        """Take in the changes of a batch of transactions; the delta, if there is one."""
+        return self._record(self.network.step(leaves), stamps)
+
+    def notify(self, delta: Delta) -> None:
+        """Run the callbacks for a delta."""
+        if self._disappear:
+            for row in delta.disappeared():
+                for callback in self._disappear:
+                    callback(row)
+        if self._appear:
+            for row in delta.appeared():
+                for callback in self._appear:
+                    callback(row)
+
+    def _record(self, root: Ints, stamps: Stamps) -> Delta | None:
+        if not len(root):
+            return None
+        net = self._net.step(root)
+        if not len(net):
+            return None
+        self._history.append((net, stamps))
+        self._held += len(net)
+        while self._held > self._most and len(self._history) > 1:
+            dropped, _ = self._history.popleft()
+            self._held -= len(dropped)
+            self.forgotten += len(dropped)
+        return self._delta(net, stamps)
+
+    def _delta(self, net: Ints, stamps: Stamps) -> Delta:
+        return Delta(net, stamps, self.variables, self._graph.terms)
+
+    def __repr__(self) -> str:
+        return f"<Watch {self.name} ({self.strategy}): {', '.join(self.variables)}>"

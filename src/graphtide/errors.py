@@ -1,0 +1,65 @@
+"""Every error that Graphtide raises on purpose.
+
+A message says what was wrong, where in the user's own text or file, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class GraphtideError(Exception):
+    """Base class: catch this to catch everything that Graphtide raises on purpose."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
+
+
+class PlacedError(GraphtideError):
+    """An error at a known place of a text: a query, a program or a data file."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.source = source
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.source, self.line, self.column) if part is not None)
+        text = super().__str__()
+        return f"{place}: {text}" if place else text
+
+
+class QueryError(PlacedError):
+    """A query text that cannot be read: syntax, unknown prefix, a variable used wrongly."""
+
+
+class UnsupportedError(QueryError):
+    """A query that is valid SPARQL but that Graphtide does not maintain; says which part and why."""
+
+
+class DataError(PlacedError):
+    """A broken line or value in input data, with its file, line, column and reason."""
+
+
+class TermError(GraphtideError):
+    """A Python value or text that is not an RDF term, or not allowed at that position of a quad."""
+
+
+class StrictError(GraphtideError):
+    """Strict mode: an insert of a present quad, or a delete of an absent one."""
+
+
+class ExpressionError(GraphtideError):
+    """A SPARQL expression has no value for this row (the spec's *error*); never reaches a user."""

@@ -1,0 +1,23 @@
+"""SPARQL operators and built-in functions over terms, and the evaluation of expressions."""
+
+from graphtide.functions.evaluate import (
+    ExistsTest,
+    compile_expression,
+    effective_boolean,
+    evaluate,
+)
+from graphtide.functions.logic import Compiled, Row
+from graphtide.functions.table import FUNCTIONS, VOLATILE, check_call, known_functions
+
+__all__ = [
+    "FUNCTIONS",
+    "VOLATILE",
+    "Compiled",
+    "ExistsTest",
+    "Row",
+    "check_call",
+    "compile_expression",
+    "effective_boolean",
+    "evaluate",
+    "known_functions",
+]

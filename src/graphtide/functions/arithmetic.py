@@ -1,0 +1,149 @@
+"""`+`, `-`, `*`, `/` and the two signs, on numbers; `+` and `-` also on dates and durations.
+
+Numbers are promoted to the higher of their types. Integers divide into a decimal. Division by zero
+is an error for exact numbers and INF, -INF or NaN for the others. The date rules are those of XPath
+(a date plus a duration, the duration between two dates).
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from graphtide.errors import ExpressionError
+from graphtide.functions.durations import Duration, add_durations, negate_duration
+from graphtide.functions.moments import Moment, add_duration, timeline
+from graphtide.functions.numbers import (
+    EXACT,
+    Number,
+    NumericType,
+    decimal,
+    double,
+    integer,
+    promote_pair,
+    quotient,
+    single,
+)
+from graphtide.functions.values import Value, number_of, to_term, value_of
+from graphtide.functions.vocabulary import (
+    DATE,
+    DATE_TIME,
+    DAY_TIME_DURATION,
+    TIME,
+    YEAR_MONTH_DURATION,
+)
+
+if TYPE_CHECKING:
+    from graphtide.rdf.term import Term
+
+
+def op_add(left: Term, right: Term) -> Term:
+    """`left + right`."""
+    one, other = value_of(left), value_of(right)
+    if isinstance(one, Number) and isinstance(other, Number):
+        return to_term(add_numbers(one, other))
+    if isinstance(other, Duration):
+        return to_term(_add_temporal(one, other))
+    raise ExpressionError(f"cannot add {left} and {right}")
+
+
+def op_subtract(left: Term, right: Term) -> Term:
+    """`left - right`."""
+    one, other = value_of(left), value_of(right)
+    if isinstance(one, Number) and isinstance(other, Number):
+        # Promoted first: an integer zero has no sign to lose, the double it becomes has one.
+        minuend, subtrahend = promote_pair(one, other)
+        return to_term(add_numbers(minuend, negate_number(subtrahend)))
+    if isinstance(other, Duration):
+        return to_term(_add_temporal(one, negate_duration(other)))
+    if isinstance(one, Moment) and isinstance(other, Moment):
+        return to_term(_between(one, other))
+    raise ExpressionError(f"cannot subtract {right} from {left}")
+
+
+def op_multiply(left: Term, right: Term) -> Term:
+    """`left * right`."""
+    one, other = promote_pair(number_of(left), number_of(right))
+    if isinstance(one.value, float) or isinstance(other.value, float):
+        return to_term(_floating(one.type, float(one.value) * float(other.value)))
+    if isinstance(one.value, Decimal) or isinstance(other.value, Decimal):
+        product = EXACT.multiply(Decimal(one.value), Decimal(other.value))
+        return to_term(decimal(product))
+    return to_term(integer(one.value * other.value))
+
+
+def op_divide(left: Term, right: Term) -> Term:
+    """`left / right`."""
+    one, other = promote_pair(number_of(left), number_of(right))
+    if isinstance(one.value, float) or isinstance(other.value, float):
+        return to_term(_floating(one.type, _divide_floats(float(one.value), float(other.value))))
+    if other.value == 0:
+        raise ExpressionError(f"{left} divided by zero")
+    return to_term(decimal(quotient(Decimal(one.value), Decimal(other.value))))
+
+
+def op_negate(operand: Term) -> Term:
+    """`-operand`."""
+    value = value_of(operand)
+    if isinstance(value, Duration):
+        return to_term(negate_duration(value))
+    return to_term(negate_number(number_of(operand)))
+
+
+def op_plus(operand: Term) -> Term:
+    """`+operand`: the same number, in canonical form."""
+    value = value_of(operand)
+    if isinstance(value, Duration):
+        return to_term(value)
+    return to_term(number_of(operand))
+
+
+def add_numbers(left: Number, right: Number) -> Number:
+    """The sum of two numbers in the higher of their types; also what SUM adds with."""
+    one, other = promote_pair(left, right)
+    if isinstance(one.value, float) or isinstance(other.value, float):
+        return _floating(one.type, float(one.value) + float(other.value))
+    if isinstance(one.value, Decimal) or isinstance(other.value, Decimal):
+        return decimal(EXACT.add(Decimal(one.value), Decimal(other.value)))
+    return integer(one.value + other.value)
+
+
+def negate_number(number: Number) -> Number:
+    """The number with the other sign; a zero float or double becomes minus zero and back."""
+    if isinstance(number.value, Decimal):
+        return decimal(number.value.copy_negate())
+    return Number(number.type, -number.value)
+
+
+def _floating(kind: NumericType, value: float) -> Number:
+    return single(value) if kind is NumericType.FLOAT else double(value)
+
+
+def _divide_floats(left: float, right: float) -> float:
+    if right != 0:
+        return left / right
+    if left == 0 or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1.0, right)
+
+
+def _add_temporal(start: Value | None, duration: Duration) -> Value:
+    if isinstance(start, Duration):
+        total = add_durations(start, duration)
+        if total is not None:
+            return total
+    if isinstance(start, Moment):
+        if start.datatype in (DATE_TIME, DATE):
+            return add_duration(start, duration)
+        if start.datatype == TIME and duration.datatype != YEAR_MONTH_DURATION:
+            return add_duration(start, duration)
+    raise ExpressionError(f"cannot add the duration {duration}")
+
+
+def _between(left: Moment, right: Moment) -> Duration:
+    comparable = left.datatype == right.datatype and left.datatype in (DATE_TIME, DATE, TIME)
+    if not comparable or (left.offset is None) != (right.offset is None):
+        raise ExpressionError(f"there is no duration between {right} and {left}")
+    seconds = EXACT.subtract(timeline(left), timeline(right))
+    return Duration(DAY_TIME_DURATION, 0, seconds)

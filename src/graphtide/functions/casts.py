@@ -1,0 +1,167 @@
+"""Casts: the XPath constructor functions of SPARQL, named by the IRI of the datatype.
+
+https://www.w3.org/TR/sparql11-query/#FunctionMapping. The result is written in canonical form.
+Besides the seven types of the recommendation, the other date types and durations can be made.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from graphtide.errors import ExpressionError
+from graphtide.functions.durations import Duration, convert_duration
+from graphtide.functions.moments import Moment, project
+from graphtide.functions.numbers import (
+    Number,
+    NumericType,
+    decimal,
+    decimal_from_float,
+    double,
+    integer,
+    promote,
+    single,
+)
+from graphtide.functions.values import PARSERS, Text, Value, to_term, value_of
+from graphtide.functions.vocabulary import (
+    BOOLEAN,
+    DATE,
+    DATE_TIME,
+    DAY_TIME_DURATION,
+    DECIMAL,
+    DOUBLE,
+    DURATION,
+    FLOAT,
+    G_DAY,
+    G_MONTH,
+    G_MONTH_DAY,
+    G_YEAR,
+    G_YEAR_MONTH,
+    INTEGER,
+    TIME,
+    YEAR_MONTH_DURATION,
+)
+from graphtide.rdf.term import BlankNode, NamedNode, Term
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SHORTER: Final = {
+    DATE_TIME: (DATE,),
+    DATE: (DATE_TIME,),
+    TIME: (DATE_TIME,),
+    G_YEAR: (G_YEAR_MONTH, DATE, DATE_TIME),
+    G_YEAR_MONTH: (DATE, DATE_TIME),
+    G_MONTH: (G_YEAR_MONTH, G_MONTH_DAY, DATE, DATE_TIME),
+    G_MONTH_DAY: (DATE, DATE_TIME),
+    G_DAY: (G_MONTH_DAY, DATE, DATE_TIME),
+}
+"""The date types that each date type can be made from, besides itself and a string."""
+
+
+def cast_to_string(term: Term) -> Term:
+    """xsd:string: an IRI's text, a value's canonical form, or an ill-typed form as it is."""
+    match value_of(term):
+        case Text(text, _):
+            return to_term(Text(text))
+        case None if isinstance(term, BlankNode):
+            raise ExpressionError("a blank node cannot be cast to a string")
+        case None:
+            return to_term(Text(term.value))
+        case value:
+            return to_term(Text(to_term(value).value))
+
+
+def _number_cast(convert: Callable[[Number], Value]) -> Callable[[Value], Value | None]:
+    def convert_value(value: Value) -> Value | None:
+        if isinstance(value, bool):
+            value = integer(int(value))
+        return convert(value) if isinstance(value, Number) else None
+
+    return convert_value
+
+
+def _to_boolean(number: Number) -> Value:
+    return number.value != 0 and not number.is_nan
+
+
+def _to_integer(number: Number) -> Value:
+    return integer(int(_finite(number).value))
+
+
+def _to_decimal(number: Number) -> Value:
+    value = _finite(number).value
+    return decimal(decimal_from_float(value) if isinstance(value, float) else Decimal(value))
+
+
+def _to_float(number: Number) -> Value:
+    if number.type is NumericType.DOUBLE:
+        return single(float(number.value))
+    return promote(number, NumericType.FLOAT)
+
+
+def _to_double(number: Number) -> Value:
+    return double(float(promote(number, NumericType.DOUBLE).value))
+
+
+def _finite(number: Number) -> Number:
+    if isinstance(number.value, float) and not math.isfinite(number.value):
+        raise ExpressionError(f"{number} is not a finite number")
+    return number
+
+
+def _moment_cast(datatype: str) -> Callable[[Value], Value | None]:
+    sources = (datatype, *_SHORTER[datatype])
+
+    def convert(value: Value) -> Value | None:
+        if isinstance(value, Moment) and value.datatype in sources:
+            return project(value, datatype)
+        return None
+
+    return convert
+
+
+def _duration_cast(datatype: str) -> Callable[[Value], Value | None]:
+    return lambda value: convert_duration(value, datatype) if isinstance(value, Duration) else None
+
+
+_CONVERSIONS: Final[dict[str, Callable[[Value], Value | None]]] = {
+    BOOLEAN: _number_cast(_to_boolean),
+    INTEGER: _number_cast(_to_integer),
+    DECIMAL: _number_cast(_to_decimal),
+    FLOAT: _number_cast(_to_float),
+    DOUBLE: _number_cast(_to_double),
+    **{datatype: _moment_cast(datatype) for datatype in _SHORTER},
+    **{
+        datatype: _duration_cast(datatype)
+        for datatype in (DURATION, YEAR_MONTH_DURATION, DAY_TIME_DURATION)
+    },
+}
+
+
+def cast_function(datatype: str) -> Callable[[Term], Term]:
+    """The cast to one of the datatypes of `CAST_TARGETS`.
+
+    >>> from graphtide.rdf.term import Literal
+    >>> print(cast_function(INTEGER)(Literal("+07")))
+    "7"^^<http://www.w3.org/2001/XMLSchema#integer>
+    """
+    parse, convert = PARSERS[datatype], _CONVERSIONS[datatype]
+
+    def cast(term: Term) -> Term:
+        value = value_of(term)
+        result: Value | None = None
+        if isinstance(value, Text):
+            result = parse(value.text) if value.language is None else None
+        elif value is not None:
+            result = convert(value)
+        if result is None:
+            raise ExpressionError(f"{term} cannot be cast to {NamedNode(datatype)}")
+        return to_term(result)
+
+    return cast
+
+
+CAST_TARGETS: Final = tuple(_CONVERSIONS)
+"""The datatypes that `cast_function` knows; xsd:string is `cast_to_string`."""

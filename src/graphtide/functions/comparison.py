@@ -1,0 +1,171 @@
+"""Equality and order: `=`, `!=`, `<`, `<=`, `>`, `>=`, sameTerm.
+
+https://www.w3.org/TR/sparql11-query/#OperatorMapping. Three answers are possible: yes, no, and an
+error where nobody can know, as between two different literals of an unknown datatype.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from graphtide.errors import ExpressionError
+from graphtide.functions.durations import Duration
+from graphtide.functions.moments import Moment, add_duration, parse_moment, timeline
+from graphtide.functions.numbers import EXACT, Number, promote_pair
+from graphtide.functions.values import Text, Value, boolean_term, value_of
+from graphtide.functions.vocabulary import DATE, DATE_TIME
+from graphtide.rdf.term import Literal, Term
+
+_ZONE_DOUBT = Decimal(14 * 3600)
+# Where two durations order alike when added to these four, they order alike everywhere:
+# https://www.w3.org/TR/xmlschema11-2/#duration
+_REFERENCES = tuple(
+    moment
+    for text in ("1696-09-01", "1697-02-01", "1903-03-01", "1903-07-01")
+    if (moment := parse_moment(f"{text}T00:00:00Z", DATE_TIME)) is not None
+)
+
+
+def equal(left: Term, right: Term) -> bool:
+    """Whether two terms are equal by value; an error when that cannot be known.
+
+    >>> from graphtide.functions.values import integer_term
+    >>> equal(integer_term(1), Literal("1.0", datatype=Literal(1.0).datatype))
+    True
+    """
+    if left == right:
+        value = value_of(left)
+        return not (isinstance(value, Number) and value.is_nan)
+    if not isinstance(left, Literal) or not isinstance(right, Literal):
+        return False
+    if left.language is not None or right.language is not None:
+        return False
+    one, other = value_of(left), value_of(right)
+    if one is None or other is None:
+        raise ExpressionError(f"cannot tell whether {left} and {right} are equal")
+    return _equal_values(one, other)
+
+
+def compare(left: Term, right: Term) -> int:
+    """-1, 0 or 1 as `left` is before, equal to or after `right`; an error without an order.
+
+    A term is always level with itself, even where its datatype has no order.
+    """
+    if left == right:
+        return 0
+    one, other = value_of(left), value_of(right)
+    order = None if one is None or other is None else _order(one, other)
+    if order is None:
+        raise ExpressionError(f"{left} and {right} have no order")
+    return order
+
+
+def op_equal(left: Term, right: Term) -> Term:
+    """`left = right`."""
+    return boolean_term(equal(left, right))
+
+
+def op_unequal(left: Term, right: Term) -> Term:
+    """`left != right`."""
+    return boolean_term(not equal(left, right))
+
+
+def op_less(left: Term, right: Term) -> Term:
+    """`left < right`."""
+    return boolean_term(compare(left, right) < 0)
+
+
+def op_at_most(left: Term, right: Term) -> Term:
+    """`left <= right`."""
+    return boolean_term(compare(left, right) <= 0)
+
+
+def op_greater(left: Term, right: Term) -> Term:
+    """`left > right`."""
+    return boolean_term(compare(left, right) > 0)
+
+
+def op_at_least(left: Term, right: Term) -> Term:
+    """`left >= right`."""
+    return boolean_term(compare(left, right) >= 0)
+
+
+def same_term(left: Term, right: Term) -> Term:
+    """sameTerm: identity of terms; `01` and `1` are two terms."""
+    return boolean_term(left == right)
+
+
+def _equal_values(left: Value, right: Value) -> bool:
+    match left, right:
+        case (bool(), bool()) | (Text(), Text()):
+            return left == right
+        case Number(), Number():
+            one, other = promote_pair(left, right)
+            return one.value == other.value
+        case Moment(), Moment() if left.datatype == right.datatype:
+            return _equal_moments(left, right)
+        case Duration(), Duration():
+            return left.months == right.months and left.seconds == right.seconds
+        case _:
+            return False
+
+
+def _equal_moments(left: Moment, right: Moment) -> bool:
+    if (left.offset is None) == (right.offset is None):
+        return timeline(left) == timeline(right)
+    if left.datatype == DATE and _order_moments(left, right) is None:
+        # The W3C test date-2 of open-world asks for doubt here; other types follow XSD 1.1, where
+        # a moment with a time zone never equals one without.
+        raise ExpressionError(f"{left} and {right} may be the same day, depending on time zones")
+    return False
+
+
+def _order(left: Value, right: Value) -> int | None:
+    match left, right:
+        case bool(), bool():
+            return 0 if left is right else None
+        case Text(), Text():
+            return _sign_text(left.text, right.text) if left.language == right.language else None
+        case Number(), Number():
+            return _order_numbers(left, right)
+        case Moment(), Moment() if left.datatype == right.datatype:
+            return _order_moments(left, right)
+        case Duration(), Duration():
+            return _order_durations(left, right)
+        case _:
+            return None
+
+
+def _order_numbers(left: Number, right: Number) -> int | None:
+    one, other = promote_pair(left, right)
+    if one.is_nan and other.is_nan and left.type is right.type:
+        return 0
+    if one.is_nan or other.is_nan:
+        return None
+    return (one.value > other.value) - (one.value < other.value)
+
+
+def _order_moments(left: Moment, right: Moment) -> int | None:
+    one, other = timeline(left), timeline(right)
+    if (left.offset is None) == (right.offset is None):
+        return _sign(one, other)
+    # One of them could be in any time zone, up to 14 hours either way.
+    first = _sign(one, EXACT.subtract(other, _ZONE_DOUBT))
+    last = _sign(one, EXACT.add(other, _ZONE_DOUBT))
+    return first if first == last else None
+
+
+def _order_durations(left: Duration, right: Duration) -> int | None:
+    orders = {
+        _sign(timeline(add_duration(start, left)), timeline(add_duration(start, right)))
+        for start in _REFERENCES
+    }
+    return orders.pop() if len(orders) == 1 else None
+
+
+def _sign(left: Decimal, right: Decimal) -> int:
+    return (left > right) - (left < right)
+
+
+def _sign_text(left: str, right: str) -> int:
+    return (left > right) - (left < right)

@@ -1,0 +1,110 @@
+"""Evaluating an expression over a row of terms.
+
+`compile_expression` turns an expression into one closure, once; the closure is then called per row
+(or per distinct tuple of arguments). A row maps the bound variables; an unbound one is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.nodes import Node
+from graphtide.errors import ExpressionError, UnsupportedError
+from graphtide.functions.logic import Compiled, Row
+from graphtide.functions.table import FUNCTIONS, BoundForm, Form, Function, check_call
+from graphtide.functions.values import boolean_term, effective_boolean
+
+if TYPE_CHECKING:
+    from graphtide.rdf.term import Term
+
+__all__ = ["ExistsTest", "compile_expression", "effective_boolean", "evaluate"]
+
+ExistsTest = Callable[[Node, Row], bool]
+"""Answers whether a pattern has a solution that agrees with the row."""
+
+_CACHE_SIZE = 4096
+
+
+def evaluate(expression: Expression, row: Row, exists: ExistsTest | None = None) -> Term:
+    """The value of `expression` for one row; raises `ExpressionError` where it has none.
+
+    >>> from graphtide.rdf.term import Literal
+    >>> print(evaluate(Call("+", (Var("a"), Const(Literal(2)))), {Var("a"): Literal(1)}))
+    "3"^^<http://www.w3.org/2001/XMLSchema#integer>
+    """
+    if exists is None:
+        return _compile_cached(expression)(row)
+    return compile_expression(expression, exists)(row)
+
+
+def compile_expression(expression: Expression, exists: ExistsTest | None = None) -> Compiled:
+    """A function from rows to the value of `expression`.
+
+    Raises `UnsupportedError` for a call that `check_call` refuses, and for an EXISTS when nobody
+    says how to answer it.
+    """
+    match expression:
+        case Var():
+            return _compile_variable(expression)
+        case Const(term):
+            return lambda _: term
+        case Exists(pattern):
+            return _compile_exists(pattern, exists)
+        case Call(name, args):
+            check_call(name, len(args))
+            return _compile_call(name, args, exists)
+        case _:
+            assert_never(expression)
+
+
+@lru_cache(_CACHE_SIZE)
+def _compile_cached(expression: Expression) -> Compiled:
+    return compile_expression(expression)
+
+
+def _compile_variable(variable: Var) -> Compiled:
+    def read(row: Row) -> Term:
+        term = row.get(variable)
+        if term is None:
+            raise ExpressionError(f"{variable} is unbound")
+        return term
+
+    return read
+
+
+def _compile_exists(pattern: Node, exists: ExistsTest | None) -> Compiled:
+    if exists is None:
+        raise UnsupportedError("EXISTS inside an expression needs a graph to look at")
+    return lambda row: boolean_term(exists(pattern, row))
+
+
+def _compile_call(name: str, args: tuple[Expression, ...], exists: ExistsTest | None) -> Compiled:
+    entry = FUNCTIONS[name]
+    match entry:
+        case BoundForm():
+            return _compile_bound(args[0])
+        case Form(build):
+            return build([compile_expression(arg, exists) for arg in args])
+        case Function(apply):
+            return _compile_function(apply, [compile_expression(arg, exists) for arg in args])
+        case _:
+            assert_never(entry)
+
+
+def _compile_bound(argument: Expression) -> Compiled:
+    if not isinstance(argument, Var):
+        raise UnsupportedError("BOUND takes a variable, not an expression")
+    return lambda row: boolean_term(argument in row)
+
+
+def _compile_function(apply: Callable[..., Term], arguments: list[Compiled]) -> Compiled:
+    match arguments:
+        case [only]:
+            return lambda row: apply(only(row))
+        case [left, right]:
+            return lambda row: apply(left(row), right(row))
+        case _:
+            return lambda row: apply(*[argument(row) for argument in arguments])

@@ -1,0 +1,211 @@
+"""Dates and times: xsd:dateTime, date, time and the five g-types, as one seven-property value.
+
+https://www.w3.org/TR/xmlschema11-2/#theSevenPropertyModel. Seconds count from midnight, so hour,
+minute and second are one number; a property that a type lacks is None.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from graphtide.functions.numbers import EXACT, decimal, split_units
+from graphtide.functions.vocabulary import (
+    DATE,
+    DATE_TIME,
+    G_DAY,
+    G_MONTH,
+    G_MONTH_DAY,
+    G_YEAR,
+    G_YEAR_MONTH,
+    TIME,
+)
+
+if TYPE_CHECKING:
+    from graphtide.functions.durations import Duration
+
+_DAY = 86_400
+_YEAR = r"(?P<year>-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
+_MONTH = r"(?P<month>0[1-9]|1[0-2])"
+_DAY_OF_MONTH = r"(?P<day>0[1-9]|[12][0-9]|3[01])"
+_CLOCK = (
+    r"(?:(?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9]):(?P<second>[0-5][0-9](?:\.[0-9]+)?)"
+    r"|(?P<midnight>24:00:00(?:\.0+)?))"
+)
+_ZONE = r"(?P<zone>Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
+_LEXICAL: Final = {
+    datatype: re.compile(pattern + _ZONE, re.ASCII)
+    for datatype, pattern in {
+        DATE_TIME: f"{_YEAR}-{_MONTH}-{_DAY_OF_MONTH}T{_CLOCK}",
+        DATE: f"{_YEAR}-{_MONTH}-{_DAY_OF_MONTH}",
+        TIME: _CLOCK,
+        G_YEAR: _YEAR,
+        G_YEAR_MONTH: f"{_YEAR}-{_MONTH}",
+        G_MONTH: f"--{_MONTH}",
+        G_MONTH_DAY: f"--{_MONTH}-{_DAY_OF_MONTH}",
+        G_DAY: f"---{_DAY_OF_MONTH}",
+    }.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A value of one of the eight date and time types; `offset` is its time zone in minutes."""
+
+    datatype: str
+    year: int | None
+    month: int | None
+    day: int | None
+    seconds: Decimal | None
+    offset: int | None
+
+    def __str__(self) -> str:
+        """The canonical lexical form, in the value's own time zone."""
+        zone = zone_text(self.offset)
+        date = {
+            DATE_TIME: f"{_year_text(self.year)}-{self.month or 0:02}-{self.day or 0:02}T",
+            DATE: f"{_year_text(self.year)}-{self.month or 0:02}-{self.day or 0:02}",
+            TIME: "",
+            G_YEAR: _year_text(self.year),
+            G_YEAR_MONTH: f"{_year_text(self.year)}-{self.month or 0:02}",
+            G_MONTH: f"--{self.month or 0:02}",
+            G_MONTH_DAY: f"--{self.month or 0:02}-{self.day or 0:02}",
+            G_DAY: f"---{self.day or 0:02}",
+        }[self.datatype]
+        return f"{date}{_clock_text(self.seconds)}{zone}"
+
+
+def parse_moment(text: str, datatype: str) -> Moment | None:
+    """Read a date or time; None when the text is not in the lexical space of `datatype`.
+
+    >>> str(parse_moment("2020-12-31T24:00:00.0-00:00", DATE_TIME))
+    '2021-01-01T00:00:00Z'
+    """
+    match = _LEXICAL[datatype].fullmatch(text)
+    if match is None:
+        return None
+    part = match.groupdict()
+    year, month, day = (_whole(part.get(name)) for name in ("year", "month", "day"))
+    if day is not None and day > _days_in_month(1972 if year is None else year, month or 1):
+        return None
+    offset = _zone_minutes(part["zone"])
+    if part.get("midnight"):
+        midnight = Moment(datatype, year, month, day, Decimal(0), offset)
+        return midnight if datatype == TIME else shift(midnight, 0, Decimal(_DAY))
+    seconds = None
+    if part.get("hour"):
+        whole = int(part["hour"]) * 3600 + int(part["minute"]) * 60
+        seconds = EXACT.add(Decimal(whole), Decimal(part["second"]))
+    return Moment(datatype, year, month, day, seconds, offset)
+
+
+def timeline(moment: Moment) -> Decimal:
+    """Seconds on one line for all moments of a type; UTC when the moment has a time zone.
+
+    https://www.w3.org/TR/xmlschema11-2/#vp-dt-timeOnTimeline: what a type lacks comes from the
+    last moment of the year 1972.
+    """
+    year = 1972 if moment.year is None else moment.year
+    month = 12 if moment.month is None else moment.month
+    day = _days_in_month(year, month) if moment.day is None else moment.day
+    if moment.day is None and moment.month is not None:
+        day = 1 if moment.seconds is None else day
+    start = Decimal(_day_number(year, month, day) * _DAY - (moment.offset or 0) * 60)
+    return EXACT.add(start, moment.seconds or Decimal(0))
+
+
+def shift(moment: Moment, months: int, seconds: Decimal) -> Moment:
+    """`moment` plus a duration, as in https://www.w3.org/TR/xmlschema11-2/#sec-dt-dateTimePlusDuration.
+
+    A day that the reached month does not have becomes its last day; a time wraps at midnight.
+    """
+    days, clock = split_units(EXACT.add(moment.seconds or Decimal(0), seconds), _DAY)
+    if moment.datatype == TIME:
+        return replace(moment, seconds=clock)
+    year, month, day = moment.year or 0, moment.month or 1, moment.day or 1
+    ahead, month0 = divmod(month - 1 + months, 12)
+    year, month = year + ahead, month0 + 1
+    number = _day_number(year, month, min(day, _days_in_month(year, month))) + days
+    year, month, day = _date_of(number)
+    kept = None if moment.seconds is None else clock
+    return Moment(moment.datatype, year, month, day, kept, moment.offset)
+
+
+def add_duration(moment: Moment, duration: Duration) -> Moment:
+    """`moment + duration`."""
+    return shift(moment, duration.months, duration.seconds)
+
+
+def project(moment: Moment, datatype: str) -> Moment:
+    """Keep the properties that `datatype` has: the cast from a longer date type to a shorter."""
+    year = moment.year if datatype in (DATE_TIME, DATE, G_YEAR, G_YEAR_MONTH) else None
+    month = None if datatype in (TIME, G_YEAR, G_DAY) else moment.month
+    day = moment.day if datatype in (DATE_TIME, DATE, G_MONTH_DAY, G_DAY) else None
+    seconds = (moment.seconds or Decimal(0)) if datatype in (DATE_TIME, TIME) else None
+    return Moment(datatype, year, month, day, seconds, moment.offset)
+
+
+def zone_text(offset: int | None) -> str:
+    """A time zone as TZ shows it: empty, `Z` or `+hh:mm`."""
+    if offset is None:
+        return ""
+    if offset == 0:
+        return "Z"
+    hours, minutes = divmod(abs(offset), 60)
+    return f"{'-' if offset < 0 else '+'}{hours:02}:{minutes:02}"
+
+
+def _zone_minutes(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if text == "Z":
+        return 0
+    minutes = int(text[1:3]) * 60 + int(text[4:6])
+    return -minutes if text[0] == "-" else minutes
+
+
+def _whole(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+def _year_text(year: int | None) -> str:
+    number = year or 0
+    return f"{'-' if number < 0 else ''}{abs(number):04}"
+
+
+def _clock_text(seconds: Decimal | None) -> str:
+    if seconds is None:
+        return ""
+    minutes, rest = split_units(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    padding = "0" if rest < 10 else ""
+    return f"{hours:02}:{minutes:02}:{padding}{decimal(rest)}"
+
+
+def _days_in_month(year: int, month: int) -> int:
+    # The calendar repeats every 400 years, and Python's starts only in the year 1.
+    return monthrange(2000 + year % 400, month)[1]
+
+
+def _day_number(year: int, month: int, day: int) -> int:
+    """Days since 0000-03-01 in the proleptic Gregorian calendar, any year."""
+    year -= month <= 2
+    era, year_of_era = divmod(year, 400)
+    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
+
+
+def _date_of(number: int) -> tuple[int, int, int]:
+    """The inverse of `_day_number`."""
+    era, day_of_era = divmod(number, 146_097)
+    year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
+    ) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    return era * 400 + year_of_era + (month <= 2), month, day

@@ -1,0 +1,179 @@
+"""The table of operators and functions: name, implementation, number of arguments.
+
+`check_call` refuses a call at registration: an unknown function, a wrong number of arguments, or a
+function whose value does not depend on the graph alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from graphtide.errors import UnsupportedError
+from graphtide.functions import (
+    arithmetic,
+    comparison,
+    datetimes,
+    hashes,
+    logic,
+    numerics,
+    strings,
+    terms,
+)
+from graphtide.functions.casts import CAST_TARGETS, cast_function, cast_to_string
+from graphtide.functions.vocabulary import STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from graphtide.functions.logic import Compiled
+    from graphtide.rdf.term import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of terms, all of which it needs: an error in an argument is its error."""
+
+    apply: Callable[..., Term]
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form that decides itself which arguments to evaluate, and what their errors mean."""
+
+    build: Callable[[Sequence[Compiled]], Compiled]
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundForm:
+    """BOUND, whose only argument is a variable and not an expression."""
+
+    least: int = 1
+    most: int | None = 1
+
+
+FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
+    "=": Function(comparison.op_equal, 2, 2),
+    "!=": Function(comparison.op_unequal, 2, 2),
+    "<": Function(comparison.op_less, 2, 2),
+    "<=": Function(comparison.op_at_most, 2, 2),
+    ">": Function(comparison.op_greater, 2, 2),
+    ">=": Function(comparison.op_at_least, 2, 2),
+    "SAMETERM": Function(comparison.same_term, 2, 2),
+    "&&": Form(logic.build_and, 1, None),
+    "||": Form(logic.build_or, 1, None),
+    "!": Form(logic.build_not, 1, 1),
+    "IN": Form(logic.build_in, 1, None),
+    "NOT IN": Form(logic.build_not_in, 1, None),
+    "IF": Form(logic.build_if, 3, 3),
+    "COALESCE": Form(logic.build_coalesce, 0, None),
+    "BOUND": BoundForm(),
+    "+": Function(arithmetic.op_add, 2, 2),
+    "-": Function(arithmetic.op_subtract, 2, 2),
+    "*": Function(arithmetic.op_multiply, 2, 2),
+    "/": Function(arithmetic.op_divide, 2, 2),
+    "UMINUS": Function(arithmetic.op_negate, 1, 1),
+    "UPLUS": Function(arithmetic.op_plus, 1, 1),
+    "ABS": Function(numerics.absolute, 1, 1),
+    "ROUND": Function(numerics.round_half_up, 1, 1),
+    "CEIL": Function(numerics.ceiling, 1, 1),
+    "FLOOR": Function(numerics.floor, 1, 1),
+    "STR": Function(terms.str_of, 1, 1),
+    "LANG": Function(terms.lang, 1, 1),
+    "DATATYPE": Function(terms.datatype, 1, 1),
+    "IRI": Function(terms.iri, 1, 2),
+    "URI": Function(terms.iri, 1, 2),
+    "STRDT": Function(terms.strdt, 2, 2),
+    "STRLANG": Function(terms.strlang, 2, 2),
+    "ISIRI": Function(terms.is_iri, 1, 1),
+    "ISURI": Function(terms.is_iri, 1, 1),
+    "ISBLANK": Function(terms.is_blank, 1, 1),
+    "ISLITERAL": Function(terms.is_literal, 1, 1),
+    "ISNUMERIC": Function(terms.is_numeric, 1, 1),
+    "STRLEN": Function(strings.strlen, 1, 1),
+    "SUBSTR": Function(strings.substr, 2, 3),
+    "UCASE": Function(strings.ucase, 1, 1),
+    "LCASE": Function(strings.lcase, 1, 1),
+    "STRSTARTS": Function(strings.strstarts, 2, 2),
+    "STRENDS": Function(strings.strends, 2, 2),
+    "CONTAINS": Function(strings.contains, 2, 2),
+    "STRBEFORE": Function(strings.strbefore, 2, 2),
+    "STRAFTER": Function(strings.strafter, 2, 2),
+    "ENCODE_FOR_URI": Function(strings.encode_for_uri, 1, 1),
+    "CONCAT": Function(strings.concat, 0, None),
+    "LANGMATCHES": Function(strings.lang_matches, 2, 2),
+    "REGEX": Function(strings.regex, 2, 3),
+    "REPLACE": Function(strings.replace, 3, 4),
+    "YEAR": Function(datetimes.year, 1, 1),
+    "MONTH": Function(datetimes.month, 1, 1),
+    "DAY": Function(datetimes.day, 1, 1),
+    "HOURS": Function(datetimes.hours, 1, 1),
+    "MINUTES": Function(datetimes.minutes, 1, 1),
+    "SECONDS": Function(datetimes.seconds, 1, 1),
+    "TIMEZONE": Function(datetimes.timezone, 1, 1),
+    "TZ": Function(datetimes.tz, 1, 1),
+    **{
+        name: Function(hashes.hash_function(name.lower()), 1, 1)
+        for name in ("MD5", "SHA1", "SHA256", "SHA384", "SHA512")
+    },
+    f"<{STRING}>": Function(cast_to_string, 1, 1),
+    **{f"<{target}>": Function(cast_function(target), 1, 1) for target in CAST_TARGETS},
+}
+"""Every operator and function that an expression can call, by the name it has in a `Call`."""
+
+_FRESH: Final = "gives another value every time it is asked, so its answer has no changes to follow"
+_NEW_NODE: Final = (
+    "makes a new blank node for every answer row, so a row that disappears could not be recognised"
+)
+VOLATILE: Final[dict[str, str]] = {
+    "RAND": f"RAND {_FRESH}",
+    "UUID": f"UUID {_FRESH}",
+    "STRUUID": f"STRUUID {_FRESH}",
+    "NOW": "NOW changes with the clock and not with the graph; put the time into the data",
+    "BNODE": f"BNODE {_NEW_NODE}",
+}
+"""Functions that are valid SPARQL but not a function of the graph, each with the reason."""
+
+
+def known_functions() -> frozenset[str]:
+    """The names that a `Call` may have.
+
+    >>> "STRLEN" in known_functions(), "RAND" in known_functions()
+    (True, False)
+    """
+    return frozenset(FUNCTIONS)
+
+
+def check_call(name: str, n_args: int) -> None:
+    """Refuse a call that cannot be evaluated, saying why and what exists instead.
+
+    >>> check_call("STRLENGTH", 1)
+    Traceback (most recent call last):
+    ...
+    graphtide.errors.UnsupportedError: unknown function STRLENGTH
+      hint: did you mean STRLEN?
+    """
+    if name in VOLATILE:
+        raise UnsupportedError(f"{name} cannot be maintained: {VOLATILE[name]}")
+    entry = FUNCTIONS.get(name)
+    if entry is None:
+        close = get_close_matches(name, FUNCTIONS, n=1) or get_close_matches(
+            name.upper(), FUNCTIONS, n=1
+        )
+        hint = f"did you mean {close[0]}?" if close else None
+        raise UnsupportedError(f"unknown function {name}", hint=hint)
+    if n_args < entry.least or (entry.most is not None and n_args > entry.most):
+        raise UnsupportedError(f"{name} takes {_arity(entry.least, entry.most)}, not {n_args}")
+
+
+def _arity(least: int, most: int | None) -> str:
+    if most is None:
+        return f"at least {least} argument{'' if least == 1 else 's'}"
+    if least == most:
+        return f"{least} argument{'' if least == 1 else 's'}"
+    return f"{least} to {most} arguments"

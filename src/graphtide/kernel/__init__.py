@@ -1,0 +1,29 @@
+"""The kernel: loops over int32 rows, compiled by Numba, each with a plain-Python twin.
+
+The kernel knows nothing of RDF: terms are ids, a *batch* is an int32 array whose rows are
+`[transaction, diff, value, value, …]` in transaction order. One change is a batch of one.
+`GRAPHTIDE_NO_JIT=1` selects the twins; tests compare the two.
+"""
+
+from __future__ import annotations
+
+from graphtide.kernel.jit import JIT
+
+if JIT:
+    from graphtide.kernel.compare import compare
+    from graphtide.kernel.distinct import Distinct
+    from graphtide.kernel.join import Join
+    from graphtide.kernel.net import Net
+    from graphtide.kernel.quadstore import QuadStore
+    from graphtide.kernel.semijoin import SemiJoin
+else:
+    from graphtide.kernel.twin import (  # type: ignore[assignment]
+        Distinct,
+        Join,
+        Net,
+        QuadStore,
+        SemiJoin,
+        compare,
+    )
+
+__all__ = ["JIT", "Distinct", "Join", "Net", "QuadStore", "SemiJoin", "compare"]

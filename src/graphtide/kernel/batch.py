@@ -1,0 +1,62 @@
+"""Batches: int32 arrays of rows `[transaction, diff, values…]` in transaction order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Ints = np.ndarray[tuple[int, ...], np.dtype[np.int32]]
+Longs = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+TX = 0
+DIFF = 1
+VALUES = 2
+"""The columns of a batch: transaction index, diff, and where the values begin."""
+
+
+def empty_batch(width: int) -> Ints:
+    """A batch without rows, for `width` value columns.
+
+    >>> empty_batch(3).shape
+    (0, 5)
+    """
+    return np.empty((0, VALUES + width), np.int32)
+
+
+def make_batch(rows: Sequence[Sequence[int]], width: int) -> Ints:
+    """A batch from Python rows `(transaction, diff, value, …)`.
+
+    >>> make_batch([(0, 1, 7, 8), (1, -1, 7, 8)], width=2).tolist()
+    [[0, 1, 7, 8], [1, -1, 7, 8]]
+    """
+    return np.array(rows, np.int32).reshape(len(rows), VALUES + width)
+
+
+def merge_batches(parts: Sequence[Ints], width: int) -> Ints:
+    """All rows of several batches as one batch in transaction order.
+
+    >>> merge_batches([make_batch([(1, 1, 7)], 1), make_batch([(0, 1, 8)], 1)], 1).tolist()
+    [[0, 1, 8], [1, 1, 7]]
+    """
+    full = [part for part in parts if len(part)]
+    if not full:
+        return empty_batch(width)
+    if len(full) == 1:
+        return full[0]
+    joined = np.concatenate(full)
+    return joined[np.argsort(joined[:, TX], kind="stable")]
+
+
+def longer(rows: Ints) -> Ints:
+    """The same rows at the front of an array twice as long.
+
+    >>> longer(np.ones((2, 3), np.int32)).shape
+    (4, 3)
+    """
+    grown = np.empty((2 * len(rows), rows.shape[1]), np.int32)
+    grown[: len(rows)] = rows
+    return grown

@@ -1,0 +1,141 @@
+"""Lays installed programs out as the arrays that the search loop reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.kernel.program import MOST_PATTERNS, wanted_indexes
+from graphtide.kernel.search import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphtide.kernel.batch import Ints
+    from graphtide.kernel.program import Program
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A plan, the indexes it needs, and which predicates' quads each index holds."""
+
+    plan: Plan
+    keys: tuple[Columns, ...]
+    links: tuple[tuple[Columns, ...], tuple[tuple[int, int], ...]]
+
+
+def compile_programs(programs: Sequence[Program]) -> Compiled:
+    """All programs as arrays. A predicate of -1 stands for every predicate no pattern names."""
+    patterns, heads, checks, seeds = _flatten(programs)
+    keys, links = _indexes(programs)
+    dispatch, ordered = _dispatch(seeds, links)
+    plan = Plan(
+        patterns=_array([p + _best(p[1], keys, links) for p in patterns], 20),
+        programs=_array(heads, 6),
+        checks=_array(checks, 3),
+        seeds=_array(ordered, 3),
+        dispatch=dispatch,
+        bind=np.zeros(MOST_PATTERNS + 4, np.int32),
+        key=np.zeros((1, 4), np.int32),
+        frames=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
+        inner=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
+    )
+    return Compiled(plan, keys, (keys, tuple(sorted(links.items()))))
+
+
+def _array(rows: Sequence[Sequence[int]], width: int) -> Ints:
+    return np.array(rows, np.int32).reshape(len(rows), width)
+
+
+Lists = list[tuple[int, ...]]
+
+
+def _flatten(
+    programs: Sequence[Program],
+) -> tuple[Lists, Lists, Lists, list[tuple[int, tuple[int, ...]]]]:
+    """Patterns, programs and checks in order; seeds with the predicate that calls them."""
+    patterns: Lists = []
+    heads: Lists = []
+    checks: Lists = []
+    seeds: list[tuple[int, tuple[int, ...]]] = []
+    for number, program in enumerate(programs):
+        heads.append(
+            (
+                len(patterns),
+                len(program.patterns),
+                program.outputs,
+                len(checks),
+                len(program.checks),
+                program.variables(),
+            )
+        )
+        groups = [(-1, program.patterns)]
+        groups += [(len(checks) + i, check.patterns) for i, check in enumerate(program.checks)]
+        for check, group in groups:
+            if check >= 0:
+                negated = program.checks[check - heads[-1][3]].negated
+                checks.append((len(patterns), len(group), int(negated)))
+            patterns.extend(group)
+            seeds += [(max(p[1], -1), (number, i, check)) for i, p in enumerate(group)]
+    return patterns, heads, checks, seeds
+
+
+def _indexes(programs: Sequence[Program]) -> tuple[tuple[Columns, ...], dict[int, int]]:
+    """The key columns of each index, and per predicate a bit for each index that holds it."""
+    wanted: dict[int, set[Columns]] = {}
+    for program in programs:
+        for pattern, columns in wanted_indexes(program).items():
+            wanted.setdefault(max(pattern[1], -1), set()).update(columns)
+    keys = tuple(sorted(set().union(*wanted.values())))
+    anywhere = wanted.get(-1, set())
+    links = {
+        predicate: sum(1 << keys.index(c) for c in columns | anywhere)
+        for predicate, columns in wanted.items()
+    }
+    return keys, links
+
+
+def _dispatch(
+    seeds: list[tuple[int, tuple[int, ...]]], links: dict[int, int]
+) -> tuple[Ints, Lists]:
+    """A small hash table from predicate to its seeds; the last line serves all other predicates."""
+    predicates = sorted({predicate for predicate, _ in seeds if predicate >= 0})
+    size = 2
+    while size < 2 * len(predicates) + 2:
+        size *= 2
+    table = np.zeros((size + 1, 4), np.int32)
+    ordered: Lists = []
+    for predicate in [-1, *predicates]:
+        own = [seed for called_by, seed in seeds if called_by in (predicate, -1)]
+        slot = size
+        if predicate >= 0:
+            slot = (predicate * 40503) & (size - 1)
+            while table[slot, 0] != 0:
+                slot = (slot + 1) & (size - 1)
+        table[slot] = (predicate + 1, len(ordered), len(own), links.get(predicate, 0))
+        ordered += own
+    return table, ordered
+
+
+def _best(predicate: int, keys: tuple[Columns, ...], links: dict[int, int]) -> tuple[int, ...]:
+    """For each set of known positions, the index with the most key columns that it can use.
+
+    Only indexes that hold every quad the pattern can match: those linked for its predicate.
+    """
+    held = links[max(predicate, -1)]
+    best = []
+    for known in range(16):
+        usable = [
+            i
+            for i, key in enumerate(keys)
+            if held >> i & 1 and all(known >> k & 1 for k in key)
+        ]
+        best.append(max(usable, key=lambda i: len(keys[i]), default=-1))
+    return tuple(best)
+
+
+NO_PROGRAMS = compile_programs(())

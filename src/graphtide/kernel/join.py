@@ -1,0 +1,186 @@
+"""Join: d(L ⋈ R) = dL ⋈ R + L ⋈ dR + dL ⋈ dR, from two indexed memories.
+
+Rows of both inputs are taken in transaction order, each joined with what the other side holds by
+then; so a result comes out with the later of its parts' transactions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, longer
+from graphtide.kernel.jit import compiled, inlined
+from graphtide.kernel.rowtable import (
+    HEAD,
+    LENGTH,
+    RowTable,
+    Table,
+    add_to_row,
+    find_head,
+    key_mark,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@inlined
+def compatible(rows: Ints, row: int, batch: Ints, at: int, pairs: Ints, mine: int) -> bool:
+    """Whether two rows agree on columns that may be unbound: equal, or one of them unbound."""
+    for k in range(len(pairs)):
+        a = batch[at, VALUES + pairs[k, mine]]
+        b = rows[row, pairs[k, 1 - mine]]
+        if a != b and a != 0 and b != 0:
+            return False
+    return True
+
+
+@inlined
+def overlapping(rows: Ints, row: int, batch: Ints, at: int, pairs: Ints, mine: int) -> bool:
+    """Whether two rows have a shared variable that is bound in both; no pairs: not asked."""
+    for k in range(len(pairs)):
+        if batch[at, VALUES + pairs[k, mine]] != 0 and rows[row, pairs[k, 1 - mine]] != 0:
+            return True
+    return len(pairs) == 0
+
+
+@inlined
+def write_pair(
+    out: Ints, n: int, batch: Ints, at: int, rows: Ints, row: int, outputs: Ints, mine: int
+) -> None:
+    """One output row: each column from its side, or from whichever side has it bound."""
+    for k in range(len(outputs)):
+        value = np.int32(0)
+        if outputs[k, mine] >= 0:
+            value = batch[at, VALUES + outputs[k, mine]]
+        if value == 0 and outputs[k, 1 - mine] >= 0:
+            value = rows[row, outputs[k, 1 - mine]]
+        out[n, VALUES + k] = value
+
+
+@inlined
+def probe(
+    own: Table,
+    other: Table,
+    batch: Ints,
+    at: int,
+    mine: int,
+    keys: Ints,
+    outputs: Ints,
+    loose: Ints,
+    overlap: Ints,
+    key: Ints,
+    out: Ints,
+    n: int,
+) -> int:
+    """Join one changed row with the other side's memory, then remember it in its own.
+
+    Returns the rows written so far, or -1, with nothing done, if they might not fit.
+    """
+    for k in range(len(keys)):
+        key[0, keys[k, 1 - mine]] = batch[at, VALUES + keys[k, mine]]
+    head = find_head(other, 0, key_mark(other, 0, key, 0), key, 0)
+    cursor = other.heads[head, HEAD]
+    if cursor != 0 and n + other.heads[head, LENGTH] > len(out):
+        return -1
+    while cursor != 0:
+        row = cursor - 1
+        cursor = other.rows[row, other.width + 1]
+        if not compatible(other.rows, row, batch, at, loose, mine):
+            continue
+        if not overlapping(other.rows, row, batch, at, overlap, mine):
+            continue
+        out[n, TX] = batch[at, TX]
+        out[n, DIFF] = batch[at, DIFF] * other.rows[row, other.width]
+        write_pair(out, n, batch, at, other.rows, row, outputs, mine)
+        n += 1
+    add_to_row(own, batch[at, DIFF], batch, at, VALUES)
+    return n
+
+
+@compiled
+def join_step(
+    lt: Table,
+    rt: Table,
+    left: Ints,
+    right: Ints,
+    keys: Ints,
+    outputs: Ints,
+    loose: Ints,
+    overlap: Ints,
+    key: Ints,
+    out: Ints,
+    state: Longs,
+) -> bool:
+    """Walk both inputs in transaction order; False if the output has to grow first."""
+    i, j, n = state[0], state[1], state[2]
+    while i < len(left) or j < len(right):
+        from_left = j == len(right) or (i < len(left) and left[i, TX] <= right[j, TX])
+        if from_left:
+            wrote = probe(lt, rt, left, i, 0, keys, outputs, loose, overlap, key, out, n)
+        else:
+            wrote = probe(rt, lt, right, j, 1, keys, outputs, loose, overlap, key, out, n)
+        if wrote < 0:
+            break
+        n = wrote
+        if from_left:
+            i += 1
+        else:
+            j += 1
+    state[0], state[1], state[2] = i, j, n
+    return i == len(left) and j == len(right)
+
+
+class Join:
+    """Two memories and how their rows combine.
+
+    `keys` pairs the columns that must be equal; `loose` pairs shared columns that may be unbound on
+    a side; `overlap`, where given, asks that one of its pairs be bound on both sides. `outputs` says
+    for each output column where it comes from on the left and on the right (-1: nowhere).
+
+    >>> from graphtide.kernel.batch import make_batch
+    >>> join = Join(2, 2, keys=[(1, 0)], outputs=[(0, -1), (1, 0), (-1, 1)])
+    >>> join.step(make_batch([(0, 1, 5, 6)], 2), make_batch([(1, 1, 6, 7)], 2)).tolist()
+    [[1, 1, 5, 6, 7]]
+    """
+
+    def __init__(
+        self,
+        left_width: int,
+        right_width: int,
+        *,
+        keys: Sequence[tuple[int, int]],
+        outputs: Sequence[tuple[int, int]],
+        loose: Sequence[tuple[int, int]] = (),
+        overlap: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self._left = RowTable(left_width, [[pair[0] for pair in keys]])
+        self._right = RowTable(right_width, [[pair[1] for pair in keys]])
+        self._spec = tuple(_pairs(each) for each in (keys, outputs, loose, overlap))
+        self._key = np.zeros((1, max(left_width, right_width, 1)), np.int32)
+
+    def step(self, left: Ints, right: Ints) -> Ints:
+        """The change of the join for changes of its inputs."""
+        self._left.reserve(len(left))
+        self._right.reserve(len(right))
+        out = np.empty((len(left) + len(right) + 8, VALUES + len(self._spec[1])), np.int32)
+        state = np.zeros(3, np.int64)
+        tables = self._left.arrays, self._right.arrays
+        while not join_step(*tables, left, right, *self._spec, self._key, out, state):
+            out = longer(out)
+        return out[: state[2]]
+
+    def sizes(self) -> dict[str, int]:
+        """Rows held on each side."""
+        return {"left": len(self._left), "right": len(self._right)}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by both memories."""
+        return self._left.nbytes + self._right.nbytes
+
+
+def _pairs(pairs: Sequence[tuple[int, int]]) -> Ints:
+    return np.array(pairs, np.int32).reshape(len(pairs), 2)

@@ -1,0 +1,97 @@
+"""Net: the current answer of a query, and what each transaction changed in it *in the end*.
+
+Inside one transaction a row may come and go several times; what a transaction did is the
+difference between the answer before it and after it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
+from graphtide.kernel.jit import compiled
+from graphtide.kernel.rowtable import (
+    HEAD,
+    RowTable,
+    Table,
+    add_row,
+    find_slot,
+    remove_row,
+    row_mark,
+)
+
+NET_BEFORE, NET_VALUES = 2, 3
+"""Columns of the output after transaction and diff: the count before, then the values."""
+
+
+@compiled
+def net_step(t: Table, batch: Ints, touched: Ints, before: Ints, out: Ints) -> int:
+    """Add up each transaction's rows, then write those that changed; the number written."""
+    note = t.width + 1  # a live row's free cell: its place in `touched`, plus 1
+    n = 0
+    i = 0
+    while i < len(batch):
+        tx = batch[i, TX]
+        many = 0
+        while i < len(batch) and batch[i, TX] == tx:
+            mark = row_mark(t.width, batch, i, VALUES)
+            slot = find_slot(t, mark, batch, i, VALUES)
+            row = t.slots[slot, HEAD] - 1
+            if row < 0:
+                row = add_row(t, slot, mark, batch, i, VALUES)
+                t.rows[row, note] = 0
+            if t.rows[row, note] == 0:
+                touched[many] = row
+                before[many] = t.rows[row, t.width]
+                many += 1
+                t.rows[row, note] = many
+            t.rows[row, t.width] += batch[i, DIFF]
+            i += 1
+        for k in range(many):
+            row = touched[k]
+            t.rows[row, note] = 0
+            after = t.rows[row, t.width]
+            if after != before[k]:
+                out[n, TX] = tx
+                out[n, DIFF] = after - before[k]
+                out[n, NET_BEFORE] = before[k]
+                for c in range(t.width):
+                    out[n, NET_VALUES + c] = t.rows[row, c]
+                n += 1
+            if after == 0:
+                remove_row(t, row)
+    return n
+
+
+class Net:
+    """The counts of a query's current rows.
+
+    >>> from graphtide.kernel.batch import make_batch
+    >>> net = Net(1)
+    >>> net.step(make_batch([(0, 1, 7), (0, -1, 7), (0, 2, 8), (1, -1, 8)], 1)).tolist()
+    [[0, 2, 0, 8], [1, -1, 2, 8]]
+    >>> net.rows().tolist()
+    [[8, 1]]
+    """
+
+    def __init__(self, width: int) -> None:
+        self._table = RowTable(width)
+
+    def step(self, batch: Ints) -> Ints:
+        """Rows `[transaction, net diff, count before, values…]` of a batch's transactions."""
+        self._table.reserve(len(batch))
+        out = np.empty((len(batch), NET_VALUES + self._table.width), np.int32)
+        touched = np.empty((2, len(batch)), np.int32)
+        return out[: net_step(self._table.arrays, batch, touched[0], touched[1], out)]
+
+    def rows(self) -> Ints:
+        """The current rows `[values…, count]`."""
+        return self._table.values()
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._table.nbytes

@@ -1,0 +1,176 @@
+"""QuadStore: the current quads, stored once, and the programs that react to their changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.kernel.batch import Ints, longer
+from graphtide.kernel.rowtable import HIGH, LIVE, RowTable
+from graphtide.kernel.search import (
+    DELETED,
+    DROPPED,
+    INSERTED,
+    OUT_PROGRAM,
+    OUT_TX,
+    REDUNDANT,
+    WRITTEN,
+    Plan,
+    apply_changes,
+    evaluate_program,
+    find_rows,
+    relink,
+)
+from graphtide.kernel.compile_programs import NO_PROGRAMS, compile_programs
+
+if TYPE_CHECKING:
+    from graphtide.kernel.program import Program
+
+CHUNK = 8192
+"""Changes between two looks at the room left: growth is never needed inside compiled code."""
+
+
+class QuadStore:
+    """Quads `(s, p, o, g)` of ids, with set semantics, and the programs installed on them.
+
+    >>> from graphtide.kernel.program import Program
+    >>> store = QuadStore()
+    >>> pairs = store.install(Program(((-1, 7, -2, 0), (-2, 8, -3, 0)), outputs=3))
+    >>> changes = [[0, 1, 1, 7, 2, 0], [1, 1, 2, 8, 3, 0], [2, -1, 1, 7, 2, 0]]
+    >>> store.apply(np.array(changes, np.int32))[pairs].tolist()
+    [[1, 1, 1, 2, 3], [2, -1, 1, 2, 3]]
+    """
+
+    def __init__(self, *, store_all: bool = True) -> None:
+        self._store_all = store_all
+        self._programs: dict[int, Program] = {}
+        self._order: list[int] = []
+        self._next = 0
+        self._table = RowTable(4)
+        self._plan: Plan = NO_PROGRAMS.plan
+        self._links = NO_PROGRAMS.links
+        self._counts = np.zeros(7, np.int64)
+        self._out = np.empty((256, 3), np.int32)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the quads and their indexes."""
+        return self._table.nbytes
+
+    @property
+    def index_count(self) -> int:
+        """How many chain indexes the installed programs need."""
+        return len(self._table.arrays.indexes)
+
+    def counts(self) -> dict[str, int]:
+        """How many changes had an effect, and how many had none and why."""
+        return {
+            "inserted": int(self._counts[INSERTED]),
+            "deleted": int(self._counts[DELETED]),
+            "redundant": int(self._counts[REDUNDANT]),
+            "dropped": int(self._counts[DROPPED]),
+        }
+
+    def install(self, program: Program) -> int:
+        """Add a program; the number under which its rows come out of `apply`."""
+        number = self._next
+        self._next += 1
+        self._programs[number] = program
+        self._compile()
+        return number
+
+    def remove(self, number: int) -> None:
+        """Forget a program, and the indexes that only it needed."""
+        del self._programs[number]
+        self._compile()
+
+    def apply(self, changes: Ints) -> dict[int, Ints]:
+        """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause."""
+        n = 0
+        for begin in range(0, len(changes), CHUNK):
+            end = min(begin + CHUNK, len(changes))
+            self._table.reserve(end - begin)
+            t = self._table.arrays
+            while begin < end:
+                begin = apply_changes(
+                    t.rows, t.slots, t.heads, t.indexes, t.meta,
+                    *self._plan, self._counts, self._store_all, changes, begin, end, self._out, n,
+                )  # fmt: skip
+                n = int(self._counts[WRITTEN])
+                if begin < end:
+                    self._out = longer(self._out)
+        return self._split(self._out[:n]) if n else {}
+
+    def evaluate(self, number: int) -> Ints:
+        """All matches of one program now, as a batch of one transaction."""
+        at = self._order.index(number)
+        width = self._programs[number].outputs
+        out = np.empty((256, self._out.shape[1]), np.int32)
+        t, row, n = self._table.arrays, 0, 0
+        while row < t.meta[HIGH]:
+            row = evaluate_program(t, self._plan, at, 0, self._counts, row, out, n)
+            n = int(self._counts[WRITTEN])
+            if row < t.meta[HIGH]:
+                out = longer(out)
+        return np.ascontiguousarray(out[:n, OUT_TX : OUT_TX + 2 + width])
+
+    def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Which of these quads are present."""
+        found = np.empty(len(quads), np.int32)
+        find_rows(self._table.arrays, np.ascontiguousarray(quads, np.int32), found)
+        return found >= 0
+
+    def quads(self) -> Ints:
+        """The current quads, one row each."""
+        return self._table.values()[:, :4]
+
+    def _split(self, out: Ints) -> dict[int, Ints]:
+        """The output by program; one program only is the common case and costs no sort."""
+        first, last = int(out[0, OUT_PROGRAM]), int(out[:, OUT_PROGRAM].max())
+        if first == last and not np.any(out[:, OUT_PROGRAM] != first):
+            return {self._order[first]: self._batch(out, first)}
+        ordered = out[np.argsort(out[:, OUT_PROGRAM], kind="stable")]
+        present, starts = np.unique(ordered[:, OUT_PROGRAM], return_index=True)
+        parts = np.split(ordered, starts[1:])
+        return {
+            self._order[int(at)]: self._batch(part, int(at))
+            for at, part in zip(present, parts, strict=True)
+        }
+
+    def _batch(self, part: Ints, at: int) -> Ints:
+        width = self._programs[self._order[at]].outputs
+        return np.array(part[:, OUT_TX : OUT_TX + 2 + width])
+
+    def _compile(self) -> None:
+        """Lay the programs out anew; relink the quads only if the indexes they need changed."""
+        self._order = list(self._programs)
+        compiled = compile_programs([self._programs[number] for number in self._order])
+        self._plan = compiled.plan
+        widest = max((p.outputs for p in self._programs.values()), default=0)
+        if self._out.shape[1] != 3 + widest:
+            self._out = np.empty((256, 3 + widest), np.int32)
+        if compiled.links != self._links:
+            self._links = compiled.links
+            self._relink(compiled.keys)
+
+    def _relink(self, keys: tuple[tuple[int, ...], ...]) -> None:
+        old = self._table
+        table = RowTable(4, keys)
+        live = len(old)
+        table.reserve(live)
+        source, target = old.arrays, table.arrays
+        high = int(source.meta[HIGH])
+        rows = np.zeros((max(len(target.rows), high), target.rows.shape[1]), np.int32)
+        rows[:high, :5] = source.rows[:high, :5]
+        free = np.flatnonzero(rows[:high, 4] == 0)
+        rows[free, 5] = np.concatenate([[0], free[:-1] + 1])[: len(free)]
+        target.meta[:] = source.meta
+        target.meta[2] = free[-1] + 1 if len(free) else 0
+        target.meta[LIVE] = live
+        table.arrays = target._replace(rows=rows, slots=source.slots)
+        relink(table.arrays, self._plan.dispatch)
+        self._table = table

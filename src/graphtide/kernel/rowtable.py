@@ -1,0 +1,340 @@
+"""RowTable: rows with multiplicities, a unique hash index over whole rows, chains per key.
+
+    rows   one line of int32 per row: values | multiplicity | (next, prev) for each chain index
+    slots  open addressing over whole rows: (row + 1, fingerprint)
+    heads  open addressing per chain index: (first row + 1, fingerprint, chain length, unused)
+
+Everything about a row sits in one or two cache lines, which is what a probe costs. Deletion shifts
+later entries of a probe sequence back instead of leaving tombstones, and freed rows are used again,
+so that endless insert/delete streams never grow a table beyond its largest live size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from graphtide.kernel.batch import Ints, Longs
+from graphtide.kernel.jit import compiled, inlined
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LIVE, HIGH, FREE = 0, 1, 2
+"""Cells of `meta`: live rows, rows ever used at once, first free row + 1."""
+
+OFFSET, SIZE, USED, KEYS, KEY0 = 0, 1, 2, 3, 4
+"""Columns of `indexes`: first head, number of heads, keys in use, key columns, first key column."""
+
+HEAD, MARK, LENGTH = 0, 1, 2
+"""Columns of `heads` (and, but for the length, of `slots`)."""
+
+MIN_SLOTS = 16
+
+
+class Table(NamedTuple):
+    """The arrays of a RowTable, as compiled loops take them."""
+
+    rows: Ints
+    slots: Ints
+    heads: Ints
+    indexes: Ints
+    meta: Longs
+    width: int
+
+
+@inlined
+def mix(state: np.uint64, value: int) -> np.uint64:
+    """Fold one value into a hash: a multiply and a shift, good in the high bits."""
+    state = (state ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
+    return state ^ (state >> np.uint64(29))
+
+
+@inlined
+def fingerprint(state: np.uint64) -> int:
+    """31 bits of a hash: the home of an entry is its fingerprint modulo the number of slots."""
+    return np.int64((state * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33))
+
+
+@inlined
+def row_mark(width: int, source: Ints, at: int, column: int) -> int:
+    """The fingerprint of `width` values of `source[at]` that begin at `column`."""
+    state = np.uint64(width + 1)
+    for k in range(width):
+        state = mix(state, source[at, column + k])
+    return fingerprint(state)
+
+
+@inlined
+def same_row(t: Table, row: int, source: Ints, at: int, column: int) -> bool:
+    for k in range(t.width):
+        if t.rows[row, k] != source[at, column + k]:
+            return False
+    return True
+
+
+@inlined
+def find_slot(t: Table, mark: int, source: Ints, at: int, column: int) -> int:
+    """The slot that holds this row, or the empty one where it belongs."""
+    mask = t.slots.shape[0] - 1
+    slot = mark & mask
+    while t.slots[slot, HEAD] != 0:
+        if t.slots[slot, MARK] == mark:
+            if same_row(t, t.slots[slot, HEAD] - 1, source, at, column):
+                break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@inlined
+def find_row(t: Table, source: Ints, at: int, column: int) -> int:
+    """The row with these values, or -1."""
+    mark = row_mark(t.width, source, at, column)
+    return t.slots[find_slot(t, mark, source, at, column), HEAD] - 1
+
+
+@inlined
+def close_gap(entries: Ints, base: int, mask: int, gap: int) -> None:
+    """Empty an entry and move later ones of its probe sequence back (no tombstones)."""
+    probe = gap
+    while True:
+        probe = (probe + 1) & mask
+        if entries[base + probe, HEAD] == 0:
+            break
+        home = entries[base + probe, MARK] & mask
+        if ((probe - home) & mask) >= ((probe - gap) & mask):
+            for k in range(entries.shape[1]):
+                entries[base + gap, k] = entries[base + probe, k]
+            gap = probe
+    entries[base + gap, HEAD] = 0
+
+
+@inlined
+def add_row(t: Table, slot: int, mark: int, source: Ints, at: int, column: int) -> int:
+    """Store new values at an empty slot; multiplicity 0, not yet in any chain."""
+    row = t.meta[FREE] - 1
+    if row >= 0:
+        t.meta[FREE] = t.rows[row, t.width + 1]
+    else:
+        row = t.meta[HIGH]
+        t.meta[HIGH] += 1
+    for k in range(t.width):
+        t.rows[row, k] = source[at, column + k]
+    t.rows[row, t.width] = 0
+    t.slots[slot, HEAD] = row + 1
+    t.slots[slot, MARK] = mark
+    t.meta[LIVE] += 1
+    return row
+
+
+@inlined
+def remove_row(t: Table, row: int) -> None:
+    """Forget a row that is in no chain; its place is used again."""
+    mark = row_mark(t.width, t.rows, row, 0)
+    slot = find_slot(t, mark, t.rows, row, 0)
+    close_gap(t.slots, 0, t.slots.shape[0] - 1, slot)
+    t.rows[row, t.width] = 0
+    t.rows[row, t.width + 1] = t.meta[FREE]
+    t.meta[FREE] = row + 1
+    t.meta[LIVE] -= 1
+
+
+@inlined
+def key_mark(t: Table, index: int, key: Ints, at: int) -> int:
+    """The fingerprint of the index's columns of `key[at]`."""
+    state = np.uint64(index + 1)
+    for k in range(t.indexes[index, KEYS]):
+        state = mix(state, key[at, t.indexes[index, KEY0 + k]])
+    return fingerprint(state)
+
+
+@inlined
+def find_head(t: Table, index: int, mark: int, key: Ints, at: int) -> int:
+    """The head of the chain whose rows agree with `key[at]` on the index's columns.
+
+    The values of `key` stand at the same columns as in the table. Where there is no such chain, the
+    head returned is the empty one where it belongs.
+    """
+    mask = t.indexes[index, SIZE] - 1
+    base = t.indexes[index, OFFSET]
+    probe = mark & mask
+    while t.heads[base + probe, HEAD] != 0:
+        if t.heads[base + probe, MARK] == mark:
+            first = t.heads[base + probe, HEAD] - 1
+            same = True
+            for k in range(t.indexes[index, KEYS]):
+                column = t.indexes[index, KEY0 + k]
+                if t.rows[first, column] != key[at, column]:
+                    same = False
+                    break
+            if same:
+                break
+        probe = (probe + 1) & mask
+    return base + probe
+
+
+@inlined
+def link(t: Table, index: int, row: int) -> None:
+    """Put a row at the front of its chain."""
+    mark = key_mark(t, index, t.rows, row)
+    head = find_head(t, index, mark, t.rows, row)
+    first = t.heads[head, HEAD]
+    if first == 0:
+        t.indexes[index, USED] += 1
+        t.heads[head, MARK] = mark
+        t.heads[head, LENGTH] = 0
+    after = t.width + 1 + 2 * index
+    t.rows[row, after] = first
+    t.rows[row, after + 1] = 0
+    if first != 0:
+        t.rows[first - 1, after + 1] = row + 1
+    t.heads[head, HEAD] = row + 1
+    t.heads[head, LENGTH] += 1
+
+
+@inlined
+def unlink(t: Table, index: int, row: int) -> None:
+    """Take a row out of its chain."""
+    head = find_head(t, index, key_mark(t, index, t.rows, row), t.rows, row)
+    after = t.width + 1 + 2 * index
+    following, before = t.rows[row, after], t.rows[row, after + 1]
+    if following != 0:
+        t.rows[following - 1, after + 1] = before
+    if before != 0:
+        t.rows[before - 1, after] = following
+    else:
+        t.heads[head, HEAD] = following
+    t.heads[head, LENGTH] -= 1
+    if following == 0 and before == 0:
+        base = t.indexes[index, OFFSET]
+        close_gap(t.heads, base, t.indexes[index, SIZE] - 1, head - base)
+        t.indexes[index, USED] -= 1
+
+
+@inlined
+def add_to_row(t: Table, diff: int, source: Ints, at: int, column: int) -> int:
+    """Add `diff` to the multiplicity of a row, creating or forgetting it; the new multiplicity."""
+    mark = row_mark(t.width, source, at, column)
+    slot = find_slot(t, mark, source, at, column)
+    row = t.slots[slot, HEAD] - 1
+    if row < 0:
+        row = add_row(t, slot, mark, source, at, column)
+        for index in range(t.indexes.shape[0]):
+            link(t, index, row)
+    t.rows[row, t.width] += diff
+    count = t.rows[row, t.width]
+    if count == 0:
+        for index in range(t.indexes.shape[0]):
+            unlink(t, index, row)
+        remove_row(t, row)
+    return count
+
+
+@compiled
+def rehash(old: Ints, base: int, size: int, new: Ints, new_base: int, new_size: int) -> None:
+    """Copy the entries of one hash region into a larger, empty one, by their fingerprints."""
+    mask = new_size - 1
+    for slot in range(size):
+        if old[base + slot, HEAD] != 0:
+            probe = old[base + slot, MARK] & mask
+            while new[new_base + probe, HEAD] != 0:
+                probe = (probe + 1) & mask
+            for k in range(old.shape[1]):
+                new[new_base + probe, k] = old[base + slot, k]
+
+
+class RowTable:
+    """The growing side of a `Table`: allocation, growth and size; loops live in compiled code.
+
+    >>> table = RowTable(width=2, keys=[(0,)])
+    >>> table.reserve(3)
+    >>> len(table)
+    0
+    """
+
+    __slots__ = ("arrays", "width")
+
+    def __init__(self, width: int, keys: Sequence[Sequence[int]] = ()) -> None:
+        self.width = width
+        most = max((len(key) for key in keys), default=0)
+        indexes = np.zeros((len(keys), KEY0 + most), np.int32)
+        for i, key in enumerate(keys):
+            indexes[i, OFFSET] = i * MIN_SLOTS
+            indexes[i, SIZE] = MIN_SLOTS
+            indexes[i, KEYS] = len(key)
+            indexes[i, KEY0 : KEY0 + len(key)] = key
+        self.arrays = Table(
+            rows=np.zeros((MIN_SLOTS // 2, width + 1 + max(1, 2 * len(keys))), np.int32),
+            slots=np.zeros((MIN_SLOTS, 2), np.int32),
+            heads=np.zeros((len(keys) * MIN_SLOTS, 4), np.int32),
+            indexes=indexes,
+            meta=np.zeros(4, np.int64),
+            width=width,
+        )
+
+    def __len__(self) -> int:
+        return int(self.arrays.meta[LIVE])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the table, reserve included."""
+        t = self.arrays
+        return t.rows.nbytes + t.slots.nbytes + t.heads.nbytes + t.indexes.nbytes
+
+    def reserve(self, extra: int) -> None:
+        """Make room for `extra` more rows, so that compiled loops never have to grow anything."""
+        t = self.arrays
+        need = int(t.meta[LIVE]) + extra
+        if need > len(t.rows):
+            self._grow_rows(need)
+        if need * 5 > len(t.slots) * 3:
+            self._grow_slots(need)
+        for index in range(len(t.indexes)):
+            used = int(t.indexes[index, USED]) + extra
+            if used * 5 > int(t.indexes[index, SIZE]) * 3:
+                self._grow_heads(index, used)
+
+    def values(self) -> Ints:
+        """The live rows' values and multiplicities, in storage order."""
+        t = self.arrays
+        rows = t.rows[: int(t.meta[HIGH]), : self.width + 1]
+        return rows[rows[:, self.width] != 0]
+
+    def _grow_rows(self, need: int) -> None:
+        old = self.arrays.rows
+        rows = np.zeros((max(need, len(old) * 3 // 2, 64), old.shape[1]), np.int32)
+        rows[: len(old)] = old
+        self.arrays = self.arrays._replace(rows=rows)
+
+    def _grow_slots(self, need: int) -> None:
+        old = self.arrays.slots
+        slots = np.zeros((slots_for(need, len(old)), 2), np.int32)
+        rehash(old, 0, len(old), slots, 0, len(slots))
+        self.arrays = self.arrays._replace(slots=slots)
+
+    def _grow_heads(self, index: int, need: int) -> None:
+        t = self.arrays
+        sizes = t.indexes[:, SIZE].copy()
+        sizes[index] = slots_for(need, int(sizes[index]))
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        heads = np.zeros((int(offsets[-1]), 4), np.int32)
+        for i, old in enumerate(t.indexes):
+            rehash(
+                t.heads, int(old[OFFSET]), int(old[SIZE]), heads, int(offsets[i]), int(sizes[i])
+            )
+        t.indexes[:, SIZE] = sizes
+        t.indexes[:, OFFSET] = offsets[:-1]
+        self.arrays = t._replace(heads=heads)
+
+
+def slots_for(need: int, at_least: int) -> int:
+    """A power of two that keeps `need` entries below 60 % load with room to grow.
+
+    >>> slots_for(10, at_least=16)
+    32
+    """
+    size = max(at_least, MIN_SLOTS)
+    while need * 5 > size * 3:
+        size *= 2
+    return size

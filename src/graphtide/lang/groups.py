@@ -1,0 +1,162 @@
+"""Group graph patterns to algebra, clause by clause of the recommendation's translation.
+
+https://www.w3.org/TR/sparql11-query/#translateGraphPattern
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.expressions import Call, Expression
+from graphtide.algebra.nodes import (
+    Bgp,
+    Extend,
+    Filter,
+    LeftJoin,
+    Minus,
+    Node,
+    Union,
+    Values,
+)
+from graphtide.algebra.variables import schema
+from graphtide.lang.expressions import ExpressionParser
+from graphtide.lang.graphs import in_named_graph, in_variable_graph
+from graphtide.lang.hints import PATTERN_KEYWORDS, word_hint
+from graphtide.lang.join import EMPTY_GROUP, join
+
+if TYPE_CHECKING:
+    from graphtide.rdf.term import Term
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group while it is read: the pattern so far, and the filters that apply to all of it."""
+
+    node: Node = EMPTY_GROUP
+    condition: Expression | None = None
+
+    def require(self, condition: Expression) -> None:
+        before = self.condition
+        self.condition = condition if before is None else Call("&&", (before, condition))
+
+    def filtered(self) -> Node:
+        return self.node if self.condition is None else Filter(self.condition, self.node)
+
+
+class GroupParser(ExpressionParser):
+    """Reads `{ … }`."""
+
+    def group(self) -> Node:
+        """A group with its filters applied to the whole of it, wherever they were written."""
+        return self._group().filtered()
+
+    def values(self) -> Values:
+        """The data block after the keyword VALUES."""
+        if self.accept("("):
+            variables = []
+            while not self.accept(")"):
+                variables.append(self.variable())
+            self.expect("{")
+            rows = []
+            while not self.accept("}"):
+                rows.append(self._values_row(len(variables)))
+            return Values(tuple(variables), tuple(rows))
+        variable = self.variable()
+        self.expect("{")
+        column = []
+        while not self.accept("}"):
+            column.append((self._values_cell(),))
+        return Values((variable,), tuple(column))
+
+    def _group(self) -> _Group:
+        open_triples, open_labels = self.begin_scope()
+        start = self.expect("{").start
+        if self.at("SELECT"):
+            self.refuse("a subquery", "write its pattern directly into the group")
+        group = _Group()
+        while not self.at("}"):
+            if self.token.kind == "end":
+                self.fail("this group is never closed", at=start, hint="add '}'")
+            self._element(group)
+        self._end_bgp(group)
+        self.advance()
+        self.end_scope(open_triples, open_labels)
+        return group
+
+    def _element(self, group: _Group) -> None:
+        if self.accept("FILTER"):
+            group.require(self.constraint())
+        elif self.token.kind == "sign" and self.at("{"):
+            self._end_bgp(group)
+            group.node = join(group.node, self._union())
+        elif self.token.kind == "word" and not self.at_literal():
+            self._end_bgp(group)
+            self._clause(group)
+        else:
+            self.triples_block()
+            return
+        self.accept(".")
+
+    def _clause(self, group: _Group) -> None:
+        word = self.advance()
+        match word.text.upper():
+            case "OPTIONAL":
+                right = self._group()
+                group.node = LeftJoin(group.node, right.node, right.condition)
+            case "MINUS":
+                group.node = Minus(group.node, self.group())
+            case "BIND":
+                group.node = self._bind(group.node)
+            case "VALUES":
+                group.node = join(group.node, self.values())
+            case "GRAPH":
+                group.node = join(group.node, self._graph())
+            case "SERVICE":
+                hint = "load the remote data into the graph, then ask for it here"
+                self.refuse("SERVICE", hint, at=word.start)
+            case "LATERAL":
+                self.refuse("LATERAL", "join the group in without LATERAL", at=word.start)
+            case _:
+                near = word_hint(word.text, PATTERN_KEYWORDS)
+                self.fail(f"expected a pattern or '}}', found {word}", at=word.start, hint=near)
+
+    def _bind(self, node: Node) -> Node:
+        self.expect("(")
+        expression = self.expression()
+        self.expect("AS")
+        start = self.token.start
+        variable = self.variable()
+        self.expect(")")
+        if variable in schema(node):
+            message = f"BIND sets {variable}, which the group already uses before it"
+            self.fail(message, at=start, hint="bind a new name and compare with FILTER")
+        return Extend(node, variable, expression)
+
+    def _union(self) -> Node:
+        node = self.group()
+        while self.accept("UNION"):
+            node = Union(node, self.group())
+        return node
+
+    def _graph(self) -> Node:
+        if self.token.kind == "var":
+            variable = self.variable()
+            return in_variable_graph(self.group(), variable, self.fresh)
+        name = self.iri()
+        return in_named_graph(self.group(), name, self.fresh)
+
+    def _end_bgp(self, group: _Group) -> None:
+        group.node = join(group.node, Bgp(self.take_triples()))
+
+    def _values_row(self, width: int) -> tuple[Term | None, ...]:
+        start = self.expect("(").start
+        row = []
+        while not self.accept(")"):
+            row.append(self._values_cell())
+        if len(row) != width:
+            self.fail(f"a VALUES row of {len(row)} terms for {width} variables", at=start)
+        return tuple(row)
+
+    def _values_cell(self) -> Term | None:
+        return None if self.accept("UNDEF") else self.constant("a constant or UNDEF")

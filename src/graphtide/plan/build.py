@@ -1,0 +1,223 @@
+"""From algebra to physical plan: one case for each algebra node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.nodes import (
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    GraphNames,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Project,
+    TriplePattern,
+    Union,
+    Values,
+)
+from graphtide.algebra.variables import merge
+from graphtide.algebra.variables import schema as schema_of
+from graphtide.plan import make
+from graphtide.plan.correlation import assigned, reads_outer
+from graphtide.plan.patterns import fuse_checks, plan_patterns
+from graphtide.plan.physical import Constant, Physical, QueryPlan
+from graphtide.rdf.term import Literal
+
+if TYPE_CHECKING:
+    from graphtide.algebra.nodes import SelectQuery
+    from graphtide.plan.patterns import Strategy
+
+
+def build_plan(query: SelectQuery, strategy: Strategy) -> QueryPlan:
+    """The physical plan of a query under a strategy."""
+    root = make.keep(_Builder(strategy).build(query.root), query.variables)
+    return QueryPlan(root, query.variables, strategy, query.text)
+
+
+def conjuncts(condition: Expression) -> list[Expression]:
+    """The parts of a condition that must all be true."""
+    if isinstance(condition, Call) and condition.name == "&&":
+        return [part for arg in condition.args for part in conjuncts(arg)]
+    return [condition]
+
+
+def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
+    """EXISTS or NOT EXISTS as a condition of its own, and whether it is negated."""
+    match condition:
+        case Exists():
+            return condition, False
+        case Call("!", (Exists() as inner,)):
+            return inner, True
+        case _:
+            return None
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Builds nodes; `given` is the plan of rows that an EXISTS pattern is evaluated for."""
+
+    strategy: Strategy
+    numbers: count[int] = field(default_factory=count)
+
+    def build(self, node: Node, given: Physical | None = None) -> Physical:
+        match node:
+            case Bgp(patterns):
+                return self._joined(given, plan_patterns(patterns, self.strategy))
+            case Join(left, right):
+                if given is None:
+                    return make.join(self.build(left), self.build(right))
+                return self.build(right, self.build(left, given))
+            case LeftJoin(left, right, condition):
+                return self._left_join(self.build(left, given), right, condition, given)
+            case Filter(condition, child):
+                return self._filter(condition, child, given)
+            case Union(left, right):
+                return make.union(self.build(left, given), self.build(right, given))
+            case Minus(left, right, ignoring):
+                counting = frozenset(schema_of(left)) & frozenset(schema_of(right)) - ignoring
+                return self._minus(self.build(left, given), right, counting, given)
+            case Extend(child, var, expression):
+                return self._extend(self.build(child, given), var, expression)
+            case Values(variables, rows):
+                certain = frozenset(
+                    v for i, v in enumerate(variables) if all(row[i] is not None for row in rows)
+                )
+                return self._joined(given, Constant(rows, variables, certain))
+            case GraphNames(var):
+                return self._joined(given, self._graph_names(var))
+            case Project(child, variables):
+                kept = () if given is None else given.schema
+                return make.keep(self.build(child, given), merge(variables, kept))
+            case Distinct(child):
+                return make.unique(self.build(child, given))
+            case _:
+                assert_never(node)
+
+    def _joined(self, given: Physical | None, plan: Physical) -> Physical:
+        return plan if given is None else make.join(given, plan)
+
+    def _extend(self, plan: Physical, var: Var, expression: Expression) -> Physical:
+        """One more column; inside EXISTS it must agree with an outer row's value for it."""
+        schema = merge(plan.schema, (var,))
+        wide, flat = self._flatten_exists(plan, expression)
+        if var not in plan.schema:
+            return make.keep(make.compute(wide, var, flat), schema)
+        value, either = (Var(f".value{next(self.numbers)}") for _ in range(2))
+        agree = Call("SAMETERM", (Call("COALESCE", (value, var)), Call("COALESCE", (var, value))))
+        both_unbound = Call("!", (Call("||", (Call("BOUND", (value,)), Call("BOUND", (var,)))),))
+        kept = make.select(make.compute(wide, value, flat), Call("||", (both_unbound, agree)))
+        filled = make.compute(kept, either, Call("COALESCE", (value, var)))
+        return make.renamed(filled, tuple(either if v == var else v for v in schema), schema)
+
+    def _graph_names(self, var: Var) -> Physical:
+        pattern = TriplePattern(Var(".s"), Var(".p"), Var(".o"), var)
+        return make.unique(make.keep(make.search((pattern,)), (var,)))
+
+    def _filter(self, condition: Expression, child: Node, given: Physical | None) -> Physical:
+        parts = conjuncts(condition)
+        if given is None and isinstance(child, Bgp):
+            plan, parts = fuse_checks(
+                plan_patterns(child.patterns, self.strategy),
+                [(part, as_existence(part)) for part in parts],
+                self.strategy,
+            )
+        else:
+            plan = self.build(child, given)
+        # Plain conditions first: they are cheap and leave fewer rows to remember for the others.
+        for part in sorted(parts, key=lambda part: as_existence(part) is not None):
+            plan = self._condition(plan, part)
+        return plan
+
+    def _condition(self, plan: Physical, part: Expression) -> Physical:
+        existence = as_existence(part)
+        if existence is not None:
+            return self._exists(plan, existence[0].pattern, negated=existence[1])
+        schema = plan.schema
+        wide, flat = self._flatten_exists(plan, part)
+        return make.keep(make.select(wide, flat), schema)
+
+    def _exists(self, left: Physical, pattern: Node, *, negated: bool) -> Physical:
+        """Left rows for which a pattern has, or has not, a solution."""
+        if not reads_outer(pattern, frozenset(left.schema)):
+            right = self.build(pattern)
+            keys = make.shared(left, right)
+            if all(v in left.certain and v in right.certain for v in keys):
+                return make.semijoin(left, right, keys, negated=negated)
+        taken = assigned(pattern)
+        open_columns = [v for v in left.schema if v not in left.certain or v in taken]
+        wide, originals = make.with_copies(left, open_columns)
+        solutions = self.build(pattern, make.unique(wide))
+        matched = make.renamed(solutions, originals, left.schema)
+        return make.semijoin(left, matched, left.schema, negated=negated)
+
+    def _flatten_exists(
+        self, plan: Physical, expression: Expression
+    ) -> tuple[Physical, Expression]:
+        """Replace each EXISTS inside an expression by a hidden column that says true or false."""
+        match expression:
+            case Exists(pattern):
+                flag = Var(f".exists{next(self.numbers)}")
+                sides = [
+                    make.compute(
+                        self._exists(plan, pattern, negated=negated),
+                        flag,
+                        Const(Literal(not negated)),
+                    )
+                    for negated in (False, True)
+                ]
+                return make.union(sides[0], sides[1]), flag
+            case Call(name, args):
+                flat: list[Expression] = []
+                for arg in args:
+                    plan, one = self._flatten_exists(plan, arg)
+                    flat.append(one)
+                return plan, Call(name, tuple(flat))
+            case _:
+                return plan, expression
+
+    def _right_side(self, right: Node, given: Physical | None) -> Physical:
+        """The right side of OPTIONAL or MINUS; inside EXISTS it sees the outer row as well."""
+        if given is not None and reads_outer(right, frozenset(given.schema)):
+            return self.build(right, make.unique(given))
+        return self.build(right)
+
+    def _left_join(
+        self, left: Physical, right: Node, condition: Expression | None, given: Physical | None
+    ) -> Physical:
+        """L ⟕ R = J + (L ▷ J) with J = σ(L ⋈ R)."""
+        other = self._right_side(right, given)
+        open_columns = [v for v in make.shared(left, other) if v not in left.certain]
+        wide, originals = make.with_copies(left, open_columns)
+        matched = make.join(wide, other)
+        if condition is not None:
+            for part in conjuncts(condition):
+                matched = self._condition(matched, part)
+        sources = make.renamed(matched, originals, left.schema)
+        unmatched = make.semijoin(left, sources, left.schema, negated=True)
+        schema = (*left.schema, *(v for v in other.schema if v not in left.schema))
+        return make.union(make.keep(matched, schema), unmatched)
+
+    def _minus(
+        self, left: Physical, right: Node, counting: frozenset[Var], given: Physical | None
+    ) -> Physical:
+        """Left rows without a compatible right row that binds one of `counting` with them."""
+        if not counting:
+            return left
+        other = self._right_side(right, given)
+        both = make.shared(left, other)
+        if all(v in left.certain and v in other.certain for v in both):
+            return make.semijoin(left, other, both, negated=True)
+        overlap = tuple(v for v in both if v in counting)
+        open_columns = [v for v in both if v not in left.certain]
+        wide, originals = make.with_copies(left, open_columns)
+        matched = make.join(wide, make.unique(make.keep(other, both)), overlap=overlap)
+        return make.semijoin(
+            left, make.renamed(matched, originals, left.schema), left.schema, negated=True
+        )

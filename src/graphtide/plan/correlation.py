@@ -1,0 +1,63 @@
+"""Which patterns inside EXISTS depend on the outer row in more than their shared variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.algebra.nodes import (
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    GraphNames,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Project,
+    Union,
+    Values,
+)
+from graphtide.algebra.variables import certain, expression_variables, mentioned
+
+if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Expression, Var
+
+
+def reads_outer(node: Node, outer: frozenset[Var]) -> bool:
+    """Whether evaluating `node` once and joining it could differ from evaluating it per outer row.
+
+    True when an expression mentions an outer variable that its own pattern does not certainly
+    bind, and for OPTIONAL, MINUS, BIND, DISTINCT and projection that meet an outer variable: for
+    these, substitution and joining are not the same.
+    """
+    match node:
+        case Bgp() | Values() | GraphNames():
+            return False
+        case Join(left, right) | Union(left, right):
+            return reads_outer(left, outer) or reads_outer(right, outer)
+        case Filter(condition, child):
+            return _expression_reads(condition, child, outer) or reads_outer(child, outer)
+        case LeftJoin() | Minus() | Extend() | Project() | Distinct():
+            return bool(mentioned(node) & outer)
+        case _:
+            assert_never(node)
+
+
+def _expression_reads(expression: Expression, child: Node, outer: frozenset[Var]) -> bool:
+    return bool((expression_variables(expression) & outer) - certain(child))
+
+
+def assigned(node: Node) -> frozenset[Var]:
+    """The variables that a BIND inside `node` gives a value."""
+    match node:
+        case Bgp() | Values() | GraphNames():
+            return frozenset()
+        case Extend(child, var, _):
+            return assigned(child) | {var}
+        case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
+            return assigned(left) | assigned(right)
+        case Filter(_, child) | Project(child, _) | Distinct(child):
+            return assigned(child)
+        case _:
+            assert_never(node)

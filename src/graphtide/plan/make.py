@@ -1,0 +1,118 @@
+"""Smart constructors of physical nodes: each works out its columns and simplifies where it can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.variables import Schema, merge, pattern_variables
+from graphtide.plan.physical import (
+    CheckBlock,
+    Compute,
+    Constant,
+    HashJoin,
+    Keep,
+    Merge,
+    Physical,
+    Search,
+    Select,
+    SemiJoin,
+    Unique,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphtide.algebra.expressions import Expression
+    from graphtide.algebra.nodes import TriplePattern
+
+ONE_EMPTY_ROW = Constant(rows=((),), schema=(), certain=frozenset())
+
+
+def search(patterns: Sequence[TriplePattern], checks: Sequence[CheckBlock] = ()) -> Search:
+    """Rows of connected triple patterns."""
+    schema = merge(*(pattern_variables(p) for p in patterns))
+    return Search(tuple(patterns), tuple(checks), schema, frozenset(schema))
+
+
+def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:
+    """Natural join; the one empty row is its neutral element."""
+    if left == ONE_EMPTY_ROW and not overlap:
+        return right
+    if right == ONE_EMPTY_ROW and not overlap:
+        return left
+    both = shared(left, right)
+    keys = tuple(v for v in both if v in left.certain and v in right.certain)
+    loose = tuple(v for v in both if v not in keys)
+    return HashJoin(
+        left,
+        right,
+        keys,
+        loose,
+        () if any(v in keys for v in overlap) else overlap,
+        merge(left.schema, right.schema),
+        left.certain | right.certain,
+    )
+
+
+def semijoin(left: Physical, right: Physical, keys: Schema, *, negated: bool) -> SemiJoin:
+    """Left rows with, or without, their `keys` on the right."""
+    return SemiJoin(left, keep(right, keys), keys, negated, left.schema, left.certain)
+
+
+def select(child: Physical, condition: Expression) -> Select:
+    """Rows for which a condition is true."""
+    return Select(child, condition, child.schema, child.certain)
+
+
+def compute(child: Physical, var: Var, expression: Expression) -> Compute:
+    """One more column."""
+    return Compute(child, var, expression, (*child.schema, var), child.certain)
+
+
+def union(left: Physical, right: Physical) -> Merge:
+    """All rows of both, with the columns of both."""
+    schema = merge(left.schema, right.schema)
+    return Merge(keep(left, schema), keep(right, schema), schema, left.certain & right.certain)
+
+
+def unique(child: Physical) -> Unique:
+    """Each row once."""
+    if isinstance(child, Unique):
+        return child
+    return Unique(child, child.schema, child.certain)
+
+
+def keep(child: Physical, schema: Schema) -> Physical:
+    """Exactly these columns in this order, those that the child lacks unbound."""
+    if child.schema == schema:
+        return child
+    sources = tuple(v if v in child.schema else None for v in schema)
+    return Keep(child, sources, schema, child.certain & frozenset(schema))
+
+
+def with_copies(child: Physical, variables: Sequence[Var]) -> tuple[Physical, Schema]:
+    """The child with a hidden copy of some columns; and where each original column is now.
+
+    A join may fill in a column that was unbound. The copy still tells the row it came from.
+    """
+    if not variables:
+        return child, child.schema
+    taken = sum(v.name.startswith(".") for v in child.schema)
+    copies = {v: Var(f".{taken + i}.{v.name}") for i, v in enumerate(variables)}
+    schema = (*child.schema, *copies.values())
+    wide = Keep(child, (*child.schema, *copies), schema, child.certain)
+    return wide, tuple(copies.get(v, v) for v in child.schema)
+
+
+def renamed(child: Physical, sources: Schema, schema: Schema) -> Physical:
+    """The columns `sources` under the names `schema`."""
+    if sources == schema:
+        return keep(child, schema)
+    certain = frozenset(n for s, n in zip(sources, schema, strict=True) if s in child.certain)
+    return Keep(child, sources, schema, certain)
+
+
+def shared(left: Physical, right: Physical) -> Schema:
+    """The variables that both sides have a column for."""
+    return tuple(v for v in left.schema if v in right.schema)

@@ -1,0 +1,149 @@
+"""Physical plan nodes: what each step of a standing query stores and passes on.
+
+Every node declares its columns (`schema`) and which of them are bound in every row (`certain`).
+A column whose variable starts with `.` is the plan's own and never seen by users.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphtide.algebra.expressions import Expression, Var
+from graphtide.algebra.nodes import TriplePattern
+from graphtide.algebra.variables import Schema
+from graphtide.rdf.term import Term
+
+Certain = frozenset[Var]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckBlock:
+    """An EXISTS or NOT EXISTS over triple patterns, decided by search."""
+
+    negated: bool
+    patterns: tuple[TriplePattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Rows of connected triple patterns, found from the shared quads; stores nothing.
+
+    With one pattern and no checks this is the *input node* of a Rete network.
+    """
+
+    patterns: tuple[TriplePattern, ...]
+    checks: tuple[CheckBlock, ...]
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Rows that never change (VALUES, or the one empty row of an empty pattern)."""
+
+    rows: tuple[tuple[Term | None, ...], ...]
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True)
+class HashJoin:
+    """Natural join with a memory of each side.
+
+    `keys` are bound on both sides in every row; `loose` shared variables may be unbound, which fits
+    anything; with `overlap`, one of these must be bound on both sides (the test that MINUS makes).
+    """
+
+    left: Physical
+    right: Physical
+    keys: Schema
+    loose: Schema
+    overlap: Schema
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True)
+class SemiJoin:
+    """Left rows whose `keys` occur on the right, or, negated (antijoin), do not."""
+
+    left: Physical
+    right: Physical
+    keys: Schema
+    negated: bool
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Rows for which a condition is true."""
+
+    child: Physical
+    condition: Expression
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Rows with one more column, computed; an error leaves it unbound."""
+
+    child: Physical
+    var: Var
+    expression: Expression
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """All rows of both inputs, which have the same columns."""
+
+    left: Physical
+    right: Physical
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Each row once; stores a count for each."""
+
+    child: Physical
+    schema: Schema
+    certain: Certain
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Columns chosen, copied, renamed or added unbound: column i comes from `sources[i]`."""
+
+    child: Physical
+    sources: tuple[Var | None, ...]
+    schema: Schema
+    certain: Certain
+
+
+Physical = Search | Constant | HashJoin | SemiJoin | Select | Compute | Merge | Unique | Keep
+
+
+def children(node: Physical) -> tuple[Physical, ...]:
+    """A node's inputs."""
+    match node:
+        case HashJoin(left, right) | SemiJoin(left, right) | Merge(left, right):
+            return (left, right)
+        case Select(child) | Compute(child) | Unique(child) | Keep(child):
+            return (child,)
+        case Search() | Constant():
+            return ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A query's physical plan: its root, its answer columns, and the strategy that shaped it."""
+
+    root: Physical
+    variables: tuple[Var, ...]
+    strategy: str
+    text: str = ""

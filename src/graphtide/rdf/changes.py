@@ -1,0 +1,210 @@
+"""`ChangeBatch`: changes in columns, the form in which every reader hands them on.
+
+Its columnar form is `changes(time, tx, diff, s, p, o, g)`, as Arrow or Parquet.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.errors import DataError
+from graphtide.rdf.change_checks import check_diffs, check_numbers, check_positions, check_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from graphtide.rdf.text_column import Strings
+
+CHANGE_SCHEMA: Final = pa.schema(
+    [
+        pa.field("time", pa.int64(), nullable=False),
+        pa.field("tx", pa.int64(), nullable=False),
+        pa.field("diff", pa.int8(), nullable=False),
+        pa.field("s", pa.string(), nullable=False),
+        pa.field("p", pa.string(), nullable=False),
+        pa.field("o", pa.string(), nullable=False),
+        pa.field("g", pa.string()),
+    ]
+)
+"""The columns of a change log; `g` may be null (the default graph) or be left out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChangeBatch:
+    """Changes `(time, tx, diff, s, p, o, g)`, row by row as they arrived.
+
+    The rows that share one `(time, tx)` are one transaction, and stand together. Terms are
+    N-Triples texts; `g` null or empty is the default graph. Construction checks shapes, diffs and
+    which kinds of term stand where; whether a text is really a term is checked when it is encoded.
+
+    >>> batch = ChangeBatch.of([(17, 0, +1, "<ex:a>", "<ex:p>", '"1"', None)])
+    >>> len(batch), batch.time.tolist(), batch.o.to_pylist()
+    (1, [17], ['"1"'])
+    """
+
+    time: NDArray[np.int64]
+    tx: NDArray[np.int64]
+    diff: NDArray[np.int8]
+    s: Strings
+    p: Strings
+    o: Strings
+    g: Strings
+
+    def __post_init__(self) -> None:
+        count = len(self.time)
+        for name in CHANGE_SCHEMA.names:
+            size = len(getattr(self, name))
+            if size != count:
+                raise DataError(f"column {name} has {size} rows and column time has {count}")
+        check_numbers(time=self.time, tx=self.tx, diff=self.diff)
+        check_diffs(self.diff)
+        check_runs(self.time, self.tx)
+        check_positions(s=self.s, p=self.p, o=self.o, g=self.g)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ChangeBatch) and self.to_arrow().equals(other.to_arrow())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, int, int, str, str, str, str | None]]) -> ChangeBatch:
+        """Make a batch from rows `(time, tx, diff, s, p, o, g)`.
+
+        >>> len(ChangeBatch.of([]))
+        0
+        """
+        columns: list[list[object]] = [list(column) for column in zip(*rows, strict=True)]
+        time, tx, diff, *terms = columns or [[] for _ in CHANGE_SCHEMA.names]
+        return cls(
+            np.array(time, np.int64),
+            np.array(tx, np.int64),
+            np.array(diff, np.int64).astype(np.int8),
+            *(pa.array(column, pa.string()) for column in terms),
+        )
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table | pa.RecordBatch) -> ChangeBatch:
+        """Make a batch from the columnar form; raise `DataError` naming what does not fit.
+
+        Other integer types, large and dictionary-encoded strings are welcome.
+
+        >>> ChangeBatch.from_arrow(pa.table({"time": [1]}))
+        Traceback (most recent call last):
+            ...
+        graphtide.errors.DataError: a change log needs the columns tx, diff, s, p, o
+          hint: its columns are time, tx, diff, s, p, o and, if there are named graphs, g
+        """
+        missing = [
+            name for name in CHANGE_SCHEMA.names if name not in table.schema.names and name != "g"
+        ]
+        if missing:
+            raise DataError(
+                f"a change log needs the columns {', '.join(missing)}",
+                hint="its columns are time, tx, diff, s, p, o and, if there are named graphs, g",
+            )
+        numbers = [_integers(table, name) for name in ("time", "tx", "diff")]
+        diff = numbers[2]
+        check_diffs(diff)
+        terms = [column_of_strings(table, name) for name in ("s", "p", "o", "g")]
+        return cls(numbers[0], numbers[1], diff.astype(np.int8), *terms)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the columnar form, of `CHANGE_SCHEMA`.
+
+        >>> ChangeBatch.of([(0, 0, -1, "<ex:a>", "<ex:p>", "_:b", "")]).to_arrow().num_rows
+        1
+        """
+        columns = [self.time, self.tx, self.diff, self.s, self.p, self.o, self.g]
+        return pa.table([pa.array(column) for column in columns], CHANGE_SCHEMA)
+
+    def slice(self, start: int, stop: int) -> ChangeBatch:
+        """Return the rows from start to before stop, without copying.
+
+        >>> rows = [(t, t, 1, "<ex:a>", "<ex:p>", "<ex:b>", None) for t in range(3)]
+        >>> ChangeBatch.of(rows).slice(1, 3).time.tolist()
+        [1, 2]
+        """
+        return ChangeBatch(*(getattr(self, name)[start:stop] for name in CHANGE_SCHEMA.names))
+
+    def transaction_starts(self) -> NDArray[np.int64]:
+        """Return the first row of each transaction.
+
+        >>> rows = [(t, 0, 1, "<ex:a>", "<ex:p>", "<ex:b>", None) for t in (4, 4, 9)]
+        >>> ChangeBatch.of(rows).transaction_starts().tolist()
+        [0, 2]
+        """
+        if not len(self):
+            return np.empty(0, np.int64)
+        new = (np.diff(self.time) != 0) | (np.diff(self.tx) != 0)
+        return np.concatenate([[0], np.flatnonzero(new) + 1]).astype(np.int64)
+
+    def transactions(self) -> Iterator[ChangeBatch]:
+        """Split the batch into its transactions.
+
+        >>> rows = [(t, 0, 1, "<ex:a>", "<ex:p>", "<ex:b>", None) for t in (4, 4, 9)]
+        >>> [len(transaction) for transaction in ChangeBatch.of(rows).transactions()]
+        [2, 1]
+        """
+        starts = [*self.transaction_starts().tolist(), len(self)]
+        for start, stop in itertools.pairwise(starts):
+            yield self.slice(start, stop)
+
+
+def concat_batches(batches: Iterable[ChangeBatch]) -> ChangeBatch:
+    """Put batches one after the other into one.
+
+    >>> one = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", "<ex:b>", None)])
+    >>> len(concat_batches([one, one]))
+    2
+    """
+    parts = list(batches)
+    if not parts:
+        return ChangeBatch.of([])
+    return ChangeBatch(
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("time", "tx", "diff")
+        ),
+        *(pa.concat_arrays([getattr(part, name) for part in parts]) for name in "spog"),
+    )
+
+
+def _integers(table: pa.Table | pa.RecordBatch, name: str) -> NDArray[np.int64]:
+    column = table.column(name)
+    if not pa.types.is_integer(column.type):
+        raise DataError(f"column {name} must hold integers, not {column.type}")
+    if column.null_count:
+        raise DataError(f"column {name} has no value in {column.null_count} rows")
+    try:
+        wide: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise DataError(f"column {name} must hold 64-bit integers: {error}") from None
+    return wide
+
+
+def column_of_strings(table: pa.Table | pa.RecordBatch, name: str) -> Strings:
+    """Return a column as one string array, or raise `DataError` when it is none.
+
+    >>> column_of_strings(pa.table({"s": ["a"]}), "g").to_pylist()
+    [None]
+    """
+    if name not in table.schema.names:
+        return pa.nulls(table.num_rows, pa.string())
+    column = table.column(name)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+        raise DataError(f"column {name} must hold strings, not {column.type}")
+    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(flat, pa.ChunkedArray):  # an empty table gives no chunk at all
+        flat = pa.concat_arrays(flat.chunks) if flat.num_chunks else pa.array([], column.type)
+    return flat.cast(pa.string())

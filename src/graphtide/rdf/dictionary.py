@@ -1,0 +1,221 @@
+"""`TermDictionary`: RDF terms to dense ids, ids to terms, and typed values by id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Literal as OneOf
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.errors import DataError, TermError
+from graphtide.rdf.datatypes import TAGGED_DATATYPES
+from graphtide.rdf.jit import USE_KERNELS
+from graphtide.rdf.plain_table import PlainTermTable
+from graphtide.rdf.term import Literal, Term, type_of_term
+from graphtide.rdf.term_table import BadRow, KernelTermTable, TermTable
+from graphtide.rdf.term_text import canonical_text, parse_term
+from graphtide.rdf.text_column import Strings, Texts, as_chunks, text_column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+OnError = OneOf["raise", "zero"]
+
+CACHED_TERMS: Final = 1_000_000
+"""So many single terms are remembered as Python objects; then the caches start afresh."""
+
+
+class TermDictionary:
+    r"""Gives every RDF term a dense id (int32, from 1; 0 means unbound, or the default graph).
+
+    Terms are never forgotten. One term has one id, however it is spelt:
+
+    >>> terms = TermDictionary()
+    >>> terms.encode('"a"'), terms.encode('"\\u0061"^^<http://www.w3.org/2001/XMLSchema#string>')
+    (1, 1)
+    >>> terms.encode_column(["<http://example.org/x>", '"a"', None])
+    array([2, 1, 0], dtype=int32)
+    """
+
+    __slots__ = ("_ids", "_table", "_terms")
+
+    def __init__(self) -> None:
+        self._table: TermTable = KernelTermTable() if USE_KERNELS else PlainTermTable()
+        self._ids: dict[Term | str, int] = {}
+        self._terms: dict[int, Term] = {}
+
+    def encode(self, term: Term | str) -> int:
+        """Return the id of a term or of its N-Triples text, adding it when it is new.
+
+        >>> TermDictionary().encode("<http://example.org/a>")
+        1
+        """
+        found = self._ids.get(term)
+        if found is None:
+            found = self._table.add(_canonical(term))
+            self._remember(term, found)
+        return found
+
+    def lookup(self, term: Term | str) -> int:
+        """Return the id of a term, or 0 when it has none.
+
+        >>> TermDictionary().lookup("<http://example.org/a>")
+        0
+        """
+        found = self._ids.get(term)
+        if found is None:
+            found = self._table.find(_canonical(term))
+            if found:
+                self._remember(term, found)
+        return found
+
+    def _remember(self, term: Term | str, found: int) -> None:
+        if len(self._ids) >= CACHED_TERMS:
+            self._ids.clear()
+        self._ids[term] = found
+
+    def text(self, term: int) -> str:
+        """Return the canonical N-Triples text of an id.
+
+        >>> terms = TermDictionary()
+        >>> terms.text(terms.encode('"a"@EN'))
+        '"a"@en'
+        """
+        self._check(term)
+        return self._table.text(term)
+
+    def decode(self, term: int) -> Term:
+        """Return the term of an id.
+
+        >>> terms = TermDictionary()
+        >>> terms.decode(terms.encode("_:b"))
+        <BlankNode value=b>
+        """
+        found = self._terms.get(term)
+        if found is None:
+            found = parse_term(self.text(term))
+            if len(self._terms) >= CACHED_TERMS:
+                self._terms.clear()
+            self._terms[term] = found
+        return found
+
+    def encode_column(self, column: Texts, *, on_error: OnError = "raise") -> NDArray[np.int32]:
+        """Return the ids of a whole column of N-Triples texts, adding new terms; null gives 0.
+
+        A text that is no term raises `DataError` naming its row, or with `on_error="zero"` gets 0.
+
+        >>> TermDictionary().encode_column(pa.array(['"a"', '"b"', '"a"']))
+        array([1, 2, 1], dtype=int32)
+        """
+        ids, bad = self.encode_rows(column)
+        if bad and on_error == "raise":
+            _raise_bad(bad)
+        return ids
+
+    def encode_rows(
+        self, column: Texts, *, skip_empty: bool = False
+    ) -> tuple[NDArray[np.int32], list[BadRow]]:
+        """Return the ids of a column (0 for a bad text) and (row, reason) of every bad text.
+
+        With `skip_empty` an empty text is no bad one, but gives 0 as a null does.
+
+        >>> TermDictionary().encode_rows(['"a"', "<a b>"])[1][0][0]
+        1
+        """
+        parts: list[NDArray[np.int32]] = []
+        bad: list[BadRow] = []
+        start = 0
+        for chunk in as_chunks(column):
+            ids, chunk_bad = self._encode_chunk(chunk, skip_empty)
+            parts.append(ids)
+            bad += [(start + row, reason) for row, reason in chunk_bad]
+            start += len(chunk)
+        if len(parts) == 1:
+            return parts[0], bad
+        return np.concatenate([np.empty(0, np.int32), *parts]), bad
+
+    def _encode_chunk(self, chunk: Any, skip_empty: bool) -> tuple[NDArray[np.int32], list[BadRow]]:
+        if pa.types.is_null(chunk.type):
+            return np.zeros(len(chunk), np.int32), []
+        if not pa.types.is_dictionary(chunk.type):
+            texts = text_column(chunk)
+            return self._table.encode(texts.without_empty() if skip_empty else texts)
+        value_ids, value_bad = self._encode_chunk(chunk.dictionary, skip_empty)
+        codes = chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        ids = np.append(value_ids, np.int32(0))[codes]
+        if not value_bad:
+            return ids, []
+        reasons = dict(value_bad)
+        return ids, [
+            (row, reasons[code]) for row, code in enumerate(codes.tolist()) if code in reasons
+        ]
+
+    def encode_graphs(self, column: Texts) -> NDArray[np.int32]:
+        """Return the ids of a graph column, where null and the empty text are the default graph.
+
+        >>> TermDictionary().encode_graphs(["", None, "<http://example.org/g>"])
+        array([0, 0, 1], dtype=int32)
+        """
+        ids, bad = self.encode_rows(column, skip_empty=True)
+        if bad:
+            _raise_bad(bad)
+        return ids
+
+    def decode_column(self, ids: NDArray[np.integer] | Sequence[int]) -> Strings:
+        """Return the canonical texts of many ids as an Arrow string array; 0 gives null.
+
+        >>> terms = TermDictionary()
+        >>> terms.decode_column(terms.encode_column(['"a"', None])).to_pylist()
+        ['"a"', None]
+        """
+        wanted = np.ascontiguousarray(ids, np.int32)
+        if wanted.size and (wanted.min() < 0 or wanted.max() > len(self)):
+            self._check(int(wanted.min()) if wanted.min() < 0 else int(wanted.max()))
+        return self._table.texts(wanted)
+
+    @property
+    def kinds(self) -> NDArray[np.int8]:
+        """The kind of each id (`graphtide.rdf.kinds`); longer than the dictionary.
+
+        The array is replaced when the dictionary grows: do not keep it across an encode.
+        """
+        return self._table.kinds
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """The number of each id, where its kind has one; see `kinds`."""
+        return self._table.numbers
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that texts, table and typed side columns hold (not the caches)."""
+        return self._table.nbytes
+
+    def __len__(self) -> int:
+        return self._table.count
+
+    def __contains__(self, term: Term | str) -> bool:
+        return self.lookup(term) != 0
+
+    def _check(self, term: int) -> None:
+        if not 0 < term <= len(self):
+            raise TermError(f"no term has id {term}; ids run from 1 to {len(self)}")
+
+
+def _canonical(term: Term | str) -> str:
+    if isinstance(term, str):
+        return canonical_text(term)
+    if isinstance(term, Literal) and not term.language and term.datatype.value in TAGGED_DATATYPES:
+        raise TermError(f"a literal of datatype {term.datatype} needs a language tag")
+    if isinstance(term, type_of_term):
+        return str(term)
+    raise TermError(f"not an RDF term or its N-Triples text: {term!r}")
+
+
+def _raise_bad(bad: list[BadRow]) -> NoReturn:
+    row, reason = bad[0]
+    more = f" (and {len(bad) - 1} more bad rows)" if len(bad) > 1 else ""
+    raise DataError(f"row {row}: {reason}{more}")

@@ -1,0 +1,143 @@
+"""The formats of quads and change logs, by name and by suffix."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Any, Final, Literal, TypeAlias, cast
+
+from pyoxigraph import RdfFormat
+
+from graphtide.errors import DataError
+
+Family: TypeAlias = Literal["lines", "rdf", "patch", "parquet", "arrow", "arrows"]
+
+Source: TypeAlias = "str | Path | IO[bytes]"
+"""A path, or a file object that reads (or writes) bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: its name, the suffixes of its files, how to read it, and pyoxigraph's name."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    family: Family
+    rdf: RdfFormat | None = None
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether it can hold named graphs."""
+        return self.rdf is None or self.rdf.supports_datasets
+
+
+FORMATS: Final = (
+    Format("nt", (".nt",), "lines", RdfFormat.N_TRIPLES),
+    Format("nq", (".nq",), "lines", RdfFormat.N_QUADS),
+    Format("ttl", (".ttl",), "rdf", RdfFormat.TURTLE),
+    Format("trig", (".trig",), "rdf", RdfFormat.TRIG),
+    Format("rdf", (".rdf", ".xml"), "rdf", RdfFormat.RDF_XML),
+    Format("jsonld", (".jsonld",), "rdf", RdfFormat.JSON_LD),
+    Format("rdfp", (".rdfp", ".patch"), "patch"),
+    Format("parquet", (".parquet",), "parquet"),
+    Format("arrow", (".arrow", ".feather"), "arrow"),
+    Format("arrows", (".arrows",), "arrows"),
+)
+
+
+def find_format(source: Source, name: str | None = None) -> Format:
+    """Return the format of that name, or else the one that the source's suffix tells.
+
+    >>> find_format("log.rdfp.gz").name
+    'rdfp'
+    >>> find_format("data.csv")
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.DataError: data.csv: no format has the suffix '.csv'
+      hint: known are .nt .nq .ttl .trig .rdf .xml .jsonld .rdfp .patch .parquet .arrow .feather
+      .arrows (and .gz behind them), or name a format
+    """
+    wanted = _suffix(source) if name is None else "." + name.lower().removeprefix(".")
+    for candidate in FORMATS:
+        if wanted in candidate.suffixes or wanted == "." + candidate.name:
+            return candidate
+    suffixes = " ".join(suffix for known in FORMATS for suffix in known.suffixes)
+    what = (
+        f"no format has the suffix {wanted!r}" if name is None else f"no format is named {name!r}"
+    )
+    raise DataError(
+        what,
+        source=source_name(source),
+        hint=f"known are {suffixes} (and .gz behind them), or name a format",
+    )
+
+
+def source_name(source: Source) -> str:
+    """Return the name of a path or file object, for messages.
+
+    >>> source_name("a/b.nt")
+    'a/b.nt'
+    """
+    if isinstance(source, str | Path):
+        return str(source)
+    return str(getattr(source, "name", "<stream>"))
+
+
+def open_source(source: Source) -> IO[bytes]:
+    """Open a source for reading, unpacking `.gz`; a file object is taken as it is.
+
+    >>> open_source("no/such/file.nt")
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.DataError: no/such/file.nt: there is no such file
+    """
+    if not isinstance(source, str | Path):
+        return source
+    path = Path(source)
+    if path.is_dir():
+        raise DataError("is a directory, not a file", source=str(path))
+    try:
+        if path.suffix == ".gz":
+            return cast("IO[bytes]", gzip.open(path))
+        return path.open("rb")
+    except FileNotFoundError:
+        raise DataError("there is no such file", source=str(path)) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", source=str(path)) from None
+
+
+def open_text_source(source: Source) -> IO[bytes]:
+    """Open a source of a textual format; raise `DataError` when it is plainly binary."""
+    file = open_source(source)
+    if not isinstance(file, BufferedReader | gzip.GzipFile):
+        return file
+    try:
+        if b"\0" not in cast("Any", file).peek(512)[:512]:
+            return file
+        reason = "is a binary file, not RDF text"
+    except (OSError, EOFError, zlib.error) as error:
+        reason = f"cannot be read: {error}"
+    if file is not source:
+        file.close()
+    raise DataError(reason, source=source_name(source), hint="does its suffix tell its format?")
+
+
+def open_target(target: Source) -> IO[bytes]:
+    """Open a target for writing, packing `.gz`; a file object is taken as it is."""
+    if not isinstance(target, str | Path):
+        return target
+    path = Path(target)
+    try:
+        if path.suffix == ".gz":
+            return cast("IO[bytes]", gzip.open(path, "wb"))
+        return path.open("wb")
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", source=str(path)) from None
+
+
+def _suffix(source: Source) -> str:
+    path = Path(source_name(source))
+    return (path.with_suffix("") if path.suffix == ".gz" else path).suffix

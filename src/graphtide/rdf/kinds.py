@@ -1,0 +1,56 @@
+"""The kind of a term: one small integer per id, so that the kernel can compare typed values.
+
+A kind says how far a term's entry in `TermDictionary.numbers` may be trusted. Two terms of kind
+`EXACT` compare as their numbers do; a term of kind `OTHER` has no number, and whoever compares it
+must look at the term itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+UNBOUND: Final = 0
+"""No term: id 0 (an unbound variable, or the default graph)."""
+
+IRI: Final = 1
+BLANK: Final = 2
+
+STRING: Final = 3
+"""An `xsd:string`."""
+
+LANG: Final = 4
+"""An `rdf:langString`, a string with a language tag."""
+
+BOOLEAN: Final = 5
+"""An `xsd:boolean`; its number is 0.0 or 1.0."""
+
+EXACT: Final = 6
+"""An `xsd:decimal`, `xsd:integer` or type derived from it, of at most 15 significant digits: its
+float64 number then orders and equals just as the decimal value does."""
+
+DOUBLE: Final = 7
+"""An `xsd:double`; its number is its value (which may be an infinity or NaN)."""
+
+DATETIME: Final = 8
+"""An `xsd:dateTime` with a timezone; its number is microseconds since 1970, below 2**53."""
+
+LOCAL_DATETIME: Final = 9
+"""An `xsd:dateTime` without a timezone; its number is taken as if it were UTC."""
+
+OTHER: Final = 10
+"""Any other literal: ill-typed, `xsd:float`, numbers or dates too big, unknown datatypes."""
+
+NAMES: Final = (
+    "unbound",
+    "iri",
+    "blank",
+    "string",
+    "lang",
+    "boolean",
+    "exact",
+    "double",
+    "dateTime",
+    "local dateTime",
+    "other",
+)
+"""Readable names, indexed by kind."""

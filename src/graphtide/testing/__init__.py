@@ -1,0 +1,1 @@
+"""Helpers for testing standing queries, ours and yours."""

@@ -1,0 +1,99 @@
+"""Answers as bags of rows that can be compared, whoever computed them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Final
+
+from pyoxigraph import DefaultGraph, QuerySolutions, Triple
+
+from graphtide.lang.sparql import parse_query
+from graphtide.testing.pools import XSD
+from graphtide.testing.reference import evaluate_query
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyoxigraph import Quad, Store
+
+    from graphtide.rdf.term import Term
+
+Row = tuple[tuple[str, str], ...]
+Bag = Counter[Row]
+
+_EXACT: Final = (f"{XSD}integer", f"{XSD}decimal")
+_BINARY: Final = (f"{XSD}double", f"{XSD}float")
+
+
+def row_of(bindings: Mapping[str, Term | None]) -> Row:
+    """The bound variables of a row with their terms as text, sorted.
+
+    >>> from pyoxigraph import Literal
+    >>> row_of({"b": Literal("x"), "a": None})
+    (('b', '"x"'),)
+    """
+    return tuple(sorted((name, str(term)) for name, term in bindings.items() if term is not None))
+
+
+def by_value(row: Row) -> Row:
+    """The row with every number in one spelling of its value, for oracles that respell numbers.
+
+    >>> by_value((("x", '"2.50"^^<http://www.w3.org/2001/XMLSchema#decimal>'),))
+    (('x', '"2.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'),)
+    """
+    return tuple((name, _number(text)) for name, text in row)
+
+
+def _number(text: str) -> str:
+    lexical, mark, datatype = text.rpartition("^^")
+    if not mark:
+        return text
+    try:
+        if datatype[1:-1] in _EXACT:
+            value = Decimal(lexical[1:-1])
+            return f'"{value.normalize() + 0:f}"^^{datatype}'
+        if datatype[1:-1] in _BINARY:
+            return f'"{float(lexical[1:-1])!r}"^^{datatype}'
+    except (InvalidOperation, ValueError):
+        return text
+    return text
+
+
+def oxigraph_answer(query: str, store: Store, *, limit: int | None = None) -> Bag | None:
+    """The answer of pyoxigraph on a snapshot; None when it has more than `limit` rows.
+
+    >>> from pyoxigraph import Store
+    >>> oxigraph_answer("SELECT ?x { VALUES ?x { 1 1 } }", Store(), limit=1) is None
+    True
+    """
+    solutions = store.query(query)
+    assert isinstance(solutions, QuerySolutions)
+    names = [variable.value for variable in solutions.variables]
+    bag: Bag = Counter()
+    for count, solution in enumerate(solutions, 1):
+        if limit is not None and count > limit:
+            return None
+        bag[row_of({name: solution[name] for name in names})] += 1
+    return bag
+
+
+def reference_answer(query: str, quads: Iterable[Quad]) -> Bag:
+    """The plain reference evaluator's answer on a snapshot.
+
+    >>> reference_answer("SELECT ?x { VALUES ?x { 'a' 'a' } }", [])
+    Counter({(('x', '"a"'),): 2})
+    """
+    parsed = parse_query(query)
+    names = [variable.name for variable in parsed.variables]
+    bag: Bag = Counter()
+    for row, count in evaluate_query(parsed, [_terms(quad) for quad in quads]).items():
+        bag[row_of(dict(zip(names, row, strict=True)))] += count
+    return bag
+
+
+def _terms(quad: Quad) -> tuple[Term, Term, Term, Term | None]:
+    graph = None if isinstance(quad.graph_name, DefaultGraph) else quad.graph_name
+    assert not isinstance(quad.subject, Triple)
+    assert not isinstance(quad.object, Triple)
+    return quad.subject, quad.predicate, quad.object, graph

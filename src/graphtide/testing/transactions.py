@@ -1,0 +1,90 @@
+"""Transactions as a test writes them: a time and signed quads, readable as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyoxigraph import DefaultGraph, Quad, RdfFormat, parse
+
+from graphtide.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyoxigraph import Store
+
+Change = tuple[int, Quad]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTransaction:
+    """The changes of one transaction in their order; `diff` is +1 or -1."""
+
+    time: int
+    changes: tuple[Change, ...]
+
+    def lines(self) -> tuple[str, ...]:
+        """The changes as signed N-Quads lines: what `transaction` reads.
+
+        >>> transaction(3, "- <a:a> <a:p> _:x <a:g>").lines()
+        ('- <a:a> <a:p> _:x <a:g>',)
+        """
+        return tuple(f"{'+' if diff > 0 else '-'} {quad_text(quad)}" for diff, quad in self.changes)
+
+
+def quad_text(quad: Quad) -> str:
+    """One quad in N-Quads syntax, without the final dot.
+
+    >>> from pyoxigraph import NamedNode
+    >>> a = NamedNode("a:a")
+    >>> quad_text(Quad(a, a, a))
+    '<a:a> <a:a> <a:a>'
+    """
+    terms = [quad.subject, quad.predicate, quad.object]
+    graph = [] if isinstance(quad.graph_name, DefaultGraph) else [quad.graph_name]
+    return " ".join(str(term) for term in [*terms, *graph])
+
+
+def transaction(time: int, *lines: str) -> StreamTransaction:
+    """A transaction from signed N-Quads lines.
+
+    >>> both = transaction(7, "+ <a:a> <a:p> 'x'", "- <a:b> <a:p> <a:c> <a:g>")
+    Traceback (most recent call last):
+    ...
+    graphtide.errors.DataError: ...
+    >>> both = transaction(7, '+ <a:a> <a:p> "x"', "- <a:b> <a:p> <a:c> <a:g>")
+    >>> [(diff, str(quad.object)) for diff, quad in both.changes]
+    [(1, '"x"'), (-1, '<a:c>')]
+    """
+    return StreamTransaction(
+        time, tuple(_change(number, line) for number, line in enumerate(lines, 1))
+    )
+
+
+def _change(number: int, line: str) -> Change:
+    sign, _, rest = line.partition(" ")
+    hint = "write '+ <s> <p> <o>' or '- <s> <p> <o> <g>', in N-Quads syntax"
+    if sign not in {"+", "-"}:
+        raise DataError(f"no + or - before the quad in {line!r}", line=number, hint=hint)
+    try:
+        (quad,) = parse(f"{rest} .", RdfFormat.N_QUADS)
+    except (SyntaxError, ValueError) as problem:
+        raise DataError(f"not a quad: {line!r}: {problem}", line=number, hint=hint) from problem
+    return (1 if sign == "+" else -1), quad
+
+
+def apply_to_store(store: Store, changes: Iterable[Change]) -> None:
+    """Bring a pyoxigraph Store up to date; a Store is a set of quads, as a live graph is.
+
+    >>> from pyoxigraph import Store
+    >>> store = Store()
+    >>> apply_to_store(store, transaction(0, "+ <a:a> <a:p> <a:b>", "+ <a:a> <a:p> <a:b>").changes)
+    >>> len(store)
+    1
+    """
+    for diff, quad in changes:
+        if diff > 0:
+            store.add(quad)
+        else:
+            store.remove(quad)

@@ -1,0 +1,245 @@
+"""What people read when a query is wrong, or right but out of reach: place, words and advice."""
+
+import pytest
+
+from graphtide.errors import QueryError, UnsupportedError
+from graphtide.lang.sparql import parse_query
+
+# Each text holds one ^ in front of the place that the error must point at.
+MISTAKES = {
+    "unknown well-known prefix": (
+        "SELECT * {\n  ?s ^foaf:name ?n }",
+        "the prefix 'foaf:' is not declared",
+        "add: PREFIX foaf: <http://xmlns.com/foaf/0.1/>",
+    ),
+    "misspelt prefix": (
+        "PREFIX sensor: <http://s/>\nSELECT * { ?s ^sensr:value ?n }",
+        "the prefix 'sensr:' is not declared",
+        "did you mean 'sensor:'?",
+    ),
+    "unknown prefix among others": (
+        "PREFIX a: <http://a/> PREFIX b: <http://b/> SELECT * { ?s ^zzz:p ?n }",
+        "the prefix 'zzz:' is not declared",
+        "declared here: a:, b:",
+    ),
+    "unknown prefix, none declared": (
+        "SELECT * { ?s ^zzz:p ?n }",
+        "the prefix 'zzz:' is not declared",
+        "add: PREFIX zzz: <...> above the query",
+    ),
+    "misspelt keyword in a group": (
+        "SELECT * {\n ?s ?p ?o .\n ^OPTINAL { ?s ?q ?r } }",
+        "expected a pattern or '}', found 'OPTINAL'",
+        "did you mean OPTIONAL?",
+    ),
+    "misspelt first keyword": (
+        "\n ^SLECT * { ?s ?p ?o }",
+        "expected SELECT or PREFIX, found 'SLECT'",
+        "did you mean SELECT?",
+    ),
+    "nothing": ("^", "expected SELECT or PREFIX, found the end of the query", None),
+    "group not closed": (
+        "SELECT * { ?s ?p ?o\nOPTIONAL ^{ ?s ?q ?r\n",
+        "this group is never closed",
+        "add '}'",
+    ),
+    "text after the query": (
+        "SELECT * { ?s ?p ?o } ^}",
+        "expected the end of the query, found '}'",
+        None,
+    ),
+    "missing dot": (
+        "SELECT * { ?s ?p ?o ^?s ?q ?r }",
+        "expected '.', ';' or ',' before '?s'",
+        None,
+    ),
+    "missing object": ("SELECT * { ?s ?p ^}", "expected a term or variable, found '}'", None),
+    "missing predicate": ("SELECT * { ?s ^. }", "expected a predicate, found '.'", None),
+    "no columns": ("SELECT ^{ ?s ?p ?o }", "expected '*' or a variable after SELECT", None),
+    "string not closed": (
+        'SELECT * { ?s ?p ^"abc }',
+        "this string is never closed",
+        'close it with "',
+    ),
+    "relative IRI": (
+        "SELECT * { ?s ?p ^<abc> }",
+        "<abc> is not an absolute IRI",
+        "declare BASE <...>",
+    ),
+    "strange character": ("SELECT * { ?s ?p ^§ }", "unexpected character '§'", None),
+    "bad escape": (
+        'SELECT * { ?s ?p ^"\\uD800" }',
+        "an escape here stands for no character",
+        None,
+    ),
+    "filter without brackets": (
+        "SELECT * { ?s ?p ?o FILTER ^?o = 1 }",
+        "expected '(' or a function after FILTER, found '?o'",
+        None,
+    ),
+    "comparison read as an IRI": (
+        "SELECT * { ?s ?p ?o FILTER(?s^<?p&&?o>?s) }",
+        "expected an operator, found the IRI '<?p&&?o>'",
+        "to compare with <, write a space after it",
+    ),
+    "misspelt function": (
+        "SELECT * { ?s ?p ?o FILTER(^STRLENGTH(?o) = 1) }",
+        "unknown function STRLENGTH",
+        "did you mean STRLEN?",
+    ),
+    "wrong number of arguments": (
+        "SELECT * { ?s ?p ?o FILTER(^STRLEN(?o, ?s) = 1) }",
+        "STRLEN takes 1 argument, not 2",
+        None,
+    ),
+    "BIND of a used variable": (
+        "SELECT * { ?s ?p ?o BIND(1 AS ^?o) }",
+        "BIND sets ?o, which the group already uses before it",
+        "bind a new name and compare with FILTER",
+    ),
+    "SELECT expression under a used name": (
+        "SELECT (1 AS ^?o) { ?s ?p ?o }",
+        "?o is already used in the pattern",
+        "give the expression another name",
+    ),
+    "column twice": ("SELECT ?s ^?s { ?s ?p ?o }", "?s is selected twice", None),
+    "blank label in two patterns": (
+        "SELECT * { _:a ?p ?o OPTIONAL { ^_:a ?q ?r } }",
+        "the blank node _:a is used in two basic graph patterns",
+        "use a variable instead: blank labels do not reach over group boundaries",
+    ),
+    "blank label inside and around EXISTS": (
+        "SELECT * { _:a ?p ?o FILTER EXISTS { ^_:a ?q ?r } }",
+        "the blank node _:a is used in two basic graph patterns",
+        "use a variable instead: blank labels do not reach over group boundaries",
+    ),
+    "VALUES row of another width": (
+        "SELECT * { VALUES (?a ?b) { (1 2) ^(1) } }",
+        "a VALUES row of 1 terms for 2 variables",
+        None,
+    ),
+    "variable in VALUES": (
+        "SELECT * { VALUES ?a { ^?b } }",
+        "expected a constant or UNDEF, found '?b'",
+        None,
+    ),
+    "literal as predicate": ("SELECT * { ?s ^'p' ?o }", "expected a predicate, found ''p''", None),
+}
+
+REFUSALS = {
+    "ASK": ("^ASK { ?s ?p ?o }", "ASK", "use SELECT"),
+    "CONSTRUCT": ("^CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "CONSTRUCT", "SELECT"),
+    "DESCRIBE": ("^DESCRIBE ?s { ?s ?p ?o }", "DESCRIBE", "SELECT"),
+    "Update": ("^INSERT DATA { <http://a> <http://b> 1 }", "SPARQL Update", "LiveGraph.insert"),
+    "Update after a prologue": (
+        "PREFIX : <http://a/>\n^DELETE WHERE { :a :b ?c }",
+        "SPARQL Update",
+        "delete",
+    ),
+    "REDUCED": ("SELECT ^REDUCED ?s { ?s ?p ?o }", "SELECT REDUCED", "DISTINCT"),
+    "FROM": ("SELECT ?s ^FROM <http://g> { ?s ?p ?o }", "FROM", "GRAPH"),
+    "FROM NAMED": ("SELECT ?s ^FROM NAMED <http://g> { ?s ?p ?o }", "FROM", "GRAPH"),
+    "GROUP BY": ("SELECT ?s { ?s ?p ?o } ^GROUP BY ?s", "GROUP BY", "group them where you use"),
+    "HAVING": ("SELECT ?s { ?s ?p ?o } ^HAVING (?s > 1)", "HAVING", "group them where you use"),
+    "ORDER BY": ("SELECT ?s { ?s ?p ?o }\n^ORDER BY ?s", "ORDER BY", "sort the answer table"),
+    "LIMIT": ("SELECT ?s { ?s ?p ?o } ^LIMIT 3", "LIMIT", "cut the answer table"),
+    "OFFSET": ("SELECT ?s { ?s ?p ?o } ^OFFSET 3", "OFFSET", "cut the answer table"),
+    "aggregate": ("SELECT (^COUNT(*) AS ?n) { ?s ?p ?o }", "the aggregate COUNT", "plain rows"),
+    "aggregate in lower case": ("SELECT (^sum(?o) AS ?n) { ?s ?p ?o }", "the aggregate SUM", ""),
+    "subquery": ("SELECT * { { ^SELECT ?s { ?s ?p ?o } } }", "a subquery", "directly"),
+    "SERVICE": ("SELECT * { ^SERVICE <http://x> { ?s ?p ?o } }", "SERVICE", "load the remote data"),
+    "path sequence": ("SELECT * { ?s ^<http://p>/<http://q> ?o }", "a property path", "two triple"),
+    "path star": ("SELECT * { ?s ^<http://p>* ?o }", "a property path", ""),
+    "path plus": ("SELECT * { ?s ^<http://p>+ ?o }", "a property path", ""),
+    "path option": ("SELECT * { ?s ^<http://p>? ?o }", "a property path", ""),
+    "path alternative": ("SELECT * { ?s ^a|<http://p> ?o }", "a property path", ""),
+    "path inverse": ("SELECT * { ?s ^^<http://p> ?o }", "a property path", "swapped"),
+    "path negation": ("SELECT * { ?s ^!<http://p> ?o }", "a property path", ""),
+    "path brackets": ("SELECT * { ?s ^(<http://p>) ?o }", "a property path", ""),
+    "RAND": ("SELECT (^RAND() AS ?r) { }", "RAND", "insert it as data"),
+    "NOW": ("SELECT * { ?s ?p ?t FILTER(?t < ^NOW()) }", "NOW", "insert it as data"),
+    "UUID": ("SELECT * { BIND(^UUID() AS ?u) }", "UUID", "insert it as data"),
+    "STRUUID": ("SELECT * { BIND(^STRUUID() AS ?u) }", "STRUUID", "insert it as data"),
+    "BNODE": ("SELECT * { BIND(^BNODE() AS ?u) }", "BNODE", "insert it as data"),
+    "custom function": (
+        "SELECT (^<http://x/f>(?s) AS ?y) { ?s ?p ?o }",
+        "the function <http://x/f>",
+        "xsd:integer(?x)",
+    ),
+    "quoted triple": ("SELECT * { ^<< ?s ?p ?o >> ?q ?r }", "a quoted triple", "plain triple"),
+    "annotation": ("SELECT * { ?s ?p ?o ^{| ?q ?r |} }", "an annotated triple", "plain triple"),
+    "triple term": ("SELECT * { BIND(^<<( 1 2 3 )>> AS ?t) }", "a triple term", "parts"),
+    "base direction": ('SELECT * { ?s ?p "x"^@en--ltr }', "a base direction", "without --ltr"),
+}
+
+
+def read(marked):
+    offset = marked.index("^")
+    text = marked[:offset] + marked[offset + 1 :]
+    before = text[:offset]
+    place = before.count("\n") + 1, offset - before.rfind("\n")
+    with pytest.raises(QueryError) as caught:
+        parse_query(text)
+    return text, place, caught.value
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes(name):
+    marked, message, hint = MISTAKES[name]
+    text, place, error = read(marked)
+    assert not isinstance(error, UnsupportedError)
+    assert (error.line, error.column) == place
+    assert error.message.startswith(message)
+    assert error.hint == hint
+    assert text.split("\n")[place[0] - 1] in error.message
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(name):
+    marked, what, hint = REFUSALS[name]
+    text, place, error = read(marked)
+    assert isinstance(error, UnsupportedError)
+    assert (error.line, error.column) == place
+    assert error.message.startswith(f"{what}")
+    assert "cannot be maintained yet\n" in error.message
+    assert error.hint is not None
+    assert hint in error.hint
+    assert text.split("\n")[place[0] - 1] in error.message
+
+
+def test_the_whole_message():
+    with pytest.raises(QueryError) as caught:
+        parse_query("SELECT * {\n\t?s ?p ?o\n\tFLTER(?o > 1)\n}")
+    assert str(caught.value) == (
+        "3:2: expected a pattern or '}', found 'FLTER'\n"
+        "  3 | \tFLTER(?o > 1)\n"
+        "    | \t^\n"
+        "  hint: did you mean FILTER?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("SELECT * {\n VALUES (?x ?x) { (1 1) } }", 2),
+        ("SELECT *\n{ ?s ?p ?o\n FILTER(BOUND(1)) }", 3),
+        ("SELECT * {\n [] }", 2),
+    ],
+)
+def test_what_only_pyoxigraph_objects_to(text, line):
+    with pytest.raises(QueryError) as caught:
+        parse_query(text)
+    assert caught.value.line == line
+    assert text.split("\n")[line - 1] in caught.value.message
+
+
+def test_nesting_without_end():
+    depth = 5000
+    with pytest.raises(QueryError, match="nested too deeply"):
+        parse_query(f"SELECT * {{ FILTER({'(' * depth}1{')' * depth}) }}")
+
+
+def test_a_failed_query_is_not_cached_as_good():
+    for _ in range(2):
+        with pytest.raises(QueryError):
+            parse_query("SELECT * { ?s ?p }")
