@@ -19,10 +19,25 @@ from graphtide.rdf.term_table import KernelTermTable
 from graphtide.rdf.text_column import text_column
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-TYPES = (
-    "integer decimal double boolean dateTime int long byte nonNegativeInteger unsignedByte "
-    "negativeInteger positiveInteger short float date string token"
-).split()
+TYPES = [
+    "integer",
+    "decimal",
+    "double",
+    "boolean",
+    "dateTime",
+    "int",
+    "long",
+    "byte",
+    "nonNegativeInteger",
+    "unsignedByte",
+    "negativeInteger",
+    "positiveInteger",
+    "short",
+    "float",
+    "date",
+    "string",
+    "token",
+]
 
 
 def iris() -> st.SearchStrategy[NamedNode]:
@@ -363,9 +378,9 @@ def test_unknown_ids_and_values_are_refused():
         dictionary.decode_column([0, 7])
     with pytest.raises(TermError, match="not an RDF term"):
         dictionary.encode(12)
+    untagged = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#langString")
     with pytest.raises(TermError, match="language tag"):
-        rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
-        dictionary.encode(Literal("a", datatype=NamedNode(rdf)))
+        dictionary.encode(Literal("a", datatype=untagged))
 
 
 def test_growth_keeps_every_term():
@@ -388,4 +403,4 @@ def test_caches_start_afresh_when_full(monkeypatch):
     ids = [dictionary.encode(f"_:b{index}") for index in range(35)]
     assert ids == [dictionary.encode(f"_:b{index}") for index in range(35)]
     assert [str(dictionary.decode(term)) for term in ids] == [f"_:b{index}" for index in range(35)]
-    assert len(dictionary._ids) <= 10 and len(dictionary._terms) <= 10
+    assert len(dictionary.known) <= 10 and len(dictionary._terms) <= 10

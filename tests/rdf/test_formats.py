@@ -89,7 +89,10 @@ def test_odd_spellings_of_lines(quads, data):
         if data.draw(st.booleans()):
             terms[2] = terms[2].replace("a", "\\u0061") if terms[2][0] != "_" else terms[2]
         # A blank node label ends only at a space.
-        parts = [gap + term + (" " if term[0] == "_" else "") for gap, term in zip(spaces, terms)]
+        parts = [
+            gap + term + (" " if term[0] == "_" else "")
+            for gap, term in zip(spaces, terms, strict=False)
+        ]
         text += "".join(parts) + spaces[-1] + "." + data.draw(ending)
     wanted = [quad_texts(quad) for quad in parse(text, format=RdfFormat.N_QUADS)]
     assert rows(read_quads(io.BytesIO(text.encode()), format="nq")) == wanted
@@ -204,7 +207,7 @@ def test_files_that_cannot_be_read(tmp_path, suffix):
         list(read_changes(path))
     other = tmp_path / f"binary.{suffix}"
     other.write_bytes(b"\x00\x01\x02" * 100)
-    with pytest.raises(DataError, match="binary file|not an? (Parquet|Arrow) file"):
+    with pytest.raises(DataError, match=r"binary file|not an? (Parquet|Arrow) file"):
         list(read_changes(other))
     packed = tmp_path / f"half.{suffix}.gz"
     packed.write_bytes(gzip.compress(b"<ex:a> <ex:p> <ex:b> .\n" * 100)[:-20])
@@ -235,6 +238,11 @@ def test_what_a_format_cannot_hold():
         write_changes(numeric, io.BytesIO(), format="rdf")
     with pytest.raises(DataError, match="cannot be written"):
         write_changes(named, "/no/such/folder/a.nq")
+
+
+def test_text_files_are_refused():
+    with pytest.raises(DataError, match="binary mode"):
+        list(read_changes(io.StringIO("<ex:a> <ex:p> <ex:b> ."), format="nt"))
 
 
 def test_tables_are_read_too():

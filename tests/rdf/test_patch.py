@@ -173,7 +173,7 @@ def test_no_transaction_to_end(code):
 
 def test_a_transaction_without_an_end_is_not_applied():
     text = "TX .\nA <ex:a> <ex:p> <ex:1> .\nTC .\nTX .\nA <ex:a> <ex:p> <ex:2> .\n"
-    with pytest.raises(DataError, match="<stream>:4:1: .* never committed"):
+    with pytest.raises(DataError, match=r"<stream>:4:1: .* never committed"):
         read(text)
     broken = []
     assert [row[5] for row in read(text, on_error="collect", broken=broken)] == ["<ex:1>"]
@@ -219,9 +219,7 @@ KEYS = st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 5)), unique=True).m
 @given(KEYS, st.data())
 @pytest.mark.parametrize("name", ["rdfp", "parquet", "arrow", "arrows"])
 def test_what_is_written_is_read_again(name, keys, data):
-    batches = []
-    for key in keys:
-        batches.append(ChangeBatch.of([(*key, *change) for change in data.draw(CHANGES)]))
+    batches = [ChangeBatch.of([(*key, *change) for change in data.draw(CHANGES)]) for key in keys]
     cut = data.draw(st.integers(0, sum(map(len, batches))))
     whole = concat_batches(batches)
     parts = [whole.slice(0, cut), whole.slice(cut, len(whole))]

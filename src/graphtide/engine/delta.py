@@ -78,7 +78,7 @@ class Delta(Sequence[DeltaRow]):
         return Delta(rows, self._stamps, self._variables, self._terms)
 
     def _row(self, line: list[int]) -> DeltaRow:
-        time, tx = self._stamps[line[TX]]
+        time, tx = self._stamps.stamp(line[TX])
         values = {
             name: self._terms.decode(i) if i else None
             for name, i in zip(self._variables, line[NET_VALUES:], strict=True)

@@ -60,6 +60,7 @@ class LiveGraph:
         self.strict = strict
         self.clock = 0
         self.transactions = 0
+        self.callbacks = 0
         self._last_tx = -1
         self._store = QuadStore(store_all=store == "all")
         self._programs = SharedPrograms(self._store)
@@ -179,6 +180,7 @@ class LiveGraph:
         if self._watches.get(watch.name) is not watch:
             raise GraphtideError(f"{watch!r} does not watch this graph (any more)")
         del self._watches[watch.name]
+        self.callbacks -= watch.callbacks
         for number, place in self._numbers.pop(watch):
             self._listeners[number].remove((watch, place))
             if not self._listeners[number]:
@@ -239,8 +241,9 @@ class LiveGraph:
         self._last_tx += 1
         self._pending.begin(stamp, self._last_tx)
         for diff, ids in changes:
-            self._pending.add(diff, *ids)
-        self._after_pending()
+            self._pending.add(diff, ids)
+        if len(self._pending) >= MOST_PENDING or self.callbacks:
+            self.settle()
 
     def settle(self) -> None:
         """Carry out what waits. Every look at an answer does this first."""
@@ -257,16 +260,9 @@ class LiveGraph:
         if time is not None:
             self.clock = self._stamp(time)
         self._last_tx += 1
-        self._pending.begin(self.clock, self._last_tx)
-        self._pending.add(diff, *ids)
-        self._after_pending()
-
-    def _after_pending(self) -> None:
-        if self._has_callbacks() or len(self._pending) >= MOST_PENDING:
+        waiting = self._pending.single(self.clock, self._last_tx, diff, ids)
+        if waiting >= MOST_PENDING or self.callbacks:
             self.settle()
-
-    def _has_callbacks(self) -> bool:
-        return any(watch.has_callbacks for watch in self._watches.values())
 
     def _stamp(self, time: int | None) -> int:
         if time is None:
@@ -295,7 +291,7 @@ class LiveGraph:
             listed = [(row[1], tuple(row[2:])) for row in changes.tolist()]
             check_strict(listed, self._store, self.terms)
         self.clock, self._last_tx = int(times[-1]), max(self._last_tx, int(txs[-1]))
-        if not self._has_callbacks():
+        if not self.callbacks:
             self._run(changes, Stamps(times, txs, self.transactions))
             return
         # Whoever is called back sees the graph as of that transaction, not of the whole batch.
@@ -310,7 +306,7 @@ class LiveGraph:
         self._running = True
         try:
             batches = self._store.apply(changes)
-            self.transactions += len(stamps) if transactions is None else transactions
+            self.transactions += len(stamps.times) if transactions is None else transactions
             leaves: dict[Watch, dict[int, Ints]] = {}
             for number, batch in batches.items():
                 for watch, place in self._listeners[number]:
@@ -318,7 +314,7 @@ class LiveGraph:
             heard: list[tuple[Watch, Delta]] = []
             for watch, parts in leaves.items():
                 delta = watch.advance(parts, stamps)
-                if delta is not None and watch.has_callbacks:
+                if delta is not None and watch.callbacks:
                     heard.append((watch, delta))
             for watch, delta in heard:
                 watch.notify(delta)

@@ -10,6 +10,7 @@ from array import array
 
 import numpy as np
 
+from graphtide.engine.quads import Ids
 from graphtide.engine.stamps import Stamps
 from graphtide.kernel.batch import Ints
 
@@ -21,7 +22,7 @@ class Pending:
 
     >>> pending = Pending()
     >>> pending.begin(time=17, tx=0)
-    >>> pending.add(1, 2, 3, 4, 0)
+    >>> pending.add(1, (2, 3, 4, 0))
     >>> pending.take(first=0)[0].tolist()
     [[0, 1, 2, 3, 4, 0]]
     """
@@ -44,9 +45,17 @@ class Pending:
         self._times.append(time)
         self._txs.append(tx)
 
-    def add(self, diff: int, s: int, p: int, o: int, g: int) -> None:
+    def add(self, diff: int, ids: Ids) -> None:
         """Add a change to the transaction begun last."""
-        self._changes.extend((len(self._txs) - 1, diff, s, p, o, g))
+        self._changes.extend((len(self._txs) - 1, diff, *ids))
+
+    def single(self, time: int, tx: int, diff: int, ids: Ids) -> int:
+        """Add a transaction of one change; how many transactions wait now."""
+        waiting = len(self._txs)
+        self._times.append(time)
+        self._txs.append(tx)
+        self._changes.extend((waiting, diff, *ids))
+        return waiting + 1
 
     def take(self, first: int) -> tuple[Ints, Stamps]:
         """All that waits, as a batch of changes and its stamps; nothing waits then."""

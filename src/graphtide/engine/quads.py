@@ -28,6 +28,12 @@ def quad_ids(
     >>> quad_ids(TermDictionary(), "<http://example.org/a>", "<http://example.org/p>", 5, None)
     (1, 2, 3, 0)
     """
+    if g is None and s.__class__ is str and p.__class__ is str and s[:1] != '"' and p[:1] == "<":
+        known = terms.known
+        try:
+            return known[s], known[p], known[o], 0
+        except (KeyError, TypeError):
+            pass
     if s.__class__ is not str or s[:1] == '"':
         _refuse(s, "subject", (NamedNode, BlankNode))
     if p.__class__ is not str or p[:1] != "<":

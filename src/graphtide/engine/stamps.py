@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Stamps:
+class Stamps(NamedTuple):
     """Per transaction of a batch its `(time, tx)`; `first` counts transactions since the start.
 
-    >>> Stamps([17, 18], [0, 1], first=5)[1]
+    >>> Stamps([17, 18], [0, 1], first=5).stamp(1)
     (18, 1)
     """
 
@@ -21,8 +19,6 @@ class Stamps:
     txs: Sequence[int]
     first: int
 
-    def __getitem__(self, index: int) -> tuple[int, int]:
+    def stamp(self, index: int) -> tuple[int, int]:
+        """The time and number of a transaction of the batch."""
         return int(self.times[index]), int(self.txs[index])
-
-    def __len__(self) -> int:
-        return len(self.times)

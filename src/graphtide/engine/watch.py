@@ -47,6 +47,8 @@ class Watch:
         self._most = history
         self._held = 0
         self._history: deque[tuple[Ints, Stamps]] = deque()
+        nothing = np.empty((0, NET_VALUES + len(self.variables)), np.int32)
+        self._no_change = self._delta(nothing, Stamps((), (), 0))
         self._appear: list[RowCallback] = []
         self._disappear: list[RowCallback] = []
 
@@ -66,12 +68,15 @@ class Watch:
         Right after `watch(...)` on a graph that already holds quads: the whole answer.
         """
         self._graph.settle()
-        if self._history:
-            net, stamps = self._history[-1]
-            last = self._graph.transactions - 1 - stamps.first
-            if last < len(stamps) and net[-1, TX] == last:
-                return self._delta(net[np.searchsorted(net[:, TX], last) :], stamps)
-        return self._delta(np.empty((0, NET_VALUES + len(self.variables)), np.int32), Stamps((), (), 0))
+        if not self._history:
+            return self._no_change
+        net, stamps = self._history[-1]
+        last = self._graph.transactions - 1 - stamps.first
+        if last >= len(stamps.times) or net[-1, TX] != last:
+            return self._no_change
+        if last > 0:
+            net = net[np.searchsorted(net[:, TX], last) :]
+        return self._delta(net, stamps)
 
     def changes(self) -> Iterator[DeltaRow]:
         """The delta rows of all transactions so far, oldest first, the first answer included.
@@ -98,19 +103,21 @@ class Watch:
     def on_appear(self, callback: RowCallback) -> RowCallback:
         """Call back with each row that was not in the answer and now is. Usable as a decorator."""
         self._graph.settle()
+        self._graph.callbacks += 1
         self._appear.append(callback)
         return callback
 
     def on_disappear(self, callback: RowCallback) -> RowCallback:
         """Call back with each row that was in the answer and no longer is."""
         self._graph.settle()
+        self._graph.callbacks += 1
         self._disappear.append(callback)
         return callback
 
     @property
-    def has_callbacks(self) -> bool:
-        """Whether somebody wants to hear of changes as they happen."""
-        return bool(self._appear or self._disappear)
+    def callbacks(self) -> int:
+        """How many want to hear of changes as they happen."""
+        return len(self._appear) + len(self._disappear)
 
     @property
     def nbytes(self) -> int:

@@ -138,4 +138,10 @@ def _best(predicate: int, keys: tuple[Columns, ...], links: dict[int, int]) -> t
     return tuple(best)
 
 
+def first_seed(plan: Plan, program: int) -> int:
+    """A seed at the first pattern of a program: from it, all matches can be found."""
+    wanted = (plan.seeds[:, 0] == program) & (plan.seeds[:, 1] == 0) & (plan.seeds[:, 2] == -1)
+    return int(np.flatnonzero(wanted)[0])
+
+
 NO_PROGRAMS = compile_programs(())

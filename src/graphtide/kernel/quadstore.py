@@ -18,11 +18,11 @@ from graphtide.kernel.search import (
     WRITTEN,
     Plan,
     apply_changes,
-    evaluate_program,
+    evaluate_seed,
     find_rows,
     relink,
 )
-from graphtide.kernel.compile_programs import NO_PROGRAMS, compile_programs
+from graphtide.kernel.compile_programs import NO_PROGRAMS, compile_programs, first_seed
 
 if TYPE_CHECKING:
     from graphtide.kernel.program import Program
@@ -50,6 +50,7 @@ class QuadStore:
         self._table = RowTable(4)
         self._plan: Plan = NO_PROGRAMS.plan
         self._links = NO_PROGRAMS.links
+        self._room = 0
         self._counts = np.zeros(7, np.int64)
         self._out = np.empty((256, 3), np.int32)
 
@@ -92,27 +93,32 @@ class QuadStore:
         """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause."""
         n = 0
         for begin in range(0, len(changes), CHUNK):
-            end = min(begin + CHUNK, len(changes))
-            self._table.reserve(end - begin)
-            t = self._table.arrays
-            while begin < end:
-                begin = apply_changes(
-                    t.rows, t.slots, t.heads, t.indexes, t.meta,
-                    *self._plan, self._counts, self._store_all, changes, begin, end, self._out, n,
-                )  # fmt: skip
-                n = int(self._counts[WRITTEN])
-                if begin < end:
-                    self._out = longer(self._out)
+            n = self._apply_chunk(changes, begin, min(begin + CHUNK, len(changes)), n)
         return self._split(self._out[:n]) if n else {}
+
+    def _apply_chunk(self, changes: Ints, begin: int, end: int, n: int) -> int:
+        if self._room < end - begin:
+            self._room = self._table.reserve(end - begin)
+        self._room -= end - begin
+        t = self._table.arrays
+        while True:
+            begin = apply_changes(
+                t.rows, t.slots, t.heads, t.indexes, t.meta,
+                *self._plan, self._counts, self._store_all, changes, begin, end, self._out, n,
+            )  # fmt: skip
+            n = int(self._counts[WRITTEN])
+            if begin == end:
+                return n
+            self._out = longer(self._out)
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
-        at = self._order.index(number)
+        seed = first_seed(self._plan, self._order.index(number))
         width = self._programs[number].outputs
         out = np.empty((256, self._out.shape[1]), np.int32)
         t, row, n = self._table.arrays, 0, 0
         while row < t.meta[HIGH]:
-            row = evaluate_program(t, self._plan, at, 0, self._counts, row, out, n)
+            row = evaluate_seed(t, self._plan, seed, self._counts, row, out, n)
             n = int(self._counts[WRITTEN])
             if row < t.meta[HIGH]:
                 out = longer(out)
@@ -130,8 +136,8 @@ class QuadStore:
 
     def _split(self, out: Ints) -> dict[int, Ints]:
         """The output by program; one program only is the common case and costs no sort."""
-        first, last = int(out[0, OUT_PROGRAM]), int(out[:, OUT_PROGRAM].max())
-        if first == last and not np.any(out[:, OUT_PROGRAM] != first):
+        first = int(out[0, OUT_PROGRAM])
+        if len(out) == 1 or len(self._order) == 1 or not np.any(out[:, OUT_PROGRAM] != first):
             return {self._order[first]: self._batch(out, first)}
         ordered = out[np.argsort(out[:, OUT_PROGRAM], kind="stable")]
         present, starts = np.unique(ordered[:, OUT_PROGRAM], return_index=True)
@@ -174,3 +180,4 @@ class QuadStore:
         table.arrays = target._replace(rows=rows, slots=source.slots)
         relink(table.arrays, self._plan.dispatch)
         self._table = table
+        self._room = 0

@@ -248,9 +248,8 @@ class RowTable:
     """The growing side of a `Table`: allocation, growth and size; loops live in compiled code.
 
     >>> table = RowTable(width=2, keys=[(0,)])
-    >>> table.reserve(3)
-    >>> len(table)
-    0
+    >>> table.reserve(3), len(table)
+    (8, 0)
     """
 
     __slots__ = ("arrays", "width")
@@ -282,18 +281,23 @@ class RowTable:
         t = self.arrays
         return t.rows.nbytes + t.slots.nbytes + t.heads.nbytes + t.indexes.nbytes
 
-    def reserve(self, extra: int) -> None:
-        """Make room for `extra` more rows, so that compiled loops never have to grow anything."""
-        t = self.arrays
-        need = int(t.meta[LIVE]) + extra
-        if need > len(t.rows):
-            self._grow_rows(need)
-        if need * 5 > len(t.slots) * 3:
-            self._grow_slots(need)
-        for index in range(len(t.indexes)):
-            used = int(t.indexes[index, USED]) + extra
-            if used * 5 > int(t.indexes[index, SIZE]) * 3:
-                self._grow_heads(index, used)
+    def reserve(self, extra: int) -> int:
+        """Make room for `extra` more rows, so that compiled loops never have to grow anything.
+
+        Returns for how many more rows there is room now.
+        """
+        live = int(self.arrays.meta[LIVE])
+        if live + extra > len(self.arrays.rows):
+            self._grow_rows(live + extra)
+        if (live + extra) * 5 > len(self.arrays.slots) * 3:
+            self._grow_slots(live + extra)
+        room = min(len(self.arrays.rows), len(self.arrays.slots) * 3 // 5) - live
+        for index in range(len(self.arrays.indexes)):
+            used = int(self.arrays.indexes[index, USED])
+            if (used + extra) * 5 > int(self.arrays.indexes[index, SIZE]) * 3:
+                self._grow_heads(index, used + extra)
+            room = min(room, int(self.arrays.indexes[index, SIZE]) * 3 // 5 - used)
+        return room
 
     def values(self) -> Ints:
         """The live rows' values and multiplicities, in storage order."""

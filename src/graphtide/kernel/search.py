@@ -208,27 +208,24 @@ def follow(t: Table, index: int, row: int) -> int:
 
 @inlined
 def next_match(
-    t: Table,
-    p: Plan,
-    first: int,
-    frames: Longs,
-    barred: int,
-    barred_below: int,
+    t: Table, p: Plan, first: int, frames: Longs, barred: int, barred_below: int
 ) -> bool:
     """Go on to the next way to match the remaining patterns; the match is in `p.bind`.
 
     Row `barred` may not be used by patterns before `barred_below`.
     """
     depth, remaining = frames[0, DEPTH], frames[0, REMAINING]
-    if frames[0, FRESH] == 1:
-        frames[0, FRESH] = 0
-        if remaining == 0:
-            return True
-        if not choose(t, p, first, remaining, frames, 1):
-            return False
-        depth = 1
-        remaining &= ~(np.int64(1) << frames[1, 0])
-    while depth > 0:
+    deeper = frames[0, FRESH] == 1
+    frames[0, FRESH] = 0
+    if deeper and remaining == 0:
+        return True
+    while deeper or depth > 0:
+        if deeper:
+            deeper = False
+            if choose(t, p, first, remaining, frames, depth + 1):
+                depth += 1
+                remaining &= ~(np.int64(1) << frames[depth, 0])
+            continue
         unbind(p.bind, frames[depth, 3])
         frames[depth, 3] = 0
         pattern, cursor = frames[depth, 0], frames[depth, 1]
@@ -248,9 +245,7 @@ def next_match(
             frames[0, DEPTH] = depth
             frames[0, REMAINING] = 0
             return True
-        if choose(t, p, first, remaining, frames, depth + 1):
-            depth += 1
-            remaining &= ~(np.int64(1) << frames[depth, 0])
+        deeper = True
     frames[0, DEPTH] = 0
     return False
 
@@ -311,74 +306,66 @@ def emit(out: Ints, n: int, p: Plan, program: int, tx: int, diff: int) -> int:
 
 
 @inlined
-def begin_pattern(t: Table, p: Plan, program: int, pattern: int, row: int) -> bool:
-    """Set out from the quad `row` at one pattern of a program; False if it does not match."""
+def seed_of(p: Plan, seed: int) -> tuple[int, int, int]:
+    """A seed's program, the place of its pattern in its group, and its check or -1."""
+    return p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_PATTERN], p.seeds[seed, SEED_CHECK]
+
+
+@inlined
+def begin(t: Table, p: Plan, seed: int, row: int) -> bool:
+    """Set out from the quad `row` at a seed's pattern; False if it does not match.
+
+    From a check's pattern, only the variables of the match itself stay bound.
+    """
+    program, pattern, check = seed_of(p, seed)
     for k in range(p.programs[program, VARIABLES]):
         p.bind[k] = 0
-    if match_row(t, p.patterns, p.programs[program, FIRST] + pattern, row, p.bind) < 0:
+    first = p.programs[program, FIRST] if check < 0 else p.checks[check, CHECK_FIRST]
+    if match_row(t, p.patterns, first + pattern, row, p.bind) < 0:
         return False
     start(p.frames, p.programs[program, PATTERNS])
-    p.frames[0, REMAINING] &= ~(np.int64(1) << np.int64(pattern))
+    if check < 0:
+        p.frames[0, REMAINING] &= ~(np.int64(1) << np.int64(pattern))
+    else:
+        for k in range(p.programs[program, OUTPUTS], p.programs[program, VARIABLES]):
+            p.bind[k] = 0
     return True
 
 
 @inlined
-def react_pattern(
+def weight(t: Table, p: Plan, seed: int, row: int) -> int:
+    """How the quad `row` counts for the current match: 1 makes it, -1 prevents it, 0 neither.
+
+    A match through the quad itself stands or falls with it if it passes the checks. Any other is
+    moved only if its checks say something else without the quad.
+    """
+    program, pattern, check = seed_of(p, seed)
+    if check >= 0 and seen_before(t, p, program, check, pattern, row):
+        return 0
+    total = np.int64(0)
+    for without in range(1 if check < 0 else 2):
+        if passes(t, p, program, row if without else -1):
+            total += 1 - 2 * without
+    return total
+
+
+@inlined
+def react_seed(
     t: Table, p: Plan, seed: int, row: int, tx: int, sign: int, out: Ints, n: int, resume: bool
 ) -> int:
-    """Rows that use the quad `row` at the seed's pattern; -1 if the output is full."""
-    program, pattern = p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_PATTERN]
+    """The matches that one seed of a changed quad moves; -1 if the output is full."""
+    program, check = p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_CHECK]
     first = p.programs[program, FIRST]
-    if resume:
-        more = True
-    elif begin_pattern(t, p, program, pattern, row):
-        more = next_match(t, p, first, p.frames, row, pattern)
-    else:
-        more = False
-    while more:
-        if passes(t, p, program, -1):
-            n = emit(out, n, p, program, tx, sign)
+    below = p.seeds[seed, SEED_PATTERN] if check < 0 else EVERY
+    if not resume and not begin(t, p, seed, row):
+        return n
+    while resume or next_match(t, p, first, p.frames, row, below):
+        resume = False
+        diff = weight(t, p, seed, row)
+        if diff != 0:
+            n = emit(out, n, p, program, tx, sign * diff)
             if n < 0:
                 return -1
-        more = next_match(t, p, first, p.frames, row, pattern)
-    return n
-
-
-@inlined
-def begin_check(t: Table, p: Plan, program: int, check: int, pattern: int, row: int) -> bool:
-    """Set out from the quad `row` at a check's pattern, with the variables of the match only."""
-    for k in range(p.programs[program, VARIABLES]):
-        p.bind[k] = 0
-    if match_row(t, p.patterns, p.checks[check, CHECK_FIRST] + pattern, row, p.bind) < 0:
-        return False
-    for k in range(p.programs[program, OUTPUTS], p.programs[program, VARIABLES]):
-        p.bind[k] = 0
-    start(p.frames, p.programs[program, PATTERNS])
-    return True
-
-
-@inlined
-def react_check(
-    t: Table, p: Plan, seed: int, row: int, tx: int, sign: int, out: Ints, n: int, resume: bool
-) -> int:
-    """Rows that do not use the quad `row` but whose checks it turns; -1 if the output is full."""
-    program, pattern = p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_PATTERN]
-    check = p.seeds[seed, SEED_CHECK]
-    first = p.programs[program, FIRST]
-    if resume:
-        more = True
-    elif begin_check(t, p, program, check, pattern, row):
-        more = next_match(t, p, first, p.frames, row, EVERY)
-    else:
-        more = False
-    while more:
-        if not seen_before(t, p, program, check, pattern, row):
-            diff = np.int64(passes(t, p, program, -1)) - np.int64(passes(t, p, program, row))
-            if diff != 0:
-                n = emit(out, n, p, program, tx, sign * diff)
-                if n < 0:
-                    return -1
-        more = next_match(t, p, first, p.frames, row, EVERY)
     return n
 
 
@@ -410,10 +397,7 @@ def react(
         begin = counts[RESUME] - 1
         counts[RESUME] = 0
     for seed in range(begin, first + p.dispatch[line, SEEDS]):
-        if p.seeds[seed, SEED_CHECK] < 0:
-            n = react_pattern(t, p, seed, row, tx, sign, out, n, resume)
-        else:
-            n = react_check(t, p, seed, row, tx, sign, out, n, resume)
+        n = react_seed(t, p, seed, row, tx, sign, out, n, resume)
         if n < 0:
             counts[RESUME] = seed + 1
             counts[WRITTEN] = len(out)
@@ -518,30 +502,28 @@ def apply_changes(  # noqa: PLR0913 - separate arrays pass into compiled code at
 
 
 @compiled
-def evaluate_program(
-    t: Table, p: Plan, program: int, pattern: int, counts: Longs, begin: int, out: Ints, n: int
+def evaluate_seed(
+    t: Table, p: Plan, seed: int, counts: Longs, begin_at: int, out: Ints, n: int
 ) -> int:
-    """Every match of a program, from scratch, from one of its patterns outwards.
+    """Every match of a seed's program, from scratch: those through each quad at its pattern.
 
     Returns the row it stopped at, as `apply_changes` does for changes.
     """
+    program = p.seeds[seed, SEED_PROGRAM]
     first = p.programs[program, FIRST]
-    for row in range(begin, t.meta[HIGH]):
-        if counts[RESUME] > 0:
-            counts[RESUME] = 0
-            more = True
-        elif t.rows[row, 4] != 0 and begin_pattern(t, p, program, pattern, row):
-            more = next_match(t, p, first, p.frames, -1, 0)
-        else:
-            more = False
-        while more:
+    for row in range(begin_at, t.meta[HIGH]):
+        resume = counts[RESUME] > 0
+        counts[RESUME] = 0
+        if not resume and (t.rows[row, 4] == 0 or not begin(t, p, seed, row)):
+            continue
+        while resume or next_match(t, p, first, p.frames, -1, 0):
+            resume = False
             if passes(t, p, program, -1):
                 n = emit(out, n, p, program, 0, 1)
                 if n < 0:
                     counts[RESUME] = 1
                     counts[WRITTEN] = len(out)
                     return row
-            more = next_match(t, p, first, p.frames, -1, 0)
     counts[WRITTEN] = n
     return t.meta[HIGH]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -25,15 +27,15 @@ def bad_rows(table: pa.Table) -> dict[int, BadChange]:
     for place, name in enumerate(CHANGE_SCHEMA.names, 1):
         if name not in table.schema.names:
             continue
-        column = table.column(name)
         if name in {"time", "tx", "diff"}:
-            for row in np.flatnonzero(column.is_null()).tolist():
+            for row in np.flatnonzero(table.column(name).is_null()).tolist():
                 found.setdefault(row, (place, "null", f"{name} has no value"))
         else:
             for row, text, reason in _bad_terms(table, name):
                 found.setdefault(row, (place, text, reason))
     if "diff" in table.schema.names and pa.types.is_integer(table.column("diff").type):
-        diffs = table.column("diff").fill_null(1).to_numpy()
+        column: Any = table.column("diff")
+        diffs = column.fill_null(1).to_numpy()
         for row in np.flatnonzero(abs(diffs) != 1).tolist():
             reason = f"diff is {diffs[row]}, not +1 or -1"
             found.setdefault(row, (3, str(diffs[row]), reason))
@@ -41,7 +43,7 @@ def bad_rows(table: pa.Table) -> dict[int, BadChange]:
 
 
 def _bad_terms(table: pa.Table, name: str) -> list[tuple[int, str, str]]:
-    column = column_of_strings(table, name)
+    column: Any = column_of_strings(table, name)
     misplaced = wrong_rows(column, name)
     found = [
         (row, column[row].as_py() or "null", POSITION_RULES[name])

@@ -23,7 +23,7 @@ POSITION_RULES: Final = {
 }
 
 
-def check_numbers(**columns: NDArray[np.integer]) -> None:
+def check_numbers(**columns: object) -> None:
     """Raise `DataError` unless the columns are int64 (diff: int8) vectors.
 
     >>> check_numbers(time=np.zeros(2, np.int64), diff=np.ones(2, np.int8))
@@ -73,7 +73,7 @@ def check_runs(time: NDArray[np.int64], tx: NDArray[np.int64]) -> None:
         seen.add(key)
 
 
-def check_positions(**columns: Strings) -> None:
+def check_positions(**columns: object) -> None:
     """Raise `DataError` where a term cannot stand in its column, judging by its first character.
 
     >>> check_positions(p=pa.array(["_:b"]))
@@ -105,13 +105,10 @@ def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
     allowed = np.zeros(256, np.bool_)
     allowed[list(_STARTS[name])] = True
     empty = texts.offsets[1:] == texts.offsets[:-1]
+    wrong = empty
     if texts.data.size:
         firsts = texts.data[np.minimum(texts.offsets[:-1], texts.data.size - 1)]
         wrong = ~allowed[firsts] | empty
-    else:
-        wrong = empty
-    if name == "g":
-        wrong &= ~empty
-    if texts.valid is not None:
-        wrong = (wrong & texts.valid) | (np.False_ if name == "g" else ~texts.valid)
-    return wrong
+    missing = empty if texts.valid is None else empty | ~texts.valid
+    marked: NDArray[np.bool_] = wrong & ~missing if name == "g" else wrong | missing
+    return marked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def read_changes(
     source: Source | pa.Table,
     *,
-    format: str | None = None,
+    format: str | None = None,  # noqa: A002 - the name users expect
     on_error: OnError = "raise",
     broken: list[BrokenLine] | None = None,
 ) -> Iterator[ChangeBatch]:
@@ -69,7 +69,10 @@ def read_changes(
 
 
 def write_changes(
-    batches: ChangeBatch | Iterable[ChangeBatch], target: Source, *, format: str | None = None
+    batches: ChangeBatch | Iterable[ChangeBatch],
+    target: Source,
+    *,
+    format: str | None = None,  # noqa: A002 - the name users expect
 ) -> None:
     """Write changes to a file (format by its suffix, or `format`) or a file object.
 

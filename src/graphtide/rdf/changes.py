@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
     from graphtide.rdf.text_column import Strings
 
-CHANGE_SCHEMA: Final = pa.schema(
-    [
-        pa.field("time", pa.int64(), nullable=False),
-        pa.field("tx", pa.int64(), nullable=False),
-        pa.field("diff", pa.int8(), nullable=False),
-        pa.field("s", pa.string(), nullable=False),
-        pa.field("p", pa.string(), nullable=False),
-        pa.field("o", pa.string(), nullable=False),
-        pa.field("g", pa.string()),
-    ]
-)
+_COLUMNS: Final[list[pa.Field[Any]]] = [
+    pa.field("time", pa.int64(), nullable=False),
+    pa.field("tx", pa.int64(), nullable=False),
+    pa.field("diff", pa.int8(), nullable=False),
+    pa.field("s", pa.string(), nullable=False),
+    pa.field("p", pa.string(), nullable=False),
+    pa.field("o", pa.string(), nullable=False),
+    pa.field("g", pa.string()),
+]
+
+CHANGE_SCHEMA: Final = pa.schema(_COLUMNS)
 """The columns of a change log; `g` may be null (the default graph) or be left out."""
 
 
@@ -72,7 +72,7 @@ class ChangeBatch:
         return len(self.time)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ChangeBatch) and self.to_arrow().equals(other.to_arrow())
+        return isinstance(other, ChangeBatch) and bool(self.to_arrow().equals(other.to_arrow()))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -124,8 +124,9 @@ class ChangeBatch:
         >>> ChangeBatch.of([(0, 0, -1, "<ex:a>", "<ex:p>", "_:b", "")]).to_arrow().num_rows
         1
         """
-        columns = [self.time, self.tx, self.diff, self.s, self.p, self.o, self.g]
-        return pa.table([pa.array(column) for column in columns], CHANGE_SCHEMA)
+        numbers = [pa.array(column) for column in (self.time, self.tx, self.diff)]
+        arrays: Any = [*numbers, self.s, self.p, self.o, self.g]
+        return pa.Table.from_arrays(arrays, schema=CHANGE_SCHEMA)
 
     def slice(self, start: int, stop: int) -> ChangeBatch:
         """Return the rows from start to before stop, without copying.
@@ -171,10 +172,9 @@ def concat_batches(batches: Iterable[ChangeBatch]) -> ChangeBatch:
     if not parts:
         return ChangeBatch.of([])
     return ChangeBatch(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("time", "tx", "diff")
-        ),
+        np.concatenate([part.time for part in parts]),
+        np.concatenate([part.tx for part in parts]),
+        np.concatenate([part.diff for part in parts]),
         *(pa.concat_arrays([getattr(part, name) for part in parts]) for name in "spog"),
     )
 
@@ -200,11 +200,11 @@ def column_of_strings(table: pa.Table | pa.RecordBatch, name: str) -> Strings:
     """
     if name not in table.schema.names:
         return pa.nulls(table.num_rows, pa.string())
-    column = table.column(name)
+    column: Any = table.column(name)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
         raise DataError(f"column {name} must hold strings, not {column.type}")
-    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(flat, pa.ChunkedArray):  # an empty table gives no chunk at all
-        flat = pa.concat_arrays(flat.chunks) if flat.num_chunks else pa.array([], column.type)
-    return flat.cast(pa.string())
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    texts: Strings = column.cast(pa.string())
+    return texts

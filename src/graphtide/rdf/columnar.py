@@ -39,6 +39,7 @@ def read_table(
 ) -> Iterator[ChangeBatch]:
     """Read a table of changes; see `read_columnar`.
 
+    >>> from graphtide.rdf.broken import BrokenLines
     >>> table = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', None)]).to_arrow()
     >>> [len(batch) for batch in read_table(table, BrokenLines("table"))]
     [1]

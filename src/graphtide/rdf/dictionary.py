@@ -40,11 +40,11 @@ class TermDictionary:
     array([2, 1, 0], dtype=int32)
     """
 
-    __slots__ = ("_ids", "_table", "_terms")
+    __slots__ = ("_table", "_terms", "known")
 
     def __init__(self) -> None:
         self._table: TermTable = KernelTermTable() if USE_KERNELS else PlainTermTable()
-        self._ids: dict[Term | str, int] = {}
+        self.known: dict[Term | str, int] = {}
         self._terms: dict[int, Term] = {}
 
     def encode(self, term: Term | str) -> int:
@@ -53,7 +53,7 @@ class TermDictionary:
         >>> TermDictionary().encode("<http://example.org/a>")
         1
         """
-        found = self._ids.get(term)
+        found = self.known.get(term)
         if found is None:
             found = self._table.add(_canonical(term))
             self._remember(term, found)
@@ -65,7 +65,7 @@ class TermDictionary:
         >>> TermDictionary().lookup("<http://example.org/a>")
         0
         """
-        found = self._ids.get(term)
+        found = self.known.get(term)
         if found is None:
             found = self._table.find(_canonical(term))
             if found:
@@ -73,9 +73,9 @@ class TermDictionary:
         return found
 
     def _remember(self, term: Term | str, found: int) -> None:
-        if len(self._ids) >= CACHED_TERMS:
-            self._ids.clear()
-        self._ids[term] = found
+        if len(self.known) >= CACHED_TERMS:
+            self.known.clear()
+        self.known[term] = found
 
     def text(self, term: int) -> str:
         """Return the canonical N-Triples text of an id.
@@ -129,7 +129,7 @@ class TermDictionary:
         bad: list[BadRow] = []
         start = 0
         for chunk in as_chunks(column):
-            ids, chunk_bad = self._encode_chunk(chunk, skip_empty)
+            ids, chunk_bad = self._encode_chunk(chunk, skip_empty=skip_empty)
             parts.append(ids)
             bad += [(start + row, reason) for row, reason in chunk_bad]
             start += len(chunk)
@@ -137,14 +137,17 @@ class TermDictionary:
             return parts[0], bad
         return np.concatenate([np.empty(0, np.int32), *parts]), bad
 
-    def _encode_chunk(self, chunk: Any, skip_empty: bool) -> tuple[NDArray[np.int32], list[BadRow]]:
+    def _encode_chunk(
+        self, chunk: pa.Array[Any], *, skip_empty: bool
+    ) -> tuple[NDArray[np.int32], list[BadRow]]:
         if pa.types.is_null(chunk.type):
             return np.zeros(len(chunk), np.int32), []
         if not pa.types.is_dictionary(chunk.type):
             texts = text_column(chunk)
             return self._table.encode(texts.without_empty() if skip_empty else texts)
-        value_ids, value_bad = self._encode_chunk(chunk.dictionary, skip_empty)
-        codes = chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        coded: Any = chunk
+        value_ids, value_bad = self._encode_chunk(coded.dictionary, skip_empty=skip_empty)
+        codes = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
         ids = np.append(value_ids, np.int32(0))[codes]
         if not value_bad:
             return ids, []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, TextIOBase
 from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeAlias, cast
 
@@ -94,6 +94,8 @@ def open_source(source: Source) -> IO[bytes]:
         ...
     graphtide.errors.DataError: no/such/file.nt: there is no such file
     """
+    if isinstance(source, TextIOBase):
+        raise DataError("open the file in binary mode", source=source_name(source))
     if not isinstance(source, str | Path):
         return source
     path = Path(source)

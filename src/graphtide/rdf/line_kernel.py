@@ -4,7 +4,7 @@ A line that is not plainly right gets the status `ODD`; the readers look at it o
 a term is right inside is not seen here but by `text_kernel`.
 """
 
-# ruff: noqa: C901, PLR1714, SIM102, SIM110 - a kernel is loops and comparisons over bytes, which Numba
+# ruff: noqa: PLR1714 - a kernel is loops and comparisons over bytes, which Numba
 # compiles best as they stand.
 
 from __future__ import annotations

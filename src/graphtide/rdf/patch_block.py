@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -91,7 +91,7 @@ class Rows:
             return Part(diff, self.block.columns)
         order = np.argsort(np.concatenate([self.block.rows, self.lines]), kind="stable")
         extra = [pa.array(texts, pa.string()) for texts in zip(*self.quads, strict=True)]
-        places = pa.array(order)
+        places: Any = pa.array(order)
         columns = tuple(
             pa.concat_arrays([plain, added]).take(places)
             for plain, added in zip(self.block.columns, extra, strict=True)

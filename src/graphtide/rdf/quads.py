@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from pyoxigraph import DefaultGraph, Quad
 
 from graphtide.errors import TermError
@@ -37,6 +36,7 @@ def quad_texts(quad: Quad) -> QuadText:
 def inserts(columns: Sequence[Strings]) -> ChangeBatch:
     """Return columns s, p, o, g as inserts of transaction (0, 0).
 
+    >>> import pyarrow as pa
     >>> columns = [pa.array([text], pa.string()) for text in ("<ex:a>", "<ex:p>", '"x"', None)]
     >>> inserts(columns).diff.tolist()
     [1]
@@ -54,7 +54,7 @@ def batch_quads(batch: ChangeBatch) -> Iterator[Quad]:
     >>> str(next(batch_quads(batch)))
     '<ex:a> <ex:p> "x"'
     """
-    columns = (batch.s.to_pylist(), batch.p.to_pylist(), batch.o.to_pylist(), batch.g.to_pylist())
+    columns: list[list[Any]] = [c.to_pylist() for c in (batch.s, batch.p, batch.o, batch.g)]
     for s, p, o, g in zip(*columns, strict=True):
         subject, predicate, graph = parse_term(s), parse_term(p), parse_term(g) if g else None
         if not (

@@ -28,7 +28,7 @@ BATCH_ROWS: Final = 65_536
 def read_quads(
     source: Source,
     *,
-    format: str | None = None,
+    format: str | None = None,  # noqa: A002 - the name users expect
     base: str | None = None,
     on_error: OnError = "raise",
     broken: list[BrokenLine] | None = None,
@@ -61,13 +61,13 @@ def read_quads(
 
 
 def _read_document(
-    file: IO[bytes], format: Format, base: str | None, broken: BrokenLines
+    file: IO[bytes], found: Format, base: str | None, broken: BrokenLines
 ) -> Iterator[ChangeBatch]:
     # Only JSON-LD calls an empty file a mistake; here it is no changes, as in every format.
-    data: bytes | IO[bytes] = file.read() if format.name == "jsonld" else file
+    data: bytes | IO[bytes] = file.read() if found.name == "jsonld" else file
     if isinstance(data, bytes) and not data.strip():
         return
-    rows = _document_rows(iter(parse(data, format=format.rdf, base_iri=base)), broken)
+    rows = _document_rows(iter(parse(data, format=found.rdf, base_iri=base)), broken)
     while batch := list(islice(rows, BATCH_ROWS)):
         yield inserts([pa.array(column, pa.string()) for column in zip(*batch, strict=True)])
 

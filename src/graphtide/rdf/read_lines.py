@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,33 +19,35 @@ if TYPE_CHECKING:
 
     from graphtide.rdf.broken import BrokenLines
     from graphtide.rdf.changes import ChangeBatch
+    from graphtide.rdf.text_column import Strings
 
 
-def read_lines(file: IO[bytes], format: RdfFormat, broken: BrokenLines) -> Iterator[ChangeBatch]:
+def read_lines(file: IO[bytes], rdf: RdfFormat, broken: BrokenLines) -> Iterator[ChangeBatch]:
     """Read statements line by line, as inserts of one transaction at time 0.
 
     >>> import io
+    >>> from graphtide.rdf.broken import BrokenLines
     >>> data = io.BytesIO(b"<ex:a> <ex:p> 'x' .")
     >>> list(read_lines(data, RdfFormat.N_TRIPLES, BrokenLines("a.nt", "collect", [])))
     []
     """
-    positions = 4 if format == RdfFormat.N_QUADS else 3
+    positions = 4 if rdf == RdfFormat.N_QUADS else 3
     for first_line, data in read_blocks(file):
         block = scan_block(data, first_line, positions=positions)
-        columns = _merge(block, _odd_statements(block, format, broken))
+        columns = _merge(block, _odd_statements(block, rdf, broken))
         if len(columns[0]):
             yield inserts(columns)
 
 
 def _odd_statements(
-    block: LineBlock, format: RdfFormat, broken: BrokenLines
+    block: LineBlock, rdf: RdfFormat, broken: BrokenLines
 ) -> list[tuple[int, QuadText]]:
     """Read the odd lines of a block one by one; with each statement the line it is from."""
     found = []
     for index in block.odd_lines():
         line = block.line(index)
         try:
-            found += [(index, quad_texts(quad)) for quad in _parse(line, format)]
+            found += [(index, quad_texts(quad)) for quad in _parse(line, rdf)]
         except SyntaxError as error:
             _, column, reason = place_and_reason(error)
             text = line.decode(errors="replace")
@@ -56,16 +58,16 @@ def _odd_statements(
     return found
 
 
-def _parse(line: bytes, format: RdfFormat) -> list[Quad]:
-    return list(parse(line, format=format))
+def _parse(line: bytes, rdf: RdfFormat) -> list[Quad]:
+    return list(parse(line, format=rdf))
 
 
-def _merge(block: LineBlock, odd: list[tuple[int, QuadText]]) -> list[pa.Array]:
+def _merge(block: LineBlock, odd: list[tuple[int, QuadText]]) -> list[Strings]:
     """Put the statements of odd lines where they stood among the plain ones."""
     if not odd:
         return list(block.columns)
     lines = np.concatenate([block.rows, [line for line, _ in odd]])
-    order = pa.array(np.argsort(lines, kind="stable"))
+    order: Any = pa.array(np.argsort(lines, kind="stable"))
     extra = zip(*(quad for _, quad in odd), strict=True)
     return [
         pc.take(pa.concat_arrays([plain, pa.array(texts, pa.string())]), order)

@@ -126,7 +126,7 @@ def _is_utf8(block: bytes) -> bool:
 def _span_column(data: NDArray[np.uint8], spans: NDArray[np.int64], position: int) -> Strings:
     starts = np.ascontiguousarray(spans[:, 2 * position])
     ends = np.ascontiguousarray(spans[:, 2 * position + 1])
-    if position == 3 and not ends.any():
+    if not ends.any():  # no row at all, or no graph
         return pa.nulls(starts.size, pa.string())
     offsets = np.empty(starts.size + 1, np.int32)
     out = np.empty(int((ends - starts).sum()), np.uint8)
@@ -137,6 +137,8 @@ def _span_column(data: NDArray[np.uint8], spans: NDArray[np.int64], position: in
 
 def _odd_rows(column: Strings) -> NDArray[np.bool_]:
     """Tell which texts are not plainly canonical terms."""
+    if column.null_count == len(column):
+        return np.zeros(len(column), np.bool_)
     texts = text_column(column)
     rows = np.arange(len(texts)) if texts.valid is None else np.flatnonzero(texts.valid)
     codes, closes = np.empty(rows.size, np.int8), np.empty(rows.size, np.int64)

@@ -23,6 +23,7 @@ from graphtide.rdf.term_kernel import (
     text_sizes,
 )
 from graphtide.rdf.term_text import canonical_text
+from graphtide.rdf.text_column import buffer_of
 from graphtide.rdf.typed_value import typed_value
 
 if TYPE_CHECKING:
@@ -180,14 +181,14 @@ class KernelTermTable:
         out = np.empty(total, np.uint8)
         copy_texts(ids, self._blob, self._starts, offsets, out)
         nulls = int(np.count_nonzero(ids == 0))
-        valid = pa.py_buffer(np.packbits(ids != 0, bitorder="little")) if nulls else None
+        valid = buffer_of(np.packbits(ids != 0, bitorder="little")) if nulls else None
         # One Arrow string array holds 2 GiB; beyond that the offsets must be wide.
         wide = total > np.iinfo(np.int32).max
         starts = offsets if wide else offsets.astype(np.int32)
         return pa.Array.from_buffers(
             pa.large_string() if wide else pa.string(),
             ids.size,
-            [valid, pa.py_buffer(starts), pa.py_buffer(out)],
+            [valid, buffer_of(starts), buffer_of(out)],
             nulls,
         )
 

@@ -4,7 +4,7 @@ What cannot be decided exactly here (more than 15 digits, large exponents, INF) 
 `PENDING`, and the twin `typed_value` decides about it.
 """
 
-# ruff: noqa: C901, PLR1714, SIM102, SIM110 - a kernel is loops and comparisons over bytes, which Numba
+# ruff: noqa: C901, SIM102 - a kernel is loops and comparisons over bytes, which Numba
 # compiles best as they stand.
 
 from __future__ import annotations

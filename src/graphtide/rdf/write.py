@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import IO, TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyoxigraph import Quad, RdfFormat, serialize
 
 from graphtide.errors import DataError
@@ -22,16 +20,19 @@ _XML_NAME = re.compile(r"[^\W\d][\w.-]*\Z")
 
 
 def write_quads(
-    batches: ChangeBatch | Iterable[ChangeBatch], target: Source, *, format: str | None = None
+    batches: ChangeBatch | Iterable[ChangeBatch],
+    target: Source,
+    *,
+    format: str | None = None,  # noqa: A002 - the name users expect
 ) -> None:
-    """Write inserts as quads, in the format that the target's suffix or `format` tells.
+    r"""Write inserts as quads, in the format that the target's suffix or `format` tells.
 
     >>> import io
     >>> file = io.BytesIO()
     >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', None)])
     >>> write_quads(batch, file, format="nt")
     >>> file.getvalue()
-    b'<ex:a> <ex:p> "x" .\\n'
+    b'<ex:a> <ex:p> "x" .\n'
     """
     found = find_format(target, format)
     if found.rdf is None:
@@ -50,17 +51,16 @@ def write_quads(
             file.close()
 
 
-def _checked(batch: ChangeBatch, format: Format, target: Source) -> ChangeBatch:
+def _checked(batch: ChangeBatch, found: Format, target: Source) -> ChangeBatch:
     if (batch.diff < 0).any():
         raise DataError(
             "deletes cannot be written as quads",
             source=source_name(target),
             hint="write a change log: .rdfp, .parquet or .arrow",
         )
-    named = pc.any(pc.greater(pc.binary_length(batch.g), 0)).as_py()
-    if named and not format.has_graphs:
+    if not found.has_graphs and any(batch.g.unique().to_pylist()):
         raise DataError(
-            f"{format.name} cannot hold named graphs",
+            f"{found.name} cannot hold named graphs",
             source=source_name(target),
             hint="write .nq, .trig or .jsonld",
         )
@@ -72,11 +72,11 @@ def _write_lines(batches: Iterable[ChangeBatch], file: IO[bytes]) -> None:
         file.write("".join(f"{line}\n" for line in statement_lines(batch).to_pylist()).encode())
 
 
-def _write_document(quads: Iterator[Quad], file: IO[bytes], format: RdfFormat) -> None:
-    if format == RdfFormat.RDF_XML:
+def _write_document(quads: Iterator[Quad], file: IO[bytes], rdf: RdfFormat) -> None:
+    if rdf == RdfFormat.RDF_XML:
         quads = map(_xml_quad, quads)
-    items = quads if format.supports_datasets else (quad.triple for quad in quads)
-    serialize(items, file, format=format)
+    items = quads if rdf.supports_datasets else (quad.triple for quad in quads)
+    serialize(items, file, format=rdf)
 
 
 def _xml_quad(quad: Quad) -> Quad:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ def write_patch(batches: Iterable[ChangeBatch], file: IO[bytes]) -> None:
     Batches that share one (time, tx) at their borders are one transaction.
 
     >>> import io
+    >>> from graphtide.rdf.changes import ChangeBatch
     >>> file = io.BytesIO()
     >>> write_patch([ChangeBatch.of([(17, 0, -1, "<ex:a>", "<ex:p>", '"x"', None)])], file)
     >>> print(file.getvalue().decode())
@@ -43,7 +44,7 @@ def write_patch(batches: Iterable[ChangeBatch], file: IO[bytes]) -> None:
                 lines = [*(["TC ."] if opened else []), "TX .", *headers, ""]
                 file.write("\n".join(lines).encode())
                 opened, (time, tx) = True, key
-            file.write("\n".join([*rows[start:stop].to_pylist(), ""]).encode())
+            file.write("".join(f"{row}\n" for row in rows[start:stop].to_pylist()).encode())
     if opened:
         file.write(b"TC .\n")
 
@@ -51,11 +52,14 @@ def write_patch(batches: Iterable[ChangeBatch], file: IO[bytes]) -> None:
 def statement_lines(batch: ChangeBatch, code: Strings | None = None) -> Strings:
     """Return the rows of a batch as statements `s p o [g] .`, after a code when there is one.
 
+    >>> from graphtide.rdf.changes import ChangeBatch
     >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', "<ex:g>")])
     >>> statement_lines(batch).to_pylist()
     ['<ex:a> <ex:p> "x" <ex:g> .']
     """
-    graph = pc.if_else(pc.equal(batch.g, ""), None, batch.g)
-    parts = [batch.s, batch.p, batch.o, graph, pa.scalar("."), pa.scalar(" ")]
+    compute: Any = pc
+    graph = compute.if_else(compute.equal(batch.g, ""), None, batch.g)
+    parts = [batch.s, batch.p, batch.o, graph, ".", " "]
     parts = parts if code is None else [code, *parts]
-    return pc.binary_join_element_wise(*parts, null_handling="skip")
+    lines: Strings = compute.binary_join_element_wise(*parts, null_handling="skip")
+    return lines

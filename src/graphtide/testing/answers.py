@@ -6,11 +6,12 @@ from collections import Counter
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
-from pyoxigraph import DefaultGraph, QuerySolutions, Triple
+from pyoxigraph import QuerySolutions
 
 from graphtide.lang.sparql import parse_query
 from graphtide.testing.pools import XSD
 from graphtide.testing.reference import evaluate_query
+from graphtide.testing.transactions import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -87,13 +88,6 @@ def reference_answer(query: str, quads: Iterable[Quad]) -> Bag:
     parsed = parse_query(query)
     names = [variable.name for variable in parsed.variables]
     bag: Bag = Counter()
-    for row, count in evaluate_query(parsed, [_terms(quad) for quad in quads]).items():
+    for row, count in evaluate_query(parsed, [terms_of(quad) for quad in quads]).items():
         bag[row_of(dict(zip(names, row, strict=True)))] += count
     return bag
-
-
-def _terms(quad: Quad) -> tuple[Term, Term, Term, Term | None]:
-    graph = None if isinstance(quad.graph_name, DefaultGraph) else quad.graph_name
-    assert not isinstance(quad.subject, Triple)
-    assert not isinstance(quad.object, Triple)
-    return quad.subject, quad.predicate, quad.object, graph

@@ -39,11 +39,8 @@ _PATTERNS: Final = ('"^a"', '"b$"', '"^[0-9]+$"', '"A", "i"', '""')
 def term_text(term: Term) -> str:
     """A term as a query writes it, with the prefixes of `PROLOGUE`.
 
-    >>> (
-    ...     term_text(NamedNode(NAMESPACE + "a")),
-    ...     term_text(Literal("1", datatype=NamedNode(XSD + "int"))),
-    ... )
-    (':a', '"1"^^xsd:int')
+    >>> print(term_text(IRIS[0]), term_text(NUMBERS[0]))
+    :a "1"^^xsd:integer
     """
     text = str(term)
     if isinstance(term, NamedNode):

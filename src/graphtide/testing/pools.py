@@ -1,8 +1,9 @@
 """Small pools of terms, so that random quads meet and random joins find rows.
 
 `LITERALS` holds terms that pyoxigraph's Store gives back unchanged: many datatypes, several terms
-of equal value among them. `TWINS` holds further spellings of the same values, which that Store would
-rewrite (`"01"^^xsd:integer` comes back as `"1"`), so only an oracle that keeps them can judge them.
+of equal value among them. `TWINS` holds further spellings of the same values, which that Store
+would rewrite (`"01"^^xsd:integer` comes back as `"1"`), so only an oracle that keeps them can
+judge them.
 """
 
 from __future__ import annotations

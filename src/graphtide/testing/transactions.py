@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import DefaultGraph, Quad, RdfFormat, parse
+from pyoxigraph import DefaultGraph, Quad, RdfFormat, Triple, parse
 
-from graphtide.errors import DataError
+from graphtide.errors import DataError, TermError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyoxigraph import Store
+
+    from graphtide.rdf.term import Term
 
 Change = tuple[int, Quad]
 
@@ -41,9 +43,22 @@ def quad_text(quad: Quad) -> str:
     >>> quad_text(Quad(a, a, a))
     '<a:a> <a:a> <a:a>'
     """
-    terms = [quad.subject, quad.predicate, quad.object]
-    graph = [] if isinstance(quad.graph_name, DefaultGraph) else [quad.graph_name]
-    return " ".join(str(term) for term in [*terms, *graph])
+    return " ".join(str(term) for term in terms_of(quad) if term is not None)
+
+
+def terms_of(quad: Quad) -> tuple[Term, Term, Term, Term | None]:
+    """The four terms of a quad; None for the default graph.
+
+    >>> from pyoxigraph import NamedNode
+    >>> a = NamedNode("a:a")
+    >>> terms_of(Quad(a, a, a))[3] is None
+    True
+    """
+    s, o = quad.subject, quad.object
+    if isinstance(s, Triple) or isinstance(o, Triple):
+        raise TermError(f"a triple is no term of a quad here: {quad}", hint="use RDF 1.1 terms")
+    graph = None if isinstance(quad.graph_name, DefaultGraph) else quad.graph_name
+    return s, quad.predicate, o, graph
 
 
 def transaction(time: int, *lines: str) -> StreamTransaction:

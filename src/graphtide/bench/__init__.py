@@ -1,0 +1,1 @@
+"""Benchmarks: every figure that we claim, and the data generators behind them."""

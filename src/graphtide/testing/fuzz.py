@@ -1,0 +1,221 @@
+"""Random queries under random change streams, compared with oracles after every transaction.
+
+`check_case` checks one query and one stream. `python -m graphtide.testing.fuzz --cases 10000` makes
+many; a failure is shrunk and printed as a script that shows it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from graphtide.engine import LiveGraph
+from graphtide.testing.generators import Case, cases
+from graphtide.testing.runs import Disagreement, heard, in_batches, one_by_one, registered_late
+from graphtide.testing.snapshots import Oracle, spelled_by_value
+from graphtide.testing.transactions import StreamTransaction, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from graphtide.testing.answers import Bag
+    from graphtide.testing.runs import MakeGraph
+
+__all__ = ["FuzzFailure", "check_case", "main", "transaction"]
+
+MOST_ROWS = 2000
+"""Snapshots with more rows are not checked: they cost much and say little."""
+
+_AT_ONCE = 100
+
+
+class FuzzFailure(AssertionError):  # noqa: N818 - a finding, not a mistake of the caller
+    """A case on which the engine is wrong. The message is a script that shows it again."""
+
+    def __init__(self, problem: str, query: str, transactions: Sequence[StreamTransaction]) -> None:
+        super().__init__(script(problem, query, transactions))
+        self.problem = problem
+
+
+def script(problem: str, query: str, transactions: Sequence[StreamTransaction]) -> str:
+    """A runnable Python program that checks one case.
+
+    >>> print(script("wrong", "SELECT * {}", [transaction(3, "+ <a:a> <a:p> <a:b>")]))
+    # wrong
+    from graphtide.testing.fuzz import check_case, transaction
+    <BLANKLINE>
+    QUERY = r\'\'\'SELECT * {}\'\'\'
+    STREAM = [
+        transaction(
+            3,
+            '+ <a:a> <a:p> <a:b>',
+        ),
+    ]
+    check_case(QUERY, STREAM)
+    """
+    lines = [f"# {line}" for line in problem.splitlines()]
+    lines += ["from graphtide.testing.fuzz import check_case, transaction", ""]
+    lines += [f"QUERY = {_quoted(query)}", "STREAM = ["]
+    for each in transactions:
+        lines += ["    transaction(", f"        {each.time},"]
+        lines += [f"        {line!r}," for line in each.lines()]
+        lines += ["    ),"]
+    return "\n".join([*lines, "]", "check_case(QUERY, STREAM)"])
+
+
+def _quoted(query: str) -> str:
+    plain = "'''" not in query and not query.endswith(("'", "\\"))
+    return f"r'''{query}'''" if plain else repr(query)
+
+
+def check_case(
+    query: str, transactions: Sequence[StreamTransaction], *, make_graph: MakeGraph = LiveGraph
+) -> bool:
+    """Check one query under one stream; False when the answers are too large to be worth it.
+
+    After every transaction: the deltas add up to pyoxigraph's answer on the snapshot, `table()` and
+    `count()` agree, every strategy gives the same delta, whole-stream batches give the same deltas,
+    so does a query that is registered late beside others that end, and the callbacks tell of just
+    the rows that came or went.
+
+    >>> check_case("SELECT ?x { ?x <a:p> ?y }", [transaction(0, "+ <a:a> <a:p> <a:b>")])
+    True
+    """
+    oracle = Oracle(query, transactions, most_rows=MOST_ROWS)
+    if oracle.too_big:
+        return False
+    try:
+        _check(query, transactions, oracle, make_graph)
+    except Disagreement as problem:
+        raise FuzzFailure(str(problem), query, transactions) from problem
+    except Exception as problem:
+        told = f"the engine raised {type(problem).__name__}: {problem}"
+        raise FuzzFailure(told, query, transactions) from problem
+    return True
+
+
+def _check(
+    query: str, stream: Sequence[StreamTransaction], oracle: Oracle, make: MakeGraph
+) -> None:
+    by_strategy = one_by_one(query, stream, make)
+    deltas = by_strategy["default"]
+    _expect_oracle(deltas, oracle)
+    for strategy, others in by_strategy.items():
+        _expect_same(f"strategy {strategy}", others, deltas)
+    for batches in (1, 3):
+        _expect_same(
+            f"in {batches} batches", in_batches(query, stream, make, batches=batches), deltas
+        )
+    half, late = registered_late(query, stream, make)
+    _expect_same("registered late", late, [_total(deltas[: half + 1]), *deltas[half + 1 :]])
+    _expect_same("callbacks", heard(query, stream, make), _crossings(deltas))
+
+
+def _expect_oracle(deltas: Sequence[Bag], oracle: Oracle) -> None:
+    total = Counter(deltas[0])
+    for number, (delta, answer) in enumerate(zip(deltas[1:], oracle.answers, strict=True)):
+        total.update(delta)
+        if answer is not None:
+            _expect(f"transaction {number}, against pyoxigraph", spelled_by_value(+total), answer)
+        if (exact := oracle.exact.get(number)) is not None:
+            _expect(f"transaction {number}, against the reference evaluator", +total, exact)
+
+
+def _expect_same(way: str, deltas: Sequence[Bag], expected: Sequence[Bag]) -> None:
+    for number, (delta, wanted) in enumerate(zip(deltas, expected, strict=True)):
+        _expect(f"{way}, delta {number} of {len(expected)}", delta, wanted)
+
+
+def _expect(where: str, found: Bag, wanted: Bag) -> None:
+    if found == wanted:
+        return
+    difference = Counter(found)
+    difference.subtract(wanted)
+    rows = "\n".join(f"  {count:+d} {dict(row)}" for row, count in difference.items() if count)
+    raise Disagreement(f"{where}: too many (+) or too few (-) of these rows:\n{rows}")
+
+
+def _total(deltas: Sequence[Bag]) -> Bag:
+    total: Bag = Counter()
+    for delta in deltas:
+        total.update(delta)
+    return +total
+
+
+def _crossings(deltas: Sequence[Bag]) -> list[Bag]:
+    """Per transaction, the rows whose count left zero (+1) or reached it (-1)."""
+    total = Counter(deltas[0])
+    crossings = []
+    for delta in deltas[1:]:
+        before = Counter(total)
+        total.update(delta)
+        crossings.append(
+            Counter(
+                {
+                    row: (total[row] > 0) - (before[row] > 0)
+                    for row in delta
+                    if (total[row] > 0) != (before[row] > 0)
+                }
+            )
+        )
+    return crossings
+
+
+def run_cases(count: int, first_seed: int, done: Callable[[], object], *, twins: bool) -> None:
+    """Check `count` random cases, a query and a stream each, and call `done` after each.
+
+    Raises FuzzFailure with the smallest failing case that Hypothesis finds.
+    """
+    for number, start in enumerate(range(0, count, _AT_ONCE), first_seed):
+        _round(number, min(_AT_ONCE, count - start), done, twins=twins)
+
+
+def _round(number: int, count: int, done: Callable[[], object], *, twins: bool) -> None:
+    @seed(number)
+    @settings(
+        max_examples=-(-count // 2),
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    @given(cases(streams=2, twins=twins))
+    def check(case: Case) -> None:
+        for stream in case.streams:
+            check_case(case.query, stream)
+            done()
+
+    check()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run random cases until one fails or all are done; the exit code says which."""
+    parser = argparse.ArgumentParser(prog="python -m graphtide.testing.fuzz", description=__doc__)
+    parser.add_argument("--cases", type=int, default=1000, help="how many queries with a stream")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed; same seed, same cases")
+    options = parser.parse_args(arguments)
+    console = Console(stderr=True)
+    columns = (TextColumn("fuzz"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("fuzz", total=options.cases)
+        respelled = options.cases // 4
+        try:
+            for count, twins in ((options.cases - respelled, False), (respelled, True)):
+                run_cases(count, options.seed, lambda: progress.advance(task), twins=twins)
+        except FuzzFailure as failure:
+            progress.stop()
+            sys.stdout.write(f"{failure}\n")
+            return 1
+    console.print(f"{options.cases} cases agree with the oracles (seed {options.seed})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

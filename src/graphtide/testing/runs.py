@@ -1,0 +1,170 @@
+"""Ways to run one query over one change stream; all must give the same deltas.
+
+Each function returns one net delta per transaction, a Counter of rows, and checks on its way what
+can be checked without an oracle: deltas are net, and the answer is the sum of the deltas.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from graphtide.errors import UnsupportedError
+from graphtide.plan.patterns import STRATEGIES
+from graphtide.rdf import ChangeBatch
+from graphtide.testing.answers import Bag, row_of
+from graphtide.testing.transactions import terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from graphtide.engine import DeltaRow, LiveGraph, Watch
+    from graphtide.plan.patterns import Strategy
+    from graphtide.testing.transactions import StreamTransaction
+
+    MakeGraph = Callable[..., LiveGraph]
+    Stream = Sequence[StreamTransaction]
+
+DECOY = "SELECT ?s WHERE { ?s ?p ?o FILTER NOT EXISTS { ?o ?p ?s } }"
+
+
+class Disagreement(AssertionError):  # noqa: N818 - a finding, not a mistake of the caller
+    """What was promised did not hold: says what, and after which transaction."""
+
+
+def net_delta(rows: Iterable[DeltaRow], where: str) -> Bag:
+    """The rows of one transaction's delta; they must be net: each row once, no zero."""
+    bag: Bag = Counter()
+    for delta_row in rows:
+        row = row_of(delta_row.row)
+        if row in bag or delta_row.diff == 0:
+            raise Disagreement(
+                f"{where}: the delta is not net: {delta_row} (diff {delta_row.diff})"
+            )
+        bag[row] = delta_row.diff
+    return bag
+
+
+def answer_of(watch: Watch) -> Bag:
+    """The current answer according to `watch.table()`; `watch.count()` must agree with it."""
+    table = watch.table()
+    rows = table.to_pylist()
+    if watch.count() != len(rows):
+        raise Disagreement(f"count() is {watch.count()}, table() has {len(rows)} rows")
+    return Counter(
+        tuple(sorted((name, text) for name, text in row.items() if text is not None))
+        for row in rows
+    )
+
+
+def one_by_one(query: str, stream: Stream, make: MakeGraph) -> dict[str, list[Bag]]:
+    """Register under every strategy on one empty graph, then apply transaction by transaction.
+
+    The first delta of each list is the answer on the empty graph.
+    """
+    graph = make()
+    watches = {"default": graph.watch(query)}
+    for strategy in STRATEGIES:
+        watches.update((strategy, watch) for watch in _accepted(graph, query, strategy))
+    return follow(graph, watches, stream)
+
+
+def _accepted(graph: LiveGraph, query: str, strategy: Strategy) -> list[Watch]:
+    """The query under a strategy that may refuse it: one watch or none."""
+    try:
+        return [graph.watch(query, strategy=strategy)]
+    except UnsupportedError:
+        return []
+
+
+def follow(graph: LiveGraph, watches: dict[str, Watch], stream: Stream) -> dict[str, list[Bag]]:
+    """Apply a stream transaction by transaction; each watch's deltas, its first answer first."""
+    deltas = {
+        way: [net_delta(watch.changes(), f"{way}, first answer")] for way, watch in watches.items()
+    }
+    totals = {way: Counter(first) for way, (first,) in deltas.items()}
+    for number, each in enumerate(stream):
+        apply_one(graph, each)
+        for way, watch in watches.items():
+            where = f"{way}, transaction {number}"
+            deltas[way].append(net_delta(watch.delta(), where))
+            totals[way].update(deltas[way][-1])
+            expect_answer(watch, totals[way], where)
+    return deltas
+
+
+def expect_answer(watch: Watch, total: Bag, where: str) -> None:
+    """The current answer must be the sum of the deltas, with no negative count anywhere."""
+    answer = answer_of(watch)
+    if any(count < 0 for count in total.values()) or answer != +total:
+        raise Disagreement(f"{where}: table() has {answer}, the deltas add up to {total}")
+
+
+def apply_one(graph: LiveGraph, each: StreamTransaction) -> None:
+    """Apply one transaction through the calls a user would make."""
+    if len(each.changes) == 1:
+        ((diff, quad),) = each.changes
+        s, p, o, g = terms_of(quad)
+        (graph.insert if diff > 0 else graph.delete)(s, p, o, g, time=each.time)
+        return
+    with graph.transaction(time=each.time) as tx:
+        for diff, quad in each.changes:
+            (tx.insert if diff > 0 else tx.delete)(*terms_of(quad))
+
+
+def in_batches(query: str, stream: Stream, make: MakeGraph, *, batches: int) -> list[Bag]:
+    """Register on an empty graph that keeps only what matters, then apply a few large batches."""
+    way = f"in {batches} batches"
+    graph = make(store="matched")
+    watch = graph.watch(query)
+    before = list(watch.changes())
+    deltas = [net_delta(before, f"{way}, first answer")]
+    size = max(1, -(-len(stream) // batches))
+    starts = range(0, len(stream), size)
+    graph.apply(batch_of(stream[start : start + size], first_tx=start) for start in starts)
+    by_tx: dict[int, list[DeltaRow]] = {number: [] for number in range(len(stream))}
+    for row in list(watch.changes())[len(before) :]:
+        by_tx[row.tx].append(row)
+    deltas += [net_delta(rows, f"{way}, transaction {tx}") for tx, rows in by_tx.items()]
+    total: Bag = Counter()
+    for delta in deltas:
+        total.update(delta)
+    expect_answer(watch, total, f"{way}, at the end")
+    return deltas
+
+
+def batch_of(stream: Stream, *, first_tx: int = 0) -> ChangeBatch:
+    """A stream as one batch of changes; transactions are numbered from `first_tx`."""
+    return ChangeBatch.of(
+        (each.time, tx, diff, str(s), str(p), str(o), None if g is None else str(g))
+        for tx, each in enumerate(stream, first_tx)
+        for diff, quad in each.changes
+        for s, p, o, g in [terms_of(quad)]
+    )
+
+
+def registered_late(query: str, stream: Stream, make: MakeGraph) -> tuple[int, list[Bag]]:
+    """Register after half of the stream, beside other queries that end soon after.
+
+    Returns the number of transactions before, then the deltas: the first is the whole answer then.
+    """
+    graph = make()
+    decoys = [graph.watch(DECOY), *_accepted(graph, query, "search")]
+    half = len(stream) // 2
+    graph.apply(batch_of(stream[:half]))
+    way = "registered late"
+    watch = graph.watch(query)
+    for decoy in decoys:
+        graph.unwatch(decoy)
+    return half, follow(graph, {way: watch}, stream[half:])[way]
+
+
+def heard(query: str, stream: Stream, make: MakeGraph) -> list[Bag]:
+    """What `on_appear` and `on_disappear` tell of each transaction, when all come in one batch."""
+    graph = make()
+    watch = graph.watch(query)
+    told: list[Bag] = [Counter() for _ in stream]
+    watch.on_appear(lambda row: told[row.tx].update({row_of(row.row): 1}))
+    watch.on_disappear(lambda row: told[row.tx].update({row_of(row.row): -1}))
+    graph.apply(batch_of(stream))
+    return told

@@ -1,0 +1,92 @@
+"""The compiled join against its twin."""
+
+from functools import partial
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel.batches import batches, column_pairs, in_order, needs_jit, net
+
+from graphtide.kernel.batch import empty_batch, make_batch
+from graphtide.kernel.join import Join
+from graphtide.kernel.twin import Join as Twin
+
+pytestmark = needs_jit
+
+
+@st.composite
+def joins(draw):
+    """Two widths, a join of them (twice: compiled and twin), and some steps for it."""
+    left, right = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+    keys, loose = draw(column_pairs(left, right))
+    shared = keys + loose
+    sources = shared + [(a, -1) for a in range(left)] + [(-1, b) for b in range(right)]
+    outputs = draw(st.lists(st.sampled_from(sources), max_size=4)) if sources else []
+    overlap = draw(st.lists(st.sampled_from(shared), unique=True)) if shared else []
+    make = partial(
+        lambda kind, **how: kind(left, right, **how),
+        keys=keys,
+        loose=loose,
+        overlap=overlap,
+        outputs=outputs,
+    )
+    steps = draw(st.lists(st.tuples(batches(left), batches(right)), min_size=1, max_size=5))
+    return make(Join), make(Twin), steps
+
+
+@given(joins())
+def test_join_and_twin_agree_on_every_transaction(case):
+    join, twin, steps = case
+    for left, right in steps:
+        out = join.step(left, right)
+        assert net(out) == net(twin.step(left, right))
+        assert in_order(out)
+        assert join.sizes() == twin.sizes()
+
+
+@given(joins())
+def test_one_batch_gives_what_single_transactions_give(case):
+    whole, apart, steps = case  # the twin is as good a second join as any
+    for left, right in steps:
+        parts = {}
+        for tx in range(4):
+            parts |= net(apart.step(left[left[:, 0] == tx], right[right[:, 0] == tx]))
+        assert net(whole.step(left, right)) == parts
+
+
+def test_zero_width_rows_join_to_the_product_of_their_counts():
+    join = Join(0, 0, keys=[], outputs=[])
+    assert net(join.step(make_batch([(0, 3)], 0), make_batch([(1, 2)], 0))) == {1: {(): 6}}
+    assert net(join.step(make_batch([(0, -1)], 0), empty_batch(0))) == {0: {(): -2}}
+
+
+def test_loose_columns_fit_when_one_side_is_unbound():
+    join = Join(1, 2, keys=[], loose=[(0, 0)], outputs=[(0, 0), (-1, 1)])
+    left = make_batch([(0, 1, 0), (0, 1, 5)], 1)
+    right = make_batch([(1, 1, 5, 7), (2, 1, 6, 8), (3, 1, 0, 9)], 2)
+    assert net(join.step(left, right)) == {
+        1: {(5, 7): 2},
+        2: {(6, 8): 1},
+        3: {(0, 9): 1, (5, 9): 1},
+    }
+
+
+def test_overlap_asks_for_a_column_bound_on_both_sides():
+    pairs = [(0, 0), (1, 1)]
+    join = Join(2, 2, keys=[], loose=pairs, overlap=pairs, outputs=pairs)
+    left = make_batch([(0, 1, 5, 0)], 2)
+    right = make_batch([(1, 1, 0, 6), (2, 1, 5, 6), (3, 1, 4, 6)], 2)
+    assert net(join.step(left, right)) == {2: {(5, 6): 1}}
+
+
+def test_a_hub_fills_the_output_many_times_over():
+    join = Join(2, 1, keys=[(1, 0)], outputs=[(0, -1), (1, 0)])
+    hub = make_batch([(0, 1, i, 9) for i in range(5000)], 2)
+    assert len(join.step(hub, empty_batch(1))) == 0
+    out = join.step(empty_batch(2), make_batch([(0, 1, 9), (1, 1, 8), (2, -1, 9)], 1))
+    everyone = {(i, 9) for i in range(5000)}
+    assert net(out) == {0: dict.fromkeys(everyone, 1), 2: dict.fromkeys(everyone, -1)}
+    # Taken out of the middle, the front and the end of the chain.
+    gone = [2500, 4999, 0, *range(1, 2000)]
+    join.step(make_batch([(0, -1, i, 9) for i in gone], 2), empty_batch(1))
+    out = join.step(empty_batch(2), make_batch([(0, 1, 9)], 1))
+    assert net(out) == {0: dict.fromkeys({(i, 9) for i in range(2000, 4999) if i != 2500}, 1)}

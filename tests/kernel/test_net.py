@@ -1,0 +1,48 @@
+"""The compiled net of transactions against its twin."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel.batches import batches, in_order, needs_jit, net
+
+from graphtide.kernel.batch import make_batch
+from graphtide.kernel.net import Net
+from graphtide.kernel.twin import Net as Twin
+
+pytestmark = needs_jit
+
+CASES = st.integers(0, 3).flatmap(
+    lambda width: st.tuples(st.just(width), st.lists(batches(width, most=25), max_size=5))
+)
+
+
+@given(CASES)
+def test_net_and_twin_agree_row_for_row(case):
+    width, steps = case
+    kernel, twin = Net(width), Twin(width)
+    for batch in steps:
+        out = kernel.step(batch)
+        assert in_order(out)
+        assert out.tolist() == twin.step(batch).tolist()
+        assert sorted(kernel.rows().tolist()) == sorted(twin.rows().tolist())
+        assert len(kernel) == len(twin)
+
+
+@given(CASES)
+def test_each_row_changes_once_per_transaction_and_counts_add_up(case):
+    width, steps = case
+    kernel, counts = Net(width), {}
+    for batch in steps:
+        out = kernel.step(batch)
+        assert net(out, first=3) == net(batch)
+        assert len({(line[0], *line[3:]) for line in out.tolist()}) == len(out)
+        for _, diff, before, *row in out.tolist():
+            assert before == counts.get(tuple(row), 0)
+            counts[tuple(row)] = before + diff
+        held = {tuple(row): count for *row, count in kernel.rows().tolist()}
+        assert held == {row: count for row, count in counts.items() if count}
+
+
+def test_what_comes_and_goes_inside_a_transaction_leaves_no_trace():
+    kernel = Net(1)
+    assert kernel.step(make_batch([(0, 1, 7), (0, -1, 7)] * 100, 1)).tolist() == []
+    assert len(kernel) == 0
