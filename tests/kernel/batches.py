@@ -4,12 +4,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from graphtide.kernel import JIT
 from graphtide.kernel.batch import make_batch
 
 needs_jit = pytest.mark.skipif(not JIT, reason="compares compiled loops with their twins")
+
+often = settings(deadline=None, max_examples=200)
+"""No deadline: the first call of a compiled loop may have to compile it."""
 
 DIFFS = st.sampled_from([1, 1, 1, -1, -1, 2, -2])
 

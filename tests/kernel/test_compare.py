@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel.batches import needs_jit
+from kernel.batches import needs_jit, often
 
 from graphtide.kernel.compare import (
     AT_LEAST,
@@ -48,6 +48,7 @@ def comparisons(draw):
     return draw(st.integers(EQUAL, AT_LEAST)), *columns, kinds, numbers
 
 
+@often
 @given(comparisons())
 def test_compare_and_twin_agree(case):
     assert compare(*case).tolist() == twin(*case).tolist()

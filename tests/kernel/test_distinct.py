@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel.batches import batches, in_order, needs_jit, net
+from kernel.batches import batches, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import make_batch
 from graphtide.kernel.distinct import Distinct
@@ -15,6 +15,7 @@ CASES = st.integers(0, 3).flatmap(
 )
 
 
+@often
 @given(CASES)
 def test_distinct_and_twin_agree_on_every_transaction(case):
     width, steps = case
@@ -26,6 +27,7 @@ def test_distinct_and_twin_agree_on_every_transaction(case):
         assert distinct.sizes() == twin.sizes()
 
 
+@often
 @given(CASES)
 def test_the_sum_of_all_output_is_a_set(case):
     width, steps = case

@@ -4,7 +4,7 @@ from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel.batches import batches, column_pairs, in_order, needs_jit, net
+from kernel.batches import batches, column_pairs, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import empty_batch, make_batch
 from graphtide.kernel.join import Join
@@ -33,6 +33,7 @@ def joins(draw):
     return make(Join), make(Twin), steps
 
 
+@often
 @given(joins())
 def test_join_and_twin_agree_on_every_transaction(case):
     join, twin, steps = case
@@ -43,6 +44,7 @@ def test_join_and_twin_agree_on_every_transaction(case):
         assert join.sizes() == twin.sizes()
 
 
+@often
 @given(joins())
 def test_one_batch_gives_what_single_transactions_give(case):
     whole, apart, steps = case  # the twin is as good a second join as any

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel.batches import batches, in_order, needs_jit, net
+from kernel.batches import batches, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import make_batch
 from graphtide.kernel.net import Net
@@ -15,6 +15,7 @@ CASES = st.integers(0, 3).flatmap(
 )
 
 
+@often
 @given(CASES)
 def test_net_and_twin_agree_row_for_row(case):
     width, steps = case
@@ -27,6 +28,7 @@ def test_net_and_twin_agree_row_for_row(case):
         assert len(kernel) == len(twin)
 
 
+@often
 @given(CASES)
 def test_each_row_changes_once_per_transaction_and_counts_add_up(case):
     width, steps = case

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel.batches import batches, in_order, needs_jit, net
+from kernel.batches import batches, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import empty_batch, make_batch
 from graphtide.kernel.semijoin import SemiJoin
@@ -21,6 +21,7 @@ def semijoins(draw):
     return SemiJoin(width, **how), Twin(width, **how), draw(st.lists(step, min_size=1, max_size=5))
 
 
+@often
 @given(semijoins())
 def test_semijoin_and_twin_agree_on_every_transaction(case):
     semijoin, twin, steps = case
@@ -31,6 +32,7 @@ def test_semijoin_and_twin_agree_on_every_transaction(case):
         assert semijoin.sizes() == twin.sizes()
 
 
+@often
 @given(semijoins())
 def test_one_batch_gives_what_single_transactions_give(case):
     whole, apart, steps = case
@@ -41,6 +43,7 @@ def test_one_batch_gives_what_single_transactions_give(case):
         assert net(whole.step(left, right)) == parts
 
 
+@often
 @given(st.integers(1, 3).flatmap(lambda w: st.tuples(st.just(w), batches(w), batches(1))))
 def test_semijoin_and_antijoin_share_out_the_left_rows(case):
     width, left, right = case

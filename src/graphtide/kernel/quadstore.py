@@ -51,7 +51,7 @@ class QuadStore:
         self._plan: Plan = NO_PROGRAMS.plan
         self._links = NO_PROGRAMS.links
         self._room = 0
-        self._counts = np.zeros(7, np.int64)
+        self._counts = np.zeros(6, np.int64)
         self._out = np.empty((256, 3), np.int32)
 
     def __len__(self) -> int:

@@ -22,8 +22,6 @@ from graphtide.kernel.rowtable import (
     HIGH,
     LENGTH,
     LIVE,
-    OFFSET,
-    SIZE,
     Table,
     add_row,
     find_head,
@@ -60,11 +58,8 @@ DEPTH, REMAINING, FRESH = 0, 1, 2
 EVERY = 64
 """Higher than any pattern number: bars a row from all patterns."""
 
-REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, TOUCHED = 0, 1, 2, 3, 4, 5, 6
-"""Cells of `counts`; the last three: rows written, a seed + 1 to go on from, see `touch`."""
-
-AHEAD = 16
-"""Changes to read ahead for."""
+REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME = 0, 1, 2, 3, 4, 5
+"""Cells of `counts`; the last two: rows written, and a seed + 1 to go on from."""
 
 OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
 """Columns of the output."""
@@ -413,29 +408,6 @@ def link_all(t: Table, links: int, row: int) -> None:
             link(t, index, row)
 
 
-@inlined
-def touch(t: Table, p: Plan, changes: Ints, begin: int, end: int) -> int:
-    """Read, side by side, what the next few changes will read one after the other.
-
-    A large graph is bound by the time of single reads from memory; the processor overlaps them
-    only where they do not wait for each other. The sum keeps the reads from being optimised away.
-    """
-    total = np.int64(0)
-    for i in range(begin, end):
-        mark = row_mark(4, changes, i, 2)
-        total += t.slots[mark & (t.slots.shape[0] - 1), HEAD]
-        links = p.dispatch[find_dispatch(p.dispatch, changes[i, 3]), LINKS]
-        for k in range(4):
-            p.key[0, k] = changes[i, 2 + k]
-        for index in range(t.indexes.shape[0]):
-            if links >> index & 1:
-                home = key_mark(t, index, p.key, 0) & (t.indexes[index, SIZE] - 1)
-                first = t.heads[t.indexes[index, OFFSET] + home, HEAD]
-                if first != 0:
-                    total += t.rows[first - 1, 4]
-    return total
-
-
 @compiled
 def apply_changes(  # noqa: PLR0913 - separate arrays pass into compiled code at half the cost
     rows: Ints,
@@ -468,8 +440,6 @@ def apply_changes(  # noqa: PLR0913 - separate arrays pass into compiled code at
     t = Table(rows, slots, heads, indexes, meta, 4)
     p = Plan(patterns, programs, checks, seeds, dispatch, bind, key, frames, inner)
     for i in range(begin, end):
-        if (i - begin) % AHEAD == 0 and end - i > 1:
-            counts[TOUCHED] = touch(t, p, changes, i, min(i + AHEAD, end))
         mark = row_mark(4, changes, i, 2)
         slot = find_slot(t, mark, changes, i, 2)
         row = t.slots[slot, HEAD] - 1

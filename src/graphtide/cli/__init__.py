@@ -1,0 +1,1 @@
+"""The command line: `graphtide watch`, `explain`, `check`, `demo` and `bench`."""

@@ -1,0 +1,70 @@
+"""Files that the commands read: queries by their text, data and changes by their format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphtide.errors import DataError, QueryError
+from graphtide.lang.sparql import parse_query
+from graphtide.rdf import read_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from graphtide.algebra.nodes import SelectQuery
+    from graphtide.engine import LiveGraph
+    from graphtide.rdf import BrokenLine
+    from graphtide.rdf.broken import OnError
+
+QUERY_SUFFIXES = (".rq", ".sparql")
+
+
+def read_query(path: Path) -> SelectQuery:
+    """Read and parse the query of a file; errors name the file."""
+    try:
+        return parse_query(_text(path))
+    except QueryError as error:
+        error.source = str(path)
+        raise
+
+
+def _text(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise QueryError("there is no such file", source=str(path)) from None
+    except IsADirectoryError:
+        raise QueryError("is a directory, not a query file", source=str(path)) from None
+    except UnicodeDecodeError:
+        hint = "a query is a text file in UTF-8"
+        raise QueryError("is not a text file", source=str(path), hint=hint) from None
+    except OSError as error:
+        raise QueryError(f"cannot be read: {error.strerror}", source=str(path)) from None
+    if not text.strip():
+        hint = "write a query into it, such as SELECT * WHERE { ?s ?p ?o }"
+        raise QueryError("is empty", source=str(path), hint=hint)
+    return text
+
+
+def load_data(
+    graph: LiveGraph,
+    paths: Iterable[Path],
+    on_error: OnError = "raise",
+    broken: list[BrokenLine] | None = None,
+) -> None:
+    """Load files, each as one transaction at the graph's clock."""
+    for path in paths:
+        refuse_query(path, "--data")
+        batches = read_changes(path, on_error=on_error, broken=broken)
+        graph.apply(batches, time=graph.clock)
+
+
+def refuse_query(path: Path, option: str) -> None:
+    """Tell that a query was given where data is wanted: an easy mistake with repeated options."""
+    if path.suffix in QUERY_SUFFIXES:
+        raise DataError(
+            f"is a query, and {option} takes a file of data",
+            source=str(path),
+            hint=f"queries stand without an option; repeat {option} for each of several files",
+        )

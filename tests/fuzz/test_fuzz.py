@@ -1,0 +1,31 @@
+"""Random queries under random change streams: 2,000 cases and more on every run.
+
+A case is one query under one stream. The seeds of the first tests are fixed, so that a red run can
+be repeated; `fresh` takes another seed on every run and prints it.
+"""
+
+from __future__ import annotations
+
+from random import SystemRandom
+
+import pytest
+
+from graphtide.testing.fuzz import run_cases
+
+CASES = 100
+
+
+@pytest.mark.parametrize("first_seed", range(22))
+def test_engine_agrees_with_the_oracles(first_seed):
+    run_cases(CASES, first_seed, lambda: None, twins=False)
+
+
+@pytest.mark.parametrize("first_seed", range(1000, 1004))
+def test_engine_keeps_spellings_apart(first_seed):
+    run_cases(CASES, first_seed, lambda: None, twins=True)
+
+
+def test_fresh_cases():
+    fresh_seed = SystemRandom().randrange(10**6, 10**9)
+    print(f"repeat with: make fuzz N={CASES} SEED={fresh_seed}")
+    run_cases(CASES, fresh_seed, lambda: None, twins=False)

@@ -1,0 +1,202 @@
+"""The compiled quad store and its search loop against their twin."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel.batches import in_order, needs_jit, net, often
+from kernel.quads import as_changes, graph_streams, nets, programs, streams
+
+from graphtide.kernel.program import Check, Program
+from graphtide.kernel.quadstore import QuadStore
+from graphtide.kernel.twin import QuadStore as Twin
+
+pytestmark = needs_jit
+
+A, B, C, D = -1, -2, -3, -4
+EDGE, MARK = 11, 12
+
+SHAPES = {
+    "every quad": Program(((A, B, C, 0),), 3),
+    "one quad": Program(((1, EDGE, 2, 0),), 0),
+    "loops": Program(((A, EDGE, A, 0),), 1),
+    "paths of one predicate": Program(((A, EDGE, B, 0), (B, EDGE, C, 0)), 3),
+    "paths of three edges": Program(((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, D, 0)), 4),
+    "the same pattern twice": Program(((A, EDGE, B, 0), (A, EDGE, B, 0)), 2),
+    "there and back": Program(((A, EDGE, B, 0), (B, EDGE, A, 0)), 2),
+    "forks": Program(((A, EDGE, B, 0), (A, EDGE, C, 0)), 3),
+    "triangles": Program(((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, A, 0)), 3),
+    "four-cycles": Program(
+        ((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, D, 0), (D, EDGE, A, 0)), 4
+    ),
+    "products": Program(((A, EDGE, B, 0), (C, MARK, D, 0)), 4),
+    "any predicate between two edges": Program(((A, EDGE, B, 0), (B, C, D, 0)), 4),
+    "one predicate, wherever": Program(((A, B, C, 0), (C, B, A, 0)), 3),
+    "a node used as predicate": Program(((A, EDGE, B, 0), (C, B, D, 0)), 4),
+    "the same edge in two graphs": Program(((A, EDGE, B, C), (A, EDGE, B, D)), 4),
+    "an edge of the default graph in a graph": Program(((A, EDGE, B, 0), (A, EDGE, B, C)), 3),
+    "a graph that is a node": Program(((A, EDGE, B, C), (C, MARK, D, 0)), 4),
+    "edges to marked nodes": Program(((A, EDGE, B, 0),), 2, (Check(False, ((B, MARK, C, 0),)),)),
+    "edges to unmarked nodes": Program(((A, EDGE, B, 0),), 2, (Check(True, ((B, MARK, C, 0),)),)),
+    "edges with no way back": Program(((A, EDGE, B, 0),), 2, (Check(True, ((B, EDGE, A, 0),)),)),
+    "last edges": Program(((A, EDGE, B, 0),), 2, (Check(True, ((B, EDGE, C, 0),)),)),
+    "edges with no two-step way back": Program(
+        ((A, EDGE, B, 0),), 2, (Check(True, ((B, EDGE, C, 0), (C, EDGE, A, 0))),)
+    ),
+    "open paths (no shortcut)": Program(
+        ((A, EDGE, B, 0), (B, EDGE, C, 0)), 3, (Check(True, ((A, EDGE, C, 0),)),)
+    ),
+    "two checks on the same predicate": Program(
+        ((A, EDGE, B, 0),),
+        2,
+        (Check(False, ((B, MARK, C, 0),)), Check(True, ((A, MARK, D, 0),))),
+    ),
+    "checks that contradict each other": Program(
+        ((A, EDGE, B, 0),),
+        2,
+        (Check(False, ((B, MARK, C, 0),)), Check(True, ((B, MARK, C, 0),))),
+    ),
+    "a check of two patterns one quad can serve": Program(
+        ((A, EDGE, B, 0),), 2, (Check(False, ((B, MARK, C, 0), (D, MARK, C, 0))),)
+    ),
+    "a check apart from the match": Program(
+        ((A, EDGE, B, 0),), 2, (Check(True, ((C, MARK, C, 0),)),)
+    ),
+    "a check on any predicate": Program(((A, EDGE, B, 0),), 2, (Check(True, ((B, C, A, 0),)),)),
+    "a check in any graph": Program(((A, EDGE, B, 0),), 2, (Check(True, ((A, EDGE, B, C),)),)),
+    "a check without variables": Program(
+        ((A, EDGE, B, 0),), 2, (Check(True, ((1, MARK, 1, 0),)),)
+    ),
+}
+
+
+def run(stores, changes, number):
+    """Apply the same changes to both stores; they must say the same about one program."""
+    kernel, twin = (store.apply(changes) for store in stores)
+    assert nets(kernel, net) == nets(twin, net)
+    for batch in kernel.values():
+        assert in_order(batch)
+    return kernel.get(number)
+
+
+@pytest.mark.parametrize("program", SHAPES.values(), ids=SHAPES)
+def test_shapes_agree_with_the_twin(program):
+    @often
+    @given(graph_streams(4, [EDGE, EDGE, MARK], graphs=(0, 0, 0, 1, 2), most=40))
+    def agree(changes):
+        stores = QuadStore(), Twin()
+        number, _ = (store.install(program) for store in stores)
+        run(stores, changes, number)
+        assert net(stores[0].evaluate(number)) == net(stores[1].evaluate(number))
+
+    agree()
+
+
+@often
+@given(st.lists(programs(), min_size=1, max_size=3), streams())
+def test_random_programs_agree_with_the_twin(installed, changes):
+    stores = QuadStore(), Twin()
+    for program in installed:
+        for store in stores:
+            store.install(program)
+    kernel, twin = (store.apply(changes) for store in stores)
+    assert nets(kernel, net) == nets(twin, net)
+    assert stores[0].counts() == stores[1].counts()
+    assert len(stores[0]) == len(stores[1])
+    assert sorted(stores[0].quads().tolist()) == sorted(stores[1].quads().tolist())
+
+
+@often
+@given(st.lists(programs(), min_size=1, max_size=3), streams(), st.data())
+def test_any_cut_into_calls_gives_the_same_transactions(installed, changes, data):
+    cuts = data.draw(st.sets(st.integers(0, len(changes))))
+    edges = [0, *sorted(cuts), len(changes)]
+    whole, apart = QuadStore(), QuadStore()
+    for program in installed:
+        whole.install(program)
+        apart.install(program)
+    pieces = {}
+    for begin, end in itertools.pairwise(edges):
+        for number, batch in apart.apply(changes[begin:end]).items():
+            pieces.setdefault(number, []).append(batch)
+    joined = {number: np.concatenate(parts) for number, parts in pieces.items()}
+    assert nets(whole.apply(changes), net) == nets(joined, net)
+
+
+@often
+@given(st.data())
+def test_programs_come_and_go_in_the_middle_of_a_stream(data):
+    stores = QuadStore(), Twin()
+    answers = {}
+    for _ in range(data.draw(st.integers(1, 8))):
+        match data.draw(st.sampled_from(["install", "remove", "apply", "apply"])):
+            case "install":
+                program = data.draw(programs())
+                number, same = (store.install(program) for store in stores)
+                assert number == same
+                answers[number] = net(stores[0].evaluate(number)).get(0, {})
+            case "remove" if answers:
+                number = data.draw(st.sampled_from(sorted(answers)))
+                del answers[number]
+                for store in stores:
+                    store.remove(number)
+            case _:
+                changes = data.draw(streams(most=12))
+                kernel, twin = (store.apply(changes) for store in stores)
+                assert nets(kernel, net) == nets(twin, net)
+                for number, batch in kernel.items():
+                    for _, diff, *row in batch.tolist():
+                        count = answers[number].pop(tuple(row), 0) + diff
+                        answers[number] |= {tuple(row): count} if count else {}
+        for number, answer in answers.items():
+            assert net(stores[0].evaluate(number)).get(0, {}) == answer
+            assert set(answer.values()) <= {1}
+
+
+@often
+@given(programs(), streams())
+def test_a_store_of_matched_quads_only_gives_the_same_answers(program, changes):
+    stores = QuadStore(store_all=False), Twin(store_all=False), QuadStore()
+    number = [store.install(program) for store in stores][0]
+    sparse, twin, full = (store.apply(changes) for store in stores)
+    assert nets(sparse, net) == nets(twin, net) == nets(full, net)
+    assert stores[0].counts() == stores[1].counts()
+    assert len(stores[0]) == len(stores[1])
+    assert net(stores[0].evaluate(number)) == net(stores[2].evaluate(number))
+
+
+@often
+@given(streams())
+def test_contains_says_what_the_twin_says(changes):
+    stores = QuadStore(), Twin()
+    for store in stores:
+        store.apply(changes)
+    asked = np.array(list(itertools.product((1, 2), (1, 2), (1, 3), (0, 1))), np.int32)
+    assert stores[0].contains(asked).tolist() == stores[1].contains(asked).tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_long_streams_end_where_a_fresh_evaluation_ends(seed):
+    """Thousands of changes of a small dense graph: rows are freed, used again and relinked."""
+    rng = np.random.default_rng(seed)
+    shapes = ["triangles", "open paths (no shortcut)", "edges with no two-step way back"]
+    store, answers = QuadStore(), {}
+    for name in shapes:
+        answers[store.install(SHAPES[name])] = {}
+    size = 20_000
+    changes = np.zeros((size, 6), np.int32)
+    changes[:, 0] = np.arange(size) // 3
+    changes[:, 1] = rng.choice([1, -1], size)
+    changes[:, [2, 4]] = rng.integers(1, 9, (size, 2))
+    changes[:, 3] = rng.choice([EDGE, MARK], size)
+    for number, batch in store.apply(changes).items():
+        for _, diff, *row in batch.tolist():
+            answers[number][tuple(row)] = answers[number].get(tuple(row), 0) + diff
+    fresh = Twin()
+    fresh.apply(as_changes([(0, 1, *quad) for quad in store.quads().tolist()]))
+    for name, (number, answer) in zip(shapes, answers.items(), strict=True):
+        expected = net(fresh.evaluate(fresh.install(SHAPES[name])))[0]
+        assert {row: n for row, n in answer.items() if n} == expected
+        assert net(store.evaluate(number))[0] == expected

@@ -1,0 +1,161 @@
+"""Row tables under stress: endless churn, growth, colliding fingerprints, long chains.
+
+The operators drive them, as they do in use.
+"""
+
+import numpy as np
+import pytest
+from kernel.batches import needs_jit, net
+from kernel.quads import as_changes
+
+from graphtide.kernel.batch import empty_batch, make_batch
+from graphtide.kernel.distinct import Distinct
+from graphtide.kernel.join import Join
+from graphtide.kernel.net import Net
+from graphtide.kernel.program import Check, Program
+from graphtide.kernel.quadstore import QuadStore
+from graphtide.kernel.rowtable import RowTable, key_mark, row_mark
+from graphtide.kernel.semijoin import SemiJoin
+
+pytestmark = needs_jit
+
+PAIRS = 300_000
+STEP = 1000
+
+
+def churn(width):
+    """Endless batches that put `STEP` rows in and take the same out, never the same rows twice."""
+    for begin in range(0, PAIRS, STEP):
+        new = np.repeat(np.arange(begin, begin + STEP, dtype=np.int32), 2)
+        batch = np.repeat(new[:, None], 2 + width, axis=1)
+        batch[:, 0] = np.arange(2 * STEP)
+        batch[:, 1] = np.tile([1, -1], STEP)
+        yield batch
+
+
+@pytest.mark.parametrize("kind", [Distinct, Net])
+def test_endless_churn_of_rows_does_not_grow_a_table(kind):
+    table = kind(2)
+    live = make_batch([(0, 1, -1 - i, 5) for i in range(50)], 2)
+    table.step(live)
+    sizes = set()
+    for batch in churn(2):
+        table.step(batch)
+        sizes.add(table.nbytes)
+    assert len(sizes) == 1
+    assert max(sizes) < 200_000
+    assert len(table.step(live * np.array([1, -1, 1, 1], np.int32))) == 50
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        Join(2, 1, keys=[(0, 0)], outputs=[(0, 0), (1, -1)]),
+        SemiJoin(2, columns=[0], negated=True),
+    ],
+)
+def test_endless_churn_of_keys_does_not_grow_a_memory(operator):
+    operator.step(make_batch([(0, 1, -1 - i, 5) for i in range(50)], 2), empty_batch(1))
+    sizes = set()
+    for left, right in zip(churn(2), churn(1), strict=True):
+        operator.step(left, right)
+        sizes.add(operator.nbytes)
+    assert len(sizes) == 1
+    assert max(sizes) < 400_000
+    assert operator.sizes() == {"left": 50, "right": 0}
+
+
+def test_endless_churn_of_quads_does_not_grow_the_store():
+    store = QuadStore()
+    store.install(Program(((-1, 7, -2, 0), (-2, 8, -3, 0)), 3, (Check(True, ((-3, 7, -4, 0),)),)))
+    store.apply(as_changes([(0, 1, i, 7, i + 1, 0) for i in range(1, 50)]))
+    sizes = set()
+    for rows in churn(1):
+        changes = np.zeros((len(rows), 6), np.int32)
+        changes[:, :2] = rows[:, :2]
+        changes[:, 2] = 100 + rows[:, 2]
+        changes[:, 3] = 7 + rows[:, 2] % 2
+        changes[:, 4] = 101 + rows[:, 2]
+        store.apply(changes)
+        sizes.add(store.nbytes)
+    # Room is asked for by the batch: two batches' worth at most, never more.
+    assert len(store) == 49
+    assert max(sizes) < 1_000_000
+    assert len(sizes) == 1
+
+
+def test_a_table_grows_and_shrinks_without_losing_a_row():
+    distinct = Distinct(2)
+    numbers = np.random.default_rng(3).permutation(40_000).astype(np.int32)
+    rows = np.stack([np.zeros_like(numbers), np.ones_like(numbers), numbers % 211, numbers], axis=1)
+    for part in np.array_split(rows, 37):
+        assert len(distinct.step(part)) == len(part)
+    assert distinct.sizes() == {"rows": 40_000}
+    assert len(distinct.step(rows)) == 0  # all were there
+    gone = rows * np.array([1, -2, 1, 1], np.int32)
+    out = distinct.step(gone)
+    assert sorted(out[:, 3].tolist()) == list(range(40_000))
+    assert set(out[:, 1].tolist()) == {-1}
+    assert distinct.sizes() == {"rows": 0}
+    assert len(distinct.step(rows[:100])) == 100
+
+
+def marks_of(values, start):
+    """The fingerprints of rows of one value, computed apart; `start` is the hash of no value."""
+    with np.errstate(over="ignore"):
+        state = (np.uint64(start) ^ values.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        state ^= state >> np.uint64(29)
+        return (state * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33)
+
+
+def colliding(start, mask):
+    """Values whose fingerprints agree with those of others on the bits of `mask`, and the marks."""
+    values = np.arange(1, 2_000_000, dtype=np.int32)
+    marks = marks_of(values, start) & np.uint64(mask)
+    _, place, counts = np.unique(marks, return_inverse=True, return_counts=True)
+    return values, place, counts
+
+
+def collision_cases(start):
+    """About 2,000 values that share one home in a large table; some 900 pairs of equal marks."""
+    values, place, counts = colliding(start, 1023)
+    same_home = values[place == np.argmax(counts)][:1500]
+    values, place, counts = colliding(start, (1 << 31) - 1)
+    same_mark = values[counts[place] > 1]
+    return same_home, same_mark
+
+
+def test_rows_with_colliding_fingerprints_are_kept_apart():
+    same_home, same_mark = collision_cases(start=2)
+    assert len(same_home) == 1500 and len(same_mark) > 1000
+    probe = same_mark.reshape(-1, 1)
+    wanted = marks_of(same_mark, 2)
+    assert all(row_mark(1, probe, i, 0) == wanted[i] for i in range(0, len(probe), 100))
+    rng = np.random.default_rng(5)
+    for values in (same_home, same_mark):
+        distinct, present = Distinct(1), set()
+        for _ in range(6):
+            chosen = rng.permutation(values)[: len(values) // 2]
+            diffs = np.where(np.isin(chosen, list(present)), -1, 1)
+            batch = np.stack([np.zeros_like(chosen), diffs, chosen], axis=1).astype(np.int32)
+            assert distinct.step(batch).tolist() == batch.tolist()
+            present ^= set(chosen.tolist())
+            assert distinct.sizes() == {"rows": len(present)}
+
+
+def test_keys_with_colliding_fingerprints_have_chains_of_their_own():
+    same_home, same_mark = collision_cases(start=1)
+    table, probe = RowTable(1, [(0,)]).arrays, same_mark.reshape(-1, 1)
+    wanted = marks_of(same_mark, 1)
+    assert all(key_mark(table, 0, probe, i) == wanted[i] for i in range(0, len(probe), 100))
+    rng = np.random.default_rng(6)
+    for values in (same_home, same_mark):
+        join = Join(2, 1, keys=[(0, 0)], outputs=[(0, 0), (1, -1)])
+        left = [(0, 1, int(v), k) for k in range(3) for v in rng.permutation(values)]
+        join.step(make_batch(left, 2), empty_batch(1))
+        gone = rng.permutation(values)[: len(values) // 2]
+        join.step(make_batch([(0, -1, int(v), k) for v in gone for k in (1, 0)], 2), empty_batch(1))
+        out = join.step(empty_batch(2), make_batch([(0, 1, int(v)) for v in values], 1))
+        kept = set(values.tolist()) - set(gone.tolist())
+        expected = {(v, k): 1 for v in kept for k in range(3)} | {(int(v), 2): 1 for v in gone}
+        assert net(out) == {0: expected}

@@ -1,0 +1,83 @@
+"""The W3C's SPARQL 1.0 and 1.1 query evaluation tests, three ways each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from zlib import crc32
+
+import pytest
+from pyoxigraph import NamedNode
+from w3c.expected import Table, as_csv, expected_table, numbers_by_value, table, term_of
+from w3c.isomorphism import same_bag, same_set
+from w3c.judgement import BY_VALUE, EXCLUDED
+from w3c.manifest import EvaluationTest, evaluation_tests, path_of, read_quads, suite_folder
+from w3c.ways import WAYS
+
+from graphtide import LiveGraph
+from graphtide.errors import UnsupportedError
+from graphtide.testing.answers import row_of
+
+TESTS = evaluation_tests()
+ABSENT = pytest.param(
+    None,
+    id="absent",
+    marks=pytest.mark.skip(reason=f"the W3C suites are not at {suite_folder().name}"),
+)
+
+
+@pytest.mark.parametrize("test", [pytest.param(test, id=test.name) for test in TESTS] or [ABSENT])
+def test_evaluation(test: EvaluationTest, record_property) -> None:
+    query = f"BASE <{test.query}>\n{path_of(test.query).read_text(encoding='utf-8')}"
+    record_property("w3c", test.name)
+    if (reason := EXCLUDED.get(test.iri) or refusal(query)) is not None:
+        record_property("w3c-excluded", reason)
+        pytest.skip(f"excluded: {reason}")
+    quads = [quad for iri in test.data for quad in read_quads(iri)]
+    quads += [quad for iri in test.graph_data for quad in read_quads(iri, NamedNode(iri))]
+    wanted = expected_table(test.result)
+    for way, run in WAYS.items():
+        for watch in run(query, quads, crc32(test.iri.encode())):
+            found = answer(watch)
+            problem = difference(found, wanted, test)
+            assert problem is None, f"{way} ({watch.strategy}): {problem}"
+
+
+def refusal(query: str) -> str | None:
+    """Why the engine does not maintain a query; None when it does."""
+    try:
+        LiveGraph().watch(query)
+    except UnsupportedError as error:
+        return error.message.splitlines()[0]
+    return None
+
+
+def answer(watch) -> Table:
+    """The current answer, which the deltas so far must add up to."""
+    rows = watch.table().to_pylist() if watch.variables else [{}] * watch.count()
+    counts: Counter = Counter()
+    for delta in watch.changes():
+        counts[row_of(delta.row)] += delta.diff
+    present = [{name: text for name, text in row.items() if text is not None} for row in rows]
+    assert Counter(tuple(sorted(row.items())) for row in present) == counts
+    assert watch.count() == len(rows)
+    terms = [{name: term_of(text) for name, text in row.items()} for row in present]
+    return table(list(watch.variables), terms)
+
+
+def difference(found: Table, wanted: Table, test: EvaluationTest) -> str | None:
+    """What is wrong with an answer; None when nothing is."""
+    if test.result.endswith(".csv"):
+        found = as_csv(found)
+    if test.iri in BY_VALUE:
+        found, wanted = numbers_by_value(found), numbers_by_value(wanted)
+    if set(found.variables) != set(wanted.variables):
+        return f"columns {found.variables}, expected {wanted.variables}"
+    same = same_set if test.lax else same_bag
+    if same(found.rows, wanted.rows):
+        return None
+    return f"rows\n{listing(found)}\nexpected\n{listing(wanted)}"
+
+
+def listing(rows: Table) -> str:
+    lines = (" ".join("-" if t is None else str(t) for t in row) for row in rows.rows)
+    return "\n".join(sorted(lines)) or "(none)"
