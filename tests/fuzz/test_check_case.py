@@ -16,6 +16,7 @@ QUERY = "SELECT ?x ?z { ?x <a:p> ?y . ?y <a:p> ?z }"
 STREAM = [
     transaction(0, "+ <a:a> <a:p> <a:b>", "+ <a:b> <a:p> <a:c>"),
     transaction(0, "+ <a:b> <a:p> <a:c>"),
+    transaction(1, "+ <a:e> <a:p> <a:b>", "+ <a:f> <a:p> <a:b>"),
     transaction(1, "- <a:a> <a:p> <a:b>"),
     transaction(4, "+ <a:a> <a:p> <a:b>", "- <a:b> <a:p> <a:c>", "+ <a:b> <a:p> <a:d>"),
 ]
@@ -72,7 +73,7 @@ class Liar:
             row = rows[0]
             opposite = DeltaRow(row.time, row.tx, -row.diff, row.row)
             rows += [opposite, row]
-        if self._lie == "strategy" and self._watch.strategy == "search":
+        if self._lie == "strategy" and self._watch.strategy == "rete":
             rows = rows[1:]
         return rows
 
@@ -111,7 +112,7 @@ def test_a_graph_that_mistreats_changes_is_noticed(make):
     ("lie", "message"),
     [
         ("not net", "not net"),
-        ("strategy", "search"),
+        ("strategy", "rete"),
         ("late", "registered late"),
         ("count", "count"),
         ("deaf", "callbacks"),

@@ -7,7 +7,7 @@ The kernel knows nothing of RDF: terms are ids, a *batch* is an int32 array whos
 
 from __future__ import annotations
 
-from graphtide.kernel.jit import JIT
+from graphtide.jit import JIT
 
 if JIT:
     from graphtide.kernel.compare import compare

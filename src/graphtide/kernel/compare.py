@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphtide.kernel.batch import Ints
-from graphtide.kernel.jit import compiled, inlined
+from graphtide.jit import compiled, inlined
 
 Kinds = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]

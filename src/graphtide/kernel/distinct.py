@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphtide.kernel.batch import DIFF, VALUES, Ints
-from graphtide.kernel.jit import compiled
+from graphtide.jit import compiled
 from graphtide.kernel.rowtable import RowTable, Table, add_to_row
 
 

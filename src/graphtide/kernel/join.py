@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, longer
-from graphtide.kernel.jit import compiled, inlined
+from graphtide.jit import compiled, inlined
 from graphtide.kernel.rowtable import (
     HEAD,
     LENGTH,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
-from graphtide.kernel.jit import compiled
+from graphtide.jit import compiled
 from graphtide.kernel.rowtable import (
     HEAD,
     RowTable,

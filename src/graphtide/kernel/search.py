@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphtide.kernel.batch import Ints, Longs
-from graphtide.kernel.jit import compiled, inlined
+from graphtide.jit import compiled, inlined
 from graphtide.kernel.rowtable import (
     HEAD,
     HIGH,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from graphtide.errors import DataError, TermError
 from graphtide.rdf.datatypes import TAGGED_DATATYPES
-from graphtide.rdf.jit import USE_KERNELS
+from graphtide.jit import JIT
 from graphtide.rdf.plain_table import PlainTermTable
 from graphtide.rdf.term import Literal, Term, type_of_term
 from graphtide.rdf.term_table import BadRow, KernelTermTable, TermTable
@@ -43,7 +43,7 @@ class TermDictionary:
     __slots__ = ("_table", "_terms", "known")
 
     def __init__(self) -> None:
-        self._table: TermTable = KernelTermTable() if USE_KERNELS else PlainTermTable()
+        self._table: TermTable = KernelTermTable() if JIT else PlainTermTable()
         self.known: dict[Term | str, int] = {}
         self._terms: dict[int, Term] = {}
 

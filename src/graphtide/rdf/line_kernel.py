@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.rdf.jit import kernel
+from graphtide.jit import allocating
 
 Bytes = NDArray[np.uint8]
 Int64 = NDArray[np.int64]
@@ -30,14 +30,14 @@ DELETE: Final = 2
 """In RDF Patch a `D` row."""
 
 
-@kernel
+@allocating
 def _skip_space(data: Bytes, at: int, end: int) -> int:
     while at < end and (data[at] == 0x20 or data[at] == 0x09):
         at += 1
     return at
 
 
-@kernel
+@allocating
 def _iri_end(data: Bytes, at: int, end: int) -> int:
     at += 1
     while at < end and data[at] > 0x20 and data[at] != 0x3C and data[at] != 0x22:
@@ -47,7 +47,7 @@ def _iri_end(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-@kernel
+@allocating
 def _literal_end(data: Bytes, at: int, end: int) -> int:
     at += 1
     while at < end and data[at] != 0x22:
@@ -69,7 +69,7 @@ def _literal_end(data: Bytes, at: int, end: int) -> int:
     return at
 
 
-@kernel
+@allocating
 def _term_end(data: Bytes, at: int, end: int, position: int) -> int:
     """Return where the term ends that stands as subject 0, predicate 1, object 2 or graph 3."""
     first = data[at] if at < end else 0
@@ -84,7 +84,7 @@ def _term_end(data: Bytes, at: int, end: int, position: int) -> int:
     return -1
 
 
-@kernel
+@allocating
 def _split(data: Bytes, at: int, end: int, positions: int, spans: Int64) -> bool:
     """Fill in where the terms of one statement begin and end; False when it is not plain."""
     for position in range(positions):
@@ -104,7 +104,7 @@ def _split(data: Bytes, at: int, end: int, positions: int, spans: Int64) -> bool
     return at >= end or data[at] == 0x23
 
 
-@kernel
+@allocating
 def split_lines(
     data: Bytes, positions: int, patch: int, ends: Int64, status: NDArray[np.int8], spans: Int64
 ) -> int:
@@ -135,7 +135,7 @@ def split_lines(
     return line
 
 
-@kernel
+@allocating
 def copy_spans(
     data: Bytes, starts: Int64, ends: Int64, offsets: NDArray[np.int32], out: Bytes
 ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.rdf import text_kernel
-from graphtide.rdf.jit import USE_KERNELS
+from graphtide.jit import JIT
 from graphtide.rdf.line_kernel import BLANK, ODD, copy_spans, split_lines
 from graphtide.rdf.text_column import Strings, buffer_of, text_column
 
@@ -85,7 +85,7 @@ def scan_block(block: bytes, first_line: int, *, positions: int, patch: bool = F
     data = np.frombuffer(block, np.uint8)
     ends, status = np.empty(count, np.int64), np.empty(count, np.int8)
     spans = np.zeros((count, 8), np.int64)
-    if USE_KERNELS and _is_utf8(block):
+    if JIT and _is_utf8(block):
         lines = split_lines(data, positions, int(patch), ends, status, spans)
     else:
         lines = _plain_lines(block, ends, status)

@@ -18,7 +18,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from graphtide.rdf.jit import kernel
+from graphtide.jit import allocating
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ def _prefetch_code(_typing: Any, array: Any, _index: Any) -> tuple[Any, Callable
 _prefetch: Any = intrinsic(_prefetch_code)
 
 
-@kernel
+@allocating
 def _hash(data: Bytes, at: int, end: int) -> Any:
     """Return 31 mixed bits of data[at:end]: shifted to the high half they stay positive."""
     value = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(end - at)
@@ -82,7 +82,7 @@ def _hash(data: Bytes, at: int, end: int) -> Any:
     return np.int64(value >> np.uint64(33))
 
 
-@kernel
+@allocating
 def _find(
     data: Bytes, at: int, end: int, code: Any, slots: Int64, blob: Bytes, starts: Int64
 ) -> tuple[int, int]:
@@ -110,7 +110,7 @@ def _find(
         slot = (slot + 1) & mask
 
 
-@kernel
+@allocating
 def find_rows(
     data: Bytes, offsets: Int64, slots: Int64, blob: Bytes, starts: Int64, ids: Int32
 ) -> int:
@@ -137,14 +137,14 @@ def find_rows(
     return absent
 
 
-@kernel
+@allocating
 def find_one(data: Bytes, slots: Int64, blob: Bytes, starts: Int64) -> int:
     """Return the id of the text that `data` holds, or 0."""
     found, _ = _find(data, 0, data.size, _hash(data, 0, data.size), slots, blob, starts)
     return found
 
 
-@kernel
+@allocating
 def _append(
     data: Bytes, at: int, end: int, entry: int, slot: int, slots: Int64, blob: Bytes, starts: Int64
 ) -> None:
@@ -157,7 +157,7 @@ def _append(
     slots[slot] = entry
 
 
-@kernel
+@allocating
 def add_one(data: Bytes, slots: Int64, blob: Bytes, starts: Int64, count: int) -> int:
     """Return the id of the text that `data` holds, which is count + 1 when it is new."""
     code = _hash(data, 0, data.size)
@@ -168,7 +168,7 @@ def add_one(data: Bytes, slots: Int64, blob: Bytes, starts: Int64, count: int) -
     return found
 
 
-@kernel
+@allocating
 def add_rows(
     data: Bytes,
     offsets: Int64,
@@ -200,7 +200,7 @@ def add_rows(
     return count
 
 
-@kernel
+@allocating
 def rehash(old: Int64, new: Int64) -> None:
     """Move every entry of the old slots to the (larger, all free) new ones."""
     mask = new.size - 1
@@ -213,7 +213,7 @@ def rehash(old: Int64, new: Int64) -> None:
             new[slot] = entry
 
 
-@kernel
+@allocating
 def text_sizes(ids: Int32, starts: Int64, offsets: Int64) -> int:
     """Fill in where each text begins when the texts of `ids` are laid end to end."""
     total = 0
@@ -224,7 +224,7 @@ def text_sizes(ids: Int32, starts: Int64, offsets: Int64) -> int:
     return total
 
 
-@kernel
+@allocating
 def copy_texts(ids: Int32, blob: Bytes, starts: Int64, offsets: Int64, out: Bytes) -> None:
     """Copy the texts of `ids` to the places that `text_sizes` gave them."""
     for row in range(ids.size):

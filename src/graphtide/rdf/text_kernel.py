@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from graphtide.rdf import kinds
 from graphtide.rdf.datatypes import INTEGER_RANGES, XSD
-from graphtide.rdf.jit import kernel
+from graphtide.jit import allocating
 
 Bytes = NDArray[np.uint8]
 
@@ -64,7 +64,7 @@ def _character_table() -> Bytes:
 _CLASS = _character_table()
 
 
-@kernel
+@allocating
 def _is_wide(data: Bytes, at: int) -> bool:
     """Tell whether a byte >= 0x80 belongs to a character that an IRI may hold (U+A0 to U+D7FF)."""
     byte = int(data[at])
@@ -73,7 +73,7 @@ def _is_wide(data: Bytes, at: int) -> bool:
     return 0xC2 < byte < 0xEE or (byte == 0xC2 and int(data[at + 1]) >= 0xA0)
 
 
-@kernel
+@allocating
 def _host_end(data: Bytes, at: int, end: int) -> int:
     """Return where `//host:port` ends, or -1 when it is not plainly right."""
     while at < end and _CLASS[data[at]] & 2:
@@ -87,7 +87,7 @@ def _host_end(data: Bytes, at: int, end: int) -> int:
     return at
 
 
-@kernel
+@allocating
 def _plain_iri(data: Bytes, at: int, end: int) -> bool:
     """Tell whether data[at:end], without its angle brackets, is plainly an absolute IRI."""
     first = data[at] if at < end else 0
@@ -122,7 +122,7 @@ def _plain_iri(data: Bytes, at: int, end: int) -> bool:
     return True
 
 
-@kernel
+@allocating
 def _plain_blank(data: Bytes, at: int, end: int) -> bool:
     """Tell whether data[at:end], starting with '_', is plainly a blank node."""
     if end - at < 3 or data[at + 1] != 0x3A:
@@ -136,7 +136,7 @@ def _plain_blank(data: Bytes, at: int, end: int) -> bool:
     return True
 
 
-@kernel
+@allocating
 def _closing_quote(data: Bytes, at: int, end: int) -> int:
     """Return the index of the quote that closes the literal, or -1 when it is not plain."""
     while at < end:
@@ -163,7 +163,7 @@ def _closing_quote(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-@kernel
+@allocating
 def _plain_language(data: Bytes, at: int, end: int) -> bool:
     """Tell whether data[at:end] is a lower-case tag of the form `en`, `gsw` or `en-gb`."""
     size = end - at
@@ -178,7 +178,7 @@ def _plain_language(data: Bytes, at: int, end: int) -> bool:
     return True
 
 
-@kernel
+@allocating
 def _datatype_code(data: Bytes, at: int, end: int) -> int:
     """Return the code of the datatype IRI data[at:end]."""
     # rdf:langString and rdf:dirLangString are not allowed after ^^; leave what ends in "ngString"
@@ -205,7 +205,7 @@ def _datatype_code(data: Bytes, at: int, end: int) -> int:
     return kinds.OTHER if _plain_iri(data, at, end) else ODD
 
 
-@kernel
+@allocating
 def _term_code(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the code of one text and, for a typed literal, where its lexical form ends."""
     if end - at < 3:
@@ -235,7 +235,7 @@ def _term_code(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return ODD, at
 
 
-@kernel
+@allocating
 def check_texts(
     data: Bytes,
     offsets: NDArray[np.int64],

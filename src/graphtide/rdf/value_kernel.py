@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphtide.rdf import kinds
 from graphtide.rdf.datatypes import EXACT_DIGITS, EXACT_NUMBER, INTEGER_RANGES
-from graphtide.rdf.jit import kernel
+from graphtide.jit import allocating
 from graphtide.rdf.text_kernel import TYPED, VALUE_DATATYPES
 
 Bytes = NDArray[np.uint8]
@@ -36,7 +36,7 @@ _DAYS_BEFORE = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30])
 _MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
-@kernel
+@allocating
 def _integer(data: Bytes, at: int, end: int, datatype: int) -> tuple[int, float]:
     negative = at < end and data[at] == 0x2D
     if at < end and (data[at] == 0x2D or data[at] == 0x2B):
@@ -61,7 +61,7 @@ def _integer(data: Bytes, at: int, end: int, datatype: int) -> tuple[int, float]
     return kinds.EXACT, float(value)
 
 
-@kernel
+@allocating
 def _exponent(data: Bytes, at: int, end: int) -> tuple[int, bool]:
     """Return the exponent written in data[at:end] and whether it is well-formed and small."""
     negative = at < end and data[at] == 0x2D
@@ -79,7 +79,7 @@ def _exponent(data: Bytes, at: int, end: int) -> tuple[int, bool]:
     return (-value if negative else value), True
 
 
-@kernel
+@allocating
 def _number(data: Bytes, at: int, end: int, double: int) -> tuple[int, float]:
     """Read a decimal or double of at most 15 digits.
 
@@ -120,7 +120,7 @@ def _number(data: Bytes, at: int, end: int, double: int) -> tuple[int, float]:
     return kind, number
 
 
-@kernel
+@allocating
 def _boolean(data: Bytes, at: int, end: int) -> tuple[int, float]:
     size = end - at
     if size == 1 and (data[at] == 0x30 or data[at] == 0x31):
@@ -134,7 +134,7 @@ def _boolean(data: Bytes, at: int, end: int) -> tuple[int, float]:
     return kinds.OTHER, 0.0
 
 
-@kernel
+@allocating
 def _digits(data: Bytes, at: int, count: int) -> int:
     """Return the number written in so many digits, or a very negative number."""
     value = 0
@@ -146,7 +146,7 @@ def _digits(data: Bytes, at: int, count: int) -> int:
     return value
 
 
-@kernel
+@allocating
 def _days(year: int, month: int, day: int) -> int:
     """Return the days from 1970-01-01 to a date, or a very negative number for no date."""
     if year < 1 or month < 1 or month > 12 or day < 1:
@@ -159,7 +159,7 @@ def _days(year: int, month: int, day: int) -> int:
     return days + int(_DAYS_BEFORE[month - 1]) + (1 if leap and month > 2 else 0) + day - 1
 
 
-@kernel
+@allocating
 def _fraction(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the microseconds of `.ddd…` at this place and where it ends; -1 when inexact."""
     micros, place = 0, 100_000
@@ -174,7 +174,7 @@ def _fraction(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return (micros if at > start else -1), at
 
 
-@kernel
+@allocating
 def _zone(data: Bytes, at: int, end: int) -> int:
     """Return the minutes of the timezone in data[at:end], or a very negative number."""
     if end - at == 1 and data[at] == 0x5A:
@@ -188,7 +188,7 @@ def _zone(data: Bytes, at: int, end: int) -> int:
     return total if data[at] == 0x2B else -total
 
 
-@kernel
+@allocating
 def _datetime(data: Bytes, at: int, end: int) -> tuple[int, float]:
     if end - at < 19 or data[at + 4] != 0x2D or data[at + 7] != 0x2D or data[at + 10] != 0x54:
         return kinds.OTHER, 0.0
@@ -212,7 +212,7 @@ def _datetime(data: Bytes, at: int, end: int) -> tuple[int, float]:
     return (kinds.DATETIME if rest < end else kinds.LOCAL_DATETIME), float(total)
 
 
-@kernel
+@allocating
 def typed_values(
     data: Bytes,
     offsets: NDArray[np.int64],

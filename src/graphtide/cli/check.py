@@ -1,0 +1,79 @@
+"""`graphtide check`: read queries, data and changes, and report every problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import indent
+
+from graphtide.cli.files import QUERY_SUFFIXES, read_query
+from graphtide.engine.feed import check_order
+from graphtide.errors import GraphtideError, PlacedError, UnsupportedError
+from graphtide.plan.build import build_plan
+from graphtide.plan.explain import explain
+from graphtide.plan.patterns import DEFAULT_STRATEGY
+from graphtide.rdf import BrokenLine, read_changes
+
+
+def check(*files: Path) -> int:
+    """Check queries, data and change logs; report each problem with its place, reason and a hint.
+
+    Example: `graphtide check *.rq rail.ttl today.rdfp`
+
+    Of a query it also says whether it can be maintained, and by which plan. The exit code is 1
+    if there is a problem.
+
+    Parameters
+    ----------
+    files
+        Queries (.rq, .sparql), RDF in any format, and change logs.
+    """
+    if not files:
+        raise GraphtideError("there is nothing to check", hint="graphtide check FILE...")
+    problems = 0
+    for path in files:
+        found = 0
+        for found, problem in enumerate(_problems(path), start=1):  # noqa: B007 - counts them
+            print(problem)
+        problems += found
+    return 1 if problems else 0
+
+
+def _problems(path: Path) -> Iterator[str]:
+    """Every problem of a file; says what is in it when there is none."""
+    try:
+        if path.suffix in QUERY_SUFFIXES:
+            print(_query_report(path))
+        else:
+            yield from _data_problems(path)
+    except UnsupportedError as error:
+        error.message = f"valid, but it cannot be maintained: {error.message}"
+        yield str(error)
+    except PlacedError as error:
+        yield str(error)
+    except GraphtideError as error:
+        yield f"{path}: {error}"
+
+
+def _query_report(path: Path) -> str:
+    plan = build_plan(read_query(path), DEFAULT_STRATEGY)
+    return f"{path}: can be maintained, by this plan\n{indent(explain(plan), '  ')}"
+
+
+def _data_problems(path: Path) -> Iterator[str]:
+    broken: list[BrokenLine] = []
+    listed = changes = transactions = clock = 0
+    last: tuple[int, int] | None = None
+    for batch in read_changes(path, on_error="collect", broken=broken):
+        yield from map(str, broken[listed:])
+        listed = len(broken)
+        check_order(clock if last else int(batch.time[0]), batch.time)
+        clock = int(batch.time[-1])
+        begins = batch.transaction_starts()
+        goes_on = last == (int(batch.time[0]), int(batch.tx[0]))
+        transactions += len(begins) - goes_on
+        changes += len(batch)
+        last = clock, int(batch.tx[-1])
+    yield from map(str, broken[listed:])
+    if not broken:
+        print(f"{path}: fine, {changes:,} changes in {transactions:,} transactions")

@@ -1,0 +1,59 @@
+"""`graphtide explain`: what a query means, and how it is maintained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphtide.cli.files import load_data, read_query, refuse_query
+from graphtide.engine import LiveGraph
+from graphtide.plan.build import build_plan
+from graphtide.plan.explain import ExplainFormat
+from graphtide.plan.explain import explain as explain_plan
+from graphtide.plan.explain_logical import explain_logical
+from graphtide.plan.patterns import DEFAULT_STRATEGY, Strategy
+
+
+def explain(
+    query: Path,
+    *,
+    data: tuple[Path, ...] = (),
+    changes: Path | None = None,
+    format: ExplainFormat = "text",
+    strategy: Strategy | None = None,
+    logical: bool = False,
+) -> None:
+    """Show a query's plans: what it means, and how it is maintained.
+
+    Example: `graphtide explain route.rq --data rail.ttl --format mermaid`
+
+    Parameters
+    ----------
+    query
+        A file with a SPARQL SELECT query.
+    data
+        RDF to load: the plan then shows the rows that each node holds. Repeat for several files.
+    changes
+        A file of changes to apply after the data.
+    format
+        Text shows both plans; mermaid draws one: the physical plan, or with --logical the other.
+    strategy
+        How patterns are matched; chosen by the planner if not given.
+    logical
+        Show the logical plan only.
+    """
+    parsed = read_query(query)
+    if logical:
+        print(explain_logical(parsed, format))
+        return
+    if format == "text":
+        print("logical plan", explain_logical(parsed), "", "physical plan", sep="\n")
+    if not data and changes is None:
+        print(explain_plan(build_plan(parsed, strategy or DEFAULT_STRATEGY), format))
+        return
+    graph = LiveGraph()
+    watch = graph.watch(parsed.text, strategy=strategy)
+    load_data(graph, data)
+    if changes is not None:
+        refuse_query(changes, "--changes")
+        graph.apply(changes)
+    print(watch.explain(format))

@@ -1,0 +1,174 @@
+"""Delta rows as output: coloured on a terminal, plain lines in a pipe, or JSON lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from graphtide.cli.shorten import shortener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from graphtide.cli.session import NamedRow, Session
+    from graphtide.rdf import Term
+
+ROWS_AT_ONCE = 500
+"""Rows that go to a terminal together: each print also draws the status again."""
+
+
+class Output(Protocol):
+    """Where delta rows go; used as a context, at the end of which all is written."""
+
+    def rows(self, rows: Sequence[NamedRow]) -> None:
+        """Write delta rows."""
+        ...
+
+    def __enter__(self) -> Output: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class Lines:
+    """One line of text for each delta row, written at once."""
+
+    def __init__(self, line: Callable[[NamedRow], str]) -> None:
+        self._line = line
+
+    def rows(self, rows: Sequence[NamedRow]) -> None:
+        """Write delta rows, if there are any."""
+        if rows:
+            sys.stdout.write("".join(f"{self._line(row)}\n" for row in rows))
+            sys.stdout.flush()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing is left to write."""
+
+
+class Terminal:
+    """Rows in green and red, above a live table of the answers' sizes."""
+
+    def __init__(self, line: Callable[[NamedRow], str], session: Session) -> None:
+        self._line = line
+        self._console = Console(highlight=False)
+        self._live = Live(
+            console=self._console,
+            get_renderable=lambda: status(session),
+            refresh_per_second=8,
+            transient=True,
+        )
+
+    def rows(self, rows: Sequence[NamedRow]) -> None:
+        """Print delta rows above the table."""
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            text = Text("\n").join(self._styled(row) for row in rows[start : start + ROWS_AT_ONCE])
+            self._console.print(text, soft_wrap=True)
+
+    def _styled(self, found: NamedRow) -> Text:
+        return Text(self._line(found), style="green" if found.row.diff > 0 else "red")
+
+    def __enter__(self) -> Terminal:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+
+def open_output(session: Session, queries: Mapping[str, str], *, as_json: bool) -> Output:
+    """The output that fits: JSON lines if wanted, else what standard output is made for."""
+    if as_json:
+        return Lines(json_line)
+    line = plain_line(queries)
+    return Terminal(line, session) if sys.stdout.isatty() else Lines(line)
+
+
+def json_line(found: NamedRow) -> str:
+    """A delta row as a JSON object; terms are N-Triples texts, null is unbound.
+
+    >>> from graphtide.cli.session import NamedRow
+    >>> from graphtide.engine import DeltaRow
+    >>> json_line(NamedRow("q", DeltaRow(17, 3, -1, {"x": None})))
+    '{"query": "q", "time": 17, "tx": 3, "diff": -1, "row": {"x": null}}'
+    """
+    row = found.row
+    values = {name: None if term is None else str(term) for name, term in row.row.items()}
+    head = {"query": found.query, "time": row.time, "tx": row.tx, "diff": row.diff}
+    return json.dumps(head | {"row": values})
+
+
+def plain_line(queries: Mapping[str, str]) -> Callable[[NamedRow], str]:
+    """A function from delta rows to lines; with several queries it names them.
+
+    >>> from graphtide.cli.session import NamedRow
+    >>> from graphtide.engine import DeltaRow
+    >>> from graphtide.rdf import Literal
+    >>> line = plain_line({"q": "SELECT * { }"})
+    >>> line(NamedRow("q", DeltaRow(17, 3, -2, {"x": Literal(5), "y": None})))
+    '- time=17 tx=3 2× ?x=5'
+    """
+    shorteners: dict[str, Callable[[Term], str]] = {
+        name: shortener(text) for name, text in queries.items()
+    }
+    named = len(queries) > 1
+
+    def line(found: NamedRow) -> str:
+        short, row = shorteners[found.query], found.row
+        parts = ["+" if row.diff > 0 else "-", f"time={row.time}", f"tx={row.tx}"]
+        parts += [found.query] if named else []
+        parts += [f"{abs(row.diff)}×"] if abs(row.diff) > 1 else []
+        parts += [f"?{name}={short(term)}" for name, term in row.row.items() if term is not None]
+        return " ".join(parts)
+
+    return line
+
+
+def status(session: Session) -> Table:
+    """The live table: each query's answer and what has come and gone, then the rate."""
+    table = Table.grid(padding=(0, 2))
+    for name, tally in session.tallies.items():
+        table.add_row(
+            Text(name, style="bold"),
+            f"{tally.answer:,} rows",
+            Text(f"+{tally.more:,}", style="green"),
+            Text(f"-{tally.fewer:,}", style="red"),
+        )
+    rate = f"{session.rate:,.0f} changes/s"
+    table.add_row(Text(f"time {session.graph.clock}"), f"{session.transactions:,} tx", rate)
+    return table
+
+
+def summary(session: Session) -> str:
+    """What happened, in a few lines."""
+    lines = [
+        f"{name}: {tally.answer:,} rows now, +{tally.more:,} -{tally.fewer:,}"
+        for name, tally in session.tallies.items()
+    ]
+    work = f"{session.busy:.2f} s of work, {session.rate:,.0f} changes/s"
+    lines.append(f"{session.changes:,} changes in {session.transactions:,} transactions: {work}")
+    return "\n".join(lines)

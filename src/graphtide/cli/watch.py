@@ -1,0 +1,137 @@
+"""`graphtide watch`: standing queries over a file of changes, + and - rows as they come."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from graphtide.cli.files import load_data, read_query, refuse_query
+from graphtide.cli.follow import STANDARD_INPUT, follow
+from graphtide.cli.output import open_output, summary
+from graphtide.cli.session import NamedRow, Session
+from graphtide.engine import LiveGraph
+from graphtide.errors import GraphtideError
+from graphtide.plan.patterns import Strategy
+from graphtide.rdf import BrokenLine, read_changes
+
+INTERRUPTED = 130
+
+
+def watch(
+    *queries: Path,
+    changes: Path,
+    data: tuple[Path, ...] = (),
+    follow: bool = False,
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
+    strategy: Strategy | None = None,
+    limit: int | None = None,
+    on_error: Literal["raise", "collect"] = "raise",
+) -> int:
+    """Watch how the answers of queries change: + and - rows, transaction by transaction.
+
+    Example: `graphtide watch route.rq --data rail.ttl --changes today.rdfp --follow`
+
+    Rows go to standard output, the summary to standard error. With --follow, Ctrl-C is the way
+    to end and gives exit code 0; without, it gives 130.
+
+    Parameters
+    ----------
+    queries
+        Files with a SPARQL SELECT query each; a query is named after its file.
+    changes
+        A change log (.rdfp, .parquet, .arrow), or RDF, whose triples are all inserted. `-` is
+        RDF Patch from standard input.
+    data
+        RDF that is there from the start. Repeat the option for several files.
+    follow
+        Go on when the file ends, and wait for more (.rdfp, .nt, .nq).
+    as_json
+        Print one JSON object for each row and nothing else: query, time, tx, diff, row.
+    strategy
+        How patterns are matched; chosen by the planner if not given.
+    limit
+        End after so many rows.
+    on_error
+        What to do about a broken line: stop there, or set it aside and list it at the end.
+    """
+    texts = _queries(queries)
+    if limit is not None and limit < 1:
+        raise GraphtideError(f"--limit {limit} would show nothing", hint="give a number from 1 on")
+    refuse_query(changes, "--changes")
+    graph, broken = LiveGraph(), list[BrokenLine]()
+    load_data(graph, data, on_error, broken)
+    session = Session(graph, texts, strategy)
+    code = 0
+    try:
+        with _stoppable(), open_output(session, texts, as_json=as_json) as output:
+            for rows in _limited(_deltas(session, changes, follow, on_error, broken), limit):
+                output.rows(rows)
+    except KeyboardInterrupt:
+        code = 0 if follow else INTERRUPTED
+    finally:
+        _report(session, broken)
+    return code
+
+
+def _queries(paths: tuple[Path, ...]) -> dict[str, str]:
+    """The texts of query files, by name."""
+    if not paths:
+        raise GraphtideError(
+            "there is no query to watch", hint="graphtide watch QUERY.rq --changes FILE"
+        )
+    found: dict[str, str] = {}
+    for path in paths:
+        name, number = path.stem, 2
+        while name in found:
+            name, number = f"{path.stem}-{number}", number + 1
+        found[name] = read_query(path).text
+    return found
+
+
+def _deltas(
+    session: Session,
+    changes: Path,
+    following: bool,  # noqa: FBT001 - an option of the command
+    on_error: Literal["raise", "collect"],
+    broken: list[BrokenLine],
+) -> Iterator[list[NamedRow]]:
+    yield session.first_rows()
+    if following or changes == STANDARD_INPUT:
+        for batches in follow(changes, on_error, broken):
+            yield from session.apply(batches)
+    else:
+        yield from session.apply(read_changes(changes, on_error=on_error, broken=broken))
+
+
+def _limited(deltas: Iterator[list[NamedRow]], limit: int | None) -> Iterator[list[NamedRow]]:
+    left = limit
+    for rows in deltas:
+        yield rows[:left]
+        if left is not None:
+            left -= len(rows)
+            if left <= 0:
+                return
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let a polite request to end (SIGTERM) do what Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _report(session: Session, broken: list[BrokenLine]) -> None:
+    sys.stdout.flush()
+    if broken:
+        what = "1 broken line was" if len(broken) == 1 else f"{len(broken):,} broken lines were"
+        print(f"{what} set aside:", *broken, sep="\n  ", file=sys.stderr)
+    print(summary(session), file=sys.stderr)
