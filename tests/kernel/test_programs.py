@@ -28,9 +28,7 @@ SHAPES = {
     "there and back": Program(((A, EDGE, B, 0), (B, EDGE, A, 0)), 2),
     "forks": Program(((A, EDGE, B, 0), (A, EDGE, C, 0)), 3),
     "triangles": Program(((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, A, 0)), 3),
-    "four-cycles": Program(
-        ((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, D, 0), (D, EDGE, A, 0)), 4
-    ),
+    "four-cycles": Program(((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, D, 0), (D, EDGE, A, 0)), 4),
     "products": Program(((A, EDGE, B, 0), (C, MARK, D, 0)), 4),
     "any predicate between two edges": Program(((A, EDGE, B, 0), (B, C, D, 0)), 4),
     "one predicate, wherever": Program(((A, B, C, 0), (C, B, A, 0)), 3),
@@ -66,9 +64,7 @@ SHAPES = {
     ),
     "a check on any predicate": Program(((A, EDGE, B, 0),), 2, (Check(True, ((B, C, A, 0),)),)),
     "a check in any graph": Program(((A, EDGE, B, 0),), 2, (Check(True, ((A, EDGE, B, C),)),)),
-    "a check without variables": Program(
-        ((A, EDGE, B, 0),), 2, (Check(True, ((1, MARK, 1, 0),)),)
-    ),
+    "a check without variables": Program(((A, EDGE, B, 0),), 2, (Check(True, ((1, MARK, 1, 0),)),)),
 }
 
 

@@ -16,7 +16,7 @@ from graphtide.plan.patterns import DEFAULT_STRATEGY, Strategy
 def explain(
     query: Path,
     *,
-    data: tuple[Path, ...] = (),
+    data: list[Path] | None = None,
     changes: Path | None = None,
     format: ExplainFormat = "text",
     strategy: Strategy | None = None,
@@ -52,7 +52,7 @@ def explain(
         return
     graph = LiveGraph()
     watch = graph.watch(parsed.text, strategy=strategy)
-    load_data(graph, data)
+    load_data(graph, data or ())
     if changes is not None:
         refuse_query(changes, "--changes")
         graph.apply(changes)

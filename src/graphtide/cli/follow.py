@@ -111,7 +111,7 @@ class LineReader:
         return replace(batch, tx=np.arange(first, self._tx))
 
 
-def follow(
+def followed(
     path: Path, on_error: OnError = "raise", broken: list[BrokenLine] | None = None
 ) -> Iterator[list[ChangeBatch]]:
     """Changes of a file as it grows, without end; of standard input (`-`), until it ends.

@@ -20,19 +20,29 @@ MISTAKE = 2
 BUG = 70
 INTERRUPTED = 130
 
+HELP = """Standing questions over a graph that keeps changing, answered with exact deltas.
+
+Example: `graphtide demo` shows a railway change; it needs no files.
+"""
+
+# The modules are imported when their command runs.
+COMMANDS = {
+    "watch": ("watch:watch", "Watch how the answers of queries change: + and - rows."),
+    "explain": ("explain:explain", "Show a query's plans: its meaning, and how it is maintained."),
+    "check": ("check:check", "Check queries, data and change logs; report every problem."),
+    "demo": ("demo:demo", "Watch a railway change, with live + and - rows; needs no files."),
+    "bench": ("bench:app", "Measure it yourself, beside other engines."),
+}
+
 app = App(
     name="graphtide",
     version=__version__,
-    help="Standing questions over a graph that keeps changing, answered with exact deltas.",
-    help_epilogue="Example: `graphtide demo` shows a railway change, without any files.",
+    help=HELP,
     default_parameter=Parameter(negative=()),
     suppress_keyboard_interrupt=False,
 )
-app.command("graphtide.cli.watch:watch")
-app.command("graphtide.cli.explain:explain")
-app.command("graphtide.cli.check:check")
-app.command("graphtide.cli.demo:demo")
-app.command("graphtide.cli.bench:app", name="bench")
+for command, (place, what) in COMMANDS.items():
+    app.command(f"graphtide.cli.{place}", name=command, help=what)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from graphtide.cli.files import load_data, read_query, refuse_query
-from graphtide.cli.follow import STANDARD_INPUT, follow
+from graphtide.cli.follow import STANDARD_INPUT, followed
 from graphtide.cli.output import open_output, summary
 from graphtide.cli.session import NamedRow, Session
 from graphtide.engine import LiveGraph
@@ -26,7 +26,7 @@ INTERRUPTED = 130
 def watch(
     *queries: Path,
     changes: Path,
-    data: tuple[Path, ...] = (),
+    data: list[Path] | None = None,
     follow: bool = False,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     strategy: Strategy | None = None,
@@ -65,7 +65,7 @@ def watch(
         raise GraphtideError(f"--limit {limit} would show nothing", hint="give a number from 1 on")
     refuse_query(changes, "--changes")
     graph, broken = LiveGraph(), list[BrokenLine]()
-    load_data(graph, data, on_error, broken)
+    load_data(graph, data or (), on_error, broken)
     session = Session(graph, texts, strategy)
     code = 0
     try:
@@ -103,7 +103,7 @@ def _deltas(
 ) -> Iterator[list[NamedRow]]:
     yield session.first_rows()
     if following or changes == STANDARD_INPUT:
-        for batches in follow(changes, on_error, broken):
+        for batches in followed(changes, on_error, broken):
             yield from session.apply(batches)
     else:
         yield from session.apply(read_changes(changes, on_error=on_error, broken=broken))

@@ -22,6 +22,8 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
+from graphtide.algebra.push_filters import conjuncts
+from graphtide.algebra.rewrite import rewrite
 from graphtide.algebra.variables import merge
 from graphtide.algebra.variables import schema as schema_of
 from graphtide.plan import make
@@ -37,15 +39,8 @@ if TYPE_CHECKING:
 
 def build_plan(query: SelectQuery, strategy: Strategy) -> QueryPlan:
     """The physical plan of a query under a strategy."""
-    root = make.keep(_Builder(strategy).build(query.root), query.variables)
+    root = make.keep(_Builder(strategy).build(rewrite(query.root)), query.variables)
     return QueryPlan(root, query.variables, strategy, query.text)
-
-
-def conjuncts(condition: Expression) -> list[Expression]:
-    """The parts of a condition that must all be true."""
-    if isinstance(condition, Call) and condition.name == "&&":
-        return [part for arg in condition.args for part in conjuncts(arg)]
-    return [condition]
 
 
 def as_existence(condition: Expression) -> tuple[Exists, bool] | None:

@@ -1,0 +1,100 @@
+"""push_filters: each condition of a filter moves as close to the patterns as its meaning allows.
+
+A condition may move below a node if it reads the same values there: every variable it mentions that
+the node binds at all must be bound, in every row, by the input it moves to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.algebra.expressions import Call
+from graphtide.algebra.nodes import (
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    GraphNames,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Project,
+    Union,
+    Values,
+)
+from graphtide.algebra.variables import certain, expression_variables, schema
+
+if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Expression
+
+
+def push_filters(node: Node) -> Node:
+    """Move the conditions of all filters down.
+
+    >>> from graphtide.algebra.expressions import Var
+    >>> from graphtide.algebra.nodes import TriplePattern
+    >>> left = Bgp((TriplePattern(Var("a"), Var("p"), Var("b")),))
+    >>> right = Bgp((TriplePattern(Var("b"), Var("q"), Var("c")),))
+    >>> a_is_b = Call("=", (Var("a"), Var("b")))
+    >>> push_filters(Filter(a_is_b, LeftJoin(left, right))) == LeftJoin(Filter(a_is_b, left), right)
+    True
+    """
+    match node:
+        case Filter(condition, child):
+            pushed = push_filters(child)
+            for part in conjuncts(condition):
+                pushed = _push(part, pushed)
+            return pushed
+        case Join() | LeftJoin() | Union() | Minus():
+            return replace(node, left=push_filters(node.left), right=push_filters(node.right))
+        case Extend() | Project() | Distinct():
+            return replace(node, child=push_filters(node.child))
+        case Bgp() | Values() | GraphNames():
+            return node
+        case _:
+            assert_never(node)
+
+
+def conjuncts(condition: Expression) -> list[Expression]:
+    """The parts of a condition that must all be true."""
+    if isinstance(condition, Call) and condition.name == "&&":
+        return [part for arg in condition.args for part in conjuncts(arg)]
+    return [condition]
+
+
+def conjunction(parts: list[Expression]) -> Expression:
+    """One condition that is true when all parts are."""
+    return reduce(lambda a, b: Call("&&", (a, b)), parts)
+
+
+def _push(part: Expression, node: Node) -> Node:
+    """One condition, which reads `node`'s rows, as deep inside `node` as it may go."""
+    match node:
+        case Join(left, right):
+            if _reads_only(part, node, left):
+                return replace(node, left=_push(part, left))
+            if _reads_only(part, node, right):
+                return replace(node, right=_push(part, right))
+        case LeftJoin(left, _) if _reads_only(part, node, left):
+            return replace(node, left=_push(part, left))
+        case Minus(left, _):
+            return replace(node, left=_push(part, left))
+        case Union(left, right):
+            return Union(_push(part, left), _push(part, right))
+        case Extend(child, var, _) if var not in expression_variables(part):
+            return replace(node, child=_push(part, child))
+        case Distinct(child):
+            return Distinct(_push(part, child))
+        case Filter(condition, child):
+            return Filter(conjunction([*conjuncts(condition), part]), child)
+        case _:
+            pass
+    return Filter(part, node)
+
+
+def _reads_only(part: Expression, node: Node, side: Node) -> bool:
+    """Whether a condition on `node`'s rows says the same on those of one of its inputs."""
+    return expression_variables(part) & frozenset(schema(node)) <= certain(side)
