@@ -36,7 +36,9 @@ class PlacedError(GraphtideError):
         self.column = column
 
     def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.source, self.line, self.column) if part is not None)
+        place = ":".join(
+            str(part) for part in (self.source, self.line, self.column) if part is not None
+        )
         text = super().__str__()
         return f"{place}: {text}" if place else text
 
@@ -46,7 +48,7 @@ class QueryError(PlacedError):
 
 
 class UnsupportedError(QueryError):
-    """A query that is valid SPARQL but that Graphtide does not maintain; says which part and why."""
+    """Valid SPARQL that Graphtide does not maintain; says which part and why."""
 
 
 class DataError(PlacedError):

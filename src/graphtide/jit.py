@@ -45,10 +45,12 @@ def inlined(function: Function) -> Function:
 def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> Function:
     if not JIT:
         return function
-    from numba import njit
+    import numba  # noqa: PLC0415 - the twins run where Numba is not installed
 
+    # Numba's stubs do not know `_nrt`, which switches reference counting off.
+    compiler: Any = numba.njit
     options = {"cache": cache, "forceinline": forceinline, "nogil": True, "_nrt": nrt}
-    return njit(**options)(function)  # type: ignore[no-any-return]
+    return compiler(**options)(function)  # type: ignore[no-any-return]
 
 
 def drop_stale_code(folder: Path) -> bool:

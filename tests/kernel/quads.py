@@ -71,5 +71,5 @@ def programs(draw):
 
 
 def nets(answers, net):
-    """The output of `apply` as net bags per program and transaction; programs without one left out."""
+    """The output of `apply` as net bags, per program and transaction; empty ones are left out."""
     return {number: net(batch) for number, batch in answers.items() if net(batch)}

@@ -155,7 +155,7 @@ def test_programs_come_and_go_in_the_middle_of_a_stream(data):
 @given(programs(), streams())
 def test_a_store_of_matched_quads_only_gives_the_same_answers(program, changes):
     stores = QuadStore(store_all=False), Twin(store_all=False), QuadStore()
-    number = [store.install(program) for store in stores][0]
+    number, *_ = (store.install(program) for store in stores)
     sparse, twin, full = (store.apply(changes) for store in stores)
     assert nets(sparse, net) == nets(twin, net) == nets(full, net)
     assert stores[0].counts() == stores[1].counts()

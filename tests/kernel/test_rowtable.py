@@ -6,7 +6,6 @@ The operators drive them, as they do in use.
 import numpy as np
 import pytest
 from kernel.batches import needs_jit, net
-from kernel.quads import as_changes
 
 from graphtide.kernel.batch import empty_batch, make_batch
 from graphtide.kernel.distinct import Distinct

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.expressions import Expression, Var
-
 if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Expression, Var
     from graphtide.rdf.term import NamedNode, Term
 
 
@@ -95,9 +94,9 @@ class Union:
 class Minus:
     """https://www.w3.org/TR/sparql11-query/#defn_algMinus.
 
-    `ignoring` holds variables that do not count as shared: the variable of an enclosing GRAPH, which
-    the recommendation joins in only after the MINUS.
-    d(L − R): rows of dL without a partner in R; rows of L whose last partner went or first one came.
+    `ignoring` holds variables that do not count as shared: the variable of an enclosing GRAPH,
+    which the recommendation joins in only after the MINUS.
+    d(L − R): rows of dL without a partner in R; rows of L whose last partner went or first came.
     """
 
     left: Node
@@ -160,7 +159,17 @@ class Distinct:
 
 
 Node = (
-    Bgp | Join | LeftJoin | Filter | Union | Minus | Extend | Values | GraphNames | Project | Distinct
+    Bgp
+    | Join
+    | LeftJoin
+    | Filter
+    | Union
+    | Minus
+    | Extend
+    | Values
+    | GraphNames
+    | Project
+    | Distinct
 )
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from textwrap import indent
 
 from graphtide.cli.files import QUERY_SUFFIXES, read_query
+from graphtide.cli.output import counted
 from graphtide.engine.feed import check_order
-from graphtide.errors import GraphtideError, PlacedError, UnsupportedError
+from graphtide.errors import GraphtideError, PlacedError
 from graphtide.plan.build import build_plan
 from graphtide.plan.explain import explain
 from graphtide.plan.patterns import DEFAULT_STRATEGY
@@ -16,12 +17,7 @@ from graphtide.rdf import BrokenLine, read_changes
 
 
 def check(*files: Path) -> int:
-    """Check queries, data and change logs; report each problem with its place, reason and a hint.
-
-    Example: `graphtide check *.rq rail.ttl today.rdfp`
-
-    Of a query it also says whether it can be maintained, and by which plan. The exit code is 1
-    if there is a problem.
+    """Check files.
 
     Parameters
     ----------
@@ -46,9 +42,6 @@ def _problems(path: Path) -> Iterator[str]:
             print(_query_report(path))
         else:
             yield from _data_problems(path)
-    except UnsupportedError as error:
-        error.message = f"valid, but it cannot be maintained: {error.message}"
-        yield str(error)
     except PlacedError as error:
         yield str(error)
     except GraphtideError as error:
@@ -76,4 +69,5 @@ def _data_problems(path: Path) -> Iterator[str]:
         last = clock, int(batch.tx[-1])
     yield from map(str, broken[listed:])
     if not broken:
-        print(f"{path}: fine, {changes:,} changes in {transactions:,} transactions")
+        parts = counted(transactions, "transaction")
+        print(f"{path}: fine, {counted(changes, 'change')} in {parts}")

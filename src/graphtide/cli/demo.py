@@ -24,9 +24,7 @@ def demo(
     seed: int = 0,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
-    """Watch a railway change: four standing queries, live + and - rows. Needs no files.
-
-    Example: `graphtide demo --transactions 1000 --seed 7`
+    """Watch a railway change.
 
     Parameters
     ----------
@@ -41,6 +39,7 @@ def demo(
         raise GraphtideError(f"--transactions {transactions} is less than none")
     pause = PAUSE_SECONDS if sys.stdout.isatty() and not as_json else 0.0
     session = Session(LiveGraph(), QUERIES)
+    session.expected = transactions + 1
     code = 0
     try:
         with open_output(session, QUERIES, as_json=as_json) as output:
@@ -50,7 +49,6 @@ def demo(
                 time.sleep(pause)
     except KeyboardInterrupt:
         code = 130
-    finally:
-        sys.stdout.flush()
-        print(summary(session), file=sys.stderr)
+    sys.stdout.flush()
+    print(summary(session), file=sys.stderr)
     return code

@@ -18,13 +18,11 @@ def explain(
     *,
     data: list[Path] | None = None,
     changes: Path | None = None,
-    format: ExplainFormat = "text",
+    format: ExplainFormat = "text",  # noqa: A002 - the name of the option
     strategy: Strategy | None = None,
     logical: bool = False,
 ) -> None:
-    """Show a query's plans: what it means, and how it is maintained.
-
-    Example: `graphtide explain route.rq --data rail.ttl --format mermaid`
+    """Show a query's plans.
 
     Parameters
     ----------

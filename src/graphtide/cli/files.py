@@ -66,5 +66,5 @@ def refuse_query(path: Path, option: str) -> None:
         raise DataError(
             f"is a query, and {option} takes a file of data",
             source=str(path),
-            hint=f"queries stand without an option; repeat {option} for each of several files",
+            hint="queries stand alone, without an option before them",
         )

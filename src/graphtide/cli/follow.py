@@ -62,7 +62,7 @@ class LineReader:
     def __init__(
         self,
         source: str,
-        format: str,
+        format: str,  # noqa: A002 - as in read_quads
         *,
         on_error: OnError = "raise",
         broken: list[BrokenLine] | None = None,

@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -25,14 +26,48 @@ HELP = """Standing questions over a graph that keeps changing, answered with exa
 Example: `graphtide demo` shows a railway change; it needs no files.
 """
 
-# The modules are imported when their command runs.
-COMMANDS = {
-    "watch": ("watch:watch", "Watch how the answers of queries change: + and - rows."),
-    "explain": ("explain:explain", "Show a query's plans: its meaning, and how it is maintained."),
-    "check": ("check:check", "Check queries, data and change logs; report every problem."),
-    "demo": ("demo:demo", "Watch a railway change, with live + and - rows; needs no files."),
-    "bench": ("bench:app", "Measure it yourself, beside other engines."),
-}
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: the function or group that runs it, what it does, an example, and more."""
+
+    place: str
+    what: str
+    example: str
+    more: str = ""
+
+
+COMMANDS = (
+    Command(
+        "watch:watch",
+        "Watch how the answers of queries change: + and - rows, transaction by transaction.",
+        "graphtide watch route.rq --data rail.ttl --changes today.rdfp --follow",
+        "Rows go to standard output, the summary to standard error. With --follow, Ctrl-C is the "
+        "way to end and gives exit code 0; without, it gives 130.",
+    ),
+    Command(
+        "explain:explain",
+        "Show a query's plans: what it means, and how it is maintained.",
+        "graphtide explain route.rq --data rail.ttl --format mermaid",
+    ),
+    Command(
+        "check:check",
+        "Check queries, data and change logs; report every problem with its place and reason.",
+        "graphtide check route.rq rail.ttl today.rdfp",
+        "Of a query it also says whether it can be maintained, and by which plan. The exit code "
+        "is 1 if there is a problem.",
+    ),
+    Command(
+        "demo:demo",
+        "Watch a railway change: four standing queries, live + and - rows. Needs no files.",
+        "graphtide demo --transactions 1000 --seed 7",
+    ),
+    Command(
+        "bench:app",
+        "Measure it yourself, beside other engines.",
+        "graphtide bench route-sensor --edges 130000 --no-peers",
+    ),
+)
 
 app = App(
     name="graphtide",
@@ -41,8 +76,13 @@ app = App(
     default_parameter=Parameter(negative=()),
     suppress_keyboard_interrupt=False,
 )
-for command, (place, what) in COMMANDS.items():
-    app.command(f"graphtide.cli.{place}", name=command, help=what)
+for command in COMMANDS:
+    # By name: a module is imported when its command runs.
+    app.command(
+        f"graphtide.cli.{command.place}",
+        name=command.place.split(":")[0],
+        help=f"{command.what}\n\nExample: `{command.example}`\n\n{command.more}",
+    )
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -31,7 +31,7 @@ class Output(Protocol):
         """Write delta rows."""
         ...
 
-    def __enter__(self) -> Output: ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(
         self,
@@ -53,7 +53,7 @@ class Lines:
             sys.stdout.write("".join(f"{self._line(row)}\n" for row in rows))
             sys.stdout.flush()
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -87,7 +87,7 @@ class Terminal:
     def _styled(self, found: NamedRow) -> Text:
         return Text(self._line(found), style="green" if found.row.diff > 0 else "red")
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 
@@ -154,21 +154,34 @@ def status(session: Session) -> Table:
     for name, tally in session.tallies.items():
         table.add_row(
             Text(name, style="bold"),
-            f"{tally.answer:,} rows",
+            counted(tally.answer, "row"),
             Text(f"+{tally.more:,}", style="green"),
             Text(f"-{tally.fewer:,}", style="red"),
         )
+    done = f"{session.transactions:,}" + (f" of {session.expected:,}" if session.expected else "")
     rate = f"{session.rate:,.0f} changes/s"
-    table.add_row(Text(f"time {session.graph.clock}"), f"{session.transactions:,} tx", rate)
+    table.add_row(f"time {session.graph.clock}", f"{done} transactions", rate)
     return table
 
 
 def summary(session: Session) -> str:
     """What happened, in a few lines."""
     lines = [
-        f"{name}: {tally.answer:,} rows now, +{tally.more:,} -{tally.fewer:,}"
+        f"{name}: {counted(tally.answer, 'row')} now, +{tally.more:,} -{tally.fewer:,}"
         for name, tally in session.tallies.items()
     ]
+    changes, parts = (
+        counted(session.changes, "change"),
+        counted(session.transactions, "transaction"),
+    )
     work = f"{session.busy:.2f} s of work, {session.rate:,.0f} changes/s"
-    lines.append(f"{session.changes:,} changes in {session.transactions:,} transactions: {work}")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"{changes} in {parts}: {work}"])
+
+
+def counted(count: int, thing: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -57,6 +57,7 @@ class Session:
         self, graph: LiveGraph, queries: Mapping[str, str], strategy: Strategy | None = None
     ) -> None:
         self.graph = graph
+        self.expected: int | None = None
         self.changes = 0
         self.transactions = 0
         self.busy = 0.0

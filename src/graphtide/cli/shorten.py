@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _LOCAL = re.compile(r"[\w-]*")
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
+_TYPE = re.compile(rf"\^\^<{re.escape(_XSD)}(\w+)>\Z")
 _BARE = {f"{_XSD}{name}" for name in ("integer", "decimal", "boolean")}
 
 
@@ -42,6 +43,8 @@ def shortener(query: str) -> Callable[[Term], str]:
                     return f"{prefix}:{local}"
         elif isinstance(term, Literal) and term.datatype.value in _BARE:
             return term.value
+        elif isinstance(term, Literal):
+            return _TYPE.sub(r"^^xsd:\1", str(term))
         return str(term)
 
     return short

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from graphtide.cli.files import load_data, read_query, refuse_query
 from graphtide.cli.follow import STANDARD_INPUT, followed
-from graphtide.cli.output import open_output, summary
+from graphtide.cli.output import counted, open_output, summary
 from graphtide.cli.session import NamedRow, Session
 from graphtide.engine import LiveGraph
 from graphtide.errors import GraphtideError
@@ -25,7 +25,7 @@ INTERRUPTED = 130
 
 def watch(
     *queries: Path,
-    changes: Path,
+    changes: Annotated[Path, Parameter(allow_leading_hyphen=True)],
     data: list[Path] | None = None,
     follow: bool = False,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
@@ -33,12 +33,7 @@ def watch(
     limit: int | None = None,
     on_error: Literal["raise", "collect"] = "raise",
 ) -> int:
-    """Watch how the answers of queries change: + and - rows, transaction by transaction.
-
-    Example: `graphtide watch route.rq --data rail.ttl --changes today.rdfp --follow`
-
-    Rows go to standard output, the summary to standard error. With --follow, Ctrl-C is the way
-    to end and gives exit code 0; without, it gives 130.
+    """Watch queries over a file of changes.
 
     Parameters
     ----------
@@ -63,7 +58,7 @@ def watch(
     texts = _queries(queries)
     if limit is not None and limit < 1:
         raise GraphtideError(f"--limit {limit} would show nothing", hint="give a number from 1 on")
-    refuse_query(changes, "--changes")
+    _check_changes(changes)
     graph, broken = LiveGraph(), list[BrokenLine]()
     load_data(graph, data or (), on_error, broken)
     session = Session(graph, texts, strategy)
@@ -74,8 +69,11 @@ def watch(
                 output.rows(rows)
     except KeyboardInterrupt:
         code = 0 if follow else INTERRUPTED
-    finally:
-        _report(session, broken)
+    except GraphtideError:
+        if session.transactions:
+            _report(session, broken)
+        raise
+    _report(session, broken)
     return code
 
 
@@ -92,6 +90,12 @@ def _queries(paths: tuple[Path, ...]) -> dict[str, str]:
             name, number = f"{path.stem}-{number}", number + 1
         found[name] = read_query(path).text
     return found
+
+
+def _check_changes(path: Path) -> None:
+    refuse_query(path, "--changes")
+    if str(path).startswith("--"):
+        raise GraphtideError(f"--changes needs a file, and {path} is an option")
 
 
 def _deltas(
@@ -130,8 +134,9 @@ def _stoppable() -> Iterator[None]:
 
 
 def _report(session: Session, broken: list[BrokenLine]) -> None:
+    """Say what was set aside and what happened; on standard error, as rows may go to a pipe."""
     sys.stdout.flush()
     if broken:
-        what = "1 broken line was" if len(broken) == 1 else f"{len(broken):,} broken lines were"
-        print(f"{what} set aside:", *broken, sep="\n  ", file=sys.stderr)
+        print(f"set aside: {counted(len(broken), 'broken line')}", file=sys.stderr)
+        print(*(f"  {line}" for line in broken), sep="\n", file=sys.stderr)
     print(summary(session), file=sys.stderr)

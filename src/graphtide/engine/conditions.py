@@ -14,7 +14,7 @@ import numpy as np
 from graphtide.algebra.expressions import Call, Const, Var
 from graphtide.engine.memo import Memo, argument_columns
 from graphtide.errors import ExpressionError
-from graphtide.functions import compile_expression, effective_boolean
+from graphtide.functions import Row, compile_expression, effective_boolean
 from graphtide.kernel import compare
 from graphtide.kernel.batch import VALUES, Ints
 from graphtide.kernel.compare import ERROR, FALSE, OPEN, TRUE, Kinds
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.variables import Schema
     from graphtide.rdf.dictionary import TermDictionary
 
+Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 Outcomes = Callable[[Ints], Kinds]
 
 OPERATORS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
@@ -50,20 +51,20 @@ class Condition:
         self._memo = Memo(self._decide, argument_columns(expression, schema), terms)
         self._value = compile_expression(expression)
 
-    def __call__(self, batch: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def __call__(self, batch: Ints) -> Mask:
         """A mask of the rows for which the condition is true."""
         if self._quick is None:
-            return self._memo(batch) == TRUE
+            return np.asarray(self._memo(batch) == TRUE)
         outcomes = self._quick(batch)
-        mask = outcomes == TRUE
+        mask: Mask = np.asarray(outcomes == TRUE)
         still_open = outcomes == OPEN
         if still_open.any():
             mask[still_open] = self._memo(batch[still_open]) == TRUE
         return mask
 
-    def _decide(self, row: dict[Var, object]) -> int:
+    def _decide(self, row: Row) -> int:
         try:
-            return TRUE if effective_boolean(self._value(row)) else FALSE  # type: ignore[arg-type]
+            return TRUE if effective_boolean(self._value(row)) else FALSE
         except ExpressionError:
             return ERROR
 
@@ -100,9 +101,7 @@ def _comparison(
     return lambda batch: compare(op, a(batch), b(batch), terms.kinds, terms.numbers)
 
 
-def _column(
-    side: Var | Const, schema: Schema, terms: TermDictionary
-) -> Callable[[Ints], Ints]:
+def _column(side: Var | Const, schema: Schema, terms: TermDictionary) -> Callable[[Ints], Ints]:
     """A variable's ids in a batch; a constant's one id; nothing (0) for an unknown variable."""
     if isinstance(side, Const):
         constant = np.array([terms.encode(side.term)], np.int32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,8 @@ from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import Ints, Longs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from graphtide.rdf.changes import ChangeBatch
     from graphtide.rdf.dictionary import TermDictionary
 

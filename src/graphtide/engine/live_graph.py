@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,17 +20,18 @@ from graphtide.engine.transaction import Transaction
 from graphtide.engine.watch import Watch
 from graphtide.errors import GraphtideError
 from graphtide.kernel import QuadStore
-from graphtide.kernel.batch import Ints
 from graphtide.lang.sparql import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY, STRATEGIES, Strategy
 from graphtide.rdf import ChangeBatch, TermDictionary, read_changes
-from graphtide.rdf.term import Term
+from graphtide.rdf.formats import find_format
 
 if TYPE_CHECKING:
     from graphtide.engine.delta import Delta
+    from graphtide.kernel.batch import Ints
+    from graphtide.rdf.term import Term
 
-Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | PathLike[str]
+Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
 
 
 class LiveGraph:
@@ -51,9 +52,7 @@ class LiveGraph:
     - a=<ex:ann> c=<ex:cat>
     """
 
-    def __init__(
-        self, *, strict: bool = False, store: Literal["all", "matched"] = "all"
-    ) -> None:
+    def __init__(self, *, strict: bool = False, store: Literal["all", "matched"] = "all") -> None:
         if store not in ("all", "matched"):
             raise GraphtideError(f"store={store!r} is unknown", hint='use "all" or "matched"')
         self.terms = TermDictionary()
@@ -322,9 +321,7 @@ class LiveGraph:
             self._running = False
 
 
-def id_rows(
-    most: int, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None
-) -> Ints:
+def id_rows(most: int, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None) -> Ints:
     """Changes as kernel rows, checked: ids in range, one length, diffs of +1 or -1."""
     rows = np.empty((len(s), 6), np.int32)
     for column, ids in enumerate((s, p, o), start=2):
@@ -344,25 +341,19 @@ def id_rows(
 def _batches(changes: Changes) -> Iterable[ChangeBatch]:
     if isinstance(changes, ChangeBatch):
         return (changes,)
-    if isinstance(changes, (str, PathLike, pa.Table)):
+    if isinstance(changes, (str, Path, pa.Table)):
         return read_changes(changes)
     return changes
 
 
 def _is_plain_rdf(changes: Changes) -> bool:
-    from graphtide.rdf.formats import find_format
-
-    return isinstance(changes, (str, PathLike)) and find_format(changes).rdf is not None
+    return isinstance(changes, (str, Path)) and find_format(changes).rdf is not None
 
 
-def _restamped(
-    batches: Iterable[ChangeBatch], time: int, tx: int
-) -> Iterator[ChangeBatch]:
+def _restamped(batches: Iterable[ChangeBatch], time: int, tx: int) -> Iterator[ChangeBatch]:
     for batch in batches:
         n = len(batch)
         yield ChangeBatch(
             np.full(n, time, np.int64), np.full(n, tx, np.int64), batch.diff,
             batch.s, batch.p, batch.o, batch.g,
         )  # fmt: skip
-
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +11,11 @@ from graphtide.algebra.variables import expression_variables
 from graphtide.kernel.batch import VALUES, Ints
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphtide.algebra.expressions import Expression
     from graphtide.algebra.variables import Schema
+    from graphtide.functions import Row
     from graphtide.rdf.dictionary import TermDictionary
 
 MOST_REMEMBERED = 200_000
@@ -32,7 +34,7 @@ class Memo:
     """Results (small integers or ids) of a function of a row, by the ids of its arguments."""
 
     def __init__(
-        self, function: Callable[[dict[Var, object]], int], columns: Columns, terms: TermDictionary
+        self, function: Callable[[Row], int], columns: Columns, terms: TermDictionary
     ) -> None:
         self._function = function
         self._variables = tuple(var for var, _ in columns)
@@ -43,7 +45,9 @@ class Memo:
     def __call__(self, batch: Ints) -> Ints:
         """One result per row of the batch."""
         if len(batch) < 32:
-            return np.array([self._one(tuple(row)) for row in batch[:, self._at].tolist()], np.int32)
+            return np.array(
+                [self._one(tuple(row)) for row in batch[:, self._at].tolist()], np.int32
+            )
         if not self._at:
             return np.full(len(batch), self._one(()), np.int32)
         distinct, places = np.unique(batch[:, self._at], axis=0, return_inverse=True)
@@ -54,9 +58,7 @@ class Memo:
         found = self._known.get(ids)
         if found is None:
             row = {
-                var: self._terms.decode(i)
-                for var, i in zip(self._variables, ids, strict=True)
-                if i
+                var: self._terms.decode(i) for var, i in zip(self._variables, ids, strict=True) if i
             }
             found = self._function(row)
             if len(self._known) >= MOST_REMEMBERED:

@@ -58,9 +58,7 @@ class Network:
 
     def sizes(self) -> dict[Physical, dict[str, int]]:
         """The rows that each node holds now."""
-        return {
-            node: op.sizes() for node, op in zip(self.nodes, self._operators, strict=True)
-        }
+        return {node: op.sizes() for node, op in zip(self.nodes, self._operators, strict=True)}
 
     @property
     def nbytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Operators: a physical plan node at work. Each maps changes of its inputs to changes of its output."""
+"""Operators: plan nodes at work, each a function from changes of its inputs to changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphtide.algebra.expressions import Var
 from graphtide.engine.conditions import Condition
 from graphtide.engine.memo import Memo, argument_columns
 from graphtide.errors import ExpressionError
-from graphtide.functions import compile_expression
+from graphtide.functions import Row, compile_expression
 from graphtide.kernel import Distinct, Join
 from graphtide.kernel import SemiJoin as SemiJoinKernel
 from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
@@ -28,14 +28,17 @@ from graphtide.plan.physical import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphtide.rdf.dictionary import TermDictionary
 
 
 class Operator(Protocol):
     """What a network asks of a node at work."""
 
-    def step(self, *inputs: Ints) -> Ints:
-        """The change of the output for changes of the inputs."""
+    @property
+    def step(self) -> Callable[..., Ints]:
+        """The change of the output for changes of the inputs, one batch per input."""
 
     def sizes(self) -> dict[str, int]:
         """Rows held, by memory; empty for a node without state."""
@@ -64,9 +67,7 @@ def make_operator(node: Physical, terms: TermDictionary) -> Operator:
         case Unique():
             return Distinct(len(node.schema))
         case Keep(child, sources):
-            return KeepColumns(
-                [-1 if v is None else child.schema.index(v) for v in sources]
-            )
+            return KeepColumns([-1 if v is None else child.schema.index(v) for v in sources])
         case _:
             assert_never(node)
 
@@ -110,9 +111,9 @@ class Stateless:
 class PassOn(Stateless):
     """A leaf: its batch comes from outside."""
 
-    def step(self, *inputs: Ints) -> Ints:
+    def step(self, batch: Ints) -> Ints:
         """The batch as it is."""
-        return inputs[0]
+        return batch
 
 
 class SelectRows(Stateless):
@@ -121,9 +122,9 @@ class SelectRows(Stateless):
     def __init__(self, condition: Condition) -> None:
         self._condition = condition
 
-    def step(self, *inputs: Ints) -> Ints:
+    def step(self, batch: Ints) -> Ints:
         """The changed rows that satisfy the condition."""
-        return inputs[0][self._condition(inputs[0])]
+        return batch[self._condition(batch)]
 
 
 class ComputeColumn(Stateless):
@@ -136,15 +137,14 @@ class ComputeColumn(Stateless):
         self._copied = columns[0][1] if isinstance(node.expression, Var) and columns else None
         self._memo = Memo(self._compute, columns, terms)
 
-    def step(self, *inputs: Ints) -> Ints:
+    def step(self, batch: Ints) -> Ints:
         """The changed rows with one more column."""
-        batch = inputs[0]
         column = batch[:, self._copied] if self._copied is not None else self._memo(batch)
         return np.concatenate([batch, column[:, None]], axis=1)
 
-    def _compute(self, row: dict[Var, object]) -> int:
+    def _compute(self, row: Row) -> int:
         try:
-            return self._terms.encode(self._value(row))  # type: ignore[arg-type]
+            return self._terms.encode(self._value(row))
         except ExpressionError:
             return 0
 
@@ -155,9 +155,9 @@ class MergeRows(Stateless):
     def __init__(self, width: int) -> None:
         self._width = width
 
-    def step(self, *inputs: Ints) -> Ints:
+    def step(self, left: Ints, right: Ints) -> Ints:
         """All changed rows in transaction order."""
-        return merge_batches(inputs, self._width)
+        return merge_batches((left, right), self._width)
 
 
 class KeepColumns(Stateless):
@@ -169,9 +169,9 @@ class KeepColumns(Stateless):
         if self._unbound:
             self._take[self._unbound] = 0
 
-    def step(self, *inputs: Ints) -> Ints:
+    def step(self, batch: Ints) -> Ints:
         """The changed rows with other columns."""
-        out = np.take(inputs[0], self._take, axis=1)
+        out = np.take(batch, self._take, axis=1)
         if self._unbound:
             out[:, self._unbound] = 0
         return out

@@ -7,12 +7,15 @@ its transactions apart, so nobody can tell that changes waited.
 from __future__ import annotations
 
 from array import array
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine.quads import Ids
 from graphtide.engine.stamps import Stamps
-from graphtide.kernel.batch import Ints
+
+if TYPE_CHECKING:
+    from graphtide.engine.quads import Ids
+    from graphtide.kernel.batch import Ints
 
 MOST_PENDING = 4096
 

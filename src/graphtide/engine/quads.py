@@ -31,7 +31,7 @@ def quad_ids(
     if g is None and s.__class__ is str and p.__class__ is str and s[:1] != '"' and p[:1] == "<":
         known = terms.known
         try:
-            return known[s], known[p], known[o], 0
+            return known[s], known[p], known[o], 0  # type: ignore[index]
         except (KeyError, TypeError):
             pass
     if s.__class__ is not str or s[:1] == '"':

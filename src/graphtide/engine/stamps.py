@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from graphtide.kernel.batch import Longs
+
 
 class Stamps(NamedTuple):
     """Per transaction of a batch its `(time, tx)`; `first` counts transactions since the start.
@@ -15,8 +17,8 @@ class Stamps(NamedTuple):
     (18, 1)
     """
 
-    times: Sequence[int]
-    txs: Sequence[int]
+    times: Sequence[int] | Longs
+    txs: Sequence[int] | Longs
     first: int
 
     def stamp(self, index: int) -> tuple[int, int]:

@@ -20,7 +20,9 @@ def check_strict(
 ) -> None:
     """Walk the changes in order, as if they were applied; raise at the first redundant one."""
     quads = list({ids for _, ids in changes})
-    present = dict(zip(quads, store.contains(np.array(quads, np.int32).reshape(-1, 4)), strict=True))
+    present = dict(
+        zip(quads, store.contains(np.array(quads, np.int32).reshape(-1, 4)), strict=True)
+    )
     for diff, ids in changes:
         if bool(present[ids]) == (diff > 0):
             what = "insert of a quad that is present" if diff > 0 else "delete of an absent quad"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from graphtide.engine.quads import Ids, ObjectLike, TermLike, quad_ids
 
@@ -29,19 +29,15 @@ class Transaction:
         self._time = time
         self._changes: list[tuple[int, Ids]] = []
 
-    def insert(
-        self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None
-    ) -> None:
+    def insert(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Insert a quad (into the default graph, unless `g` names another)."""
         self._changes.append((1, quad_ids(self._graph.terms, s, p, o, g)))
 
-    def delete(
-        self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None
-    ) -> None:
+    def delete(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Delete a quad."""
         self._changes.append((-1, quad_ids(self._graph.terms, s, p, o, g)))
 
-    def __enter__(self) -> Transaction:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Ints = np.ndarray[tuple[int, ...], np.dtype[np.int32]]
+Int = int | np.signedinteger[Any]
+"""A number inside a compiled loop: Python's or NumPy's, Numba takes them alike."""
+
 Longs = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 TX = 0

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from graphtide.kernel.batch import Ints
 from graphtide.jit import compiled, inlined
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Int, Ints
 
 Kinds = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -20,7 +24,7 @@ IRI, BLANK, STRING, EXACT, DOUBLE, DATETIME, LOCAL_DATETIME = 1, 2, 3, 6, 7, 8, 
 
 
 @inlined
-def order(op: int, a: float, b: float) -> int:
+def order(op: Int, a: float, b: float) -> Int:
     """A comparison of two numbers."""
     if op == EQUAL:
         return np.int8(a == b)
@@ -36,7 +40,7 @@ def order(op: int, a: float, b: float) -> int:
 
 
 @inlined
-def same_scale(a: int, b: int) -> bool:
+def same_scale(a: Int, b: Int) -> bool:
     """Whether two kinds of values are compared as plain numbers."""
     if a == EXACT or a == DOUBLE:
         return b == EXACT or b == DOUBLE
@@ -44,7 +48,7 @@ def same_scale(a: int, b: int) -> bool:
 
 
 @inlined
-def compare_one(op: int, a: int, b: int, kinds: Kinds, numbers: Numbers) -> int:
+def compare_one(op: Int, a: Int, b: Int, kinds: Kinds, numbers: Numbers) -> Int:
     """The outcome for two ids. NaN (unequal to itself) and all rarer kinds are left open."""
     if a == 0 or b == 0:
         return np.int8(ERROR)
@@ -61,7 +65,7 @@ def compare_one(op: int, a: int, b: int, kinds: Kinds, numbers: Numbers) -> int:
 
 @compiled
 def compare_columns(
-    op: int, left: Ints, right: Ints, kinds: Kinds, numbers: Numbers, out: Kinds
+    op: Int, left: Ints, right: Ints, kinds: Kinds, numbers: Numbers, out: Kinds
 ) -> None:
     """Outcomes of `left op right`; a column of one id serves for all rows."""
     for i in range(len(out)):

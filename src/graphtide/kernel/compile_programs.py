@@ -130,9 +130,7 @@ def _best(predicate: int, keys: tuple[Columns, ...], links: dict[int, int]) -> t
     best = []
     for known in range(16):
         usable = [
-            i
-            for i, key in enumerate(keys)
-            if held >> i & 1 and all(known >> k & 1 for k in key)
+            i for i, key in enumerate(keys) if held >> i & 1 and all(known >> k & 1 for k in key)
         ]
         best.append(max(usable, key=lambda i: len(keys[i]), default=-1))
     return tuple(best)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphtide.kernel.batch import DIFF, VALUES, Ints
 from graphtide.jit import compiled
+from graphtide.kernel.batch import DIFF, VALUES, Int, Ints
 from graphtide.kernel.rowtable import RowTable, Table, add_to_row
 
 
 @compiled
-def distinct_step(t: Table, batch: Ints, out: Ints) -> int:
+def distinct_step(t: Table, batch: Ints, out: Ints) -> Int:
     """Count each row; pass on the crossings of zero; the number passed on."""
     n = 0
     for i in range(len(batch)):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, longer
 from graphtide.jit import compiled, inlined
+from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs, longer
 from graphtide.kernel.rowtable import (
     HEAD,
     LENGTH,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @inlined
-def compatible(rows: Ints, row: int, batch: Ints, at: int, pairs: Ints, mine: int) -> bool:
+def compatible(rows: Ints, row: Int, batch: Ints, at: Int, pairs: Ints, mine: Int) -> bool:
     """Whether two rows agree on columns that may be unbound: equal, or one of them unbound."""
     for k in range(len(pairs)):
         a = batch[at, VALUES + pairs[k, mine]]
@@ -38,7 +38,7 @@ def compatible(rows: Ints, row: int, batch: Ints, at: int, pairs: Ints, mine: in
 
 
 @inlined
-def overlapping(rows: Ints, row: int, batch: Ints, at: int, pairs: Ints, mine: int) -> bool:
+def overlapping(rows: Ints, row: Int, batch: Ints, at: Int, pairs: Ints, mine: Int) -> bool:
     """Whether two rows have a shared variable that is bound in both; no pairs: not asked."""
     for k in range(len(pairs)):
         if batch[at, VALUES + pairs[k, mine]] != 0 and rows[row, pairs[k, 1 - mine]] != 0:
@@ -48,7 +48,7 @@ def overlapping(rows: Ints, row: int, batch: Ints, at: int, pairs: Ints, mine: i
 
 @inlined
 def write_pair(
-    out: Ints, n: int, batch: Ints, at: int, rows: Ints, row: int, outputs: Ints, mine: int
+    out: Ints, n: Int, batch: Ints, at: Int, rows: Ints, row: Int, outputs: Ints, mine: Int
 ) -> None:
     """One output row: each column from its side, or from whichever side has it bound."""
     for k in range(len(outputs)):
@@ -65,16 +65,16 @@ def probe(
     own: Table,
     other: Table,
     batch: Ints,
-    at: int,
-    mine: int,
+    at: Int,
+    mine: Int,
     keys: Ints,
     outputs: Ints,
     loose: Ints,
     overlap: Ints,
     key: Ints,
     out: Ints,
-    n: int,
-) -> int:
+    n: Int,
+) -> Int:
     """Join one changed row with the other side's memory, then remember it in its own.
 
     Returns the rows written so far, or -1, with nothing done, if they might not fit.
@@ -130,15 +130,15 @@ def join_step(
         else:
             j += 1
     state[0], state[1], state[2] = i, j, n
-    return i == len(left) and j == len(right)
+    return bool(i == len(left) and j == len(right))
 
 
 class Join:
     """Two memories and how their rows combine.
 
-    `keys` pairs the columns that must be equal; `loose` pairs shared columns that may be unbound on
-    a side; `overlap`, where given, asks that one of its pairs be bound on both sides. `outputs` says
-    for each output column where it comes from on the left and on the right (-1: nowhere).
+    `keys` pairs the columns that must be equal; `loose` pairs shared columns that may be unbound
+    on a side; `overlap`, where given, asks that one of its pairs be bound on both sides. `outputs`
+    says for each output column where it comes from on the left and on the right (-1: nowhere).
 
     >>> from graphtide.kernel.batch import make_batch
     >>> join = Join(2, 2, keys=[(1, 0)], outputs=[(0, -1), (1, 0), (-1, 1)])
@@ -158,17 +158,22 @@ class Join:
     ) -> None:
         self._left = RowTable(left_width, [[pair[0] for pair in keys]])
         self._right = RowTable(right_width, [[pair[1] for pair in keys]])
-        self._spec = tuple(_pairs(each) for each in (keys, outputs, loose, overlap))
+        self._keys, self._outputs = _pairs(keys), _pairs(outputs)
+        self._loose, self._overlap = _pairs(loose), _pairs(overlap)
+        self._width = len(outputs)
         self._key = np.zeros((1, max(left_width, right_width, 1)), np.int32)
 
     def step(self, left: Ints, right: Ints) -> Ints:
         """The change of the join for changes of its inputs."""
         self._left.reserve(len(left))
         self._right.reserve(len(right))
-        out = np.empty((len(left) + len(right) + 8, VALUES + len(self._spec[1])), np.int32)
+        out: Ints = np.empty((len(left) + len(right) + 8, VALUES + self._width), np.int32)
         state = np.zeros(3, np.int64)
         tables = self._left.arrays, self._right.arrays
-        while not join_step(*tables, left, right, *self._spec, self._key, out, state):
+        while not join_step(
+            *tables, left, right,
+            self._keys, self._outputs, self._loose, self._overlap, self._key, out, state,
+        ):  # fmt: skip
             out = longer(out)
         return out[: state[2]]
 

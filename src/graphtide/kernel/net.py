@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
 from graphtide.jit import compiled
+from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints
 from graphtide.kernel.rowtable import (
     HEAD,
     RowTable,
@@ -25,7 +25,7 @@ NET_BEFORE, NET_VALUES = 2, 3
 
 
 @compiled
-def net_step(t: Table, batch: Ints, touched: Ints, before: Ints, out: Ints) -> int:
+def net_step(t: Table, batch: Ints, touched: Ints, before: Ints, out: Ints) -> Int:
     """Add up each transaction's rows, then write those that changed; the number written."""
     note = t.width + 1  # a live row's free cell: its place in `touched`, plus 1
     n = 0

@@ -1,4 +1,4 @@
-"""Program: one basic graph pattern, with the existence checks on it, as the search loop reads it."""
+"""Program: one basic graph pattern and the existence checks on it, as the search loop reads it."""
 
 from __future__ import annotations
 

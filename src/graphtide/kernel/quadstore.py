@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.kernel.batch import Ints, longer
+from graphtide.kernel.compile_programs import NO_PROGRAMS, compile_programs, first_seed
 from graphtide.kernel.rowtable import HIGH, LIVE, RowTable
 from graphtide.kernel.search import (
     DELETED,
@@ -22,7 +23,6 @@ from graphtide.kernel.search import (
     find_rows,
     relink,
 )
-from graphtide.kernel.compile_programs import NO_PROGRAMS, compile_programs, first_seed
 
 if TYPE_CHECKING:
     from graphtide.kernel.program import Program
@@ -52,7 +52,7 @@ class QuadStore:
         self._links = NO_PROGRAMS.links
         self._room = 0
         self._counts = np.zeros(6, np.int64)
-        self._out = np.empty((256, 3), np.int32)
+        self._out: Ints = np.empty((256, 3), np.int32)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -102,11 +102,11 @@ class QuadStore:
         self._room -= end - begin
         t = self._table.arrays
         while True:
-            begin = apply_changes(
+            stopped = apply_changes(
                 t.rows, t.slots, t.heads, t.indexes, t.meta,
                 *self._plan, self._counts, self._store_all, changes, begin, end, self._out, n,
             )  # fmt: skip
-            n = int(self._counts[WRITTEN])
+            begin, n = int(stopped), int(self._counts[WRITTEN])
             if begin == end:
                 return n
             self._out = longer(self._out)
@@ -115,10 +115,10 @@ class QuadStore:
         """All matches of one program now, as a batch of one transaction."""
         seed = first_seed(self._plan, self._order.index(number))
         width = self._programs[number].outputs
-        out = np.empty((256, self._out.shape[1]), np.int32)
+        out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         t, row, n = self._table.arrays, 0, 0
         while row < t.meta[HIGH]:
-            row = evaluate_seed(t, self._plan, seed, self._counts, row, out, n)
+            row = int(evaluate_seed(t, self._plan, seed, self._counts, row, out, n))
             n = int(self._counts[WRITTEN])
             if row < t.meta[HIGH]:
                 out = longer(out)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.kernel.batch import Ints, Longs
 from graphtide.jit import compiled, inlined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from graphtide.kernel.batch import Int, Ints, Longs
 
 LIVE, HIGH, FREE = 0, 1, 2
 """Cells of `meta`: live rows, rows ever used at once, first free row + 1."""
@@ -45,20 +46,20 @@ class Table(NamedTuple):
 
 
 @inlined
-def mix(state: np.uint64, value: int) -> np.uint64:
+def mix(state: np.uint64, value: Int) -> np.uint64:
     """Fold one value into a hash: a multiply and a shift, good in the high bits."""
     state = (state ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
     return state ^ (state >> np.uint64(29))
 
 
 @inlined
-def fingerprint(state: np.uint64) -> int:
+def fingerprint(state: np.uint64) -> Int:
     """31 bits of a hash: the home of an entry is its fingerprint modulo the number of slots."""
     return np.int64((state * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33))
 
 
 @inlined
-def row_mark(width: int, source: Ints, at: int, column: int) -> int:
+def row_mark(width: Int, source: Ints, at: Int, column: Int) -> Int:
     """The fingerprint of `width` values of `source[at]` that begin at `column`."""
     state = np.uint64(width + 1)
     for k in range(width):
@@ -67,7 +68,8 @@ def row_mark(width: int, source: Ints, at: int, column: int) -> int:
 
 
 @inlined
-def same_row(t: Table, row: int, source: Ints, at: int, column: int) -> bool:
+def same_row(t: Table, row: Int, source: Ints, at: Int, column: Int) -> bool:
+    """Whether a row has the values of `source[at]` that begin at `column`."""
     for k in range(t.width):
         if t.rows[row, k] != source[at, column + k]:
             return False
@@ -75,7 +77,7 @@ def same_row(t: Table, row: int, source: Ints, at: int, column: int) -> bool:
 
 
 @inlined
-def find_slot(t: Table, mark: int, source: Ints, at: int, column: int) -> int:
+def find_slot(t: Table, mark: Int, source: Ints, at: Int, column: Int) -> Int:
     """The slot that holds this row, or the empty one where it belongs."""
     mask = t.slots.shape[0] - 1
     slot = mark & mask
@@ -88,14 +90,14 @@ def find_slot(t: Table, mark: int, source: Ints, at: int, column: int) -> int:
 
 
 @inlined
-def find_row(t: Table, source: Ints, at: int, column: int) -> int:
+def find_row(t: Table, source: Ints, at: Int, column: Int) -> Int:
     """The row with these values, or -1."""
     mark = row_mark(t.width, source, at, column)
     return t.slots[find_slot(t, mark, source, at, column), HEAD] - 1
 
 
 @inlined
-def close_gap(entries: Ints, base: int, mask: int, gap: int) -> None:
+def close_gap(entries: Ints, base: Int, mask: Int, gap: Int) -> None:
     """Empty an entry and move later ones of its probe sequence back (no tombstones)."""
     probe = gap
     while True:
@@ -111,7 +113,7 @@ def close_gap(entries: Ints, base: int, mask: int, gap: int) -> None:
 
 
 @inlined
-def add_row(t: Table, slot: int, mark: int, source: Ints, at: int, column: int) -> int:
+def add_row(t: Table, slot: Int, mark: Int, source: Ints, at: Int, column: Int) -> Int:
     """Store new values at an empty slot; multiplicity 0, not yet in any chain."""
     row = t.meta[FREE] - 1
     if row >= 0:
@@ -129,7 +131,7 @@ def add_row(t: Table, slot: int, mark: int, source: Ints, at: int, column: int) 
 
 
 @inlined
-def remove_row(t: Table, row: int) -> None:
+def remove_row(t: Table, row: Int) -> None:
     """Forget a row that is in no chain; its place is used again."""
     mark = row_mark(t.width, t.rows, row, 0)
     slot = find_slot(t, mark, t.rows, row, 0)
@@ -141,7 +143,7 @@ def remove_row(t: Table, row: int) -> None:
 
 
 @inlined
-def key_mark(t: Table, index: int, key: Ints, at: int) -> int:
+def key_mark(t: Table, index: Int, key: Ints, at: Int) -> Int:
     """The fingerprint of the index's columns of `key[at]`."""
     state = np.uint64(index + 1)
     for k in range(t.indexes[index, KEYS]):
@@ -150,7 +152,7 @@ def key_mark(t: Table, index: int, key: Ints, at: int) -> int:
 
 
 @inlined
-def find_head(t: Table, index: int, mark: int, key: Ints, at: int) -> int:
+def find_head(t: Table, index: Int, mark: Int, key: Ints, at: Int) -> Int:
     """The head of the chain whose rows agree with `key[at]` on the index's columns.
 
     The values of `key` stand at the same columns as in the table. Where there is no such chain, the
@@ -175,7 +177,7 @@ def find_head(t: Table, index: int, mark: int, key: Ints, at: int) -> int:
 
 
 @inlined
-def link(t: Table, index: int, row: int) -> None:
+def link(t: Table, index: Int, row: Int) -> None:
     """Put a row at the front of its chain."""
     mark = key_mark(t, index, t.rows, row)
     head = find_head(t, index, mark, t.rows, row)
@@ -194,7 +196,7 @@ def link(t: Table, index: int, row: int) -> None:
 
 
 @inlined
-def unlink(t: Table, index: int, row: int) -> None:
+def unlink(t: Table, index: Int, row: Int) -> None:
     """Take a row out of its chain."""
     head = find_head(t, index, key_mark(t, index, t.rows, row), t.rows, row)
     after = t.width + 1 + 2 * index
@@ -213,7 +215,7 @@ def unlink(t: Table, index: int, row: int) -> None:
 
 
 @inlined
-def add_to_row(t: Table, diff: int, source: Ints, at: int, column: int) -> int:
+def add_to_row(t: Table, diff: Int, source: Ints, at: Int, column: Int) -> Int:
     """Add `diff` to the multiplicity of a row, creating or forgetting it; the new multiplicity."""
     mark = row_mark(t.width, source, at, column)
     slot = find_slot(t, mark, source, at, column)
@@ -232,7 +234,7 @@ def add_to_row(t: Table, diff: int, source: Ints, at: int, column: int) -> int:
 
 
 @compiled
-def rehash(old: Ints, base: int, size: int, new: Ints, new_base: int, new_size: int) -> None:
+def rehash(old: Ints, base: Int, size: Int, new: Ints, new_base: Int, new_size: Int) -> None:
     """Copy the entries of one hash region into a larger, empty one, by their fingerprints."""
     mask = new_size - 1
     for slot in range(size):
@@ -324,9 +326,7 @@ class RowTable:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         heads = np.zeros((int(offsets[-1]), 4), np.int32)
         for i, old in enumerate(t.indexes):
-            rehash(
-                t.heads, int(old[OFFSET]), int(old[SIZE]), heads, int(offsets[i]), int(sizes[i])
-            )
+            rehash(t.heads, int(old[OFFSET]), int(old[SIZE]), heads, int(offsets[i]), int(sizes[i]))
         t.indexes[:, SIZE] = sizes
         t.indexes[:, OFFSET] = offsets[:-1]
         self.arrays = t._replace(heads=heads)

@@ -11,11 +11,10 @@ turns: those that pass with the quad and not without it, or the other way round.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.kernel.batch import Ints, Longs
 from graphtide.jit import compiled, inlined
 from graphtide.kernel.rowtable import (
     HEAD,
@@ -33,6 +32,9 @@ from graphtide.kernel.rowtable import (
     row_mark,
     unlink,
 )
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Int, Ints, Longs
 
 FIRST, PATTERNS, OUTPUTS, FIRST_CHECK, CHECKS, VARIABLES = 0, 1, 2, 3, 4, 5
 """Columns of `programs`."""
@@ -80,7 +82,8 @@ class Plan(NamedTuple):
 
 
 @inlined
-def unbind(bind: Ints, mask: int) -> None:
+def unbind(bind: Ints, mask: Int) -> None:
+    """Forget the values of a set of variables."""
     variable = 0
     while mask != 0:
         if mask & 1:
@@ -90,7 +93,7 @@ def unbind(bind: Ints, mask: int) -> None:
 
 
 @inlined
-def match_row(t: Table, patterns: Ints, pattern: int, row: int, bind: Ints) -> int:
+def match_row(t: Table, patterns: Ints, pattern: Int, row: Int, bind: Ints) -> Int:
     """Bind a pattern's variables to a row: the variables newly bound, or -1 if they disagree."""
     fresh = np.int64(0)
     for k in range(4):
@@ -113,7 +116,7 @@ def match_row(t: Table, patterns: Ints, pattern: int, row: int, bind: Ints) -> i
 
 
 @inlined
-def load_key(p: Plan, pattern: int) -> int:
+def load_key(p: Plan, pattern: Int) -> Int:
     """Put what is known of a pattern into the key; the set of known positions."""
     known = 0
     for k in range(4):
@@ -131,10 +134,10 @@ def load_key(p: Plan, pattern: int) -> int:
 def choose(
     t: Table,
     p: Plan,
-    first: int,
-    remaining: int,
+    first: Int,
+    remaining: Int,
     frames: Longs,
-    frame: int,
+    frame: Int,
 ) -> bool:
     """Open a frame for the remaining pattern with the fewest candidates; False if one has none."""
     fewest = np.int64(1) << np.int64(62)
@@ -170,11 +173,12 @@ def choose(
 @inlined
 def open_frame(
     frames: Longs,
-    frame: int,
-    pattern: int,
-    cursor: int,
-    index: int,
+    frame: Int,
+    pattern: Int,
+    cursor: Int,
+    index: Int,
 ) -> None:
+    """Begin to look for a pattern at its first candidate."""
     frames[frame, 0] = pattern
     frames[frame, 1] = cursor
     frames[frame, 2] = index
@@ -182,7 +186,7 @@ def open_frame(
 
 
 @inlined
-def next_live(t: Table, row: int) -> int:
+def next_live(t: Table, row: Int) -> Int:
     """The first live row from `row` on, plus 1; 0 at the end."""
     while row < t.meta[HIGH]:
         if t.rows[row, 4] != 0:
@@ -192,7 +196,7 @@ def next_live(t: Table, row: int) -> int:
 
 
 @inlined
-def follow(t: Table, index: int, row: int) -> int:
+def follow(t: Table, index: Int, row: Int) -> Int:
     """The candidate after `row`, plus 1; 0 at the end."""
     if index == UNIQUE:
         return 0
@@ -203,7 +207,7 @@ def follow(t: Table, index: int, row: int) -> int:
 
 @inlined
 def next_match(
-    t: Table, p: Plan, first: int, frames: Longs, barred: int, barred_below: int
+    t: Table, p: Plan, first: Int, frames: Longs, barred: Int, barred_below: Int
 ) -> bool:
     """Go on to the next way to match the remaining patterns; the match is in `p.bind`.
 
@@ -246,7 +250,7 @@ def next_match(
 
 
 @inlined
-def start(frames: Longs, patterns: int) -> None:
+def start(frames: Longs, patterns: Int) -> None:
     """Begin a search for all of the first `patterns` patterns of a group."""
     frames[0, DEPTH] = 0
     frames[0, REMAINING] = (np.int64(1) << np.int64(patterns)) - 1
@@ -254,7 +258,7 @@ def start(frames: Longs, patterns: int) -> None:
 
 
 @inlined
-def exists(t: Table, p: Plan, check: int, barred: int) -> bool:
+def exists(t: Table, p: Plan, check: Int, barred: Int) -> bool:
     """Whether a check's pattern has a match under the current bindings, without row `barred`."""
     start(p.inner, p.checks[check, CHECK_PATTERNS])
     found = next_match(t, p, p.checks[check, CHECK_FIRST], p.inner, barred, EVERY)
@@ -264,7 +268,7 @@ def exists(t: Table, p: Plan, check: int, barred: int) -> bool:
 
 
 @inlined
-def passes(t: Table, p: Plan, program: int, barred: int) -> bool:
+def passes(t: Table, p: Plan, program: Int, barred: Int) -> bool:
     """Whether the current match passes every check of its program."""
     first = p.programs[program, FIRST_CHECK]
     for check in range(first, first + p.programs[program, CHECKS]):
@@ -274,7 +278,7 @@ def passes(t: Table, p: Plan, program: int, barred: int) -> bool:
 
 
 @inlined
-def seen_before(t: Table, p: Plan, program: int, check: int, pattern: int, row: int) -> bool:
+def seen_before(t: Table, p: Plan, program: Int, check: Int, pattern: Int, row: Int) -> bool:
     """Whether an earlier seed of the same quad already meets the current match."""
     first = p.programs[program, FIRST_CHECK]
     for earlier in range(first, check + 1):
@@ -288,7 +292,7 @@ def seen_before(t: Table, p: Plan, program: int, check: int, pattern: int, row: 
 
 
 @inlined
-def emit(out: Ints, n: int, p: Plan, program: int, tx: int, diff: int) -> int:
+def emit(out: Ints, n: Int, p: Plan, program: Int, tx: Int, diff: Int) -> Int:
     """Write the current match to the output; -1 if there is no room for it."""
     if n == len(out):
         return -1
@@ -301,13 +305,13 @@ def emit(out: Ints, n: int, p: Plan, program: int, tx: int, diff: int) -> int:
 
 
 @inlined
-def seed_of(p: Plan, seed: int) -> tuple[int, int, int]:
+def seed_of(p: Plan, seed: Int) -> tuple[Int, Int, Int]:
     """A seed's program, the place of its pattern in its group, and its check or -1."""
     return p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_PATTERN], p.seeds[seed, SEED_CHECK]
 
 
 @inlined
-def begin(t: Table, p: Plan, seed: int, row: int) -> bool:
+def begin(t: Table, p: Plan, seed: Int, row: Int) -> bool:
     """Set out from the quad `row` at a seed's pattern; False if it does not match.
 
     From a check's pattern, only the variables of the match itself stay bound.
@@ -328,7 +332,7 @@ def begin(t: Table, p: Plan, seed: int, row: int) -> bool:
 
 
 @inlined
-def weight(t: Table, p: Plan, seed: int, row: int) -> int:
+def weight(t: Table, p: Plan, seed: Int, row: Int) -> Int:
     """How the quad `row` counts for the current match: 1 makes it, -1 prevents it, 0 neither.
 
     A match through the quad itself stands or falls with it if it passes the checks. Any other is
@@ -346,8 +350,8 @@ def weight(t: Table, p: Plan, seed: int, row: int) -> int:
 
 @inlined
 def react_seed(
-    t: Table, p: Plan, seed: int, row: int, tx: int, sign: int, out: Ints, n: int, resume: bool
-) -> int:
+    t: Table, p: Plan, seed: Int, row: Int, tx: Int, sign: Int, out: Ints, n: Int, resume: bool
+) -> Int:
     """The matches that one seed of a changed quad moves; -1 if the output is full."""
     program, check = p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_CHECK]
     first = p.programs[program, FIRST]
@@ -365,7 +369,7 @@ def react_seed(
 
 
 @inlined
-def find_dispatch(dispatch: Ints, predicate: int) -> int:
+def find_dispatch(dispatch: Ints, predicate: Int) -> Int:
     """The dispatch line of a predicate; the last line is for predicates no pattern names."""
     mask = len(dispatch) - 2
     slot = (predicate * 40503) & mask
@@ -378,8 +382,8 @@ def find_dispatch(dispatch: Ints, predicate: int) -> int:
 
 @inlined
 def react(
-    t: Table, p: Plan, line: int, row: int, tx: int, sign: int, out: Ints, n: int, counts: Longs
-) -> int:
+    t: Table, p: Plan, line: Int, row: Int, tx: Int, sign: Int, out: Ints, n: Int, counts: Longs
+) -> Int:
     """Run every seed that the quad's predicate calls for; -1 if the output is full.
 
     A full output leaves the search where it is: the number of its seed is kept in `counts`, and the
@@ -402,14 +406,15 @@ def react(
 
 
 @inlined
-def link_all(t: Table, links: int, row: int) -> None:
+def link_all(t: Table, links: Int, row: Int) -> None:
+    """Put a row into the chains of a set of indexes."""
     for index in range(t.indexes.shape[0]):
         if links >> index & 1:
             link(t, index, row)
 
 
 @compiled
-def apply_changes(  # noqa: PLR0913 - separate arrays pass into compiled code at half the cost
+def apply_changes(
     rows: Ints,
     slots: Ints,
     heads: Ints,
@@ -427,11 +432,11 @@ def apply_changes(  # noqa: PLR0913 - separate arrays pass into compiled code at
     counts: Longs,
     store_all: bool,
     changes: Ints,
-    begin: int,
-    end: int,
+    begin: Int,
+    end: Int,
     out: Ints,
-    n: int,
-) -> int:
+    n: Int,
+) -> Int:
     """Apply changes `[tx, diff, s, p, o, g]` one by one; append the rows that come or go.
 
     Returns the change it stopped at: `end`, or one for which the output has no room left. The
@@ -473,8 +478,8 @@ def apply_changes(  # noqa: PLR0913 - separate arrays pass into compiled code at
 
 @compiled
 def evaluate_seed(
-    t: Table, p: Plan, seed: int, counts: Longs, begin_at: int, out: Ints, n: int
-) -> int:
+    t: Table, p: Plan, seed: Int, counts: Longs, begin_at: Int, out: Ints, n: Int
+) -> Int:
     """Every match of a seed's program, from scratch: those through each quad at its pattern.
 
     Returns the row it stopped at, as `apply_changes` does for changes.

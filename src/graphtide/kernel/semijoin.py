@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, longer
 from graphtide.jit import compiled, inlined
+from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs, longer
 from graphtide.kernel.rowtable import (
     HEAD,
     LENGTH,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @inlined
-def partners(rt: Table, batch: Ints, at: int, columns: Ints, key: Ints) -> int:
+def partners(rt: Table, batch: Ints, at: Int, columns: Ints, key: Ints) -> Int:
     """How many partners the key of a row has."""
     for k in range(len(columns)):
         key[0, k] = batch[at, VALUES + columns[k]]
@@ -37,7 +37,7 @@ def partners(rt: Table, batch: Ints, at: int, columns: Ints, key: Ints) -> int:
 
 
 @inlined
-def put(out: Ints, n: int, tx: int, diff: int, rows: Ints, row: int, column: int) -> None:
+def put(out: Ints, n: Int, tx: Int, diff: Int, rows: Ints, row: Int, column: Int) -> None:
     """Write a row to the output."""
     out[n, TX] = tx
     out[n, DIFF] = diff
@@ -46,7 +46,7 @@ def put(out: Ints, n: int, tx: int, diff: int, rows: Ints, row: int, column: int
 
 
 @inlined
-def chain_of(lt: Table, right: Ints, at: int, columns: Ints, key: Ints) -> int:
+def chain_of(lt: Table, right: Ints, at: Int, columns: Ints, key: Ints) -> Int:
     """The chain of left rows with the key of a right row."""
     for k in range(len(columns)):
         key[1, columns[k]] = right[at, VALUES + k]
@@ -54,7 +54,7 @@ def chain_of(lt: Table, right: Ints, at: int, columns: Ints, key: Ints) -> int:
 
 
 @inlined
-def turn_key(lt: Table, head: int, tx: int, sign: int, out: Ints, n: int) -> int:
+def turn_key(lt: Table, head: Int, tx: Int, sign: Int, out: Ints, n: Int) -> Int:
     """Pass on all left rows of a chain whose partners just began or ceased to exist."""
     cursor = lt.heads[head, HEAD]
     while cursor != 0:
@@ -67,8 +67,16 @@ def turn_key(lt: Table, head: int, tx: int, sign: int, out: Ints, n: int) -> int
 
 @inlined
 def take_left(
-    lt: Table, rt: Table, left: Ints, i: int, columns: Ints, negated: bool, key: Ints, out: Ints, n: int
-) -> int:
+    lt: Table,
+    rt: Table,
+    left: Ints,
+    i: Int,
+    columns: Ints,
+    negated: bool,
+    key: Ints,
+    out: Ints,
+    n: Int,
+) -> Int:
     """Pass a left row on if its key has, or has not, partners; remember it."""
     if (partners(rt, left, i, columns, key) > 0) != negated:
         put(out, n, left[i, TX], left[i, DIFF], left, i, VALUES)
@@ -107,7 +115,7 @@ def semijoin_step(
             n = turn_key(lt, head, right[j, TX], -turned if negated else turned, out, n)
         j += 1
     state[0], state[1], state[2] = i, j, n
-    return i == len(left) and j == len(right)
+    return bool(i == len(left) and j == len(right))
 
 
 class SemiJoin:
@@ -132,11 +140,12 @@ class SemiJoin:
         """The change of the answer for changes of its inputs; right rows are keys."""
         self._left.reserve(len(left))
         self._right.reserve(len(right))
-        out = np.empty((len(left) + len(right) + 8, VALUES + self._width), np.int32)
+        out: Ints = np.empty((len(left) + len(right) + 8, VALUES + self._width), np.int32)
         state = np.zeros(3, np.int64)
-        spec = self._columns, self._negated, self._key
         tables = self._left.arrays, self._right.arrays
-        while not semijoin_step(*tables, left, right, *spec, out, state):
+        while not semijoin_step(
+            *tables, left, right, self._columns, self._negated, self._key, out, state
+        ):
             out = longer(out)
         return out[: state[2]]
 

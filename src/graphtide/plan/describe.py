@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
@@ -22,7 +21,9 @@ from graphtide.plan.physical import (
 from graphtide.rdf.term import NamedNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+INFIX = frozenset(("=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "&&", "||"))
 
 
 def describe(node: Physical) -> str:
@@ -114,7 +115,7 @@ def expression_text(expression: Expression) -> str:
         case Call("IN" | "NOT IN" as name, (needle, *others)):
             inside = ", ".join(expression_text(a) for a in others)
             return f"{expression_text(needle)} {name} ({inside})"
-        case Call(name, (left, right)) if not name[0].isalnum() and name[0] != "<" or name in "<=":
+        case Call(name, (left, right)) if name in INFIX:
             return f"({expression_text(left)} {name} {expression_text(right)})"
         case Call(name, args):
             inside = ", ".join(expression_text(a) for a in args)

@@ -55,18 +55,13 @@ def describe_logical(node: Node) -> str:
     match node:
         case Bgp(patterns):
             return f"pattern {patterns_text(patterns)}" if patterns else "one empty row"
-        case Join():
-            return "join"
-        case LeftJoin(_, _, None):
-            return "left join (OPTIONAL)"
-        case LeftJoin(_, _, condition) if condition is not None:
-            return f"left join (OPTIONAL) if {expression_text(condition)}"
+        case Join() | Union() | Minus() | Distinct():
+            return type(node).__name__.lower()
+        case LeftJoin(_, _, condition):
+            only = "" if condition is None else f" if {expression_text(condition)}"
+            return f"left join{only}"
         case Filter(condition):
             return f"filter {expression_text(condition)}"
-        case Union():
-            return "union"
-        case Minus():
-            return "minus"
         case Extend(_, var, expression):
             return f"bind {var} to {expression_text(expression)}"
         case Values(variables, data):
@@ -75,10 +70,8 @@ def describe_logical(node: Node) -> str:
             return f"graph names {var}"
         case Project(_, variables):
             return f"project {names(variables)}"
-        case Distinct():
-            return "distinct"
         case _:
-            raise AssertionError(node)
+            assert_never(node)
 
 
 def logical_children(node: Node) -> tuple[Child, ...]:
@@ -123,7 +116,9 @@ def _text(child: Child, branch: str, below: str) -> Iterator[str]:
     inputs = logical_children(node)
     for number, part in enumerate(inputs, start=1):
         last = number == len(inputs)
-        yield from _text(part, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))
+        yield from _text(
+            part, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")
+        )
 
 
 def _mermaid(root: Node) -> Iterator[str]:
@@ -132,8 +127,7 @@ def _mermaid(root: Node) -> Iterator[str]:
     def walk(child: Child) -> Iterator[str]:
         nonlocal count
         count += 1
-        number = count
-        role, node = child
+        number, node = count, child[1]
         yield f'  n{number}["{_escape(describe_logical(node))}"]'
         for part in logical_children(node):
             edge = f"-- {part[0].rstrip(': ')} -->" if part[0] else "-->"

@@ -7,11 +7,14 @@ A column whose variable starts with `.` is the plan's own and never seen by user
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from graphtide.algebra.expressions import Expression, Var
-from graphtide.algebra.nodes import TriplePattern
-from graphtide.algebra.variables import Schema
-from graphtide.rdf.term import Term
+
+if TYPE_CHECKING:
+    from graphtide.algebra.nodes import TriplePattern
+    from graphtide.algebra.variables import Schema
+    from graphtide.rdf.term import Term
 
 Certain = frozenset[Var]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError, TermError
-from graphtide.rdf.datatypes import TAGGED_DATATYPES
 from graphtide.jit import JIT
+from graphtide.rdf.datatypes import TAGGED_DATATYPES
 from graphtide.rdf.plain_table import PlainTermTable
 from graphtide.rdf.term import Literal, Term, type_of_term
 from graphtide.rdf.term_table import BadRow, KernelTermTable, TermTable

@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from graphtide.rdf import text_kernel
 from graphtide.jit import JIT
+from graphtide.rdf import text_kernel
 from graphtide.rdf.line_kernel import BLANK, ODD, copy_spans, split_lines
 from graphtide.rdf.text_column import Strings, buffer_of, text_column
 

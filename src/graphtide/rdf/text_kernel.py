@@ -5,7 +5,7 @@ with an IPv6 host, or simply a broken one) gets the code `ODD`, and `term_text` 
 so these loops may be strict but never wrong. Their twin is `term_text.canonical_text`.
 """
 
-# ruff: noqa: C901, PLR1714, SIM110 - a kernel is loops and comparisons over bytes, which Numba
+# ruff: noqa: PLR1714, SIM110 - a kernel is loops and comparisons over bytes, which Numba
 # compiles best as they stand.
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.jit import allocating
 from graphtide.rdf import kinds
 from graphtide.rdf.datatypes import INTEGER_RANGES, XSD
-from graphtide.jit import allocating
 
 Bytes = NDArray[np.uint8]
 

@@ -4,7 +4,7 @@ What cannot be decided exactly here (more than 15 digits, large exponents, INF) 
 `PENDING`, and the twin `typed_value` decides about it.
 """
 
-# ruff: noqa: C901, SIM102 - a kernel is loops and comparisons over bytes, which Numba
+# ruff: noqa: SIM102 - a kernel is loops and comparisons over bytes, which Numba
 # compiles best as they stand.
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.jit import allocating
 from graphtide.rdf import kinds
 from graphtide.rdf.datatypes import EXACT_DIGITS, EXACT_NUMBER, INTEGER_RANGES
-from graphtide.jit import allocating
 from graphtide.rdf.text_kernel import TYPED, VALUE_DATATYPES
 
 Bytes = NDArray[np.uint8]

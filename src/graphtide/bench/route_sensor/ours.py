@@ -14,8 +14,9 @@ import pyarrow as pa
 from graphtide.bench.memory import peak_rss_mb
 from graphtide.bench.route_sensor import QUERY, RELATIONS
 from graphtide.bench.route_sensor.timing import microseconds, time_each, timed
-from graphtide.bench.route_sensor.workload import Workload, make_workload, texts
+from graphtide.bench.route_sensor.workload import Workload, texts
 from graphtide.engine import LiveGraph, Watch
+from graphtide.rdf import CHANGE_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,26 +65,24 @@ def load_calls(workload: Workload) -> Figures:
 def change_table(workload: Workload) -> pa.Table:
     """The edges as a columnar change log of inserts, one transaction each.
 
+    >>> from graphtide.bench.route_sensor.workload import make_workload
     >>> change_table(make_workload(400, seed=0)).column_names
     ['time', 'tx', 'diff', 's', 'p', 'o']
     """
     count = len(workload)
     nodes, predicates = pa.array(texts(workload.names())), pa.array(PREDICATES)
-    return pa.table(
-        {
-            "time": np.zeros(count, np.int64),
-            "tx": np.arange(count),
-            "diff": np.ones(count, np.int8),
-            "s": nodes.take(pa.array(workload.s)),
-            "p": predicates.take(pa.array(workload.relation)),
-            "o": nodes.take(pa.array(workload.o)),
-        }
-    )
+    columns = [
+        pa.array(np.zeros(count, np.int64)),
+        pa.array(np.arange(count, dtype=np.int64)),
+        pa.array(np.ones(count, np.int8)),
+        nodes.take(workload.s),
+        predicates.take(workload.relation),
+        nodes.take(workload.o),
+    ]
+    return pa.table(columns, CHANGE_SCHEMA.names[:-1])
 
 
-def updates(
-    graph: LiveGraph, watch: Watch, workload: Workload
-) -> Iterator[Callable[[], object]]:
+def updates(graph: LiveGraph, watch: Watch, workload: Workload) -> Iterator[Callable[[], object]]:
     """Delete an edge, insert it again, and so on; the delta is looked at each time."""
     nodes = workload.names()
     for place in workload.updated.tolist():

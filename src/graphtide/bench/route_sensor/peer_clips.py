@@ -8,7 +8,7 @@ CLIPS the matches that come and go on the way, and after every single update.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from graphtide.bench.memory import peak_rss_mb
 from graphtide.bench.route_sensor import RELATIONS
@@ -18,6 +18,47 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from graphtide.bench.route_sensor.workload import Workload
+
+
+class Fact(Protocol):
+    """A fact of clipspy."""
+
+    def retract(self) -> None:
+        """Take it back."""
+
+    def __getitem__(self, slot: str) -> str: ...
+
+
+class Template(Protocol):
+    """A kind of fact of clipspy."""
+
+    name: str
+
+    def assert_fact(self, *, s: str, o: str) -> Fact:
+        """Add a fact."""
+        ...
+
+    def facts(self) -> Iterator[Fact]:
+        """All its facts."""
+        ...
+
+
+class Engine(Protocol):
+    """An environment of clipspy."""
+
+    def build(self, construct: str) -> None:
+        """Define something."""
+
+    def find_template(self, name: str) -> Template:
+        """A kind of fact."""
+        ...
+
+    def run(self) -> int:
+        """Let the rules on the agenda fire."""
+        ...
+
+
+Edge = tuple[Template, str, str]
 
 RULE = """
 (defrule route-sensor
@@ -37,11 +78,11 @@ def measure_clipspy(workload: Workload) -> dict[str, float]:
 
     engine = _engine()
     templates = [engine.find_template(name) for name in RELATIONS]
-    asserts = [template.assert_fact for template in templates]
     nodes = [clips.Symbol(name) for name in workload.names()]
-    calls = list(map(asserts.__getitem__, workload.relation.tolist()))
-    s = list(map(nodes.__getitem__, workload.s.tolist()))
-    o = list(map(nodes.__getitem__, workload.o.tolist()))
+    asserts = [template.assert_fact for template in templates]
+    calls = [asserts[number] for number in workload.relation.tolist()]
+    s = [nodes[number] for number in workload.s.tolist()]
+    o = [nodes[number] for number in workload.o.tolist()]
     with timed() as load:
         for call, subject, object_ in zip(calls, s, o, strict=True):
             call(s=subject, o=object_)
@@ -52,15 +93,14 @@ def measure_clipspy(workload: Workload) -> dict[str, float]:
         "rss_mb": peak_rss_mb(),
         "matches": sum(1 for _ in engine.find_template("match").facts()),
     }
-    edges = [(calls[i], s[i], o[i]) for i in workload.updated.tolist()]
-    facts = _facts(templates, {(call.__self__.name, s, o) for call, s, o in edges})
-    return figures | microseconds(time_each(_updates(engine, edges, facts)))
+    edges = [(templates[workload.relation[i]], s[i], o[i]) for i in workload.updated.tolist()]
+    return figures | microseconds(time_each(_updates(engine, edges, _facts(templates, edges))))
 
 
-def _engine() -> Any:
+def _engine() -> Engine:
     import clips
 
-    engine = clips.Environment()
+    engine: Engine = clips.Environment()
     for name in RELATIONS:
         engine.build(f"(deftemplate {name} (slot s) (slot o))")
     engine.build("(deftemplate match (slot route) (slot sensor) (slot swP) (slot sw))")
@@ -68,30 +108,32 @@ def _engine() -> Any:
     return engine
 
 
-def _facts(templates: list[Any], wanted: set[tuple[str, str, str]]) -> dict[Any, Any]:
+def _facts(templates: list[Template], edges: list[Edge]) -> Iterator[Fact]:
     """The facts of some edges; holding on to all of them would cost CLIPS memory and time."""
-    found = {}
+    wanted = {(template.name, s, o) for template, s, o in edges}
+    found: dict[tuple[str, str, str], Fact] = {}
     for template in templates:
         for fact in template.facts():
             key = template.name, fact["s"], fact["o"]
             if key in wanted:
                 found[key] = fact
-    return found
+    for template, s, o in edges:
+        yield found.pop((template.name, s, o))
 
 
 def _updates(
-    engine: Any, edges: list[tuple[Any, str, str]], facts: dict[Any, Any]
+    engine: Engine, edges: list[Edge], facts: Iterator[Fact]
 ) -> Iterator[Callable[[], object]]:
-    for call, s, o in edges:
-        yield partial(_retract, engine, facts.pop((call.__self__.name, s, o)))
-        yield partial(_assert, engine, call, s, o)
+    for edge, fact in zip(edges, facts, strict=True):
+        yield partial(_retract, engine, fact)
+        yield partial(_assert, engine, *edge)
 
 
-def _retract(engine: Any, fact: Any) -> None:
+def _retract(engine: Engine, fact: Fact) -> None:
     fact.retract()
     engine.run()
 
 
-def _assert(engine: Any, call: Any, s: str, o: str) -> None:
-    call(s=s, o=o)
+def _assert(engine: Engine, template: Template, s: str, o: str) -> None:
+    template.assert_fact(s=s, o=o)
     engine.run()

@@ -47,12 +47,13 @@ def cost_ratio(results: Results) -> float:
 
 def to_table(results: Results) -> Table:
     """A table for people: our figures, the peers', and how we compare with clipspy."""
-    ids, clips, duck = results.ours["ids"], *map(results.peers.get, ("clipspy", "duckdb"))
+    ids = results.ours["ids"]
+    clips, duck = (results.peers.get(name, {}) for name in ("clipspy", "duckdb"))
     title = f"RouteSensor, {ids['edges']:,.0f} edges (ratio: against clipspy)"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for name in ("", "graphtide", "clipspy", "DuckDB", "ratio", "aim"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
-    clips_load = clips and clips["load_calls_per_s"]
+    clips_load = clips.get("load_calls_per_s")
     for way, aim in (("ids", "≥ 10×"), ("strings", ""), ("calls", "≥ 4×")):
         rate = results.ours[way]["load_per_s"]
         peer = _number(clips_load) if way == "calls" else ""
@@ -65,14 +66,13 @@ def to_table(results: Results) -> Table:
         ("rss_mb", "peak memory, MB", "< 1×"),
         ("matches", "matches", "equal"),
     ):
-        peers = [figures and figures[key] for figures in (clips, duck)]
-        ratio = _times(ids[key], peers[0])
-        table.add_row(label, _number(ids[key]), *map(_number, peers), ratio, aim)
+        peers = [clips.get(key), duck.get(key)]
+        against = _times(ids[key], peers[0])
+        table.add_row(label, _number(ids[key]), *map(_number, peers), against, aim)
     for way in ("strings", "calls"):
         table.add_row(f"peak memory from {way}, MB", _number(results.ours[way]["rss_mb"]))
-    small, ratio = results.small["edges"], cost_ratio(results)
-    label = f"cost per edge / at {small:,.0f} edges"
-    table.add_row(label, f"{ratio:.2f}×", "", "", "", "≤ 2×")
+    label = f"cost per edge / at {results.small['edges']:,.0f} edges"
+    table.add_row(label, f"{cost_ratio(results):.2f}×", "", "", "", "≤ 2×")
     return table
 
 
