@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml $(LOCK) scripts/setup.sh
 demo: setup ## Watch a railway change: live + and - rows
 	@$(BIN)/graphtide demo
 
-test: setup ## Run every test, on $(JOBS) processes (JOBS=…)
+test: setup ## Run every test, on two processes (JOBS=…)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: setup ## Formatting, lint, types, and the arrows between the layers

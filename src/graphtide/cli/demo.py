@@ -7,6 +7,7 @@ import time
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from graphtide.bench.railway import QUERIES, change_stream
 from graphtide.cli.output import open_output, summary
@@ -38,6 +39,7 @@ def demo(
     if transactions < 0:
         raise GraphtideError(f"--transactions {transactions} is less than none")
     pause = PAUSE_SECONDS if sys.stdout.isatty() and not as_json else 0.0
+    _get_ready()
     session = Session(LiveGraph(), QUERIES)
     session.expected = transactions + 1
     code = 0
@@ -52,3 +54,12 @@ def demo(
     sys.stdout.flush()
     print(summary(session), file=sys.stderr)
     return code
+
+
+def _get_ready() -> None:
+    """Run a little of it unseen, so that what follows is not interrupted by compiling."""
+    screen = Console(stderr=True, highlight=False)
+    with screen.status("getting ready; the first time this compiles, for up to a minute"):
+        session = Session(LiveGraph(), QUERIES)
+        for batch in change_stream(20, seed=1):
+            list(session.apply([batch]))

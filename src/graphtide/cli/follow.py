@@ -1,4 +1,4 @@
-"""Follow a growing file, or standard input: changes as soon as their transaction is complete.
+"""Read a file, a growing file or standard input: changes as soon as their transaction is complete.
 
 - RDF Patch: a transaction is complete with its `TC` row; changes outside of transactions when the
   writer pauses.
@@ -111,28 +111,37 @@ class LineReader:
         return replace(batch, tx=np.arange(first, self._tx))
 
 
-def followed(
-    path: Path, on_error: OnError = "raise", broken: list[BrokenLine] | None = None
+def read_pieces(
+    path: Path,
+    *,
+    wait: bool,
+    on_error: OnError = "raise",
+    broken: list[BrokenLine] | None = None,
 ) -> Iterator[list[ChangeBatch]]:
-    """Changes of a file as it grows, without end; of standard input (`-`), until it ends.
+    """Whole transactions of a file, or of standard input (`-`), piece by piece.
 
-    An empty list comes at every pause.
+    With `wait` a file has no end: an empty list comes at every pause.
     """
     if path == STANDARD_INPUT:
-        yield from _follow_input(PatchReader("<stdin>", on_error=on_error, broken=broken))
+        yield from _read_input(PatchReader("<stdin>", on_error=on_error, broken=broken))
         return
     reader = _reader(path, on_error, broken)
+    if wait and path.suffix == ".gz":
+        raise _cannot_follow(path)
     with open_text_source(path) as file:
         while True:
             while piece := file.read(PIECE_BYTES):
                 yield reader.feed(piece)
+            if not wait:
+                yield reader.finish()
+                return
             yield reader.flush()
             if path.stat().st_size < file.tell():
                 raise DataError("became shorter while it was followed", source=str(path))
             time.sleep(POLL_SECONDS)
 
 
-def _follow_input(reader: PatchReader) -> Iterator[list[ChangeBatch]]:
+def _read_input(reader: PatchReader) -> Iterator[list[ChangeBatch]]:
     if sys.stdin.isatty():
         print("reading RDF Patch from the keyboard; end with Ctrl-D", file=sys.stderr)
     while piece := os.read(sys.stdin.fileno(), PIECE_BYTES):
@@ -142,12 +151,15 @@ def _follow_input(reader: PatchReader) -> Iterator[list[ChangeBatch]]:
 
 def _reader(path: Path, on_error: OnError, broken: list[BrokenLine] | None) -> Reader:
     found = find_format(path)
-    if path.suffix != ".gz":
-        if found.family == "patch":
-            return PatchReader(str(path), on_error=on_error, broken=broken)
-        if found.family == "lines":
-            return LineReader(str(path), found.name, on_error=on_error, broken=broken)
-    raise GraphtideError(
+    if found.family == "patch":
+        return PatchReader(str(path), on_error=on_error, broken=broken)
+    if found.family == "lines":
+        return LineReader(str(path), found.name, on_error=on_error, broken=broken)
+    raise _cannot_follow(path)
+
+
+def _cannot_follow(path: Path) -> GraphtideError:
+    return GraphtideError(
         f"{path}: a file of this format cannot be followed while it grows",
         hint="--follow reads RDF Patch (.rdfp), N-Triples (.nt) and N-Quads (.nq), not packed",
     )

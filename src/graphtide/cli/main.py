@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 problems found by `check`; 2 a mistake in the input or the
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -88,6 +89,7 @@ for command in COMMANDS:
 def main(tokens: Sequence[str] | None = None) -> int:
     """Run a command; every failure becomes a message on standard error and an exit code."""
     debug = bool(os.environ.get("GRAPHTIDE_DEBUG"))
+    _buffer_output()
     try:
         code = app(tokens, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -114,6 +116,21 @@ def main(tokens: Sequence[str] | None = None) -> int:
         )
         return BUG
     return code if isinstance(code, int) else 0
+
+
+def _buffer_output() -> None:
+    """Give standard output its buffer back where PYTHONUNBUFFERED has taken it away.
+
+    Without one, what a single write leaves over, as when a reader goes away, is lost unnoticed.
+    """
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw),
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            line_buffering=sys.stdout.isatty(),
+        )
 
 
 if __name__ == "__main__":

@@ -12,13 +12,14 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from graphtide.cli.files import load_data, read_query, refuse_query
-from graphtide.cli.follow import STANDARD_INPUT, followed
+from graphtide.cli.follow import STANDARD_INPUT, read_pieces
 from graphtide.cli.output import counted, open_output, summary
 from graphtide.cli.session import NamedRow, Session
 from graphtide.engine import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.plan.patterns import Strategy
 from graphtide.rdf import BrokenLine, read_changes
+from graphtide.rdf.formats import find_format
 
 INTERRUPTED = 130
 
@@ -105,9 +106,10 @@ def _deltas(
     on_error: Literal["raise", "collect"],
     broken: list[BrokenLine],
 ) -> Iterator[list[NamedRow]]:
+    """The first answers; then the deltas of whole transactions, also of those before an error."""
     yield session.first_rows()
-    if following or changes == STANDARD_INPUT:
-        for batches in followed(changes, on_error, broken):
+    if following or changes == STANDARD_INPUT or find_format(changes).family == "patch":
+        for batches in read_pieces(changes, wait=following, on_error=on_error, broken=broken):
             yield from session.apply(batches)
     else:
         yield from session.apply(read_changes(changes, on_error=on_error, broken=broken))

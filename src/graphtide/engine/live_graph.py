@@ -27,6 +27,7 @@ from graphtide.rdf import ChangeBatch, TermDictionary, read_changes
 from graphtide.rdf.formats import find_format
 
 if TYPE_CHECKING:
+    from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.delta import Delta
     from graphtide.kernel.batch import Ints
     from graphtide.rdf.term import Term
@@ -110,7 +111,7 @@ class LiveGraph:
         if time is not None or _is_plain_rdf(changes):
             batches = _restamped(batches, self._stamp(time), self._last_tx + 1)
         for piece in pieces_of(batches, self.terms):
-            self._run_piece(piece)
+            self.apply_piece(piece)
 
     def apply_ids(
         self,
@@ -130,7 +131,7 @@ class LiveGraph:
         if tx is None:
             tx = np.arange(self._last_tx + 1, self._last_tx + 1 + len(rows), dtype=np.int64)
         for piece in cut(rows, times, np.asarray(tx)):
-            self._run_piece(piece)
+            self.apply_piece(piece)
 
     def advance(self, to: int) -> None:
         """Let the clock go on to a time at which nothing else happens."""
@@ -140,13 +141,13 @@ class LiveGraph:
 
     def watch(
         self,
-        query: str,
+        query: str | SelectQuery,
         *,
         strategy: Strategy | None = None,
         name: str | None = None,
         history: int = 100_000,
     ) -> Watch:
-        """Register a SPARQL SELECT query. Its first delta is the whole current answer.
+        """Register a SELECT query, as text or parsed. Its first delta is the whole current answer.
 
         `history` bounds the delta rows kept for `watch.changes()`.
         """
@@ -154,7 +155,8 @@ class LiveGraph:
         if strategy is not None and strategy not in STRATEGIES:
             known = ", ".join(STRATEGIES)
             raise GraphtideError(f"strategy {strategy!r} is unknown", hint=f"choose from {known}")
-        plan = build_plan(parse_query(query), strategy or DEFAULT_STRATEGY)
+        parsed = parse_query(query) if isinstance(query, str) else query
+        plan = build_plan(parsed, strategy or DEFAULT_STRATEGY)
         name = self._free_name(name)
         watch = Watch(self, plan, name, history)
         places = watch.network.searches()
@@ -208,8 +210,13 @@ class LiveGraph:
         """The current quads, in no particular order; the last part is None in the default graph."""
         self.settle()
         decode = self.terms.decode
-        for s, p, o, g in self._store.quads().tolist():
+        for s, p, o, g in self.quad_ids().tolist():
             yield decode(s), decode(p), decode(o), decode(g) if g else None
+
+    def quad_ids(self) -> Ints:
+        """The current quads as rows of ids of `graph.terms`."""
+        self.settle()
+        return self._store.quads()
 
     def stats(self) -> Stats:
         """What the graph holds and has done."""
@@ -283,7 +290,8 @@ class LiveGraph:
             raise GraphtideError(f"a query named {name!r} already watches this graph")
         return name
 
-    def _run_piece(self, piece: Piece) -> None:
+    def apply_piece(self, piece: Piece) -> None:
+        """Apply whole transactions of ids (what every way in comes down to)."""
         changes, times, txs = piece
         check_order(self.clock, times)
         if self.strict:

@@ -87,6 +87,18 @@ class Watch:
         for net, stamps in list(self._history):
             yield from self._delta(net, stamps)
 
+    def drain(self) -> list[tuple[Ints, Stamps]]:
+        """Take the history out of its buffer, as it lies there: net rows of ids, and their stamps.
+
+        For consumers that forward deltas in bulk. A row is transaction index, diff, count before,
+        and one id per variable.
+        """
+        self._graph.settle()
+        taken = list(self._history)
+        self._history.clear()
+        self._held = 0
+        return taken
+
     def table(self) -> pa.Table:
         """The current answer as an Arrow table of N-Triples texts; duplicates are repeated."""
         self._graph.settle()

@@ -13,7 +13,7 @@ from graphtide.jit import JIT
 from graphtide.rdf.datatypes import TAGGED_DATATYPES
 from graphtide.rdf.plain_table import PlainTermTable
 from graphtide.rdf.term import Literal, Term, type_of_term
-from graphtide.rdf.term_table import BadRow, KernelTermTable, TermTable
+from graphtide.rdf.term_table import BadRow, TermTable
 from graphtide.rdf.term_text import canonical_text, parse_term
 from graphtide.rdf.text_column import Strings, Texts, as_chunks, text_column
 
@@ -43,7 +43,7 @@ class TermDictionary:
     __slots__ = ("_table", "_terms", "known")
 
     def __init__(self) -> None:
-        self._table: TermTable = KernelTermTable() if JIT else PlainTermTable()
+        self._table: TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
         self._terms: dict[int, Term] = {}
 
@@ -206,6 +206,14 @@ class TermDictionary:
     def _check(self, term: int) -> None:
         if not 0 < term <= len(self):
             raise TermError(f"no term has id {term}; ids run from 1 to {len(self)}")
+
+
+def _new_table() -> TermTable:
+    if not JIT:
+        return PlainTermTable()
+    from graphtide.rdf.kernel_table import KernelTermTable  # noqa: PLC0415 - it imports Numba
+
+    return KernelTermTable()
 
 
 def _canonical(term: Term | str) -> str:

@@ -1,0 +1,35 @@
+"""Chunks: Arrow tables as bytes, the form in which rows travel and are stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def to_chunk(table: pa.Table) -> bytes:
+    """A table as the bytes of an Arrow stream, compressed."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def from_chunk(chunk: bytes) -> pa.Table:
+    """The table of a chunk.
+
+    >>> from_chunk(to_chunk(pa.table({"a": [1, 2]}))).to_pydict()
+    {'a': [1, 2]}
+    """
+    with pa.ipc.open_stream(chunk) as reader:
+        return reader.read_all()
+
+
+def from_chunks(chunks: Iterable[bytes], schema: pa.Schema) -> pa.Table:
+    """The tables of several chunks as one."""
+    tables = [from_chunk(chunk) for chunk in chunks]
+    return pa.concat_tables(tables) if tables else schema.empty_table()

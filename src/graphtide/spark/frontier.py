@@ -1,0 +1,44 @@
+"""Frontier: how far the stream is known to be complete.
+
+Transactions come in the order of `(time, tx)`. One is complete as soon as a later one is seen, or
+its end is marked (a row with diff 0). Until then its changes are held back, so that a transaction
+stays one transaction however the stream is cut into micro-batches. A change of a transaction that
+was already complete is too late.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Frontier(NamedTuple):
+    """The latest transaction seen, and whether its end was seen as well.
+
+    >>> Frontier(17, 3, 0) < Frontier(17, 3, 1) < Frontier(17, 4, 0)
+    True
+    """
+
+    time: int
+    tx: int
+    ended: int
+
+    def complete(self, time: NDArray[np.int64], tx: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which changes belong to complete transactions."""
+        same_time = (time == self.time) & ((tx < self.tx) | ((tx == self.tx) & bool(self.ended)))
+        return np.asarray((time < self.time) | same_time)
+
+
+START = Frontier(-(2**63), -(2**63), 0)
+END = Frontier(2**63 - 1, 2**63 - 1, 1)
+"""Before any transaction, and after all: a bounded input is complete when it has been read."""
+
+
+def frontier_of(time: NDArray[np.int64], tx: NDArray[np.int64], diff: NDArray[np.int8]) -> Frontier:
+    """The frontier that a set of rows shows."""
+    if not len(time):
+        return START
+    last = np.lexsort((diff == 0, tx, time))[-1]
+    return Frontier(int(time[last]), int(tx[last]), int(diff[last] == 0))

@@ -1,0 +1,83 @@
+"""Hashes that are the same in every process: of terms, and of Spark's own integer keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.jit import compiled
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from graphtide.rdf.dictionary import TermDictionary
+
+
+@compiled
+def hash_texts(offsets: NDArray[np.int32], data: NDArray[np.uint8], out: NDArray[np.int64]) -> None:
+    """FNV-1a of each text, spread once more so that the low bits serve as well as the high ones."""
+    for i in range(len(out)):
+        state = np.uint64(0xCBF29CE484222325)
+        for k in range(offsets[i], offsets[i + 1]):
+            state = (state ^ np.uint64(data[k])) * np.uint64(0x100000001B3)
+        state ^= state >> np.uint64(33)
+        state *= np.uint64(0xFF51AFD7ED558CCD)
+        out[i] = np.int64((state ^ (state >> np.uint64(33))) >> np.uint64(1))
+
+
+def text_hashes(texts: pa.StringArray) -> NDArray[np.int64]:
+    """A non-negative hash per text; null counts as the empty text.
+
+    >>> import pyarrow as pa
+    >>> a, b, again = text_hashes(pa.array(["<ex:a>", "<ex:b>", "<ex:a>"])).tolist()
+    >>> a == again, a == b
+    (True, False)
+    """
+    _, offsets, data = texts.fill_null("").buffers()
+    bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    body = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    out = np.empty(len(texts), np.int64)
+    hash_texts(bounds, body, out)
+    return out
+
+
+def id_hashes(terms: TermDictionary, ids: NDArray[np.int32]) -> NDArray[np.int64]:
+    """A hash per id, of the term's canonical text."""
+    distinct, places = np.unique(ids, return_inverse=True)
+    return text_hashes(terms.decode_column(distinct))[places.reshape(-1)]
+
+
+def spark_partition(key: int, partitions: int) -> int:
+    """The partition in which Spark puts an integer key: its Murmur3 hash with seed 42.
+
+    >>> [spark_partition(key, 2) for key in range(4)]
+    [1, 1, 0, 0]
+    """
+    mask = 0xFFFFFFFF
+
+    def rotated(value: int, by: int) -> int:
+        return ((value << by) | (value >> (32 - by))) & mask
+
+    mixed = rotated((key & mask) * 0xCC9E2D51 & mask, 15) * 0x1B873593 & mask
+    state = (rotated(42 ^ mixed, 13) * 5 + 0xE6546B64) & mask
+    state ^= 4
+    state = (state ^ (state >> 16)) * 0x85EBCA6B & mask
+    state = (state ^ (state >> 13)) * 0xC2B2AE35 & mask
+    state ^= state >> 16
+    return (state - (1 << 32) if state >> 31 else state) % partitions
+
+
+def cell_keys(cells: int) -> list[int]:
+    """For each cell a key that Spark puts in a partition of its own.
+
+    >>> [spark_partition(key, 4) for key in cell_keys(4)]
+    [0, 1, 2, 3]
+    """
+    keys: dict[int, int] = {}
+    key = 0
+    while len(keys) < cells:
+        keys.setdefault(spark_partition(key, cells), key)
+        key += 1
+    return [keys[cell] for cell in range(cells)]

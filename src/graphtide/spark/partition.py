@@ -1,0 +1,118 @@
+"""Which variables a query can be partitioned by, and which of its patterns follow.
+
+A query is *partitioned by* a variable if a cell that sees only the quads with its own values of that
+variable still finds exactly its share of the rows. Where a pattern mentions the variable but must be
+seen whole (it could show that a row has no partner anywhere), it is *free*: sent to every cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.nodes import (
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    GraphNames,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Project,
+    TriplePattern,
+    Union,
+    Values,
+)
+from graphtide.algebra.variables import certain, pattern_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A pattern of a query, and the variables by which its quads may be divided among cells."""
+
+    pattern: TriplePattern
+    divided_by: frozenset[Var]
+
+
+def partition_variables(node: Node) -> frozenset[Var]:
+    """The variables by which a query can be partitioned.
+
+    >>> a, b, c, p = (Var(name) for name in "abcp")
+    >>> ab, bc = Bgp((TriplePattern(a, p, b),)), Bgp((TriplePattern(b, p, c),))
+    >>> sorted(v.name for v in partition_variables(LeftJoin(ab, bc)))
+    ['a', 'b', 'p']
+    >>> partition_variables(Union(ab, Bgp((TriplePattern(c, c, c),))))
+    frozenset()
+    """
+    match node:
+        case Bgp() | GraphNames():
+            return certain(node)
+        case Join(left, right):
+            return partition_variables(left) | partition_variables(right)
+        case LeftJoin(left, _) | Minus(left, _):
+            return partition_variables(left)
+        case Union(left, right):
+            return partition_variables(left) & partition_variables(right)
+        case Filter(_, child) | Distinct(child) | Project(child, _):
+            return partition_variables(child)
+        case Extend(child, var, _):
+            return partition_variables(child) - {var}
+        case Values():
+            return frozenset()
+        case _:
+            assert_never(node)
+
+
+def leaves(node: Node, by: frozenset[Var]) -> Iterator[Leaf]:
+    """Every pattern of a query that is partitioned by the variables `by`."""
+    match node:
+        case Bgp(patterns):
+            yield from (Leaf(p, by & frozenset(pattern_variables(p))) for p in patterns)
+        case GraphNames(var):
+            yield Leaf(TriplePattern(Var(".s"), Var(".p"), Var(".o"), var), by & {var})
+        case Join(left, right):
+            for side in (left, right):
+                yield from leaves(side, by & partition_variables(side))
+        case Union(left, right):
+            yield from leaves(left, by)
+            yield from leaves(right, by)
+        case LeftJoin(left, right, condition):
+            yield from leaves(left, by)
+            yield from leaves(right, by & partition_variables(right))
+            if condition is not None:
+                yield from _inside(condition, by)
+        case Minus(left, right):
+            yield from leaves(left, by)
+            yield from leaves(right, by & partition_variables(right))
+        case Filter(condition, child):
+            yield from leaves(child, by)
+            yield from _inside(condition, by)
+        case Extend(child, _, expression):
+            yield from leaves(child, by)
+            yield from _inside(expression, by)
+        case Project(child, _) | Distinct(child):
+            yield from leaves(child, by)
+        case Values():
+            return
+        case _:
+            assert_never(node)
+
+
+def _inside(expression: Expression, by: frozenset[Var]) -> Iterator[Leaf]:
+    """The patterns of EXISTS inside an expression."""
+    match expression:
+        case Exists(pattern):
+            yield from leaves(pattern, by & partition_variables(pattern))
+        case Call(_, args):
+            for arg in args:
+                yield from _inside(arg, by)
+        case Var() | Const():
+            return
+        case _:
+            assert_never(expression)

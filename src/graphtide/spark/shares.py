@@ -1,0 +1,79 @@
+"""Shares: how many ways each partition variable is divided, so that the least is sent twice.
+
+This is HyperCube routing: cells are the points of a grid with one dimension per variable. A quad goes
+to the points that agree with the hashes of the variables it binds, along all others it is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from graphtide.spark.partition import Leaf, leaves, partition_variables
+
+if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Var
+    from graphtide.algebra.nodes import Node, SelectQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The cells of one query: dimensions with their shares, and the patterns to be routed."""
+
+    variables: tuple[Var, ...]
+    shares: tuple[int, ...]
+    leaves: tuple[Leaf, ...]
+
+    @property
+    def cells(self) -> int:
+        """How many cells the grid has."""
+        return prod(self.shares)
+
+    def copies(self, leaf: Leaf) -> int:
+        """To how many cells a quad of this pattern is sent."""
+        spread = zip(self.variables, self.shares, strict=True)
+        return prod(share for var, share in spread if var not in leaf.divided_by)
+
+    @property
+    def replication(self) -> float:
+        """To how many cells a quad is sent on average, if all patterns match equally many."""
+        return sum(self.copies(leaf) for leaf in self.leaves) / max(len(self.leaves), 1)
+
+
+def best_grid(query: SelectQuery, cells: int, sizes: Mapping[str, int] | None = None) -> Grid:
+    """The grid of at most `cells` cells that sends the fewest quads to the fullest cell.
+
+    `sizes` gives the number of quads per predicate text; without it all patterns count the same.
+    Variables of the answer are taken if there are any: then no row can come out of two cells.
+    """
+    able = partition_variables(query.root)
+    shown = able & frozenset(query.variables)
+    variables = tuple(sorted(shown or able, key=lambda v: v.name))
+
+    def load(shares: dict[Var, int]) -> tuple[float, int, list[str]]:
+        grid = _grid(query.root, shares)
+        total = sum(_size(leaf, sizes) * grid.copies(leaf) for leaf in grid.leaves)
+        return total / grid.cells, len(shares), sorted(v.name for v in shares)
+
+    return _grid(query.root, min(_divisions(variables, cells), key=load))
+
+
+def _grid(root: Node, shares: Mapping[Var, int]) -> Grid:
+    variables = tuple(sorted(shares, key=lambda v: v.name))
+    found = tuple(dict.fromkeys(leaves(root, frozenset(variables))))
+    return Grid(variables, tuple(shares[v] for v in variables), found)
+
+
+def _divisions(variables: tuple[Var, ...], cells: int) -> Iterator[dict[Var, int]]:
+    """Every way to give variables shares above 1 whose product is at most `cells`."""
+    yield {}
+    for i, var in enumerate(variables):
+        for share in range(2, cells + 1):
+            for rest in _divisions(variables[i + 1 :], cells // share):
+                yield {var: share, **rest}
+
+
+def _size(leaf: Leaf, sizes: Mapping[str, int] | None) -> int:
+    return 1 if sizes is None else sizes.get(str(leaf.pattern.predicate), 1)

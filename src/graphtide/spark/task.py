@@ -1,0 +1,63 @@
+"""Task: everything that a worker has to know of the queries, as plain data that travels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.nodes import Distinct, Project, SelectQuery
+from graphtide.lang.sparql import parse_query
+from graphtide.spark.shares import Grid, best_grid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class CellQuery:
+    """A query as a cell maintains it.
+
+    `query` shows the answer's variables (`shown` of them) and then those of the grid that the answer
+    lacks. If it lacks one, equal rows can come out of several cells and have to meet (`meets`).
+    """
+
+    name: str
+    query: SelectQuery
+    shown: int
+    grid: Grid
+    distinct: bool
+    meets: bool
+
+
+@dataclass(frozen=True)
+class Task:
+    """Named queries as texts, and the number of cells. Workers parse the texts again."""
+
+    queries: tuple[tuple[str, str], ...]
+    cells: int
+    sizes: tuple[tuple[str, int], ...] = ()
+
+    @cached_property
+    def cell_queries(self) -> tuple[CellQuery, ...]:
+        """The queries with their grids."""
+        sizes = dict(self.sizes) or None
+        return tuple(cell_query(name, text, self.cells, sizes) for name, text in self.queries)
+
+
+def cell_query(name: str, text: str, cells: int, sizes: Mapping[str, int] | None) -> CellQuery:
+    """How a query is divided among cells.
+
+    >>> divided = cell_query("q", "SELECT ?a { ?a <ex:p> ?b . ?b <ex:q> ?c }", 4, None)
+    >>> divided.grid.variables, divided.grid.shares, divided.meets
+    ((Var(name='a'),), (4,), False)
+    """
+    parsed = parse_query(text)
+    grid = best_grid(parsed, cells, sizes)
+    distinct = isinstance(parsed.root, Distinct)
+    inner = parsed.root.child if isinstance(parsed.root, Distinct) else parsed.root
+    body = inner.child if isinstance(inner, Project) else inner
+    extra = tuple(v for v in grid.variables if v not in parsed.variables)
+    columns = parsed.variables + extra
+    query = SelectQuery(columns, Project(body, columns), text)
+    return CellQuery(name, query, len(parsed.variables), grid, distinct, meets=bool(extra))

@@ -1,0 +1,32 @@
+import pytest
+
+import graphtide
+from graphtide.cli.main import COMMANDS
+
+
+def test_version(run):
+    ran = run("--version")
+    assert (ran.code, ran.out.strip()) == (0, graphtide.__version__)
+
+
+def test_help_lists_every_command(run):
+    ran = run("--help")
+    assert ran.code == 0
+    for command in COMMANDS:
+        assert command.place.split(":")[0] in ran.out
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [("watch",), ("explain",), ("check",), ("demo",), ("bench",), ("bench", "route-sensor")],
+)
+def test_every_command_has_an_example(run, tokens):
+    ran = run(*tokens, "--help")
+    assert ran.code == 0
+    assert f"Example: graphtide {' '.join(tokens)}" in ran.out
+
+
+def test_an_unknown_command(run):
+    ran = run("wach")
+    assert ran.code == 2
+    assert 'Did you mean "watch"?' in ran.err
