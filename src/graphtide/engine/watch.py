@@ -12,7 +12,7 @@ from graphtide.engine.delta import Delta, DeltaRow
 from graphtide.engine.network import Network
 from graphtide.engine.stamps import Stamps
 from graphtide.kernel import Net
-from graphtide.kernel.batch import TX, Ints
+from graphtide.kernel.batch import DIFF, TX, Ints
 from graphtide.kernel.net import NET_VALUES
 from graphtide.plan.explain import ExplainFormat, explain
 
@@ -45,6 +45,7 @@ class Watch:
         self._graph = graph
         self._net = Net(len(self.variables))
         self._most = history
+        self._count = 0
         self._held = 0
         self._history: deque[tuple[Ints, Stamps]] = deque()
         nothing = np.empty((0, NET_VALUES + len(self.variables)), np.int32)
@@ -110,7 +111,7 @@ class Watch:
     def count(self) -> int:
         """How many rows the current answer has, duplicates counted."""
         self._graph.settle()
-        return int(self._net.rows()[:, -1].sum())
+        return self._count
 
     def on_appear(self, callback: RowCallback) -> RowCallback:
         """Call back with each row that was not in the answer and now is. Usable as a decorator."""
@@ -166,6 +167,7 @@ class Watch:
         net = self._net.step(root)
         if not len(net):
             return None
+        self._count += int(net[:, DIFF].sum())
         self._history.append((net, stamps))
         self._held += len(net)
         while self._held > self._most and len(self._history) > 1:

@@ -82,7 +82,9 @@ class Net:
         self._table.reserve(len(batch))
         out = np.empty((len(batch), NET_VALUES + self._table.width), np.int32)
         touched = np.empty((2, len(batch)), np.int32)
-        return out[: net_step(self._table.arrays, batch, touched[0], touched[1], out)]
+        n = int(net_step(self._table.arrays, batch, touched[0], touched[1], out))
+        # Deltas are kept for a while: a short one must not hold on to a long array.
+        return out[:n].copy() if 2 * n < len(out) else out[:n]
 
     def rows(self) -> Ints:
         """The current rows `[values…, count]`."""

@@ -31,6 +31,10 @@ CHUNK = 8192
 """Changes between two looks at the room left: growth is never needed inside compiled code."""
 
 
+MOST_KEPT = 1 << 16
+"""Rows of output space that are kept from one call to the next."""
+
+
 class QuadStore:
     """Quads `(s, p, o, g)` of ids, with set semantics, and the programs installed on them.
 
@@ -94,7 +98,10 @@ class QuadStore:
         n = 0
         for begin in range(0, len(changes), CHUNK):
             n = self._apply_chunk(changes, begin, min(begin + CHUNK, len(changes)), n)
-        return self._split(self._out[:n]) if n else {}
+        batches = self._split(self._out[:n]) if n else {}
+        if len(self._out) > MOST_KEPT:
+            self._out = np.empty((256, self._out.shape[1]), np.int32)
+        return batches
 
     def _apply_chunk(self, changes: Ints, begin: int, end: int, n: int) -> int:
         if self._room < end - begin:
