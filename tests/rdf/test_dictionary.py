@@ -404,3 +404,22 @@ def test_caches_start_afresh_when_full(monkeypatch):
     assert ids == [dictionary.encode(f"_:b{index}") for index in range(35)]
     assert [str(dictionary.decode(term)) for term in ids] == [f"_:b{index}" for index in range(35)]
     assert len(dictionary.known) <= 10 and len(dictionary._terms) <= 10
+
+
+@given(st.lists(terms(), max_size=40), st.sampled_from([1, 3, 7, 1000]))
+def test_single_terms_keep_their_ids_when_they_reach_the_table(some, look_every):
+    dictionary = TermDictionary()
+    ids = []
+    for number, term in enumerate(some):
+        ids.append(dictionary.encode(term))
+        if number % look_every == 0:
+            assert dictionary.decode(ids[-1]) == term
+    assert [dictionary.decode(i) for i in ids] == some
+    assert dictionary.encode_column([str(term) for term in some]).tolist() == ids
+    assert [dictionary.encode(str(term)) for term in some] == ids
+    apart = TermDictionary()
+    apart.encode_column([str(term) for term in some])
+    for term, found in zip(some, ids, strict=True):
+        other = apart.lookup(term)
+        assert dictionary.kinds[found] == apart.kinds[other]
+        assert dictionary.numbers[found] == apart.numbers[other]

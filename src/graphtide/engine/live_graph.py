@@ -314,6 +314,8 @@ class LiveGraph:
         try:
             batches = self._store.apply(changes)
             self.transactions += len(stamps.times) if transactions is None else transactions
+            if not batches:
+                return
             leaves: dict[Watch, dict[int, Ints]] = {}
             for number, batch in batches.items():
                 for watch, place in self._listeners[number]:

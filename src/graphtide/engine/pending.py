@@ -6,7 +6,7 @@ its transactions apart, so nobody can tell that changes waited.
 
 from __future__ import annotations
 
-from array import array
+from struct import Struct
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 MOST_PENDING = 4096
 
+_ROW = Struct("6i")
+_write = _ROW.pack_into
+
 
 class Pending:
     """Changes of whole transactions, and the stamps of these.
@@ -30,15 +33,20 @@ class Pending:
     [[0, 1, 2, 3, 4, 0]]
     """
 
-    __slots__ = ("_changes", "_times", "_txs")
+    __slots__ = ("_bytes", "_end", "_rows", "_times", "_txs")
 
     def __init__(self) -> None:
-        self._clear()
-
-    def _clear(self) -> None:
-        self._changes = array("i")
+        self._end = 0
         self._times: list[int] = []
         self._txs: list[int] = []
+        self._make_room(MOST_PENDING)
+
+    def _make_room(self, rows: int) -> None:
+        larger = np.zeros((rows, 6), np.int32)
+        if self._end:
+            larger[: len(self._rows)] = self._rows
+        self._rows: Ints = larger
+        self._bytes = memoryview(larger).cast("B")
 
     def __len__(self) -> int:
         return len(self._txs)
@@ -50,19 +58,30 @@ class Pending:
 
     def add(self, diff: int, ids: Ids) -> None:
         """Add a change to the transaction begun last."""
-        self._changes.extend((len(self._txs) - 1, diff, *ids))
+        if self._end == len(self._bytes):
+            self._make_room(2 * len(self._rows))
+        _write(self._bytes, self._end, len(self._txs) - 1, diff, *ids)
+        self._end += 24
 
     def single(self, time: int, tx: int, diff: int, ids: Ids) -> int:
         """Add a transaction of one change; how many transactions wait now."""
-        waiting = len(self._txs)
         self._times.append(time)
         self._txs.append(tx)
-        self._changes.extend((waiting, diff, *ids))
-        return waiting + 1
+        if self._end == len(self._bytes):
+            self._make_room(2 * len(self._rows))
+        waiting = len(self._txs)
+        _write(self._bytes, self._end, waiting - 1, diff, *ids)
+        self._end += 24
+        return waiting
 
     def take(self, first: int) -> tuple[Ints, Stamps]:
-        """All that waits, as a batch of changes and its stamps; nothing waits then."""
-        changes = np.frombuffer(self._changes, np.int32).reshape(-1, 6)
+        """All that waits, as a batch of changes and its stamps; nothing waits then.
+
+        The batch is good until the next change is added.
+        """
+        changes = self._rows[: self._end // 24]
         stamps = Stamps(self._times, self._txs, first)
-        self._clear()
+        self._end = 0
+        self._times = []
+        self._txs = []
         return changes, stamps

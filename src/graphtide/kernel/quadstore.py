@@ -98,7 +98,9 @@ class QuadStore:
         n = 0
         for begin in range(0, len(changes), CHUNK):
             n = self._apply_chunk(changes, begin, min(begin + CHUNK, len(changes)), n)
-        batches = self._split(self._out[:n]) if n else {}
+        if n == 0:
+            return {}
+        batches = self._split(self._out[:n])
         if len(self._out) > MOST_KEPT:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OnError = OneOf["raise", "zero"]
 
-CACHED_TERMS: Final = 1_000_000
+CACHED_TERMS: Final = 2_000_000
 """So many single terms are remembered as Python objects; then the caches start afresh."""
 
 
@@ -40,12 +40,23 @@ class TermDictionary:
     array([2, 1, 0], dtype=int32)
     """
 
-    __slots__ = ("_table", "_terms", "known")
+    __slots__ = ("_settled", "_terms", "_waiting", "known")
 
     def __init__(self) -> None:
-        self._table: TermTable = _new_table()
+        self._settled: TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
         self._terms: dict[int, Term] = {}
+        # New single terms wait for the table, which takes many at once at a fraction of the cost.
+        # Only while `known` holds every term: then a term that it lacks is new. None: no longer so.
+        self._waiting: list[str] | None = []
+
+    @property
+    def _table(self) -> TermTable:
+        """The table, with every term in it."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            self._settled.extend(waiting)
+        return self._settled
 
     def encode(self, term: Term | str) -> int:
         """Return the id of a term or of its N-Triples text, adding it when it is new.
@@ -54,9 +65,19 @@ class TermDictionary:
         1
         """
         found = self.known.get(term)
-        if found is None:
-            found = self._table.add(_canonical(term))
-            self._remember(term, found)
+        return self._encode_new(term) if found is None else found
+
+    def _encode_new(self, term: Term | str) -> int:
+        text = _canonical(term)
+        if self._waiting is None:
+            found = self._settled.add(text)
+        else:
+            found = self.known.get(text, 0)
+            if not found:
+                self._waiting.append(text)
+                found = self._settled.count + len(self._waiting)
+                self._remember(text, found)
+        self._remember(term, found)
         return found
 
     def lookup(self, term: Term | str) -> int:
@@ -74,8 +95,14 @@ class TermDictionary:
 
     def _remember(self, term: Term | str, found: int) -> None:
         if len(self.known) >= CACHED_TERMS:
+            self._forget_completeness()
             self.known.clear()
         self.known[term] = found
+
+    def _forget_completeness(self) -> None:
+        """From now on there are terms that `known` lacks."""
+        _ = self._table
+        self._waiting = None
 
     def text(self, term: int) -> str:
         """Return the canonical N-Triples text of an id.
@@ -144,6 +171,7 @@ class TermDictionary:
             return np.zeros(len(chunk), np.int32), []
         if not pa.types.is_dictionary(chunk.type):
             texts = text_column(chunk)
+            self._forget_completeness()
             return self._table.encode(texts.without_empty() if skip_empty else texts)
         coded: Any = chunk
         value_ids, value_bad = self._encode_chunk(coded.dictionary, skip_empty=skip_empty)
@@ -198,7 +226,7 @@ class TermDictionary:
         return self._table.nbytes
 
     def __len__(self) -> int:
-        return self._table.count
+        return self._settled.count + len(self._waiting or ())
 
     def __contains__(self, term: Term | str) -> bool:
         return self.lookup(term) != 0

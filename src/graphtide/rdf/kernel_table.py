@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import GraphtideError, TermError
-from graphtide.rdf import text_kernel, value_kernel
+from graphtide.rdf import kinds, text_kernel, value_kernel
 from graphtide.rdf.term_kernel import (
     add_one,
     add_rows,
@@ -20,7 +20,7 @@ from graphtide.rdf.term_kernel import (
 )
 from graphtide.rdf.term_table import BadRow, grown
 from graphtide.rdf.term_text import canonical_text
-from graphtide.rdf.text_column import buffer_of
+from graphtide.rdf.text_column import buffer_of, text_column
 from graphtide.rdf.typed_value import typed_value
 
 if TYPE_CHECKING:
@@ -134,6 +134,19 @@ class KernelTermTable:
             self._used += data.size
             self.kinds[found], self.numbers[found] = typed_value(text)
         return found
+
+    def extend(self, texts: list[str]) -> None:
+        """Add canonical texts that are all new, so that their ids follow each other."""
+        column = text_column(pa.array(texts, pa.string()))
+        rows = np.arange(len(texts))
+        codes, closes = np.empty(len(texts), np.int8), np.empty(len(texts), np.int64)
+        text_kernel.check_texts(column.data, column.offsets, rows, codes, closes)
+        odd = np.flatnonzero(codes == text_kernel.ODD).tolist()
+        codes[odd] = kinds.OTHER
+        first = self.count + 1
+        self._add_plain(column, rows, codes, closes, np.empty(len(texts), np.int32))
+        for row in odd:
+            self.kinds[first + row], self.numbers[first + row] = typed_value(texts[row])
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id."""

@@ -60,6 +60,11 @@ class PlainTermTable:
         self._ids[text] = self.count
         return self.count
 
+    def extend(self, texts: list[str]) -> None:
+        """Add canonical texts that are all new, so that their ids follow each other."""
+        for text in texts:
+            self.add(text)
+
     def text(self, term: int) -> str:
         """Return the canonical text of an id."""
         return self._texts[term]

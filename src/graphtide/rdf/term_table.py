@@ -37,6 +37,9 @@ class TermTable(Protocol):
     def add(self, text: str) -> int:
         """Return the id of a canonical text, adding it when it is new."""
 
+    def extend(self, texts: list[str]) -> None:
+        """Add canonical texts that are all new, so that their ids follow each other."""
+
     def text(self, term: int) -> str:
         """Return the canonical text of an id."""
 

@@ -12,23 +12,16 @@ from graphtide.engine.feed import cut
 from graphtide.kernel import Distinct
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
 from graphtide.kernel.net import NET_VALUES
+from graphtide.spark.delta_table import delta_table
 from graphtide.spark.owner import owners
-from graphtide.spark.pack import CHANGES
+from graphtide.spark.schemas import CHANGES, DELTAS, table_of
 
 if TYPE_CHECKING:
     from graphtide.engine.stamps import Stamps
     from graphtide.spark.task import CellQuery, Task
 
-DELTAS = pa.schema(
-    [
-        ("query", pa.int32()),
-        ("time", pa.int64()),
-        ("tx", pa.int64()),
-        ("diff", pa.int64()),
-        ("row", pa.list_(pa.string())),
-    ]
-)
-"""Deltas on their way out: the query's number and the row's values in its order of variables."""
+SMALL_LOG = 1000
+"""A log of fewer changes than this is never worth compacting."""
 
 
 class CellEngine:
@@ -49,7 +42,7 @@ class CellEngine:
         return self._deltas()
 
     def apply(self, changes: pa.Table) -> pa.Table:
-        """Apply complete transactions, sorted by time, number and place; the deltas of this cell."""
+        """Apply complete transactions, sorted by time, number and place; this cell's deltas."""
         terms = self.graph.terms
         rows = np.empty((len(changes), 6), np.int32)
         rows[:, 1] = changes["diff"].to_numpy()
@@ -64,17 +57,17 @@ class CellEngine:
     @property
     def overgrown(self) -> bool:
         """Whether the log of changes is worth replacing by the quads that are left of it."""
-        return self._logged > 1000 + 2 * len(self.graph)
+        return self._logged > SMALL_LOG + 2 * len(self.graph)
 
     def snapshot(self) -> pa.Table:
         """The current quads as inserts; the log that leads to them can be forgotten."""
         quads = self.graph.quad_ids()
         n = len(quads)
         self._logged = n
+        stamp, zeros = np.full(n, self.graph.clock, np.int64), np.zeros(n, np.int64)
         columns = [self.graph.terms.decode_column(quads[:, i]) for i in range(4)]
-        stamp = np.full(n, self.graph.clock, np.int64)
-        flags = [pa.array(np.arange(n)), pa.array(np.ones(n, np.int8)), pa.array(np.ones(n, bool))]
-        return pa.table([stamp, np.zeros(n, np.int64), *flags, *columns], schema=CHANGES)
+        flags = [np.ones(n, np.int8), np.ones(n, np.bool_)]
+        return table_of(CHANGES, [stamp, zeros, zeros, *flags, *columns])
 
     def _deltas(self) -> pa.Table:
         parts = [
@@ -86,19 +79,10 @@ class CellEngine:
 
     def _table(self, number: int, query: CellQuery, net: Ints, stamps: Stamps) -> pa.Table:
         own = self._own(query, net)
-        n, width = len(own), query.shown
-        texts = self.graph.terms.decode_column(own[:, VALUES:].reshape(-1))
-        offsets = pa.array(np.arange(n + 1, dtype=np.int32) * width)
         times, txs = (np.asarray(part, np.int64) for part in (stamps.times, stamps.txs))
-        return pa.table(
-            [
-                pa.array(np.full(n, number, np.int32)),
-                pa.array(times[own[:, TX]]),
-                pa.array(txs[own[:, TX]]),
-                pa.array(own[:, DIFF].astype(np.int64)),
-                pa.ListArray.from_arrays(offsets, texts),
-            ],
-            schema=DELTAS,
+        at = own[:, TX]
+        return delta_table(
+            number, times[at], txs[at], own[:, DIFF], own[:, VALUES:], self.graph.terms
         )
 
     def _own(self, query: CellQuery, net: Ints) -> Ints:

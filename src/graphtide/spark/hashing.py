@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def hash_texts(offsets: NDArray[np.int32], data: NDArray[np.uint8], out: NDArray
         out[i] = np.int64((state ^ (state >> np.uint64(33))) >> np.uint64(1))
 
 
-def text_hashes(texts: pa.StringArray) -> NDArray[np.int64]:
+def text_hashes(texts: pa.Array[Any]) -> NDArray[np.int64]:
     """A non-negative hash per text; null counts as the empty text.
 
     >>> import pyarrow as pa
@@ -35,10 +35,13 @@ def text_hashes(texts: pa.StringArray) -> NDArray[np.int64]:
     >>> a == again, a == b
     (True, False)
     """
-    _, offsets, data = texts.fill_null("").buffers()
-    bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    filled: Any = texts.fill_null("")
+    _, offsets, data = filled.buffers()
+    out = np.empty(len(filled), np.int64)
+    if not len(out):
+        return out
+    bounds = np.frombuffer(offsets, np.int32)[filled.offset : filled.offset + len(filled) + 1]
     body = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    out = np.empty(len(texts), np.int64)
     hash_texts(bounds, body, out)
     return out
 

@@ -2,62 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphtide.rdf.change_checks import POSITION_RULES, wrong_rows
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.chunk import to_chunk
 from graphtide.spark.frontier import START, Frontier, frontier_of
 from graphtide.spark.hashing import cell_keys
+from graphtide.spark.rejects import rejected
 from graphtide.spark.route import route
+from graphtide.spark.schemas import CHANGES, PACKED, table_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
     from graphtide.spark.task import Task
-
-CHANGES = pa.schema(
-    [
-        ("time", pa.int64()),
-        ("tx", pa.int64()),
-        ("seq", pa.int64()),
-        ("diff", pa.int8()),
-        ("home", pa.bool_()),
-        ("s", pa.string()),
-        ("p", pa.string()),
-        ("o", pa.string()),
-        ("g", pa.string()),
-    ]
-)
-"""A change on its way: `seq` orders the changes of a transaction, `home` marks one of its copies."""
-
-PACKED = pa.schema(
-    [
-        ("cell", pa.int32()),
-        ("task", pa.int32()),
-        ("time", pa.int64()),
-        ("tx", pa.int64()),
-        ("ended", pa.int32()),
-        ("chunk", pa.binary()),
-        ("rejects", pa.binary()),
-    ]
-)
-"""One row per task and cell: the frontier that the task saw, changes, and input set aside."""
-
-REJECTS = pa.schema(
-    [
-        ("time", pa.int64()),
-        ("tx", pa.int64()),
-        ("diff", pa.int32()),
-        ("text", pa.string()),
-        ("reason", pa.string()),
-    ]
-)
-"""Input that could not be used, and why."""
 
 
 def pack_task(
@@ -66,18 +31,16 @@ def pack_task(
     """All batches of one Spark task as one packed row per cell (Spark's `mapInArrow`)."""
     parts: list[list[pa.Table]] = [[] for _ in range(task.cells)]
     rejects: list[pa.Table] = []
-    seen, position = START, 0
+    seen = START
     for batch in batches:
-        table = numbered(pa.Table.from_batches([batch]), position)
-        position += len(batch)
-        table, unstamped = split_unstamped(table)
-        seen = max(seen, _frontier(table))
+        table, unstamped = split_unstamped(numbered(pa.Table.from_batches([batch])))
+        seen = max(seen, frontier_of(*(table[name].to_numpy() for name in ("time", "tx", "diff"))))
         changes, cells, bad = route_table(table, task)
         rejects += [unstamped, bad]
         for cell in range(task.cells):
             chosen = np.flatnonzero(cells == cell)
             if len(chosen):
-                parts[cell].append(changes.take(pa.array(chosen)))
+                parts[cell].append(changes.take(chosen))
     yield packed_rows(parts, pa.concat_tables(rejects) if rejects else None, seen, number)
 
 
@@ -85,81 +48,69 @@ def packed_rows(
     parts: list[list[pa.Table]], rejects: pa.Table | None, seen: Frontier, number: int
 ) -> pa.RecordBatch:
     """One row per cell; every cell hears of the frontier, the first one takes the rejects."""
-    keys = cell_keys(len(parts))
+    n = len(parts)
     chunks = [to_chunk(pa.concat_tables(tables)) if tables else None for tables in parts]
-    aside: list[bytes | None] = [None] * len(parts)
+    aside: list[bytes | None] = [None] * n
     if rejects is not None and len(rejects):
         aside[0] = to_chunk(rejects)
-    n = len(parts)
-    columns = [keys, [number] * n, [seen.time] * n, [seen.tx] * n, [seen.ended] * n, chunks, aside]
-    return pa.record_batch(
-        [pa.array(c, f.type) for c, f in zip(columns, PACKED, strict=True)], schema=PACKED
-    )
+    stamps = [[part] * n for part in (number, *seen)]
+    columns: list[list[Any]] = [cell_keys(n), *stamps, chunks, aside]
+    return table_of(PACKED, columns).to_batches()[0]
 
 
-def numbered(table: pa.Table, position: int) -> pa.Table:
-    """The table with a column `seq`: the user's, or each row's place in the task's input."""
+def numbered(table: pa.Table) -> pa.Table:
+    """The table with a column `seq`: the user's, or 0, which leaves rows in the order they came."""
     if "seq" in table.column_names:
         return table
-    return table.append_column("seq", pa.array(np.arange(position, position + len(table))))
+    return table.append_column("seq", pa.array(np.zeros(len(table), np.int64)))
 
 
 def split_unstamped(table: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows with a time, a transaction and a diff; and the others, set aside."""
-    valid = pc.and_(
-        pc.and_(pc.is_valid(table["time"]), pc.is_valid(table["tx"])), pc.is_valid(table["diff"])
-    )
-    missing = table.filter(pc.invert(valid))
-    reasons = dict.fromkeys(range(len(missing)), "time, tx or diff is missing")
-    return table.filter(valid), _rejects(missing, reasons)
+    """The rows that have their place in the stream; and the others, set aside."""
+    names = ("time", "tx", "diff", "seq")
+    missing = {name: table[name].is_null().to_numpy() for name in names}
+    reasons = {
+        row: f"{name} is missing or no whole number"
+        for name in reversed(names)
+        for row in np.flatnonzero(missing[name]).tolist()
+    }
+    time = table["time"].fill_null(0).to_numpy()
+    for row in np.flatnonzero(time < 0).tolist():
+        reasons.setdefault(row, "time is before 0")
+    good = np.setdiff1d(np.arange(len(table)), np.array(sorted(reasons), np.int64))
+    return table.take(good), rejected(table, dict(sorted(reasons.items())))
 
 
 def route_table(table: pa.Table, task: Task) -> tuple[pa.Table, NDArray[np.int64], pa.Table]:
     """Changes with canonical terms, one row per copy; the cell of each; and what is set aside."""
     terms = TermDictionary()
-    real = table.filter(pc.and_(pc.not_equal(table["diff"], 0), table["wanted"]))
+    real = table.filter(pc.and_(pc.not_equal(table["diff"], 0), table["wanted"]))  # type: ignore[call-overload]
     quads, bad = _encode(real, terms)
     good = np.setdiff1d(np.arange(len(real)), np.array(sorted(bad), np.int64))
     rows, cells = route(quads[good], terms, [q.grid for q in task.cell_queries])
-    home = np.concatenate([[True], rows[1:] != rows[:-1]]) if len(rows) else np.empty(0, np.bool_)
-    source, ids = real.take(pa.array(good[rows])), quads[good][rows]
-    changes = pa.table(
-        [
-            source["time"],
-            source["tx"],
-            source["seq"],
-            source["diff"].cast(pa.int8()),
-            pa.array(home),
-            *(terms.decode_column(ids[:, column]) for column in range(4)),
-        ],
-        schema=CHANGES,
-    )
-    return changes, cells, _rejects(real, bad)
+    home = np.ones(len(rows), np.bool_)
+    home[1:] = rows[1:] != rows[:-1]
+    source, ids = real.take(good[rows]), quads[good][rows]
+    columns = [
+        *(source[name] for name in ("time", "tx", "seq")),
+        source["diff"].cast(pa.int8()),
+        home,
+        *(terms.decode_column(ids[:, column]) for column in range(4)),
+    ]
+    return table_of(CHANGES, columns), cells, rejected(real, bad)
 
 
 def _encode(table: pa.Table, terms: TermDictionary) -> tuple[NDArray[np.int32], dict[int, str]]:
+    """The quads as ids; and, by row, what is wrong with those that are none."""
     quads = np.empty((len(table), 4), np.int32)
     bad: dict[int, str] = {}
     for column, name in enumerate("spog"):
-        ids, wrong = terms.encode_rows(table[name], skip_empty=name == "g")
-        quads[:, column] = ids
+        texts: Any = table[name].combine_chunks()
+        quads[:, column], wrong = terms.encode_rows(texts, skip_empty=name == "g")
         for row, reason in wrong:
-            bad.setdefault(row, reason)
-        if name in "spo":
-            for row in np.flatnonzero(ids == 0).tolist():
-                bad.setdefault(row, f"column {name} is empty")
-    for row in np.flatnonzero(~np.isin(table["diff"].to_numpy(), (-1, 1))).tolist():
-        bad.setdefault(row, "diff is neither +1 nor -1")
-    return quads, bad
-
-
-def _rejects(table: pa.Table, bad: dict[int, str]) -> pa.Table:
-    chosen = table.take(pa.array(list(bad), pa.int64()))
-    columns = [chosen[name].to_pylist() for name in ("s", "p", "o")]
-    texts = [" ".join(str(part) for part in row) for row in zip(*columns, strict=True)]
-    columns = [chosen["time"], chosen["tx"], chosen["diff"], texts, list(bad.values())]
-    return pa.table(columns, schema=REJECTS)
-
-
-def _frontier(table: pa.Table) -> Frontier:
-    return frontier_of(*(table[name].to_numpy() for name in ("time", "tx", "diff")))
+            bad.setdefault(row, f"column {name}: {reason}")
+        for row in np.flatnonzero(wrong_rows(texts, name)).tolist():
+            bad.setdefault(row, f"column {name}: {POSITION_RULES[name]}")
+    for row in np.flatnonzero(np.abs(table["diff"].to_numpy()) != 1).tolist():
+        bad.setdefault(row, "diff is neither +1 nor -1, nor 0 to mark the end of a transaction")
+    return quads, dict(sorted(bad.items()))

@@ -1,8 +1,21 @@
 """Which variables a query can be partitioned by, and which of its patterns follow.
 
-A query is *partitioned by* a variable if a cell that sees only the quads with its own values of that
-variable still finds exactly its share of the rows. Where a pattern mentions the variable but must be
-seen whole (it could show that a row has no partner anywhere), it is *free*: sent to every cell.
+A query is *partitioned by* a variable if a cell that sees only the quads with its own values of
+that variable still finds exactly its share of the rows. Where a pattern mentions the variable but
+must be seen whole (it could show that a row has no partner anywhere), it is sent to every cell.
+
+Why it is exact. Let `own(R)` be the rows of R whose values of the variables `by` hash to a cell, and
+say that a node is right if `own` of its rows in the cell equals `own` of its rows on the whole
+graph. `by` always holds variables that are bound in every row of the node.
+
+- A basic graph pattern is right: an own row's quads have own values, so they are all there; and the
+  cell has no quads that the graph lacks.
+- A join is right: an own row joins a row that is own in what the left side binds with one that is
+  own in what the right side binds. A union is right if both sides are.
+- A row of the left side of OPTIONAL or MINUS has the same partners in the cell as in the graph: the
+  right side is divided only by variables that it binds in every row, and partners agree on them. So
+  it is with EXISTS, whose pattern is asked with the values of an own row.
+- Filters, BIND, DISTINCT and projections that keep the variables look at single rows.
 """
 
 from __future__ import annotations
@@ -59,8 +72,10 @@ def partition_variables(node: Node) -> frozenset[Var]:
             return partition_variables(left)
         case Union(left, right):
             return partition_variables(left) & partition_variables(right)
-        case Filter(_, child) | Distinct(child) | Project(child, _):
+        case Filter(_, child) | Distinct(child):
             return partition_variables(child)
+        case Project(child, variables):
+            return partition_variables(child) & frozenset(variables)
         case Extend(child, var, _):
             return partition_variables(child) - {var}
         case Values():

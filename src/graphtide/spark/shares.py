@@ -1,21 +1,28 @@
 """Shares: how many ways each partition variable is divided, so that the least is sent twice.
 
-This is HyperCube routing: cells are the points of a grid with one dimension per variable. A quad goes
-to the points that agree with the hashes of the variables it binds, along all others it is copied.
+This is HyperCube routing: cells are the points of a grid with one dimension per variable. A quad
+goes to the points that agree with the hashes of the variables it binds, and is copied along the
+others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.nodes import Distinct, Project
 from graphtide.spark.partition import Leaf, leaves, partition_variables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import Node, SelectQuery
+
+
+MEET, MEET_AND_COUNT = 2.0, 3.0
+"""How many times the load must fall before a second stage pays, without and with DISTINCT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +52,27 @@ class Grid:
 def best_grid(query: SelectQuery, cells: int, sizes: Mapping[str, int] | None = None) -> Grid:
     """The grid of at most `cells` cells that sends the fewest quads to the fullest cell.
 
-    `sizes` gives the number of quads per predicate text; without it all patterns count the same.
-    Variables of the answer are taken if there are any: then no row can come out of two cells.
+    `sizes` gives the number of quads per predicate text; without it all patterns count the same. A
+    variable that the answer does not show makes a second stage necessary, so it must save much.
     """
-    able = partition_variables(query.root)
-    shown = able & frozenset(query.variables)
-    variables = tuple(sorted(shown or able, key=lambda v: v.name))
+    body = body_of(query)
+    variables = tuple(sorted(partition_variables(body), key=lambda v: v.name))
+    hidden = frozenset(variables) - frozenset(query.variables)
+    price = MEET_AND_COUNT if isinstance(query.root, Distinct) else MEET
 
-    def load(shares: dict[Var, int]) -> tuple[float, int, list[str]]:
-        grid = _grid(query.root, shares)
+    def load(shares: Mapping[Var, int]) -> tuple[float, int, list[str]]:
+        grid = _grid(body, shares)
         total = sum(_size(leaf, sizes) * grid.copies(leaf) for leaf in grid.leaves)
-        return total / grid.cells, len(shares), sorted(v.name for v in shares)
+        factor = price if hidden & shares.keys() else 1.0
+        return factor * total / grid.cells, len(shares), sorted(v.name for v in shares)
 
-    return _grid(query.root, min(_divisions(variables, cells), key=load))
+    return _grid(body, min(_divisions(variables, cells), key=load))
+
+
+def body_of(query: SelectQuery) -> Node:
+    """The part of a query below SELECT and DISTINCT, where no variable is hidden yet."""
+    root = query.root.child if isinstance(query.root, Distinct) else query.root
+    return root.child if isinstance(root, Project) else root
 
 
 def _grid(root: Node, shares: Mapping[Var, int]) -> Grid:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery
 from graphtide.lang.sparql import parse_query
-from graphtide.spark.shares import Grid, best_grid
+from graphtide.spark.shares import Grid, best_grid, body_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class CellQuery:
     """A query as a cell maintains it.
 
-    `query` shows the answer's variables (`shown` of them) and then those of the grid that the answer
-    lacks. If it lacks one, equal rows can come out of several cells and have to meet (`meets`).
+    `query` shows the answer's variables (`shown` of them) and then those of the grid that the
+    answer lacks. If it lacks one, equal rows can come out of several cells and have to meet
+    (`meets`).
     """
 
     name: str
@@ -48,16 +49,14 @@ class Task:
 def cell_query(name: str, text: str, cells: int, sizes: Mapping[str, int] | None) -> CellQuery:
     """How a query is divided among cells.
 
-    >>> divided = cell_query("q", "SELECT ?a { ?a <ex:p> ?b . ?b <ex:q> ?c }", 4, None)
+    >>> divided = cell_query("q", "SELECT ?a ?b { ?a <ex:p> ?b . ?b <ex:q> ?c }", 4, None)
     >>> divided.grid.variables, divided.grid.shares, divided.meets
-    ((Var(name='a'),), (4,), False)
+    ((Var(name='b'),), (4,), False)
     """
     parsed = parse_query(text)
     grid = best_grid(parsed, cells, sizes)
     distinct = isinstance(parsed.root, Distinct)
-    inner = parsed.root.child if isinstance(parsed.root, Distinct) else parsed.root
-    body = inner.child if isinstance(inner, Project) else inner
     extra = tuple(v for v in grid.variables if v not in parsed.variables)
     columns = parsed.variables + extra
-    query = SelectQuery(columns, Project(body, columns), text)
+    query = SelectQuery(columns, Project(body_of(parsed), columns), text)
     return CellQuery(name, query, len(parsed.variables), grid, distinct, meets=bool(extra))

@@ -153,10 +153,17 @@ class QueryGrammar:
 
     def _group(self, place: Place) -> Group:
         group = self._first(place)
-        top = place.depth == _DEPTH
-        for _ in range(self._draw(st.sampled_from((1, 2, 2, 3) if top else (0, 0, 0, 1, 2)))):
+        for _ in range(self._draw(st.sampled_from(self._sizes(place)))):
             group = self._then(place, group)
+        if place.exists and place.outer and self._chance(40):
+            group = self._comparison(place, group)
         return self._filter(place, group) if self._chance(25) else group
+
+    def _sizes(self, place: Place) -> Sequence[int]:
+        """How many elements may follow the first."""
+        if place.depth == _DEPTH:
+            return (1, 2, 2, 3)
+        return (0, 0, 1, 1, 2) if place.exists and not place.nested else (0, 0, 0, 1, 2)
 
     def _first(self, place: Place) -> Group:
         empty = Group("", frozenset(), frozenset())
@@ -221,7 +228,7 @@ class QueryGrammar:
             return self._pick(_IRIS)
         if sign not in words:
             taken = words.values()
-            pool = [name for name in known if f"?{name}" not in taken] if self._chance(60) else []
+            pool = [name for name in known if f"?{name}" not in taken] if self._chance(50) else []
             words[sign] = "?" + self._pick(
                 pool or [name for name in new if f"?{name}" not in taken]
             )
@@ -233,7 +240,11 @@ class QueryGrammar:
         return _and(group, f"OPTIONAL {{ {inner.text} }}", inner.visible, frozenset())
 
     def _union(self, place: Place, group: Group) -> Group:
-        branches = [self._group(place.inside(group)) for _ in range(self._draw(st.integers(2, 3)))]
+        branches = [self._group(place.inside(group)) for _ in range(self._draw(st.integers(1, 3)))]
+        if len(branches) == 1:  # every row twice; blank nodes may not occur in two patterns
+            self._blank_nodes += 1
+            again = branches[0].text.replace("_:", f"_:again{self._blank_nodes}")
+            branches.append(replace(branches[0], text=again))
         text = " UNION ".join(f"{{ {branch.text} }}" for branch in branches)
         visible = frozenset[str]().union(*(branch.visible for branch in branches))
         certain = branches[0].certain.intersection(*(branch.certain for branch in branches))
@@ -263,6 +274,8 @@ class QueryGrammar:
             names = [self._new_name() for _ in names]
         cells = (*("UNDEF",) * 12, *_IRIS * 4, *CONSTANTS)
         table = [[self._pick(cells) for _ in names] for _ in range(self._draw(st.integers(1, 3)))]
+        if self._chance(30):
+            table.append(table[0])
         rows = " ".join(f"({' '.join(row)})" for row in table)
         columns = zip(names, zip(*table, strict=True), strict=True)
         certain = frozenset(name for name, column in columns if "UNDEF" not in column)
@@ -276,6 +289,13 @@ class QueryGrammar:
         outer = place.outer if place.exists else frozenset[str]()
         value = self._expressions(group.visible, outer).value(2)
         return _and(group, f"BIND({value} AS ?{name})", frozenset({name}), frozenset())
+
+    def _comparison(self, place: Place, group: Group) -> Group:
+        """A filter that reads the row which an EXISTS is asked for."""
+        outside, inside = sorted(place.outer), sorted(group.visible) or sorted(place.outer)
+        operator = self._pick(("=", "!=", "<", ">="))
+        condition = f"?{self._pick(outside)} {operator} ?{self._pick(inside)}"
+        return replace(group, text=f"{group.text} FILTER({condition})")
 
     def _filter(self, place: Place, group: Group) -> Group:
         condition = self._condition(place, group)

@@ -1,0 +1,76 @@
+"""Log: a cell's durable state, kept by Spark's state store or, for a bounded input, in memory.
+
+A log is a row of chunks, each with a version and a token, and a head that says which of them count.
+A token names one attempt at a version: two attempts at the same micro-batch never share one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from graphtide.spark.frontier import START, Frontier
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the state says of a cell: the log's versions, its token, the frontier, changes held."""
+
+    version: int = 0
+    oldest: int = 1
+    token: str = ""
+    frontier: Frontier = START
+    held: bytes = b""
+
+
+class Log(Protocol):
+    """Where a cell's state is kept."""
+
+    def head(self) -> Head | None:
+        """The head, or None before the first batch."""
+
+    def put_head(self, head: Head) -> None:
+        """Replace the head."""
+
+    def chunk(self, version: int) -> tuple[str, bytes]:
+        """A version's token and chunk."""
+
+    def put_chunk(self, version: int, token: str, chunk: bytes) -> None:
+        """Add a version."""
+
+    def drop_chunk(self, version: int) -> None:
+        """Forget a version."""
+
+
+@dataclass(slots=True)
+class DictLog:
+    """A log in memory.
+
+    >>> log = DictLog()
+    >>> log.put_chunk(1, "token", b"bytes")
+    >>> log.chunk(1), log.head()
+    (('token', b'bytes'), None)
+    """
+
+    current: Head | None = None
+    chunks: dict[int, tuple[str, bytes]] = field(default_factory=dict)
+
+    def head(self) -> Head | None:
+        """The head, or None before the first batch."""
+        return self.current
+
+    def put_head(self, head: Head) -> None:
+        """Replace the head."""
+        self.current = head
+
+    def chunk(self, version: int) -> tuple[str, bytes]:
+        """A version's token and chunk."""
+        return self.chunks[version]
+
+    def put_chunk(self, version: int, token: str, chunk: bytes) -> None:
+        """Add a version."""
+        self.chunks[version] = (token, chunk)
+
+    def drop_chunk(self, version: int) -> None:
+        """Forget a version."""
+        del self.chunks[version]
