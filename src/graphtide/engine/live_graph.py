@@ -248,14 +248,12 @@ class LiveGraph:
         self._pending.begin(stamp, self._last_tx)
         for diff, ids in changes:
             self._pending.add(diff, ids)
-        if len(self._pending) >= MOST_PENDING or self.callbacks:
+        if self._pending.waiting >= MOST_PENDING or self.callbacks:
             self.settle()
 
     def settle(self) -> None:
         """Carry out what waits. Every look at an answer does this first."""
-        if self._running:
-            return
-        while len(self._pending):
+        while self._pending.waiting and not self._running:
             changes, stamps = self._pending.take(self.transactions)
             self._run(changes, stamps)
 
@@ -323,7 +321,7 @@ class LiveGraph:
             heard: list[tuple[Watch, Delta]] = []
             for watch, parts in leaves.items():
                 delta = watch.advance(parts, stamps)
-                if delta is not None and watch.callbacks:
+                if delta is not None:
                     heard.append((watch, delta))
             for watch, delta in heard:
                 watch.notify(delta)

@@ -22,7 +22,11 @@ class Network:
         self._places: dict[Physical, int] = {}
         self._wire(root)
         self._operators: list[Operator] = [make_operator(node, terms) for node in self.nodes]
-        self._inputs = [[self._places[c] for c in children(node)] for node in self.nodes]
+        self._steps = [
+            (place, self._operators[place].step, [self._places[c] for c in children(node)])
+            for place, node in enumerate(self.nodes)
+            if children(node)
+        ]
         self._nothing = [empty_batch(len(node.schema)) for node in self.nodes]
         self._constants = {
             place: constant_batch(node, terms)
@@ -49,11 +53,14 @@ class Network:
     def step(self, leaves: Mapping[int, Ints]) -> Ints:
         """The change of the root for changes of some leaves, by place."""
         outputs = self._nothing.copy()
-        for place, (operator, inputs) in enumerate(zip(self._operators, self._inputs, strict=True)):
-            if not inputs:
-                outputs[place] = leaves.get(place, outputs[place])
-            elif any(len(outputs[i]) for i in inputs):
-                outputs[place] = operator.step(*(outputs[i] for i in inputs))
+        for place, batch in leaves.items():
+            outputs[place] = batch
+        for place, step, inputs in self._steps:
+            if len(inputs) == 1:
+                if len(outputs[inputs[0]]):
+                    outputs[place] = step(outputs[inputs[0]])
+            elif len(outputs[inputs[0]]) or len(outputs[inputs[1]]):
+                outputs[place] = step(outputs[inputs[0]], outputs[inputs[1]])
         return outputs[-1]
 
     def sizes(self) -> dict[Physical, dict[str, int]]:

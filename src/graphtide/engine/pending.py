@@ -24,7 +24,7 @@ _write = _ROW.pack_into
 
 
 class Pending:
-    """Changes of whole transactions, and the stamps of these.
+    """Changes of whole transactions, and the stamps of these; `waiting` counts the transactions.
 
     >>> pending = Pending()
     >>> pending.begin(time=17, tx=0)
@@ -33,9 +33,10 @@ class Pending:
     [[0, 1, 2, 3, 4, 0]]
     """
 
-    __slots__ = ("_bytes", "_end", "_rows", "_times", "_txs")
+    __slots__ = ("_bytes", "_end", "_rows", "_times", "_txs", "waiting")
 
     def __init__(self) -> None:
+        self.waiting = 0
         self._end = 0
         self._times: list[int] = []
         self._txs: list[int] = []
@@ -46,21 +47,19 @@ class Pending:
         if self._end:
             larger[: len(self._rows)] = self._rows
         self._rows: Ints = larger
-        self._bytes = memoryview(larger).cast("B")
-
-    def __len__(self) -> int:
-        return len(self._txs)
+        self._bytes = larger.data.cast("B")
 
     def begin(self, time: int, tx: int) -> None:
         """Start a transaction."""
         self._times.append(time)
         self._txs.append(tx)
+        self.waiting += 1
 
     def add(self, diff: int, ids: Ids) -> None:
         """Add a change to the transaction begun last."""
         if self._end == len(self._bytes):
             self._make_room(2 * len(self._rows))
-        _write(self._bytes, self._end, len(self._txs) - 1, diff, *ids)
+        _write(self._bytes, self._end, self.waiting - 1, diff, *ids)
         self._end += 24
 
     def single(self, time: int, tx: int, diff: int, ids: Ids) -> int:
@@ -69,10 +68,10 @@ class Pending:
         self._txs.append(tx)
         if self._end == len(self._bytes):
             self._make_room(2 * len(self._rows))
-        waiting = len(self._txs)
-        _write(self._bytes, self._end, waiting - 1, diff, *ids)
+        _write(self._bytes, self._end, self.waiting, diff, *ids)
         self._end += 24
-        return waiting
+        self.waiting += 1
+        return self.waiting
 
     def take(self, first: int) -> tuple[Ints, Stamps]:
         """All that waits, as a batch of changes and its stamps; nothing waits then.
@@ -81,7 +80,6 @@ class Pending:
         """
         changes = self._rows[: self._end // 24]
         stamps = Stamps(self._times, self._txs, first)
-        self._end = 0
-        self._times = []
-        self._txs = []
+        self._end = self.waiting = 0
+        self._times, self._txs = [], []
         return changes, stamps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.errors import TermError
-from graphtide.rdf.term import BlankNode, Literal, NamedNode, Term
+from graphtide.rdf.term import BlankNode, Literal, NamedNode, Term, type_of_term
 
 if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
@@ -28,24 +28,19 @@ def quad_ids(
     >>> quad_ids(TermDictionary(), "<http://example.org/a>", "<http://example.org/p>", 5, None)
     (1, 2, 3, 0)
     """
-    if g is None and s.__class__ is str and p.__class__ is str and s[:1] != '"' and p[:1] == "<":
-        known = terms.known
-        try:
-            return known[s], known[p], known[o], 0  # type: ignore[index]
-        except (KeyError, TypeError):
-            pass
     if s.__class__ is not str or s[:1] == '"':
         _refuse(s, "subject", (NamedNode, BlankNode))
     if p.__class__ is not str or p[:1] != "<":
         _refuse(p, "predicate", (NamedNode,))
-    if o.__class__ is not str and not isinstance(o, Term):
+    if o.__class__ is not str and not isinstance(o, type_of_term):
         o = _literal(o)
-    encode = terms.encode
-    if g is None:
-        return encode(s), encode(p), encode(o), 0
-    if g.__class__ is not str or g[:1] == '"':
-        _refuse(g, "graph name", (NamedNode, BlankNode))
-    return encode(s), encode(p), encode(o), encode(g)
+    known, encode = terms.known.get, terms.encode
+    graph = 0
+    if g is not None:
+        if g.__class__ is not str or g[:1] == '"':
+            _refuse(g, "graph name", (NamedNode, BlankNode))
+        graph = known(g) or encode(g)
+    return known(s) or encode(s), known(p) or encode(p), known(o) or encode(o), graph
 
 
 def _refuse(term: object, position: str, kinds: tuple[type, ...]) -> None:

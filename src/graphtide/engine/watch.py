@@ -147,7 +147,7 @@ class Watch:
         self._record(self.network.start(leaves), stamps)
 
     def advance(self, leaves: Mapping[int, Ints], stamps: Stamps) -> Delta | None:
-        """Take in the changes of a batch of transactions; the delta, if there is one."""
+        """Take in the changes of a batch of transactions; the delta, if somebody waits for it."""
         return self._record(self.network.step(leaves), stamps)
 
     def notify(self, delta: Delta) -> None:
@@ -167,14 +167,14 @@ class Watch:
         net = self._net.step(root)
         if not len(net):
             return None
-        self._count += int(net[:, DIFF].sum())
+        self._count += int(net[0, DIFF] if len(net) == 1 else net[:, DIFF].sum())
         self._history.append((net, stamps))
         self._held += len(net)
         while self._held > self._most and len(self._history) > 1:
             dropped, _ = self._history.popleft()
             self._held -= len(dropped)
             self.forgotten += len(dropped)
-        return self._delta(net, stamps)
+        return self._delta(net, stamps) if self.callbacks else None
 
     def _delta(self, net: Ints, stamps: Stamps) -> Delta:
         return Delta(net, stamps, self.variables, self._graph.terms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphtide.jit import compiled
-from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints
+from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs
 from graphtide.kernel.rowtable import (
     HEAD,
     RowTable,
@@ -25,8 +25,22 @@ NET_BEFORE, NET_VALUES = 2, 3
 
 
 @compiled
-def net_step(t: Table, batch: Ints, touched: Ints, before: Ints, out: Ints) -> Int:
-    """Add up each transaction's rows, then write those that changed; the number written."""
+def net_step(
+    rows: Ints,
+    slots: Ints,
+    heads: Ints,
+    indexes: Ints,
+    meta: Longs,
+    width: int,
+    batch: Ints,
+    touched: Ints,
+    out: Ints,
+) -> Int:
+    """Add up each transaction's rows, then write those that changed; the number written.
+
+    `touched` has two columns of space: a row that changed, and its count before.
+    """
+    t = Table(rows, slots, heads, indexes, meta, width)
     note = t.width + 1  # a live row's free cell: its place in `touched`, plus 1
     n = 0
     i = 0
@@ -41,20 +55,21 @@ def net_step(t: Table, batch: Ints, touched: Ints, before: Ints, out: Ints) -> I
                 row = add_row(t, slot, mark, batch, i, VALUES)
                 t.rows[row, note] = 0
             if t.rows[row, note] == 0:
-                touched[many] = row
-                before[many] = t.rows[row, t.width]
+                touched[many, 0] = row
+                touched[many, 1] = t.rows[row, t.width]
                 many += 1
                 t.rows[row, note] = many
             t.rows[row, t.width] += batch[i, DIFF]
             i += 1
         for k in range(many):
-            row = touched[k]
+            row = touched[k, 0]
+            before = touched[k, 1]
             t.rows[row, note] = 0
             after = t.rows[row, t.width]
-            if after != before[k]:
+            if after != before:
                 out[n, TX] = tx
-                out[n, DIFF] = after - before[k]
-                out[n, NET_BEFORE] = before[k]
+                out[n, DIFF] = after - before
+                out[n, NET_BEFORE] = before
                 for c in range(t.width):
                     out[n, NET_VALUES + c] = t.rows[row, c]
                 n += 1
@@ -76,13 +91,16 @@ class Net:
 
     def __init__(self, width: int) -> None:
         self._table = RowTable(width)
+        self._room = 0
 
     def step(self, batch: Ints) -> Ints:
         """Rows `[transaction, net diff, count before, values…]` of a batch's transactions."""
-        self._table.reserve(len(batch))
+        if self._room < len(batch):
+            self._room = self._table.reserve(len(batch))
+        self._room -= len(batch)
         out = np.empty((len(batch), NET_VALUES + self._table.width), np.int32)
-        touched = np.empty((2, len(batch)), np.int32)
-        n = int(net_step(self._table.arrays, batch, touched[0], touched[1], out))
+        touched = np.empty((len(batch), 2), np.int32)
+        n = int(net_step(*self._table.arrays, batch, touched, out))
         # Deltas are kept for a while: a short one must not hold on to a long array.
         return out[:n].copy() if 2 * n < len(out) else out[:n]
 

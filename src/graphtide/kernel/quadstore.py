@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from graphtide.kernel.search import (
     OUT_PROGRAM,
     OUT_TX,
     REDUNDANT,
+    STOPPED,
     WRITTEN,
     Plan,
     apply_changes,
@@ -55,7 +56,8 @@ class QuadStore:
         self._plan: Plan = NO_PROGRAMS.plan
         self._links = NO_PROGRAMS.links
         self._room = 0
-        self._counts = np.zeros(6, np.int64)
+        self._state: tuple[Any, ...] = ()
+        self._counts = np.zeros(7, np.int64)
         self._out: Ints = np.empty((256, 3), np.int32)
 
     def __len__(self) -> int:
@@ -108,30 +110,33 @@ class QuadStore:
     def _apply_chunk(self, changes: Ints, begin: int, end: int, n: int) -> int:
         if self._room < end - begin:
             self._room = self._table.reserve(end - begin)
+            t = self._table.arrays
+            arrays = t.rows, t.slots, t.heads, t.indexes, t.meta
+            self._state = (*arrays, *self._plan, self._counts, self._store_all)
         self._room -= end - begin
-        t = self._table.arrays
-        while True:
-            stopped = apply_changes(
-                t.rows, t.slots, t.heads, t.indexes, t.meta,
-                *self._plan, self._counts, self._store_all, changes, begin, end, self._out, n,
-            )  # fmt: skip
-            begin, n = int(stopped), int(self._counts[WRITTEN])
-            if begin == end:
-                return n
+        written = self._kernel(changes, begin, end, n)
+        while written < 0:
             self._out = longer(self._out)
+            stopped, n = int(self._counts[STOPPED]), int(self._counts[WRITTEN])
+            written = self._kernel(changes, stopped, end, n)
+        return written
+
+    def _kernel(self, changes: Ints, begin: int, end: int, n: int) -> int:
+        state: Any = self._state
+        return int(apply_changes(*state, changes, begin, end, self._out, n))
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
         seed = first_seed(self._plan, self._order.index(number))
         width = self._programs[number].outputs
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
-        t, row, n = self._table.arrays, 0, 0
-        while row < t.meta[HIGH]:
-            row = int(evaluate_seed(t, self._plan, seed, self._counts, row, out, n))
-            n = int(self._counts[WRITTEN])
-            if row < t.meta[HIGH]:
-                out = longer(out)
-        return np.ascontiguousarray(out[:n, OUT_TX : OUT_TX + 2 + width])
+        t = self._table.arrays
+        written = evaluate_seed(t, self._plan, seed, self._counts, 0, out, 0)
+        while written < 0:
+            out = longer(out)
+            stopped, n = int(self._counts[STOPPED]), int(self._counts[WRITTEN])
+            written = evaluate_seed(t, self._plan, seed, self._counts, stopped, out, n)
+        return np.ascontiguousarray(out[:written, OUT_TX : OUT_TX + 2 + width])
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Which of these quads are present."""
@@ -165,6 +170,7 @@ class QuadStore:
         self._order = list(self._programs)
         compiled = compile_programs([self._programs[number] for number in self._order])
         self._plan = compiled.plan
+        self._room = 0  # what the kernel is called with has to be put together anew
         widest = max((p.outputs for p in self._programs.values()), default=0)
         if self._out.shape[1] != 3 + widest:
             self._out = np.empty((256, 3 + widest), np.int32)
@@ -189,4 +195,3 @@ class QuadStore:
         table.arrays = target._replace(rows=rows, slots=source.slots)
         relink(table.arrays, self._plan.dispatch)
         self._table = table
-        self._room = 0

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.jit import compiled, inlined
+from graphtide.jit import JIT, compiled, inlined
 from graphtide.kernel.rowtable import (
     HEAD,
     HIGH,
     LENGTH,
     LIVE,
+    OFFSET,
+    SIZE,
     Table,
     add_row,
     find_head,
@@ -35,6 +37,9 @@ from graphtide.kernel.rowtable import (
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
+
+if JIT:
+    from graphtide.prefetch import prefetch
 
 FIRST, PATTERNS, OUTPUTS, FIRST_CHECK, CHECKS, VARIABLES = 0, 1, 2, 3, 4, 5
 """Columns of `programs`."""
@@ -60,8 +65,12 @@ DEPTH, REMAINING, FRESH = 0, 1, 2
 EVERY = 64
 """Higher than any pattern number: bars a row from all patterns."""
 
-REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME = 0, 1, 2, 3, 4, 5
-"""Cells of `counts`; the last two: rows written, and a seed + 1 to go on from."""
+REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED = 0, 1, 2, 3, 4, 5, 6
+"""Cells of `counts`; the last three, if output ran out: rows written, a seed + 1 to go on from, and
+the change to go on with."""
+
+AHEAD, FEW = 6, 4
+"""How many changes, and seeds of each, are asked for ahead of their turn."""
 
 OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
 """Columns of the output."""
@@ -413,6 +422,46 @@ def link_all(t: Table, links: Int, row: Int) -> None:
             link(t, index, row)
 
 
+@inlined
+def ask_for_head(t: Table, index: Int, key: Ints) -> None:
+    """Have the beginning of a chain fetched."""
+    home = key_mark(t, index, key, 0) & (t.indexes[index, SIZE] - 1)
+    prefetch(t.heads, (t.indexes[index, OFFSET] + home) * 4)
+
+
+@inlined
+def ask_for_partners(t: Table, p: Plan, seed: Int, changes: Ints, at: Int) -> None:
+    """Have the chains fetched that a change will be joined with first, if it matches a seed."""
+    program, pattern, check = seed_of(p, seed)
+    own = pattern + (p.programs[program, FIRST] if check < 0 else p.checks[check, CHECK_FIRST])
+    for k in range(p.programs[program, VARIABLES]):
+        p.bind[k] = 0
+    for k in range(4):
+        if p.patterns[own, k] < 0:
+            p.bind[-1 - p.patterns[own, k]] = changes[at, 2 + k]
+    first = p.programs[program, FIRST]
+    for other in range(first, first + p.programs[program, PATTERNS]):
+        index = p.patterns[other, BEST + load_key(p, other)]
+        if index >= 0 and other != own:
+            ask_for_head(t, index, p.key)
+
+
+@inlined
+def ask_ahead(t: Table, p: Plan, changes: Ints, at: Int) -> None:
+    """Have fetched what a change that comes soon will read first."""
+    mark = row_mark(4, changes, at, 2)
+    prefetch(t.slots, (mark & (t.slots.shape[0] - 1)) * 2)
+    line = find_dispatch(p.dispatch, changes[at, 3])
+    for k in range(4):
+        p.key[0, k] = changes[at, 2 + k]
+    for index in range(t.indexes.shape[0]):
+        if p.dispatch[line, LINKS] >> index & 1:
+            ask_for_head(t, index, p.key)
+    first = p.dispatch[line, SEEDS_FROM]
+    for seed in range(first, first + min(p.dispatch[line, SEEDS], FEW)):
+        ask_for_partners(t, p, seed, changes, at)
+
+
 @compiled
 def apply_changes(
     rows: Ints,
@@ -439,12 +488,15 @@ def apply_changes(
 ) -> Int:
     """Apply changes `[tx, diff, s, p, o, g]` one by one; append the rows that come or go.
 
-    Returns the change it stopped at: `end`, or one for which the output has no room left. The
-    number of rows written is in `counts`.
+    Returns the number of rows written, or -1 if the output has no room for all rows of a change;
+    `counts` then says which, and how many rows were written.
     """
     t = Table(rows, slots, heads, indexes, meta, 4)
     p = Plan(patterns, programs, checks, seeds, dispatch, bind, key, frames, inner)
     for i in range(begin, end):
+        # A search to be resumed still is in the scratch space that asking ahead uses.
+        if i + AHEAD < end and counts[RESUME] == 0:
+            ask_ahead(t, p, changes, i + AHEAD)
         mark = row_mark(4, changes, i, 2)
         slot = find_slot(t, mark, changes, i, 2)
         row = t.slots[slot, HEAD] - 1
@@ -463,7 +515,8 @@ def apply_changes(
                 link_all(t, dispatch[line, LINKS], row)
         n = react(t, p, line, row, changes[i, 0], 1 if insert else -1, out, n, counts)
         if n < 0:
-            return i
+            counts[STOPPED] = i
+            return -1
         if insert:
             counts[INSERTED] += 1
         else:
@@ -472,8 +525,7 @@ def apply_changes(
                 if dispatch[line, LINKS] >> index & 1:
                     unlink(t, index, row)
             remove_row(t, row)
-    counts[WRITTEN] = n
-    return end
+    return n
 
 
 @compiled
@@ -482,7 +534,7 @@ def evaluate_seed(
 ) -> Int:
     """Every match of a seed's program, from scratch: those through each quad at its pattern.
 
-    Returns the row it stopped at, as `apply_changes` does for changes.
+    Returns what `apply_changes` does, with a quad's row in the place of a change.
     """
     program = p.seeds[seed, SEED_PROGRAM]
     first = p.programs[program, FIRST]
@@ -498,9 +550,9 @@ def evaluate_seed(
                 if n < 0:
                     counts[RESUME] = 1
                     counts[WRITTEN] = len(out)
-                    return row
-    counts[WRITTEN] = n
-    return t.meta[HIGH]
+                    counts[STOPPED] = row
+                    return -1
+    return n
 
 
 @compiled

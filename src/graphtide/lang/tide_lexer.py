@@ -13,7 +13,7 @@ from graphtide.lang.scanner import Scanner, Token, excerpt, place
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lark.lexer import LexerConf
+    from lark.common import LexerConf
 
 DECLARATIONS: Final = ("PREFIX", "QUERY")
 RESERVED: Final = ("EVENT", "PATTERN", "RULE", "GOAL", "FIX", "STREAM")

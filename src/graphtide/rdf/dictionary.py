@@ -13,7 +13,6 @@ from graphtide.jit import JIT
 from graphtide.rdf.datatypes import TAGGED_DATATYPES
 from graphtide.rdf.plain_table import PlainTermTable
 from graphtide.rdf.term import Literal, Term, type_of_term
-from graphtide.rdf.term_table import BadRow, TermTable
 from graphtide.rdf.term_text import canonical_text, parse_term
 from graphtide.rdf.text_column import Strings, Texts, as_chunks, text_column
 
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from graphtide.rdf.term_table import BadRow, TermTable
 
 OnError = OneOf["raise", "zero"]
 
@@ -68,16 +69,19 @@ class TermDictionary:
         return self._encode_new(term) if found is None else found
 
     def _encode_new(self, term: Term | str) -> int:
-        text = _canonical(term)
         if self._waiting is None:
-            found = self._settled.add(text)
+            # A text that the table has is canonical, so that most need not be looked at closely.
+            found = self._settled.find(term) if isinstance(term, str) else 0
+            found = found or self._settled.add(_canonical(term))
         else:
-            found = self.known.get(text, 0)
+            text = _canonical(term)
+            found = 0 if text is term else self.known.get(text, 0)
             if not found:
                 self._waiting.append(text)
                 found = self._settled.count + len(self._waiting)
                 self._remember(text, found)
-        self._remember(term, found)
+        if term not in self.known:
+            self._remember(term, found)
         return found
 
     def lookup(self, term: Term | str) -> int:

@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from graphtide.jit import allocating
+from graphtide.prefetch import prefetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,24 +44,6 @@ def _load64_code(_typing: Any, array: Any, _index: Any) -> tuple[Any, Callable[.
 
 
 _load64: Any = intrinsic(_load64_code)
-
-
-def _prefetch_code(_typing: Any, array: Any, _index: Any) -> tuple[Any, Callable[..., Any]]:
-    """Ask the processor to fetch an element that will be read soon."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        form = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], form)
-        place = builder.bitcast(builder.gep(view.data, [arguments[1]]), pointer)
-        builder.call(fetch, [place, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), code
-
-
-_prefetch: Any = intrinsic(_prefetch_code)
 
 
 @allocating
@@ -123,12 +106,12 @@ def find_rows(
         # One row waits for memory three times in a row; a block of rows waits for all at once.
         for row in range(first, last):
             codes[row - first] = _hash(data, offsets[row], offsets[row + 1])
-            _prefetch(slots, codes[row - first] & mask)
+            prefetch(slots, codes[row - first] & mask)
         for row in range(first, last):
             ids[row] = slots[codes[row - first] & mask] & 0x7FFFFFFF
-            _prefetch(starts, ids[row])
+            prefetch(starts, ids[row])
         for row in range(first, last):
-            _prefetch(blob, starts[ids[row]])
+            prefetch(blob, starts[ids[row]])
         for row in range(first, last):
             at, end = offsets[row], offsets[row + 1]
             found, _ = _find(data, at, end, codes[row - first], slots, blob, starts)

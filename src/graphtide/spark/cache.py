@@ -85,7 +85,7 @@ class Cache:
 def recover(
     log: Log, cache: Cache, key: Key, make: Callable[[], Engine]
 ) -> tuple[Engine, Head, pa.Table | None]:
-    """An engine that stands exactly where the log stands, and the head; a new cell's first deltas."""
+    """An engine that stands where the log stands; the head; and a new cell's first deltas."""
     head = log.head()
     cached = cache.take(key)
     if head is None:

@@ -63,9 +63,7 @@ class Counts:
         for number, (net, _) in self._nets.items():
             rows = net.rows()
             zeros = np.zeros(len(rows), np.int64)
-            parts.append(
-                delta_table(number, zeros, zeros, rows[:, -1], rows[:, :-1], self._terms)
-            )
+            parts.append(delta_table(number, zeros, zeros, rows[:, -1], rows[:, :-1], self._terms))
         table = pa.concat_tables(parts)
         self._logged = len(table)
         return table

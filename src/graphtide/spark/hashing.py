@@ -56,7 +56,7 @@ def spark_partition(key: int, partitions: int) -> int:
     """The partition in which Spark puts an integer key: its Murmur3 hash with seed 42.
 
     >>> [spark_partition(key, 2) for key in range(4)]
-    [1, 1, 0, 0]
+    [1, 1, 0, 1]
     """
     mask = 0xFFFFFFFF
 

@@ -74,8 +74,8 @@ def split_unstamped(table: pa.Table) -> tuple[pa.Table, pa.Table]:
         for name in reversed(names)
         for row in np.flatnonzero(missing[name]).tolist()
     }
-    time = table["time"].fill_null(0).to_numpy()
-    for row in np.flatnonzero(time < 0).tolist():
+    early: Any = pc.less(table["time"], pa.scalar(0, pa.int64()))
+    for row in np.flatnonzero(early.fill_null(False).to_numpy()).tolist():
         reasons.setdefault(row, "time is before 0")
     good = np.setdiff1d(np.arange(len(table)), np.array(sorted(reasons), np.int64))
     return table.take(good), rejected(table, dict(sorted(reasons.items())))

@@ -4,8 +4,8 @@ A query is *partitioned by* a variable if a cell that sees only the quads with i
 that variable still finds exactly its share of the rows. Where a pattern mentions the variable but
 must be seen whole (it could show that a row has no partner anywhere), it is sent to every cell.
 
-Why it is exact. Let `own(R)` be the rows of R whose values of the variables `by` hash to a cell, and
-say that a node is right if `own` of its rows in the cell equals `own` of its rows on the whole
+Why it is exact. Let `own(R)` be the rows of R whose values of the variables `by` hash to a cell,
+and say that a node is right if `own` of its rows in the cell equals `own` of its rows on the whole
 graph. `by` always holds variables that are bound in every row of the node.
 
 - A basic graph pattern is right: an own row's quads have own values, so they are all there; and the

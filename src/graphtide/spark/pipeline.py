@@ -1,23 +1,24 @@
-"""The pipeline: summarise, route and pack, match, unpack. DataFrame in, DataFrame out."""
+"""The pipeline: summarise, route and pack, match, meet, unpack. DataFrame in, DataFrame out."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark import TaskContext
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.match import MATCHED_SQL, PACKED_SQL, Match, match_all
+from graphtide.spark.match import Match, match_all
+from graphtide.spark.meet import meet
 from graphtide.spark.pack import pack_task
+from graphtide.spark.schemas import MATCHED_SQL, PACKED_SQL
 from graphtide.spark.summarise import summarise
 from graphtide.spark.task import Task
 from graphtide.spark.unpack import columns_sql, unpack_deltas
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 Queries = str | Mapping[str, str]
@@ -32,21 +33,26 @@ def watch(
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
-    `changes` has the columns `time, tx, diff, s, p, o` and perhaps `g` and `seq`, with terms in
-    N-Triples syntax. `queries` is one SELECT query, or several by name. `cells` is the number of
-    partitions of the match, by default the number of shuffle partitions. `sizes` may give the
-    number of quads per predicate, for a better division.
+    `changes` has the columns `time, tx, diff, s, p, o` and perhaps `g` and `seq`, with terms as
+    N-Triples texts or as structs of `kind, value, datatype, language`. `queries` is one SELECT
+    query, or several by name. `cells` is the number of partitions of the match, by default the
+    number of shuffle partitions. `sizes` may give the number of quads per predicate, for a better
+    division.
+
+    Transactions come in the order of `(time, tx)`. In a stream, one is complete when a later one or
+    its end (a row with diff 0) has been seen; then its deltas come out, whole and net. The changes
+    of a transaction are ordered by `seq`, or else as they come: by micro-batch, partition and row.
+    Rows that depend on no quad come out once, at time 0, tx 0.
     """
     single = isinstance(queries, str)
     named = {"query": queries} if isinstance(queries, str) else dict(queries)
     task = make_task(changes, named, cells, sizes)
-    matched = match(changes, task)
     schema = columns_sql(task, single=single)
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return unpack_deltas(batches, task, single=single)
 
-    return matched.mapInArrow(unpack, schema)
+    return match(changes, task).mapInArrow(unpack, schema)
 
 
 def make_task(
@@ -60,30 +66,32 @@ def make_task(
         cells = int(changes.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     if cells < 1:
         raise GraphtideError(f"cells={cells}: at least one cell is needed")
+    if not queries:
+        raise GraphtideError("there is no query to watch", hint="give one or more SELECT queries")
     task = Task(tuple(queries.items()), cells, tuple((sizes or {}).items()))
     _ = task.cell_queries
     return task
 
 
 def match(changes: DataFrame, task: Task) -> DataFrame:
-    """Packed deltas and rejects, one row per cell and micro-batch."""
-    run = hashlib.sha256(repr((task.queries, task.cells)).encode()).hexdigest()[:16]
+    """Chunks of deltas and of rejects (`MATCHED_SQL`), per cell and micro-batch."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         return pack_task(batches, task, context.partitionId() if context else 0)
 
     packed = summarise(changes, task).mapInArrow(pack, PACKED_SQL)
-    grouped = packed.repartition(task.cells, "cell").groupBy("cell")
     if changes.isStreaming:
-        return grouped.transformWithStateInPandas(
-            statefulProcessor=Match(task, run),
+        matched = packed.groupBy("cell").transformWithStateInPandas(
+            statefulProcessor=Match(task),
             outputStructType=MATCHED_SQL,
             outputMode="Append",
             timeMode="None",
         )
+        return meet(matched, task)
 
     def match_cell(rows: pd.DataFrame) -> pd.DataFrame:
         return match_all(rows, task)
 
-    return grouped.applyInPandas(match_cell, MATCHED_SQL)
+    cells = packed.repartition(task.cells, "cell").groupBy("cell")
+    return meet(cells.applyInPandas(match_cell, MATCHED_SQL), task)

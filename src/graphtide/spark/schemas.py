@@ -18,7 +18,7 @@ _CHANGES: Final[list[tuple[str, pa.DataType]]] = [
     ("g", pa.string()),
 ]
 CHANGES: Final = pa.schema(_CHANGES)
-"""A change on its way: `seq` orders the changes of a transaction, `home` marks one of its copies."""
+"""A change on its way: `seq` orders a transaction's changes, `home` marks one of its copies."""
 
 _PACKED: Final[list[tuple[str, pa.DataType]]] = [
     ("cell", pa.int32()),

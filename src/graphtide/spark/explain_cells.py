@@ -1,0 +1,74 @@
+"""Explain: how queries are divided among cells, and the plan that runs in each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.nodes import DefaultGraph
+from graphtide.plan.build import build_plan
+from graphtide.plan.explain import explain as explain_plan
+from graphtide.plan.patterns import DEFAULT_STRATEGY
+from graphtide.spark.task import CellQuery, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from graphtide.spark.partition import Leaf
+    from graphtide.spark.shares import Grid
+
+
+def explain(
+    queries: str | Mapping[str, str], cells: int, sizes: Mapping[str, int] | None = None
+) -> str:
+    """Per query its grid, the copies of each pattern's quads, the stages, and the plan in a cell.
+
+    >>> print(explain("SELECT ?a ?b { ?a <ex:p> ?b . ?b <ex:q> ?c }", cells=4))
+    query: 4 of 4 cells, ?b in 4 parts
+      a quad is sent to 1.00 cells on average
+      1 of 4 cells  ?a <ex:p> ?b         by ?b
+      1 of 4 cells  ?b <ex:q> ?c         by ?b
+      one stage: every row comes out of one cell
+      in each cell:
+        ...
+    """
+    named = {"query": queries} if isinstance(queries, str) else queries
+    task = Task(tuple(named.items()), cells, tuple((sizes or {}).items()))
+    return "\n\n".join("\n".join(_lines(query, cells)) for query in task.cell_queries)
+
+
+def _lines(query: CellQuery, cells: int) -> Iterator[str]:
+    grid = query.grid
+    divided = zip(grid.variables, grid.shares, strict=True)
+    parts = " × ".join(f"{var} in {share} parts" for var, share in divided)
+    yield f"{query.name}: {grid.cells} of {cells} cells, {parts or 'cannot be divided'}"
+    yield f"  a quad is sent to {grid.replication:.2f} cells on average"
+    texts = [_pattern(leaf) for leaf in grid.leaves]
+    width = max(map(len, texts), default=0)
+    for leaf, text in zip(grid.leaves, texts, strict=True):
+        copies = f"{grid.copies(leaf)} of {grid.cells} cells"
+        yield f"  {copies}  {text:<{width}}  {_division(leaf, grid)}"
+    yield f"  {_stages(query)}"
+    yield "  in each cell:"
+    plan = build_plan(query.query, DEFAULT_STRATEGY)
+    yield from (f"    {line}" for line in explain_plan(plan).splitlines())
+
+
+def _pattern(leaf: Leaf) -> str:
+    pattern = leaf.pattern
+    words = [str(w) for w in (pattern.subject, pattern.predicate, pattern.object)]
+    if isinstance(pattern.graph, DefaultGraph):
+        return " ".join(words)
+    return f"GRAPH {pattern.graph} {{ {' '.join(words)} }}"
+
+
+def _division(leaf: Leaf, grid: Grid) -> str:
+    by = [str(var) for var in grid.variables if var in leaf.divided_by]
+    return f"by {', '.join(by)}" if by else "to all"
+
+
+def _stages(query: CellQuery) -> str:
+    if not query.meets:
+        return "one stage: every row comes out of one cell"
+    hidden = ", ".join(map(str, query.query.variables[query.shown :]))
+    does = "are added up and counted" if query.distinct else "are added up"
+    return f"two stages: the answer does not show {hidden}, so equal rows of several cells {does}"

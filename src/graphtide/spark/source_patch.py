@@ -1,0 +1,180 @@
+"""RDF Patch from any place of a file on: a scan that finds such places, and a reader for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING
+
+from graphtide.rdf.patch import PatchReader
+from graphtide.rdf.patch_block import Rows
+from graphtide.rdf.patch_row import RowError, change_terms, split_row
+from graphtide.rdf.statements import BLOCK_BYTES, unix_lines
+from graphtide.spark.source_place import Closing, Place
+
+if TYPE_CHECKING:
+    from graphtide.rdf.broken import BrokenLine
+
+_CONTROL = re.compile(rb"^[ \t]*(?:T[XCA]|H|P[AD])(?=[ \t.]|$).*$", re.MULTILINE)
+
+
+class ResumedPatch(PatchReader):
+    """Reads RDF Patch from a place on; `late` has the lines of transactions with an earlier time."""
+
+    def __init__(self, place: Place, source: str, broken: list[BrokenLine] | None = None) -> None:
+        super().__init__(source, on_error="collect", broken=broken)
+        self.prefixes = dict(place.prefixes)
+        self.late: dict[tuple[int, int], int] = {}
+        self._line = place.line
+        self._time, self._tx = place.own_time, place.own_tx
+        self._last = place.own_last
+        self._latest = place.time
+
+    def _commit(self, place: int, line: int) -> None:
+        before, opened = self._last, self._opened
+        super()._commit(place, line)
+        if self._last is None or self._last is before:
+            return
+        if self._latest is not None and self._last[0] < self._latest:
+            self.late[self._last] = opened or line
+        else:
+            self._latest = self._last[0]
+
+
+class _Counted(Rows):
+    """Stands for change rows of which only the number matters."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def place(self, line: int) -> int:  # noqa: ARG002 - all rows so far stand before it
+        return self.count
+
+
+class PatchScan(ResumedPatch):
+    """Finds places between transactions without reading the changes in between.
+
+    It runs the reader's own rules on the other rows, and of each run of changes looks at the first
+    valid one only: whether there is any is all that the rules ask.
+    """
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place, "")
+        self._at = place
+        self._rows = _Counted()
+
+    def places(self, data: bytes) -> Iterator[Place]:
+        """The places between the transactions of whole lines, and their end if it is one."""
+        start, line, base = 0, self._at.line, self._at.position
+        text = data.replace(b"\r", b"\n")
+        for row in _CONTROL.finditer(text):
+            self._run(text, start, row.start())
+            line += count_lines(data[start : row.start()])
+            if row.group().split(maxsplit=1)[0] == b"TX" and self._opened is None and self._waits:
+                self._commit(self._rows.count, line)
+                yield self._here(base + row.start(), line)
+            self._control(row.group().decode(errors="replace"), line)
+            end = min(row.end() + 1, len(data))
+            end += data[end - 1 : end + 1] == b"\r\n"
+            line += count_lines(data[row.start() : end])
+            start = end
+            if self._opened is None and not self._waits:
+                yield self._here(base + end, line)
+        self._run(text, start, len(text))
+        line += count_lines(data[start:])
+        self._at = replace(self._at, position=base + len(data), line=line)
+        if self._opened is None and not self._waits:
+            yield self._here(self._at.position, line)
+
+    def pause(self) -> Place | None:
+        """End a run of changes outside of transactions; the place, unless a transaction is open."""
+        if self._opened is not None:
+            return None
+        self._commit(self._rows.count, self._at.line)
+        return self._here(self._at.position, self._at.line)
+
+    def abandon(self) -> Place:
+        """The end of a finished file, whatever transaction is open."""
+        self._opened, self._start = None, self._rows.count
+        return self._here(self._at.position, self._at.line)
+
+    @property
+    def _waits(self) -> bool:
+        return self._rows.count > self._start
+
+    def _run(self, text: bytes, start: int, stop: int) -> None:
+        """Take note of a valid change in these lines, if the transaction has none yet."""
+        while start < stop and not self._waits:
+            end = text.find(b"\n", start, stop)
+            end = stop if end < 0 else end
+            line = text[start:end].decode(errors="replace")
+            start = end + 1
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            try:
+                row = split_row(line)
+                if row.code in {"A", "D"}:
+                    change_terms(row, self.prefixes)
+                    self._rows.count += 1
+            except RowError:
+                continue
+
+    def _control(self, text: str, line: int) -> None:
+        try:
+            self._row(split_row(text), line, self._rows, 0)
+        except RowError:
+            return
+
+    def _commit(self, place: int, line: int) -> None:
+        before = self._last
+        super()._commit(place, line)
+        self.late.clear()
+        self._segments.clear()
+        if self._last is not None and self._last is not before:
+            shift = self._at.shift_of(self._last[1])
+            tx = max(self._at.tx, self._last[1] + shift)
+            self._at = replace(self._at, tx=tx, shift=shift, time=self._latest)
+
+    def _here(self, position: int, line: int) -> Place:
+        prefixes = self._at.prefixes
+        return replace(
+            self._at,
+            position=position,
+            line=line,
+            own_time=self._time,
+            own_tx=self._tx,
+            own_last=self._last,
+            prefixes=prefixes if prefixes == self.prefixes else dict(self.prefixes),
+        )
+
+
+def scan_patch(
+    file: IO[bytes], place: Place, stop: int | None, closing: Closing
+) -> Iterator[Place]:
+    """The places of a file from one on, up to `stop` or the end; the last is as far as one can go."""
+    scan, held, left = PatchScan(place), b"", None if stop is None else stop - place.position
+    position = place.position
+    while piece := file.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left)):
+        left = None if left is None else left - len(piece)
+        position += len(piece)
+        whole, newline, held = (held + piece).rpartition(b"\n")
+        yield from scan.places(whole + newline)
+    if held and closing.takes(held):
+        for found in scan.places(held + b"\n"):
+            yield replace(found, position=min(found.position, position))
+    paused = scan.pause() if closing != Closing.OPEN else None
+    if paused is not None:
+        place = replace(paused, position=min(paused.position, position))
+        yield place
+    elif closing == Closing.END:
+        yield replace(scan.abandon(), position=position)
+
+
+def count_lines(data: bytes) -> int:
+    r"""How many line ends there are.
+
+    >>> count_lines(b"a\r\nb\rc\n")
+    3
+    """
+    return unixcount_lines(data).count(b"\n")
