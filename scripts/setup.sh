@@ -31,4 +31,19 @@ echo "setup: installing $LOCK"
 # The build backend is locked too, so building needs nothing from outside the environment.
 "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
     --no-deps --no-build-isolation --editable .
+# Spark needs Java 17 or newer. Everything but the pipeline works without it.
+java_version() {
+    "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'
+}
+
+if [ "$(java_version || true)" -lt 17 ] 2>/dev/null || [ -z "$(java_version || true)" ]; then
+    if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+        echo "setup: installing Java 17 for Spark"
+        (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless) >/dev/null 2>&1 || true
+    fi
+    if [ -z "$(java_version || true)" ]; then
+        echo "setup: no Java 17 found: the in-process engine works, the Spark pipeline will not" >&2
+        echo "  hint: install a Java 17 runtime (Debian: apt-get install openjdk-17-jre-headless)" >&2
+    fi
+fi
 echo "setup: done; try $VENV/bin/graphtide --help"

@@ -228,3 +228,14 @@ def test_what_is_written_is_read_again(name, keys, data):
         write_changes(written, target, format=name)
         again = read_changes(io.BytesIO(target.getvalue()), format=name)
         assert concat_batches(again) == whole
+
+
+def test_transactions_before_a_broken_line_come_out_before_the_error():
+    reader = PatchReader("log.rdfp")
+    good = "TX .\nA <ex:a> <ex:p> <ex:b> .\nTC .\n"
+    batches = reader.feed(good + "TX .\nA <ex:a> <ex:p .\nTC .\n" + good)
+    assert [len(batch) for batch in batches] == [1]
+    for go_on in (lambda: reader.feed(good), reader.finish):
+        with pytest.raises(DataError, match=r"^log\.rdfp:5:") as caught:
+            go_on()
+        assert caught.value.line == 5

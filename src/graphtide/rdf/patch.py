@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Final
 
+from graphtide.errors import DataError
 from graphtide.rdf.broken import BrokenLine, BrokenLines, OnError
 from graphtide.rdf.patch_block import Part, Rows, Segment
 from graphtide.rdf.patch_row import Row, RowError, Value, change_terms, split_row
@@ -70,15 +71,26 @@ class PatchReader:
         self._start = 0  # its first row in this piece
         self._out: list[ChangeBatch] = []
         self._segments: list[Segment] = []
+        self._failure: DataError | None = None
 
     def feed(self, text: str | bytes) -> list[ChangeBatch]:
-        """Take more text; return the changes of the transactions that it completes."""
+        """Take more text; return the changes of the transactions that it completes.
+
+        At a broken line, the transactions before it are returned first, and the next call raises.
+        """
+        self._raise_failure()
         data = self._held + (text.encode() if isinstance(text, str) else text)
         cut = data.rfind(b"\n") + 1
         self._held = data[cut:]
         if cut:
             self._read(unix_lines(data[:cut]))
+        if not self._out:
+            self._raise_failure()
         return self._take()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     def flush(self) -> list[ChangeBatch]:
         """End a run of changes outside `TX` … `TC`, for a follower that wants them now."""
@@ -88,9 +100,11 @@ class PatchReader:
 
     def finish(self) -> list[ChangeBatch]:
         """End the reading; an open transaction is an error, and its changes are dropped."""
+        self._raise_failure()
         if self._held:
             data, self._held = self._held, b""
             self._read(unix_lines(data))
+            self._raise_failure()
         if self._opened is not None:
             line, self._opened, self._pending = self._opened, None, []
             reason = "the transaction that starts here is never committed"
@@ -110,7 +124,11 @@ class PatchReader:
             try:
                 self._row(split_row(text), line, rows, index)
             except RowError as error:
-                self._broken.report(line, error.column, text, error.reason)
+                try:
+                    self._broken.report(line, error.column, text, error.reason)
+                except DataError as failure:
+                    self._failure = failure
+                    break
         part = rows.part()
         if self._segments:
             self._out.append(part.batch(self._segments))

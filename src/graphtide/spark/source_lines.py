@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
@@ -12,10 +11,12 @@ import numpy as np
 from graphtide.rdf import read_quads
 from graphtide.rdf.statements import BLOCK_BYTES, unix_lines
 from graphtide.spark.source_patch import count_lines
-from graphtide.spark.source_place import Closing, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphtide.rdf import BrokenLine, ChangeBatch
+    from graphtide.spark.source_place import Closing, Place
 
 STEP = 1000
 """Lines from one place to the next."""

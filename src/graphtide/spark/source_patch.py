@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from graphtide.rdf.patch import PatchReader
 from graphtide.rdf.patch_block import Rows
 from graphtide.rdf.patch_row import RowError, change_terms, split_row
-from graphtide.rdf.statements import BLOCK_BYTES, unix_lines
+from graphtide.rdf.statements import BLOCK_BYTES
 from graphtide.spark.source_place import Closing, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphtide.rdf.broken import BrokenLine
 
 _CONTROL = re.compile(rb"^[ \t]*(?:T[XCA]|H|P[AD])(?=[ \t.]|$).*$", re.MULTILINE)
 
 
 class ResumedPatch(PatchReader):
-    """Reads RDF Patch from a place on; `late` has the lines of transactions with an earlier time."""
+    """Reads RDF Patch from a place on; `late` has the lines of transactions that come too late."""
 
     def __init__(self, place: Place, source: str, broken: list[BrokenLine] | None = None) -> None:
         super().__init__(source, on_error="collect", broken=broken)
@@ -152,7 +153,7 @@ class PatchScan(ResumedPatch):
 def scan_patch(
     file: IO[bytes], place: Place, stop: int | None, closing: Closing
 ) -> Iterator[Place]:
-    """The places of a file from one on, up to `stop` or the end; the last is as far as one can go."""
+    """The places of a file from one on, as far as one can go up to `stop` or the end."""
     scan, held, left = PatchScan(place), b"", None if stop is None else stop - place.position
     position = place.position
     while piece := file.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left)):
@@ -177,4 +178,4 @@ def count_lines(data: bytes) -> int:
     >>> count_lines(b"a\r\nb\rc\n")
     3
     """
-    return unixcount_lines(data).count(b"\n")
+    return unix_lines(data).count(b"\n")

@@ -14,10 +14,12 @@ The directory is one log, cut into files whose order is that of their names:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Closing(Enum):
@@ -72,7 +74,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A file of a micro-batch: up to where it was read, whether that is its end, or why not read."""
+    """A file of a micro-batch: up to where it is read, if that is its end, or why it is not read."""
 
     file: str
     stop: int

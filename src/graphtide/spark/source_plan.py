@@ -6,10 +6,8 @@ import gzip
 import os
 import time
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
@@ -20,9 +18,14 @@ from graphtide.spark.source_patch import scan_patch
 from graphtide.spark.source_place import Closing, Offset, Place, Taken
 from graphtide.spark.source_table import scan_table
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
 PIECE_LINES: Final = 50_000
 QUIET_SECONDS: Final = 1.0
 STALE_SECONDS: Final = 10.0
+NO_LIMIT: Final = 1 << 62
 SET_ASIDE: Final = -1
 """The position in a file that is not read at all."""
 
@@ -46,8 +49,8 @@ class Piece:
 class Budget:
     """How much a micro-batch may take; it takes at least one transaction or one file."""
 
-    rows: int = 1 << 62
-    files: int = 1 << 62
+    rows: int
+    files: int
 
 
 @dataclass(slots=True)
@@ -75,8 +78,19 @@ class Directory:
         self.frozen = {name: (self.path / name).stat().st_size for name in self.names()}
 
     def age(self, name: str) -> float:
-        """Seconds since a file was written to."""
-        return time.time() - (self.path / name).stat().st_mtime
+        """Seconds since a file was written to; none if it is gone."""
+        try:
+            return time.time() - (self.path / name).stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
+    def closing(self, name: str, *, last: bool, ended: bool) -> Closing:
+        """What the end of a file means."""
+        if not last:
+            return Closing.END
+        if ended:
+            return Closing.ONCE
+        return Closing.PAUSE if self.age(name) > QUIET_SECONDS else Closing.OPEN
 
     def too_late(self, names: list[str], start: Offset) -> list[str]:
         """Files that have turned up before the place that the log has been read to."""
@@ -99,25 +113,21 @@ def plan(
     reason = f"too late: files up to {start.place.file} were read already"
     taken = [Taken(name, 0, reason=reason) for name in late]
     pieces = [_aside(directory, part, start.place) for part in taken]
-    place, lines = start.place, 0
+    place, lines, files = start.place, 0, start.files + len(late)
     queue = [name for name in names if name >= place.file]
-    new = len(late)
     for name in queue:
         if lines >= budget.rows or len(taken) >= budget.files:
             break
         begin = place if name == place.file else place.begin(name)
-        new += name != start.place.file
         found = _take(directory, begin, budget.rows - lines, last=name == queue[-1], ended=ended)
         if found is None:
-            new -= name != start.place.file
             break
+        files += name != start.place.file
         part, parts, place = found
-        lines += max(place.line - begin.line, 0)
+        lines += place.line - begin.line
         pieces += parts
         taken += [part] if parts else []
-    if not pieces:
-        return [], start
-    return pieces, Offset(place, tuple(taken), start.files + new)
+    return (pieces, Offset(place, tuple(taken), files)) if pieces else ([], start)
 
 
 def replan(directory: Directory, start: Offset, end: Offset) -> list[Piece]:
@@ -125,28 +135,15 @@ def replan(directory: Directory, start: Offset, end: Offset) -> list[Piece]:
     pieces: list[Piece] = []
     place = start.place
     for part in end.taken:
-        if part.reason is not None:
-            pieces.append(_aside(directory, part, place))
-            place = (
-                replace(place.begin(part.file), position=SET_ASIDE)
-                if (part.file > place.file)
-                else place
-            )
-            continue
         begin = place if part.file == place.file else place.begin(part.file)
-        closing = Closing.END if part.finished else Closing.ONCE
-        path = directory.path / part.file
-        pieces += _pieces(path, begin, part.stop, closing, Budget().rows)
-        place = pieces_end(path, begin, part.stop, closing)
+        if part.reason is None:
+            closing = Closing.END if part.finished else Closing.ONCE
+            parts, place = _cut(directory.path / part.file, begin, part.stop, closing)
+            pieces += parts
+        else:
+            pieces.append(_aside(directory, part, place))
+            place = place if part.file < place.file else replace(begin, position=SET_ASIDE)
     return pieces
-
-
-def pieces_end(path: Path, begin: Place, stop: int, closing: Closing) -> Place:
-    """The last place of a part of a file."""
-    place = begin
-    for place in _scan(path, begin, stop, closing):  # noqa: B007 - the last one is wanted
-        pass
-    return place
 
 
 def _take(
@@ -156,38 +153,29 @@ def _take(
     name, path = begin.file, directory.path / begin.file
     if begin.position == SET_ASIDE:
         return Taken(name, 0), [], begin
-    closing = Closing.END
-    if last:
-        closing = Closing.ONCE if ended else Closing.OPEN
-        if closing == Closing.OPEN and directory.age(name) > QUIET_SECONDS:
-            closing = Closing.PAUSE
+    stop = (directory.frozen or {}).get(name) if last and not _whole(path) else None
     try:
-        stop = (directory.frozen or {}).get(name) if last and not _whole(path) else None
-        pieces = _pieces(path, begin, stop, closing, rows)
+        closing = directory.closing(name, last=last, ended=ended)
+        pieces, place = _cut(path, begin, stop, closing, rows)
     except UNREADABLE as error:
         if last and not ended and directory.age(name) < STALE_SECONDS:
             return None
         reason = error.message if isinstance(error, DataError) else f"cannot be read: {error}"
         part = Taken(name, 0, reason=reason)
         return part, [_aside(directory, part, begin)], replace(begin, position=SET_ASIDE)
-    return _taken(path, begin, pieces)
+    end = pieces[-1] if pieces else Piece(str(path), begin, begin.position)
+    return Taken(name, end.stop, end.finished), pieces, place
 
 
-def _taken(path: Path, begin: Place, pieces: list[Piece]) -> tuple[Taken, list[Piece], Place]:
-    if not pieces:
-        return Taken(begin.file, begin.position), [], begin
-    end = pieces[-1]
-    closing = Closing.END if end.finished else Closing.ONCE
-    place = pieces_end(path, end.start, end.stop, closing)
-    return Taken(begin.file, end.stop, end.finished), pieces, place
-
-
-def _pieces(path: Path, begin: Place, stop: int | None, closing: Closing, rows: int) -> list[Piece]:
-    """Cut a file from a place on; ends behind so many rows at the latest."""
+def _cut(
+    path: Path, begin: Place, stop: int | None, closing: Closing, rows: int = NO_LIMIT
+) -> tuple[list[Piece], Place]:
+    """Pieces of a file from a place on, behind so many rows at the latest; and their end."""
+    closing = Closing.END if _whole(path) else closing
+    most = NO_LIMIT if path.suffix == ".gz" else min(PIECE_LINES, rows)
+    finished = closing == Closing.END
     pieces: list[Piece] = []
     start = last = begin
-    most = Budget().rows if path.suffix == ".gz" else min(PIECE_LINES, rows)
-    finished = closing == Closing.END
     for place in _scan(path, begin, stop, closing):
         last = place
         if place.line - start.line >= most:
@@ -200,7 +188,7 @@ def _pieces(path: Path, begin: Place, stop: int | None, closing: Closing, rows: 
         pieces.append(Piece(str(path), start, last.position, last.shift or 0))
     if pieces and finished:
         pieces[-1] = replace(pieces[-1], finished=True)
-    return pieces
+    return pieces, last
 
 
 def _scan(path: Path, begin: Place, stop: int | None, closing: Closing) -> Iterator[Place]:
@@ -214,7 +202,7 @@ def _scan(path: Path, begin: Place, stop: int | None, closing: Closing) -> Itera
         return
     with open_log(path, begin.position) as file:
         scan = scan_patch if family == "patch" else scan_lines
-        yield from scan(file, begin, stop, Closing.END if _whole(path) else closing)
+        yield from scan(file, begin, stop, closing)
 
 
 def open_log(path: Path, position: int) -> IO[bytes]:
@@ -222,7 +210,7 @@ def open_log(path: Path, position: int) -> IO[bytes]:
     packed = path.suffix == ".gz"
     if not packed and path.stat().st_size < position:
         raise DataError("became shorter after it was read")
-    file = cast("IO[bytes]", gzip.open(path) if packed else path.open("rb"))
+    file = cast("IO[bytes]", gzip.open(path) if packed else path.open("rb"))  # noqa: SIM115
     if not position:
         head = file.read(512)
         if b"\0" in head:
@@ -234,7 +222,7 @@ def open_log(path: Path, position: int) -> IO[bytes]:
 
 def _whole(path: Path) -> bool:
     """Whether a file is read as a whole, because it is packed."""
-    return path.suffix == ".gz" or path.suffix == ".parquet"
+    return path.suffix in {".gz", ".parquet"}
 
 
 def _aside(directory: Directory, part: Taken, place: Place) -> Piece:

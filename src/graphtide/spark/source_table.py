@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from graphtide.rdf.broken import BrokenLines
 from graphtide.rdf.columnar import read_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -65,12 +65,12 @@ def _open(path: Path) -> pq.ParquetFile:
         raise DataError(reason, source=str(path)) from None
 
 
-def _filled(column: pa.ChunkedArray) -> NDArray[np.int64]:
+def _filled(column: Any) -> NDArray[np.int64]:
     """Numbers, with the one before where there is none: such a row is set aside when it is read."""
     try:
         whole = column.combine_chunks().cast(pa.int64())
     except pa.ArrowException as error:
         raise DataError(f"time and tx are whole numbers: {error}") from None
-    filled: Any = pa.compute.fill_null_forward(whole)  # type: ignore[attr-defined]
+    filled: Any = pa.compute.fill_null_forward(whole)
     found: NDArray[np.int64] = filled.fill_null(0).to_numpy()
     return found

@@ -65,14 +65,11 @@ _SHAPES: Final = (
 )
 
 
-_DEPTH: Final = 3
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where in the query a group stands: what may be used there."""
 
-    depth: int = _DEPTH
+    depth: int  # how many levels of groups may still be nested here
     graph: str | None = None  # the word after GRAPH, when inside one
     graph_body: bool = False  # whether the group is that GRAPH's own
     exists: bool = False
@@ -136,7 +133,7 @@ class QueryGrammar:
 
     def query(self) -> RandomQuery:
         """Prologue, SELECT clause and group."""
-        group = self._group(Place())
+        group = self._group(Place(depth=self._draw(st.sampled_from((1, 2, 2, 3)))))
         text = f"{PROLOGUE}SELECT {self._head(group)} WHERE {{\n  {group.text}\n}}"
         return RandomQuery(text, tuple(self._triples))
 
@@ -161,9 +158,9 @@ class QueryGrammar:
 
     def _sizes(self, place: Place) -> Sequence[int]:
         """How many elements may follow the first."""
-        if place.depth == _DEPTH:
-            return (1, 2, 2, 3)
-        return (0, 0, 1, 1, 2) if place.exists and not place.nested else (0, 0, 0, 1, 2)
+        if place.nested:
+            return (0, 0, 0, 1, 2)
+        return (0, 0, 1, 1, 2) if place.exists else (1, 2, 2, 3)
 
     def _first(self, place: Place) -> Group:
         empty = Group("", frozenset(), frozenset())
@@ -176,7 +173,7 @@ class QueryGrammar:
 
     def _then(self, place: Place, group: Group) -> Group:
         if place.depth <= 0 or self._budget <= 0:
-            return self._bind(place, group)
+            return self._element(self._pick(("bind", "filter")), place, group)
         kinds = ["patterns", "optional", "optional", "union", "bind", "nested", "values", "filter"]
         if place.graph is None:
             kinds += ["graph", "graph"]

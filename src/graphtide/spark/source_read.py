@@ -1,0 +1,188 @@
+"""Read a piece of a log: rows of changes, rows set aside, and at the end a row that marks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.errors import DataError
+from graphtide.rdf.broken import BrokenLine
+from graphtide.rdf.formats import find_format
+from graphtide.rdf.statements import BLOCK_BYTES
+from graphtide.rdf.write_patch import statement_lines
+from graphtide.spark.source_lines import read_statements
+from graphtide.spark.source_patch import ResumedPatch, count_lines
+from graphtide.spark.source_plan import UNREADABLE, Piece, open_log
+from graphtide.spark.source_table import read_rows
+
+if TYPE_CHECKING:
+    from graphtide.rdf import ChangeBatch
+
+SCHEMA: Final = pa.schema(
+    [
+        ("time", pa.int64()),
+        ("tx", pa.int64()),
+        ("diff", pa.int32()),
+        ("s", pa.string()),
+        ("p", pa.string()),
+        ("o", pa.string()),
+        ("g", pa.string()),
+        ("seq", pa.int64()),
+        ("reason", pa.string()),
+        ("file", pa.string()),
+        ("line", pa.int64()),
+        ("column", pa.int32()),
+        ("text", pa.string()),
+    ]
+)
+"""A change; or, where `reason` is given, input set aside with its place; or a mark (diff 0)."""
+
+Lines = Mapping[tuple[int, int], int]
+
+
+def read_piece(piece: Piece) -> Iterator[pa.RecordBatch]:
+    """The rows of a piece, the same ones whenever it is read."""
+    if piece.reason is not None:
+        yield _aside([BrokenLine(piece.path, 0, 0, "", piece.reason)])
+        return
+    broken: list[BrokenLine] = []
+    latest = -(2**63) if piece.start.time is None else piece.start.time
+    mark: tuple[int, int] | None = None
+    seq = 0
+    try:
+        for batch, lines in _batches(piece, broken):
+            late = _late(batch, latest)
+            broken += _late_lines(batch, late, piece, lines)
+            good = np.flatnonzero(~late)
+            if len(good):
+                yield _rows(batch, good, piece.shift, seq)
+                latest = int(batch.time[good[-1]])
+                tx = int(batch.tx[good][batch.time[good] == latest].max()) + piece.shift
+                mark = latest, max(tx, mark[1] if mark and mark[0] == latest else tx)
+            seq += len(batch)
+            if broken:
+                yield _aside(broken)
+                broken.clear()
+    except UNREADABLE as error:
+        reason = error.message if isinstance(error, DataError) else f"cannot be read: {error}"
+        broken.append(BrokenLine(piece.path, piece.start.line, 0, "", reason))
+    if broken:
+        yield _aside(broken)
+    if mark:
+        yield _table(1, time=[mark[0]], tx=[mark[1]], diff=[0], seq=[seq])
+
+
+def _batches(piece: Piece, broken: list[BrokenLine]) -> Iterator[tuple[ChangeBatch, Lines]]:
+    """The changes of a piece with the file's own numbers; lines of transactions that are late."""
+    path, start = Path(piece.path), piece.start
+    found = find_format(path)
+    if found.family == "parquet":
+        yield from ((b, {}) for b in read_rows(path, start.position, piece.stop, broken))
+        return
+    if found.family == "lines":
+        for data in _blocks(piece):
+            named: list[BrokenLine] = []
+            yield from ((b, {}) for b in read_statements(data, start, found.name, named))
+            broken += [replace(line, file=piece.path) for line in named]
+            start = replace(start, line=start.line + count_lines(data))
+        yield from _nothing()
+        return
+    reader = ResumedPatch(start, piece.path, broken)
+    for data in _blocks(piece):
+        yield from ((batch, reader.late) for batch in reader.feed(data))
+    rest = reader.finish() if piece.finished else reader.flush()
+    yield from ((batch, reader.late) for batch in rest)
+
+
+def _nothing() -> Iterator[tuple[ChangeBatch, Lines]]:
+    return iter(())
+
+
+def _blocks(piece: Piece) -> Iterator[bytes]:
+    """The text of a piece in blocks of whole lines; the last line is ended if it is not."""
+    held, left = b"", piece.stop - piece.start.position
+    with open_log(Path(piece.path), piece.start.position) as file:
+        while left and (data := file.read(min(BLOCK_BYTES, left))):
+            left -= len(data)
+            whole, newline, held = (held + data).rpartition(b"\n")
+            if newline:
+                yield whole + newline
+    if left:
+        raise DataError("became shorter after it was read")
+    if held:
+        yield held + b"\n"
+
+
+def _late(batch: ChangeBatch, latest: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which changes have an earlier time than one before them."""
+    before = np.maximum.accumulate(np.concatenate([[latest], batch.time]))[:-1]
+    return np.asarray(batch.time < before)
+
+
+def _late_lines(
+    batch: ChangeBatch, late: np.ndarray[Any, np.dtype[np.bool_]], piece: Piece, lines: Lines
+) -> list[BrokenLine]:
+    chosen = np.flatnonzero(late)
+    if not len(chosen):
+        return []
+    texts = statement_lines(batch, pa.array(np.where(batch.diff > 0, "A", "D"), pa.string()))
+    keys = [(int(batch.time[row]), int(batch.tx[row])) for row in chosen]
+    latest = np.maximum.accumulate(np.concatenate([[piece.start.time or 0], batch.time]))
+    return [
+        BrokenLine(
+            piece.path,
+            lines.get(key, piece.start.line),
+            0,
+            str(texts[int(row)].as_py()),
+            f"too late: its time is {key[0]}, and the log is already at {latest[row]}",
+        )
+        for row, key in zip(chosen, keys, strict=True)
+    ]
+
+
+def _rows(
+    batch: ChangeBatch, chosen: np.ndarray[Any, np.dtype[np.intp]], shift: int, seq: int
+) -> pa.RecordBatch:
+    if len(chosen) == len(batch):
+        terms: list[Any] = [batch.s, batch.p, batch.o, batch.g]
+    else:
+        places: Any = pa.array(chosen)
+        terms = [column.take(places) for column in (batch.s, batch.p, batch.o, batch.g)]
+    s, p, o, g = terms
+    return _table(
+        len(chosen),
+        time=batch.time[chosen],
+        tx=batch.tx[chosen] + shift,
+        diff=batch.diff[chosen].astype(np.int32),
+        s=s,
+        p=p,
+        o=o,
+        g=g,
+        seq=chosen + seq,
+    )
+
+
+def _aside(lines: Sequence[BrokenLine]) -> pa.RecordBatch:
+    return _table(
+        len(lines),
+        reason=[line.reason for line in lines],
+        file=[line.file for line in lines],
+        line=[line.line for line in lines],
+        column=[line.column for line in lines],
+        text=[line.text for line in lines],
+    )
+
+
+def _table(count: int, **columns: Any) -> pa.RecordBatch:
+    arrays: list[Any] = [
+        pa.array(columns[field.name], field.type)
+        if field.name in columns
+        else pa.nulls(count, field.type)
+        for field in SCHEMA
+    ]
+    return pa.record_batch(arrays, schema=SCHEMA)
