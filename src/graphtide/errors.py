@@ -52,7 +52,12 @@ class UnsupportedError(QueryError):
 
 
 class DataError(PlacedError):
-    """A broken line or value in input data, with its file, line, column and reason."""
+    """A broken line or value in input data, with its file, line, column and reason.
+
+    `transactions_are_whole` says that the changes read before it are complete transactions.
+    """
+
+    transactions_are_whole = False
 
 
 class TermError(GraphtideError):

@@ -59,9 +59,17 @@ COMMANDS = (
         "is 1 if there is a problem.",
     ),
     Command(
+        "run:run",
+        "Run a program of queries over a directory of change logs, on Spark.",
+        "graphtide run rail.tide --changes logs/ --out out/ --checkpoint checkpoint/",
+        "The deltas of each query go to a directory of OUT, what could not be used to "
+        "OUT/quarantine. Ctrl-C stops after the micro-batch that is under way; the same command "
+        "goes on from there. It needs Java 17 and graphtide[spark].",
+    ),
+    Command(
         "demo:demo",
-        "Watch a railway change: four standing queries, live + and - rows. Needs no files.",
-        "graphtide demo --transactions 1000 --seed 7",
+        "Watch a railway change: four standing queries on Spark, live + and - rows. Needs no files.",
+        "graphtide demo --transactions 100 --seed 7",
     ),
     Command(
         "bench:app",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from graphtide.engine import DeltaRow, LiveGraph
+from graphtide.engine import Delta, DeltaRow, LiveGraph
 from graphtide.engine.feed import pieces_of
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from graphtide.engine.feed import Piece
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf import ChangeBatch
+
+UNBOUNDED = 2**62
+"""Deltas are taken out after every piece: nothing must be forgotten before."""
 
 
 @dataclass(slots=True)
@@ -61,13 +64,11 @@ class Session:
         self.changes = 0
         self.transactions = 0
         self.busy = 0.0
-        # A history of one row keeps the last batch of deltas, however long, and no other.
         self._watches = [
-            graph.watch(text, name=name, strategy=strategy, history=1)
+            graph.watch(text, name=name, strategy=strategy, history=UNBOUNDED)
             for name, text in queries.items()
         ]
         self.tallies = {name: Tally() for name in queries}
-        self._seen: dict[Watch, int | None] = dict.fromkeys(self._watches)
 
     @property
     def rate(self) -> float:
@@ -102,9 +103,9 @@ class Session:
         return rows
 
     def _new_rows(self, watch: Watch) -> Iterator[NamedRow]:
-        """The last batch of deltas, unless it was seen before: then nothing was forgotten since."""
+        """The deltas since the last look."""
         tally = self.tallies[watch.name]
-        for row in watch.changes() if watch.forgotten != self._seen[watch] else ():
-            self._seen[watch] = watch.forgotten
-            tally.add(row.diff)
-            yield NamedRow(watch.name, row)
+        for net, stamps in watch.drain():
+            for row in Delta(net, stamps, watch.variables, self.graph.terms):
+                tally.add(row.diff)
+                yield NamedRow(watch.name, row)

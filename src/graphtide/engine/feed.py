@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.errors import GraphtideError
+from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import Ints, Longs
 
 if TYPE_CHECKING:
@@ -21,28 +22,78 @@ PIECE = 1 << 18
 Piece = tuple[Ints, Longs, Longs]
 """Changes `[transaction, diff, s, p, o, g]`, and per transaction its time and number."""
 
+Transactions = tuple[Ints, Sequence[int] | Longs, Sequence[int] | Longs]
+"""A piece, its times and numbers in any kind of sequence."""
+
+Lines = tuple[Ints, Longs, Longs]
+"""Changes, with a time and a transaction number for each of them."""
+
 
 def pieces_of(batches: Iterable[ChangeBatch], terms: TermDictionary) -> Iterator[Piece]:
-    """Whole transactions only: the last one of a batch waits, the next batch may go on with it."""
-    held: list[tuple[Ints, Longs, Longs]] = []
-    for batch in batches:
-        if not len(batch):
-            continue
-        rows = np.empty((len(batch), 6), np.int32)
-        rows[:, 1] = batch.diff
-        for column, texts in enumerate((batch.s, batch.p, batch.o), start=2):
-            rows[:, column] = terms.encode_column(texts)
-        rows[:, 5] = terms.encode_graphs(batch.g)
-        held.append((rows, batch.time, batch.tx))
-        changes, time, tx = (np.concatenate(parts) for parts in zip(*held, strict=True))
-        others = np.flatnonzero((time != time[-1]) | (tx != tx[-1]))
-        last = int(others[-1]) + 1 if len(others) else 0
-        if last:
-            yield from cut(changes[:last], time[:last], tx[:last])
-        held = [(changes[last:], time[last:], tx[last:])]
+    """Whole transactions only: the last one of a batch waits, the next batch may go on with it.
+
+    An error comes after the transactions before the broken one, and with nothing of that one.
+    """
+    held: list[Lines] = []
+    stamp: tuple[int, int] | None = None
+    try:
+        for batch in batches:
+            if not len(batch):
+                continue
+            rows, bad = encode(batch, terms)
+            lines = rows, batch.time, batch.tx
+            at = bad[0] if bad else len(batch) - 1
+            time, tx = int(batch.time[at]), int(batch.tx[at])
+            begin = int(np.argmax((batch.time == time) & (batch.tx == tx)))
+            if begin or stamp != (time, tx):
+                yield from cut(*joined([*held, between(lines, 0, begin)]))
+                held = []
+            if bad:
+                held = []
+                raise DataError(f"row {bad[0]}: {bad[1]}")
+            held.append(between(lines, begin, len(batch)))
+            stamp = time, tx
+    except DataError as error:
+        if error.transactions_are_whole and held:
+            yield from cut(*joined(held))
+        raise
     if held:
-        changes, time, tx = (np.concatenate(parts) for parts in zip(*held, strict=True))
-        yield from cut(changes, time, tx)
+        yield from cut(*joined(held))
+
+
+def encode(batch: ChangeBatch, terms: TermDictionary) -> tuple[Ints, tuple[int, str] | None]:
+    """The changes of a batch as kernel rows; the first row that is not made of terms, and why."""
+    rows = np.empty((len(batch), 6), np.int32)
+    rows[:, 1] = batch.diff
+    bad: list[tuple[int, str]] = []
+    for column, texts in enumerate((batch.s, batch.p, batch.o, batch.g), start=2):
+        rows[:, column], wrong = terms.encode_rows(texts, skip_empty=column == 5)
+        bad += wrong
+    return rows, min(bad, default=None)
+
+
+def between(lines: Lines, begin: int, end: int) -> Lines:
+    """Some of the lines."""
+    rows, time, tx = lines
+    return rows[begin:end], time[begin:end], tx[begin:end]
+
+
+def joined(parts: list[Lines]) -> Lines:
+    """Lines one after the other."""
+    rows, time, tx = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return rows, time, tx
+
+
+def one_by_one(piece: Transactions) -> Iterator[Piece]:
+    """Each transaction of a piece as a piece of its own."""
+    changes, times, txs = piece
+    ends = np.searchsorted(changes[:, 0], np.arange(len(times)), side="right").tolist()
+    begin = 0
+    for number, end in enumerate(ends):
+        one = changes[begin:end].copy()
+        one[:, 0] = 0
+        yield one, np.array([times[number]], np.int64), np.array([txs[number]], np.int64)
+        begin = end
 
 
 def cut(changes: Ints, time: Longs, tx: Longs) -> Iterator[Piece]:

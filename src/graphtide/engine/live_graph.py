@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from graphtide.engine.feed import Piece, check_order, cut, pieces_of
+from graphtide.engine.feed import Piece, Transactions, check_order, cut, one_by_one, pieces_of
 from graphtide.engine.pending import MOST_PENDING, Pending
 from graphtide.engine.programs import SharedPrograms, to_program
-from graphtide.engine.quads import Ids, ObjectLike, TermLike, quad_ids
+from graphtide.engine.quads import Ids, ObjectLike, TermLike, as_term, quad_ids
 from graphtide.engine.stamps import Stamps
 from graphtide.engine.stats import Stats
 from graphtide.engine.strict import check_strict
@@ -29,7 +30,7 @@ from graphtide.rdf.formats import find_format
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.delta import Delta
-    from graphtide.kernel.batch import Ints
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.term import Term
 
 Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
@@ -56,11 +57,16 @@ class LiveGraph:
     def __init__(self, *, strict: bool = False, store: Literal["all", "matched"] = "all") -> None:
         if store not in ("all", "matched"):
             raise GraphtideError(f"store={store!r} is unknown", hint='use "all" or "matched"')
+        if strict and store == "matched":
+            raise GraphtideError(
+                "strict mode has to know every quad, but a store of matched quads drops some",
+                hint='use strict=True with store="all"',
+            )
         self.terms = TermDictionary()
         self.strict = strict
         self.clock = 0
-        self.transactions = 0
         self.callbacks = 0
+        self._done = 0
         self._last_tx = -1
         self._store = QuadStore(store_all=store == "all")
         self._programs = SharedPrograms(self._store)
@@ -68,6 +74,7 @@ class LiveGraph:
         self._numbers: dict[Watch, list[tuple[int, int]]] = {}
         self._listeners: dict[int, list[tuple[Watch, int]]] = {}
         self._pending = Pending()
+        self._due: deque[Piece] = deque()
         self._running = False
 
     # --- changes in ---
@@ -127,10 +134,12 @@ class LiveGraph:
         """Apply changes given as ids of `graph.terms`; without `tx`, each is a transaction."""
         self.settle()
         rows = id_rows(len(self.terms), s, p, o, g, diff)
-        times = np.full(len(rows), self.clock, np.int64) if time is None else np.asarray(time)
+        if time is None:
+            time = np.full(len(rows), self.clock, np.int64)
         if tx is None:
             tx = np.arange(self._last_tx + 1, self._last_tx + 1 + len(rows), dtype=np.int64)
-        for piece in cut(rows, times, np.asarray(tx)):
+        times, txs = integers("time", time, len(rows)), integers("tx", tx, len(rows))
+        for piece in cut(rows, times, txs):
             self.apply_piece(piece)
 
     def advance(self, to: int) -> None:
@@ -172,7 +181,7 @@ class LiveGraph:
         self._numbers[watch] = numbers
         self._watches[name] = watch
         first = {place: self._store.evaluate(number) for number, place in numbers}
-        watch.start(first, Stamps((self.clock,), (max(self._last_tx, 0),), self.transactions - 1))
+        watch.start(first, Stamps((self.clock,), (max(self._last_tx, 0),), self._done - 1))
         return watch
 
     def unwatch(self, watch: Watch) -> None:
@@ -199,12 +208,14 @@ class LiveGraph:
         self.settle()
         return len(self._store)
 
-    def __contains__(self, quad: tuple[TermLike, ...]) -> bool:
+    def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:
         self.settle()
-        ids = [self.terms.lookup(term) for term in quad]
-        if 0 in ids:
+        *triple, graph = quad if len(quad) == 4 else (*quad, None)
+        ids = [self.terms.lookup(as_term(term)) for term in triple]
+        ids.append(0 if graph is None else self.terms.lookup(as_term(graph)))
+        if 0 in ids[:3] or (graph is not None and ids[3] == 0):
             return False
-        return bool(self._store.contains(np.array([[*ids, 0][:4]], np.int32))[0])
+        return bool(self._store.contains(np.array([ids], np.int32))[0])
 
     def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
         """The current quads, in no particular order; the last part is None in the default graph."""
@@ -218,6 +229,12 @@ class LiveGraph:
         self.settle()
         return self._store.quads()
 
+    @property
+    def transactions(self) -> int:
+        """How many transactions there were."""
+        self.settle()
+        return self._done
+
     def stats(self) -> Stats:
         """What the graph holds and has done."""
         self.settle()
@@ -227,7 +244,7 @@ class LiveGraph:
             watches=len(self._watches),
             searches=len(self._programs),
             indexes=self._store.index_count,
-            transactions=self.transactions,
+            transactions=self._done,
             clock=self.clock,
             quad_bytes=self._store.nbytes,
             term_bytes=self.terms.nbytes,
@@ -252,10 +269,17 @@ class LiveGraph:
             self.settle()
 
     def settle(self) -> None:
-        """Carry out what waits. Every look at an answer does this first."""
-        while self._pending.waiting and not self._running:
-            changes, stamps = self._pending.take(self.transactions)
-            self._run(changes, stamps)
+        """Carry out what waits. Every look at an answer does this first.
+
+        What a callback changes waits until the transaction that it was called for is through.
+        """
+        while (self._due or self._pending.waiting) and not self._running:
+            if self._due:
+                self._run(self._due.popleft())
+            elif self.callbacks:
+                self._due.extend(one_by_one(self._pending.take()))
+            else:
+                self._run(self._pending.take())
 
     def _single(self, diff: int, ids: Ids, time: int | None) -> None:
         if self.strict:
@@ -295,23 +319,33 @@ class LiveGraph:
         if self.strict:
             listed = [(row[1], tuple(row[2:])) for row in changes.tolist()]
             check_strict(listed, self._store, self.terms)
-        self.clock, self._last_tx = int(times[-1]), max(self._last_tx, int(txs[-1]))
-        if not self.callbacks:
-            self._run(changes, Stamps(times, txs, self.transactions))
+        self._last_tx = max(self._last_tx, int(txs.max()))
+        if self._running:  # called by a callback
+            self._due.extend(one_by_one(self._pending.take()))
+            self._due.extend(one_by_one(piece))
+        elif self.callbacks:
+            self._apply_each(piece)
             return
-        # Whoever is called back sees the graph as of that transaction, not of the whole batch.
-        for number in range(len(times)):
-            begin, end = np.searchsorted(changes[:, 0], [number, number + 1])
-            one = changes[begin:end].copy()
-            one[:, 0] = 0
-            self._run(one, Stamps(times[number:], txs[number:], self.transactions), 1)
+        else:
+            self._run(piece)
+        self.clock = int(times[-1])
 
-    def _run(self, changes: Ints, stamps: Stamps, transactions: int | None = None) -> None:
+    def _apply_each(self, piece: Piece) -> None:
+        """Whoever is called back sees the graph as of that transaction, not of the whole batch."""
+        for one in one_by_one(piece):
+            check_order(self.clock, one[1])  # a callback may have advanced the clock
+            self.clock = int(one[1][0])
+            self._run(one)
+            self.settle()
+
+    def _run(self, piece: Transactions) -> None:
         """Apply changes, let the queries they concern take them in, then call back."""
+        changes, times, txs = piece
+        stamps = Stamps(times, txs, self._done)
         self._running = True
         try:
             batches = self._store.apply(changes)
-            self.transactions += len(stamps.times) if transactions is None else transactions
+            self._done += len(times)
             if not batches:
                 return
             leaves: dict[Watch, dict[int, Ints]] = {}
@@ -331,19 +365,31 @@ class LiveGraph:
 
 def id_rows(most: int, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None) -> Ints:
     """Changes as kernel rows, checked: ids in range, one length, diffs of +1 or -1."""
-    rows = np.empty((len(s), 6), np.int32)
-    for column, ids in enumerate((s, p, o), start=2):
-        values = np.asarray(ids)
-        if values.shape != (len(s),):
-            raise GraphtideError("s, p and o must be id arrays of the same length")
-        if len(values) and (values.min() < 1 or values.max() > most):
-            raise GraphtideError(f"ids run from 1 to {most}", hint="make ids with graph.terms")
+    rows = np.zeros((len(s), 6), np.int32)
+    named = {"s": s, "p": p, "o": o} if g is None else {"s": s, "p": p, "o": o, "g": g}
+    for column, (name, ids) in enumerate(named.items(), start=2):
+        values = integers(name, ids, len(s))
+        least = 0 if name == "g" else 1
+        if len(values) and (values.min() < least or values.max() > most):
+            raise GraphtideError(
+                f"the ids of {name} run from {least} to {most}", hint="make ids with graph.terms"
+            )
         rows[:, column] = values
-    rows[:, 5] = 0 if g is None else g
-    rows[:, 1] = 1 if diff is None else diff
+    rows[:, 1] = 1 if diff is None else integers("diff", diff, len(s))
     if len(rows) and (np.abs(rows[:, 1]) != 1).any():
         raise GraphtideError("diff is +1 for an insert and -1 for a delete")
     return rows
+
+
+def integers(name: str, values: Ints | Longs, count: int) -> Longs:
+    """A column of so many integers, as an array."""
+    column: Longs = np.asarray(values)
+    if column.shape != (count,) or (count and column.dtype.kind not in "iu"):
+        raise GraphtideError(
+            f"{name} must be an array of {count} integers, as long as s,"
+            f" not of {column.dtype} with shape {column.shape}"
+        )
+    return column
 
 
 def _batches(changes: Changes) -> Iterable[ChangeBatch]:

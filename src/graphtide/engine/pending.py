@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine.stamps import Stamps
-
 if TYPE_CHECKING:
     from graphtide.engine.quads import Ids
     from graphtide.kernel.batch import Ints
@@ -29,7 +27,7 @@ class Pending:
     >>> pending = Pending()
     >>> pending.begin(time=17, tx=0)
     >>> pending.add(1, (2, 3, 4, 0))
-    >>> pending.take(first=0)[0].tolist()
+    >>> pending.take()[0].tolist()
     [[0, 1, 2, 3, 4, 0]]
     """
 
@@ -73,13 +71,13 @@ class Pending:
         self.waiting += 1
         return self.waiting
 
-    def take(self, first: int) -> tuple[Ints, Stamps]:
-        """All that waits, as a batch of changes and its stamps; nothing waits then.
+    def take(self) -> tuple[Ints, list[int], list[int]]:
+        """All that waits: a batch of changes, its times and its numbers; nothing waits then.
 
         The batch is good until the next change is added.
         """
         changes = self._rows[: self._end // 24]
-        stamps = Stamps(self._times, self._txs, first)
+        times, txs = self._times, self._txs
         self._end = self.waiting = 0
         self._times, self._txs = [], []
-        return changes, stamps
+        return changes, times, txs

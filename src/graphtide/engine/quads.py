@@ -33,7 +33,7 @@ def quad_ids(
     if p.__class__ is not str or p[:1] != "<":
         _refuse(p, "predicate", (NamedNode,))
     if o.__class__ is not str and not isinstance(o, type_of_term):
-        o = _literal(o)
+        o = as_term(o)
     known, encode = terms.known.get, terms.encode
     graph = 0
     if g is not None:
@@ -52,7 +52,14 @@ def _refuse(term: object, position: str, kinds: tuple[type, ...]) -> None:
         )
 
 
-def _literal(value: object) -> Literal:
+def as_term(value: object) -> TermLike:
+    """A term or text as it is, a number or boolean as a literal.
+
+    >>> str(as_term(True))
+    '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
+    """
+    if isinstance(value, (str, type_of_term)):
+        return value
     if isinstance(value, (bool, int, float)):
         return Literal(value)
     raise TermError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from graphtide.engine.quads import Ids, ObjectLike, TermLike, quad_ids
+from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -27,17 +28,26 @@ class Transaction:
     def __init__(self, graph: LiveGraph, time: int | None) -> None:
         self._graph = graph
         self._time = time
-        self._changes: list[tuple[int, Ids]] = []
+        self._changes: list[tuple[int, Ids]] | None = None
 
     def insert(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Insert a quad (into the default graph, unless `g` names another)."""
-        self._changes.append((1, quad_ids(self._graph.terms, s, p, o, g)))
+        self._add(1, quad_ids(self._graph.terms, s, p, o, g))
 
     def delete(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Delete a quad."""
-        self._changes.append((-1, quad_ids(self._graph.terms, s, p, o, g)))
+        self._add(-1, quad_ids(self._graph.terms, s, p, o, g))
+
+    def _add(self, diff: int, ids: Ids) -> None:
+        if self._changes is None:
+            raise GraphtideError(
+                "this transaction is not open, so its change would be lost",
+                hint="write `with graph.transaction() as tx:` and change the graph inside",
+            )
+        self._changes.append((diff, ids))
 
     def __enter__(self) -> Self:
+        self._changes = []
         return self
 
     def __exit__(
@@ -46,6 +56,6 @@ class Transaction:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        changes, self._changes = self._changes, []
-        if kind is None:
+        changes, self._changes = self._changes, None
+        if kind is None and changes is not None:
             self._graph.commit(changes, self._time)

@@ -82,7 +82,8 @@ class Watch:
     def changes(self) -> Iterator[DeltaRow]:
         """The delta rows of all transactions so far, oldest first, the first answer included.
 
-        The buffer is bounded (`history` rows); `forgotten` counts the rows it had to drop.
+        The buffer is bounded: of more than `history` rows, the oldest transactions are dropped, and
+        `forgotten` counts their rows. The last transaction is always there.
         """
         self._graph.settle()
         for net, stamps in list(self._history):
@@ -140,7 +141,7 @@ class Watch:
     def explain(self, format: ExplainFormat = "text") -> str:  # noqa: A002 - the user's word
         """The plan with the rows that each node holds now, as text or as a Mermaid diagram."""
         self._graph.settle()
-        return explain(self.plan, format, sizes=self.network.sizes(), answer=len(self._net))
+        return explain(self.plan, format, sizes=self.network.sizes(), answer=self._count)
 
     def start(self, leaves: Mapping[int, Ints], stamps: Stamps) -> None:
         """Take in the first answer (called by the graph)."""
@@ -170,11 +171,22 @@ class Watch:
         self._count += int(net[0, DIFF] if len(net) == 1 else net[:, DIFF].sum())
         self._history.append((net, stamps))
         self._held += len(net)
-        while self._held > self._most and len(self._history) > 1:
-            dropped, _ = self._history.popleft()
-            self._held -= len(dropped)
-            self.forgotten += len(dropped)
+        while self._held > self._most and self._forget():
+            pass
         return self._delta(net, stamps) if self.callbacks else None
+
+    def _forget(self) -> bool:
+        """Drop the oldest transactions, as many as need be, but never the last one."""
+        net, stamps = self._history.popleft()
+        starts = np.flatnonzero(np.diff(net[:, TX], prepend=-1))
+        begins = starts if not self._history else np.append(starts, len(net))
+        wanted = self._held - self._most
+        end = int(begins[min(np.searchsorted(begins, wanted), len(begins) - 1)])
+        if end < len(net):
+            self._history.appendleft((net[end:].copy(), stamps))
+        self._held -= end
+        self.forgotten += end
+        return end > 0
 
     def _delta(self, net: Ints, stamps: Stamps) -> Delta:
         return Delta(net, stamps, self.variables, self._graph.terms)

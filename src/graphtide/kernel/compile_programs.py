@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.kernel.program import MOST_PATTERNS, wanted_indexes
-from graphtide.kernel.search import Plan
+from graphtide.kernel.search_plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

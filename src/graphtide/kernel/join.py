@@ -21,6 +21,7 @@ from graphtide.kernel.rowtable import (
     find_head,
     key_mark,
 )
+from graphtide.kernel.two_memories import TwoMemories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +134,7 @@ def join_step(
     return bool(i == len(left) and j == len(right))
 
 
-class Join:
+class Join(TwoMemories):
     """Two memories and how their rows combine.
 
     `keys` pairs the columns that must be equal; `loose` pairs shared columns that may be unbound
@@ -156,8 +157,10 @@ class Join:
         loose: Sequence[tuple[int, int]] = (),
         overlap: Sequence[tuple[int, int]] = (),
     ) -> None:
-        self._left = RowTable(left_width, [[pair[0] for pair in keys]])
-        self._right = RowTable(right_width, [[pair[1] for pair in keys]])
+        super().__init__(
+            RowTable(left_width, [[pair[0] for pair in keys]]),
+            RowTable(right_width, [[pair[1] for pair in keys]]),
+        )
         self._keys, self._outputs = _pairs(keys), _pairs(outputs)
         self._loose, self._overlap = _pairs(loose), _pairs(overlap)
         self._width = len(outputs)
@@ -176,15 +179,6 @@ class Join:
         ):  # fmt: skip
             out = longer(out)
         return out[: state[2]]
-
-    def sizes(self) -> dict[str, int]:
-        """Rows held on each side."""
-        return {"left": len(self._left), "right": len(self._right)}
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by both memories."""
-        return self._left.nbytes + self._right.nbytes
 
 
 def _pairs(pairs: Sequence[tuple[int, int]]) -> Ints:

@@ -9,7 +9,8 @@ import numpy as np
 from graphtide.kernel.batch import Ints, longer
 from graphtide.kernel.compile_programs import NO_PROGRAMS, compile_programs, first_seed
 from graphtide.kernel.rowtable import HIGH, LIVE, RowTable
-from graphtide.kernel.search import (
+from graphtide.kernel.search import apply_changes, evaluate_seed, find_rows, relink
+from graphtide.kernel.search_plan import (
     DELETED,
     DROPPED,
     INSERTED,
@@ -19,10 +20,6 @@ from graphtide.kernel.search import (
     STOPPED,
     WRITTEN,
     Plan,
-    apply_changes,
-    evaluate_seed,
-    find_rows,
-    relink,
 )
 
 if TYPE_CHECKING:
@@ -122,8 +119,8 @@ class QuadStore:
         return written
 
     def _kernel(self, changes: Ints, begin: int, end: int, n: int) -> int:
-        state: Any = self._state
-        return int(apply_changes(*state, changes, begin, end, self._out, n))
+        apply: Any = apply_changes
+        return int(apply(*self._state, changes, begin, end, self._out, n))
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""

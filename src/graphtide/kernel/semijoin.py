@@ -22,6 +22,7 @@ from graphtide.kernel.rowtable import (
     find_row,
     key_mark,
 )
+from graphtide.kernel.two_memories import TwoMemories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +119,7 @@ def semijoin_step(
     return bool(i == len(left) and j == len(right))
 
 
-class SemiJoin:
+class SemiJoin(TwoMemories):
     """Left rows kept by whether their `columns` occur among the right rows.
 
     >>> from graphtide.kernel.batch import make_batch
@@ -129,8 +130,7 @@ class SemiJoin:
     """
 
     def __init__(self, width: int, *, columns: Sequence[int], negated: bool) -> None:
-        self._left = RowTable(width, [columns])
-        self._right = RowTable(len(columns))
+        super().__init__(RowTable(width, [columns]), RowTable(len(columns)))
         self._columns = np.array(columns, np.int32)
         self._negated = negated
         self._width = width
@@ -148,12 +148,3 @@ class SemiJoin:
         ):
             out = longer(out)
         return out[: state[2]]
-
-    def sizes(self) -> dict[str, int]:
-        """Rows held on the left, keys held on the right."""
-        return {"left": len(self._left), "right": len(self._right)}
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by both memories."""
-        return self._left.nbytes + self._right.nbytes

@@ -122,13 +122,13 @@ class PatchReader:
         for index in block.odd_lines():
             line, text = block.first_line + index, block.line(index).decode(errors="replace")
             try:
-                self._row(split_row(text), line, rows, index)
-            except RowError as error:
                 try:
+                    self._row(split_row(text), line, rows, index)
+                except RowError as error:
                     self._broken.report(line, error.column, text, error.reason)
-                except DataError as failure:
-                    self._failure = failure
-                    break
+            except DataError as failure:
+                self._failure = failure
+                break
         part = rows.part()
         if self._segments:
             self._out.append(part.batch(self._segments))
@@ -222,9 +222,13 @@ def read_patch(file: IO[bytes], broken: BrokenLines) -> Iterator[ChangeBatch]:
     [[5]]
     """
     reader = PatchReader(broken.source, on_error=broken.on_error, broken=broken.found)
-    while piece := file.read(BLOCK_BYTES):
-        yield from reader.feed(piece)
-    yield from reader.finish()
+    try:
+        while piece := file.read(BLOCK_BYTES):
+            yield from reader.feed(piece)
+        yield from reader.finish()
+    except DataError as error:
+        error.transactions_are_whole = True  # a transaction is handed on when it is committed
+        raise
 
 
 def _inner(value: Value) -> str:

@@ -10,10 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+SMALL = 500
+"""Tables of fewer rows are not worth compressing."""
+
+
 def to_chunk(table: pa.Table) -> bytes:
-    """A table as the bytes of an Arrow stream, compressed."""
+    """A table as the bytes of an Arrow stream, compressed if it is not small."""
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    # A worker has one core; handing buffers to other threads would only cost.
+    compression = None if len(table) < SMALL else "lz4"
+    options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
@@ -25,7 +31,8 @@ def from_chunk(chunk: bytes) -> pa.Table:
     >>> from_chunk(to_chunk(pa.table({"a": [1, 2]}))).to_pydict()
     {'a': [1, 2]}
     """
-    with pa.ipc.open_stream(chunk) as reader:
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    with pa.ipc.open_stream(chunk, options=options) as reader:
         return reader.read_all()
 
 

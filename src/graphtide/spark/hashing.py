@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +73,8 @@ def spark_partition(key: int, partitions: int) -> int:
     return (state - (1 << 32) if state >> 31 else state) % partitions
 
 
-def cell_keys(cells: int) -> list[int]:
+@cache
+def cell_keys(cells: int) -> tuple[int, ...]:
     """For each cell a key that Spark puts in a partition of its own.
 
     >>> [spark_partition(key, 4) for key in cell_keys(4)]
@@ -83,4 +85,4 @@ def cell_keys(cells: int) -> list[int]:
     while len(keys) < cells:
         keys.setdefault(spark_partition(key, cells), key)
         key += 1
-    return [keys[cell] for cell in range(cells)]
+    return tuple(keys[cell] for cell in range(cells))

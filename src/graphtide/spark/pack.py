@@ -54,7 +54,7 @@ def packed_rows(
     if rejects is not None and len(rejects):
         aside[0] = to_chunk(rejects)
     stamps = [[part] * n for part in (number, *seen)]
-    columns: list[list[Any]] = [cell_keys(n), *stamps, chunks, aside]
+    columns: list[Any] = [cell_keys(n), *stamps, chunks, aside]
     return table_of(PACKED, columns).to_batches()[0]
 
 

@@ -52,6 +52,10 @@ SCHEMA_SQL = (
 )
 
 
+GROUP_BYTES = 4_000_000
+"""About how much one task reads; rows of Parquet count as a byte each."""
+
+
 class GraphtideSource(DataSource):
     """A directory of change logs, as a stream that tails it or as a table of all it holds."""
 
@@ -80,13 +84,13 @@ class LogReader(DataSourceReader):
         self._path = directory_of(options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """A partition per piece."""
+        """Partitions of some pieces each."""
         pieces, _ = plan(Directory(self._path), Offset(), Budget(NO_LIMIT, NO_LIMIT), ended=True)
-        return [InputPartition(piece) for piece in pieces]
+        return [InputPartition(group) for group in grouped(pieces)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a piece."""
-        return read_piece(partition.value) if partition.value else iter(())
+        """The rows of some pieces."""
+        return read_group(partition)
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -131,7 +135,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end.to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """A partition per piece; planned again where another process has planned them before."""
+        """Partitions of some pieces each; planned again where another process has planned them."""
         first, last = Offset.from_json(start), Offset.from_json(end)
         if first == last:
             return []
@@ -139,11 +143,31 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             pieces = self._planned[2]
         else:
             pieces = replan(self._directory, first, last)
-        return [InputPartition(piece) for piece in pieces]
+        return [InputPartition(group) for group in grouped(pieces)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a piece."""
-        return read_piece(partition.value)
+        """The rows of some pieces."""
+        return read_group(partition)
+
+
+def grouped(pieces: Sequence[Piece]) -> list[tuple[Piece, ...]]:
+    """Pieces for one task each: a task for every small file would cost more than it reads."""
+    groups: list[list[Piece]] = []
+    bytes_left = 0
+    for piece in pieces:
+        size = max(piece.stop - piece.start.position, 0)
+        if not groups or size > bytes_left:
+            groups.append([])
+            bytes_left = GROUP_BYTES
+        groups[-1].append(piece)
+        bytes_left -= size
+    return [tuple(group) for group in groups]
+
+
+def read_group(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition's pieces, one after the other."""
+    for piece in partition.value:
+        yield from read_piece(piece)
 
 
 def directory_of(options: Mapping[str, str]) -> Path:

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 from graphtide.rdf.patch import PatchReader
 from graphtide.rdf.patch_block import Rows
 from graphtide.rdf.patch_row import RowError, change_terms, split_row
-from graphtide.rdf.statements import BLOCK_BYTES
+from graphtide.rdf.statements import BLOCK_BYTES, unix_lines
 from graphtide.spark.source_place import Closing, Place
 
 if TYPE_CHECKING:

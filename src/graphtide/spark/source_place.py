@@ -74,7 +74,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A file of a micro-batch: up to where it is read, if that is its end, or why it is not read."""
+    """A file of a micro-batch: how far it is read, if that is its end, or why it is not read."""
 
     file: str
     stop: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,23 +23,22 @@ from graphtide.spark.source_table import read_rows
 if TYPE_CHECKING:
     from graphtide.rdf import ChangeBatch
 
-SCHEMA: Final = pa.schema(
-    [
-        ("time", pa.int64()),
-        ("tx", pa.int64()),
-        ("diff", pa.int32()),
-        ("s", pa.string()),
-        ("p", pa.string()),
-        ("o", pa.string()),
-        ("g", pa.string()),
-        ("seq", pa.int64()),
-        ("reason", pa.string()),
-        ("file", pa.string()),
-        ("line", pa.int64()),
-        ("column", pa.int32()),
-        ("text", pa.string()),
-    ]
-)
+_FIELDS: list[pa.Field[Any]] = [
+    pa.field("time", pa.int64()),
+    pa.field("tx", pa.int64()),
+    pa.field("diff", pa.int32()),
+    pa.field("s", pa.string()),
+    pa.field("p", pa.string()),
+    pa.field("o", pa.string()),
+    pa.field("g", pa.string()),
+    pa.field("seq", pa.int64()),
+    pa.field("reason", pa.string()),
+    pa.field("file", pa.string()),
+    pa.field("line", pa.int64()),
+    pa.field("column", pa.int32()),
+    pa.field("text", pa.string()),
+]
+SCHEMA: Final = pa.schema(_FIELDS)
 """A change; or, where `reason` is given, input set aside with its place; or a mark (diff 0)."""
 
 Lines = Mapping[tuple[int, int], int]
@@ -178,7 +177,7 @@ def _aside(lines: Sequence[BrokenLine]) -> pa.RecordBatch:
     )
 
 
-def _table(count: int, **columns: Any) -> pa.RecordBatch:
+def _table(count: int, **columns: Iterable[Any]) -> pa.RecordBatch:
     arrays: list[Any] = [
         pa.array(columns[field.name], field.type)
         if field.name in columns

@@ -65,7 +65,7 @@ def _open(path: Path) -> pq.ParquetFile:
         raise DataError(reason, source=str(path)) from None
 
 
-def _filled(column: Any) -> NDArray[np.int64]:
+def _filled(column: pa.ChunkedArray[Any]) -> NDArray[np.int64]:
     """Numbers, with the one before where there is none: such a row is set aside when it is read."""
     try:
         whole = column.combine_chunks().cast(pa.int64())

@@ -133,7 +133,7 @@ class QueryGrammar:
 
     def query(self) -> RandomQuery:
         """Prologue, SELECT clause and group."""
-        group = self._group(Place(depth=self._draw(st.sampled_from((1, 2, 2, 3)))))
+        group = self._group(Place(depth=self._draw(st.sampled_from((1, 2, 3)))))
         text = f"{PROLOGUE}SELECT {self._head(group)} WHERE {{\n  {group.text}\n}}"
         return RandomQuery(text, tuple(self._triples))
 

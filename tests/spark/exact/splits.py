@@ -59,6 +59,8 @@ def check_cells(queries, rows, cells: int, seed: int, sizes=None):
 
 def assert_net(out):
     """No row twice in one transaction, and none with diff 0. (0, 0) has the first answers too."""
-    keys = [(row.query, row.time, row.tx, row.values) for row in out if (row.time, row.tx) != (0, 0)]
+    keys = [
+        (row.query, row.time, row.tx, row.values) for row in out if (row.time, row.tx) != (0, 0)
+    ]
     assert len(keys) == len(set(keys))
     assert all(row.diff for row in out)

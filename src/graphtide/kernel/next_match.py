@@ -1,0 +1,211 @@
+"""next_match: the search itself, from what is bound outwards, one match at a time.
+
+At each step the pattern with the fewest candidates goes next; a pattern that is known in full is only
+looked up. The state of a search is an array of frames, so that it can stop at a match and go on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.jit import inlined
+from graphtide.kernel.rowtable import (
+    HEAD,
+    HIGH,
+    LENGTH,
+    LIVE,
+    Table,
+    find_head,
+    find_row,
+    key_mark,
+)
+from graphtide.kernel.search_plan import (
+    BEST,
+    DEPTH,
+    FRESH,
+    REMAINING,
+    SCAN,
+    UNIQUE,
+    Plan,
+)
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Int, Ints, Longs
+
+
+@inlined
+def unbind(bind: Ints, mask: Int) -> None:
+    """Forget the values of a set of variables."""
+    variable = 0
+    while mask != 0:
+        if mask & 1:
+            bind[variable] = 0
+        mask >>= 1
+        variable += 1
+
+
+@inlined
+def match_row(t: Table, patterns: Ints, pattern: Int, row: Int, bind: Ints) -> Int:
+    """Bind a pattern's variables to a row: the variables newly bound, or -1 if they disagree."""
+    fresh = np.int64(0)
+    for k in range(4):
+        wanted = patterns[pattern, k]
+        value = t.rows[row, k]
+        if wanted >= 0:
+            if value != wanted:
+                unbind(bind, fresh)
+                return np.int64(-1)
+        elif bind[-1 - wanted] == 0:
+            if value == 0:  # the default graph is no value for a graph variable
+                unbind(bind, fresh)
+                return np.int64(-1)
+            bind[-1 - wanted] = value
+            fresh |= np.int64(1) << (-1 - wanted)
+        elif bind[-1 - wanted] != value:
+            unbind(bind, fresh)
+            return np.int64(-1)
+    return fresh
+
+
+@inlined
+def load_key(p: Plan, pattern: Int) -> Int:
+    """Put what is known of a pattern into the key; the set of known positions."""
+    known = 0
+    for k in range(4):
+        value = p.patterns[pattern, k]
+        if value < 0:
+            value = p.bind[-1 - value]
+            if value == 0:
+                continue
+        p.key[0, k] = value
+        known |= 1 << k
+    return known
+
+
+@inlined
+def choose(
+    t: Table,
+    p: Plan,
+    first: Int,
+    remaining: Int,
+    frames: Longs,
+    frame: Int,
+) -> bool:
+    """Open a frame for the remaining pattern with the fewest candidates; False if one has none."""
+    fewest = np.int64(1) << np.int64(62)
+    pattern = np.int64(-1)
+    while remaining != 0:
+        pattern += 1
+        rest = remaining
+        remaining >>= 1
+        if rest & 1 == 0:
+            continue
+        known = load_key(p, first + pattern)
+        if known == 15:
+            row = find_row(t, p.key, 0, 0)
+            if row < 0:
+                return False
+            open_frame(frames, frame, pattern, row + 1, UNIQUE)
+            return True
+        index = p.patterns[first + pattern, BEST + known]
+        if index >= 0:
+            head = find_head(t, index, key_mark(t, index, p.key, 0), p.key, 0)
+            if t.heads[head, HEAD] == 0:
+                return False
+            length = np.int64(t.heads[head, LENGTH])
+            if length < fewest:
+                fewest = length
+                open_frame(frames, frame, pattern, t.heads[head, HEAD], index)
+        elif t.meta[LIVE] < fewest:
+            fewest = t.meta[LIVE]
+            open_frame(frames, frame, pattern, next_live(t, 0), SCAN)
+    return True
+
+
+@inlined
+def open_frame(
+    frames: Longs,
+    frame: Int,
+    pattern: Int,
+    cursor: Int,
+    index: Int,
+) -> None:
+    """Begin to look for a pattern at its first candidate."""
+    frames[frame, 0] = pattern
+    frames[frame, 1] = cursor
+    frames[frame, 2] = index
+    frames[frame, 3] = 0
+
+
+@inlined
+def next_live(t: Table, row: Int) -> Int:
+    """The first live row from `row` on, plus 1; 0 at the end."""
+    while row < t.meta[HIGH]:
+        if t.rows[row, 4] != 0:
+            return row + 1
+        row += 1
+    return 0
+
+
+@inlined
+def follow(t: Table, index: Int, row: Int) -> Int:
+    """The candidate after `row`, plus 1; 0 at the end."""
+    if index == UNIQUE:
+        return 0
+    if index == SCAN:
+        return next_live(t, row + 1)
+    return t.rows[row, 5 + 2 * index]
+
+
+@inlined
+def next_match(
+    t: Table, p: Plan, first: Int, frames: Longs, barred: Int, barred_below: Int
+) -> bool:
+    """Go on to the next way to match the remaining patterns; the match is in `p.bind`.
+
+    Row `barred` may not be used by patterns before `barred_below`.
+    """
+    depth, remaining = frames[0, DEPTH], frames[0, REMAINING]
+    deeper = frames[0, FRESH] == 1
+    frames[0, FRESH] = 0
+    if deeper and remaining == 0:
+        return True
+    while deeper or depth > 0:
+        if deeper:
+            deeper = False
+            if choose(t, p, first, remaining, frames, depth + 1):
+                depth += 1
+                remaining &= ~(np.int64(1) << frames[depth, 0])
+            continue
+        unbind(p.bind, frames[depth, 3])
+        frames[depth, 3] = 0
+        pattern, cursor = frames[depth, 0], frames[depth, 1]
+        if cursor == 0:
+            remaining |= np.int64(1) << pattern
+            depth -= 1
+            continue
+        row = cursor - 1
+        frames[depth, 1] = follow(t, frames[depth, 2], row)
+        if row == barred and pattern < barred_below:
+            continue
+        fresh = match_row(t, p.patterns, first + pattern, row, p.bind)
+        if fresh < 0:
+            continue
+        frames[depth, 3] = fresh
+        if remaining == 0:
+            frames[0, DEPTH] = depth
+            frames[0, REMAINING] = 0
+            return True
+        deeper = True
+    frames[0, DEPTH] = 0
+    return False
+
+
+@inlined
+def start(frames: Longs, patterns: Int) -> None:
+    """Begin a search for all of the first `patterns` patterns of a group."""
+    frames[0, DEPTH] = 0
+    frames[0, REMAINING] = (np.int64(1) << np.int64(patterns)) - 1
+    frames[0, FRESH] = 1

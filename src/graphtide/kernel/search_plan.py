@@ -1,0 +1,56 @@
+"""The arrays that the search reads: installed programs, and the names of their columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Ints, Longs
+
+FIRST, PATTERNS, OUTPUTS, FIRST_CHECK, CHECKS, VARIABLES = 0, 1, 2, 3, 4, 5
+"""Columns of `programs`."""
+
+CHECK_FIRST, CHECK_PATTERNS, CHECK_NEGATED = 0, 1, 2
+"""Columns of `checks`."""
+
+SEED_PROGRAM, SEED_PATTERN, SEED_CHECK = 0, 1, 2
+"""Columns of `seeds`: the program, the pattern's place in its group, its check or -1."""
+
+BEST = 4
+"""Columns of `patterns`: four positions, then the best index for each set of known positions."""
+
+KEY, SEEDS_FROM, SEEDS, LINKS = 0, 1, 2, 3
+"""Columns of `dispatch`: predicate + 1, its seeds, a bit for each index that holds its quads."""
+
+UNIQUE, SCAN = -2, -1
+"""How a frame finds its candidates when not by a chain: one known row, or every row."""
+
+DEPTH, REMAINING, FRESH = 0, 1, 2
+"""Cells of `frames[0]`. A frame below: pattern, next candidate + 1, index, variables it bound."""
+
+EVERY = 64
+"""Higher than any pattern number: bars a row from all patterns."""
+
+REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED = 0, 1, 2, 3, 4, 5, 6
+"""Cells of `counts`; the last three, if output ran out: rows written, a seed + 1 to go on from, and
+the change to go on with."""
+
+AHEAD, FEW = 6, 4
+"""How many changes, and seeds of each, are asked for ahead of their turn."""
+
+OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
+"""Columns of the output."""
+
+
+class Plan(NamedTuple):
+    """All installed programs as arrays, and scratch space for the search."""
+
+    patterns: Ints
+    programs: Ints
+    checks: Ints
+    seeds: Ints
+    dispatch: Ints
+    bind: Ints
+    key: Ints
+    frames: Longs
+    inner: Longs

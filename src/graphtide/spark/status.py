@@ -1,0 +1,110 @@
+"""Status: what happened in a micro-batch, for people and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from graphtide.spark.sink import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStatus:
+    """One micro-batch: input, speed, what is left to read, state, output so far."""
+
+    batch: int
+    rows: int
+    rows_per_s: float
+    batch_ms: int
+    lag_files: int
+    lag_bytes: int
+    state_rows: int
+    state_bytes: int
+    quarantined: int
+    matches: Mapping[str, int]
+    appeared: int
+    disappeared: int
+    file: str
+    line: int
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict of plain values."""
+        return asdict(self)
+
+    def line_of_text(self) -> str:
+        """One line for people.
+
+        >>> status = BatchStatus(3, 900, 4500.0, 200, 0, 0, 8, 2048, 1, {"q": 7}, 9, 2, "a.nt", 5)
+        >>> status.line_of_text()
+        'batch 3  4,500 rows/s  200 ms  up to date  state 2.0 KiB  1 set aside  q: 7'
+        """
+        lag = f"{sized(self.lag_bytes)} behind" if self.lag_bytes else "up to date"
+        parts = [
+            f"batch {self.batch}",
+            f"{self.rows_per_s:,.0f} rows/s",
+            f"{self.batch_ms:,} ms",
+            lag,
+            f"state {sized(self.state_bytes)}",
+            f"{self.quarantined:,} set aside",
+            *(f"{name}: {count:,}" for name, count in self.matches.items()),
+        ]
+        return "  ".join(parts)
+
+
+def batch_status(report: Mapping[str, Any], progress: Progress, changes: Path) -> BatchStatus:
+    """The status of a micro-batch from Spark's report on it and our own progress."""
+    source = report["sources"][0] if report["sources"] else {}
+    place = (source.get("endOffset") or {}).get("place") or {}
+    file, position = place.get("file", ""), place.get("position", 0)
+    files, size = lag(changes, file, position)
+    operators = report["stateOperators"]
+    tallies = progress.queries.values()
+    took = int(report["durationMs"].get("triggerExecution", 0))
+    return BatchStatus(
+        batch=int(report["batchId"]),
+        rows=int(report["numInputRows"]),
+        rows_per_s=1000.0 * int(report["numInputRows"]) / max(took, 1),
+        batch_ms=took,
+        lag_files=files,
+        lag_bytes=size,
+        state_rows=sum(int(op["numRowsTotal"]) for op in operators),
+        state_bytes=sum(int(op["memoryUsedBytes"]) for op in operators),
+        quarantined=progress.quarantined,
+        matches={name: tally.answer for name, tally in progress.queries.items()},
+        appeared=sum(tally.appeared for tally in tallies),
+        disappeared=sum(tally.disappeared for tally in tallies),
+        file=file,
+        line=place.get("line", 1),
+    )
+
+
+def lag(changes: Path, file: str, position: int) -> tuple[int, int]:
+    """How many files of a directory are not read yet, and how many bytes in all are not."""
+    files = size = 0
+    for path in changes.iterdir():
+        if path.name < file or path.name.startswith((".", "_")) or not path.is_file():
+            continue
+        here = path.stat().st_size
+        if path.name > file:
+            files, size = files + 1, size + here
+        elif path.suffix not in {".gz", ".parquet"} and position >= 0:
+            size += max(here - position, 0)
+    return files, size
+
+
+def sized(count: float) -> str:
+    """A number of bytes for people.
+
+    >>> sized(10), sized(3_000_000)
+    ('10 B', '2.9 MiB')
+    """
+    unit = "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if count < 1024:
+            break
+        count, unit = count / 1024, larger
+    return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"

@@ -1,0 +1,135 @@
+"""Kill parts of a running job with SIGKILL, at moments that a seed decides."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+JOB = Path(__file__).with_name("stream_job.py")
+
+PATIENCE = 120.0
+"""Seconds after which a job that makes no progress is given up."""
+
+
+@dataclass
+class Assault:
+    """A job, started again each time its driver is killed."""
+
+    folder: Path
+    job: dict
+    random: Random
+    kills: Counter = field(default_factory=Counter)
+    lives: int = 0
+    process: subprocess.Popen | None = None
+
+    def start(self, files_per_trigger: list[int]) -> None:
+        """Begin a life of the driver, with micro-batches of other sizes."""
+        self.lives += 1
+        path = self.folder / f"job-{self.lives}.json"
+        settings = {"spark.local.dir": str(self.folder / "scratch")}
+        job = {"files_per_trigger": files_per_trigger, "settings": settings, **self.job}
+        path.write_text(json.dumps(job), encoding="utf-8")
+        with (self.folder / f"log-{self.lives}.txt").open("w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(JOB), str(path)],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+            )
+
+    def kill(self, kind: str) -> None:
+        """Let some micro-batches pass, then kill at a random moment of one."""
+        self.await_batches(self.random.randint(1, 2))
+        time.sleep(self.random.uniform(0, 0.4))
+        deadline = time.monotonic() + PATIENCE
+        while not (victims := self.victims(kind)):
+            self.check(deadline, f"there is no {kind} to kill")
+            time.sleep(0.02)
+        os.kill(self.random.choice(victims), signal.SIGKILL)
+        self.kills[kind] += 1
+        if kind == "driver":
+            self.clear()
+
+    def finish(self) -> None:
+        """Wait until the job has used up its input."""
+        code = self.process.wait(PATIENCE)
+        assert code == 0, self.log()
+        self.clear()
+
+    def victims(self, kind: str) -> list[int]:
+        """The processes of a kind that belong to this life; of drivers Java's half is the first."""
+        found = []
+        for pid, parent, command in self.family():
+            is_fork = "pyspark.daemon" in command or "spark.daemon" in command
+            match kind:
+                case "worker" if is_fork and "daemon" in self.command(parent):
+                    found.append(pid)
+                case "executor" if "CoarseGrainedExecutorBackend" in command:
+                    found.append(pid)
+                case "driver" if "SparkSubmit" in command:
+                    found.append(pid)
+        return sorted(found)
+
+    def family(self) -> list[tuple[int, int, str]]:
+        """Every process of this life's session: its id, its parent, its command."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):
+                    parts = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                    if int(parts[3]) == self.process.pid and parts[0] != "Z":
+                        pid = int(entry.name)
+                        found.append((pid, int(parts[1]), self.command(pid)))
+        return found
+
+    @staticmethod
+    def command(pid: int) -> str:
+        """The command line of a process, or nothing if it is gone."""
+        with contextlib.suppress(OSError):
+            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return ""
+
+    def clear(self) -> None:
+        """End what is left of this life, as the loss of a machine would."""
+        for pid, _, _ in self.family():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(PATIENCE)
+
+    def await_batches(self, count: int) -> None:
+        """Wait until the checkpoint has committed so many batches more."""
+        wanted = self.last_batch() + count
+        deadline = time.monotonic() + PATIENCE
+        while self.last_batch() < wanted:
+            self.check(deadline, "no progress")
+            time.sleep(0.02)
+
+    def last_batch(self) -> int:
+        """The last batch that was committed."""
+        commits = Path(self.job["checkpoint"], "commits").glob("[0-9]*")
+        return max((int(path.name) for path in commits if path.name.isdigit()), default=-1)
+
+    def check(self, deadline: float, problem: str) -> None:
+        """Fail if the job has ended or takes too long."""
+        assert self.process.poll() is None, f"{problem}: the job has ended\n{self.log()}"
+        assert time.monotonic() < deadline, f"{problem} for {PATIENCE} s\n{self.log()}"
+
+    def log(self) -> str:
+        """The end of what the job has said in this life."""
+        return (self.folder / f"log-{self.lives}.txt").read_text(encoding="utf-8")[-5000:]
+
+    def found(self) -> Counter:
+        """How often engines were found to be right, behind, ahead, missing, of another attempt."""
+        notes = Path(self.job["notes"]).glob("*.jsonl")
+        lines = (line for path in notes for line in path.read_text(encoding="utf-8").splitlines())
+        return Counter(json.loads(line)["found"] for line in lines)

@@ -1,0 +1,89 @@
+"""The stream that the faults happen to: its files, its queries, and what has to come out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from graphtide import LiveGraph
+from graphtide.bench.railway import PREFIX, QUERIES, change_stream
+
+WATCHED = {
+    "RouteSensor": QUERIES["RouteSensor"],
+    "SwitchSet": QUERIES["SwitchSet"],
+    # rows of several cells meet, and are counted: a second stateful stage
+    "Sensors": PREFIX + "SELECT DISTINCT ?sensor { ?sw a :Switch ; :monitoredBy ?sensor }",
+}
+
+SCHEMA = pa.schema(
+    {
+        "time": pa.int64(),
+        "tx": pa.int64(),
+        "diff": pa.int32(),
+        "seq": pa.int64(),
+        **dict.fromkeys("spog", pa.string()),
+    }
+)
+
+END = (2**62, 0, 0, 0, None, None, None, None)
+
+
+def write_stream(folder: Path, *, transactions: int, files: int, seed: int) -> Counter:
+    """Write a railway's changes as so many files, cut anywhere; the deltas they must lead to."""
+    batches = list(change_stream(transactions, seed=seed))
+    rows = [row for batch in batches for row in batch.to_arrow().to_pylist()]
+    table = [
+        (r["time"], r["tx"], r["diff"], i, r["s"], r["p"], r["o"], r["g"])
+        for i, r in enumerate(rows)
+    ]
+    cuts = sorted(Random(seed).sample(range(1, len(table)), files - 1))
+    folder.mkdir()
+    for number, (start, stop) in enumerate(zip([0, *cuts], [*cuts, None], strict=True)):
+        part = table[start:stop] + ([END] if stop is None else [])
+        columns = [pa.array(c, f.type) for c, f in zip(zip(*part, strict=True), SCHEMA, strict=True)]
+        path = folder / f"{number:05}.parquet"
+        pq.write_table(pa.Table.from_arrays(columns, schema=SCHEMA), path)
+        os.utime(path, (1_700_000_000 + number,) * 2)  # Spark takes the oldest file first
+    return in_process(batches)
+
+
+def in_process(batches) -> Counter:
+    """Every delta row of an uninterrupted run in this process."""
+    graph = LiveGraph()
+    watches = {name: graph.watch(text, name=name) for name, text in WATCHED.items()}
+    graph.apply(batches)
+    return Counter(
+        (name, row.time, row.tx, row.diff, frozenset((v, str(t)) for v, t in row.row.items()))
+        for name, watch in watches.items()
+        for row in watch.changes()
+    )
+
+
+def read_output(out: Path) -> Counter:
+    """Every row that the file sink has committed, as its readers see them."""
+    found = Counter()
+    for path in committed_files(out):
+        for row in pq.read_table(path).to_pylist():
+            values = frozenset(row["row"])
+            found[row["query"], row["time"], row["tx"], row["diff"], values] += 1
+    return found
+
+
+def committed_files(out: Path) -> list[Path]:
+    """The files named by the sink's log: the last compact batch, and those after it."""
+    batches = {int(p.name.split(".")[0]): p for p in (out / "_spark_metadata").glob("[0-9]*")}
+    compact = [number for number, path in batches.items() if path.suffix == ".compact"]
+    first = max(compact, default=0)
+    entries = [
+        json.loads(line)
+        for number in sorted(batches)
+        if number >= first
+        for line in batches[number].read_text(encoding="utf-8").splitlines()[1:]
+    ]
+    return [Path(entry["path"].removeprefix("file://")) for entry in entries]
