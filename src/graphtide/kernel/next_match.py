@@ -1,7 +1,7 @@
 """next_match: the search itself, from what is bound outwards, one match at a time.
 
-At each step the pattern with the fewest candidates goes next; a pattern that is known in full is only
-looked up. The state of a search is an array of frames, so that it can stop at a match and go on.
+At each step the pattern with the fewest candidates goes next; a pattern that is known in full is
+only looked up. The state of a search is an array of frames: it can stop at a match and go on.
 """
 
 from __future__ import annotations

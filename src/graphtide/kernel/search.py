@@ -1,7 +1,7 @@
 """The search strategy: changes applied one by one, and the rows that each of them moves.
 
-For a quad that comes or goes and each pattern it can take the place of, the other patterns are joined
-outwards from it (`react`, `next_match`). Nothing but the quads themselves is stored.
+For a quad that comes or goes and each pattern it can take the place of, the other patterns are
+joined outwards from it (`react`, `next_match`). Nothing but the quads themselves is stored.
 """
 
 from __future__ import annotations
