@@ -7,7 +7,7 @@ from graphtide.engine import LiveGraph
 
 
 def test_rows_are_the_same_for_the_same_seed(run):
-    first, again, other = (run("demo", "--transactions", 30, "--seed", s) for s in (3, 3, 4))
+    first, again, other = (run("demo", "--in-process", "--transactions", 30, "--seed", s) for s in (3, 3, 4))
     assert first.code == 0
     assert first.out == again.out != other.out
     assert {line[0] for line in first.lines} == {"+", "-"}
@@ -15,7 +15,7 @@ def test_rows_are_the_same_for_the_same_seed(run):
 
 
 def test_json_lines_add_up_to_the_answers(run):
-    rows = run("demo", "--transactions", 100, "--seed", 5, "--json").objects
+    rows = run("demo", "--in-process", "--transactions", 100, "--seed", 5, "--json").objects
     net = Counter()
     for row in rows:
         net[row["query"], *row["row"].values()] += row["diff"]

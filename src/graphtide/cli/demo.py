@@ -16,12 +16,12 @@ from graphtide.bench.railway import QUERIES, change_stream
 from graphtide.cli.demo_writer import DemoWriter
 from graphtide.cli.output import counted, json_line, open_output, plain_line, summary
 from graphtide.cli.run import asked
+from graphtide.cli.run_needs import check_needs
 from graphtide.cli.session import NamedRow, Session
 from graphtide.engine import DeltaRow, LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.lang.program import NamedQuery, Program
 from graphtide.rdf import parse_term
-from graphtide.spark.run_needs import check_needs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,6 +76,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
     from graphtide.spark.run import RunOptions, run_program
     from graphtide.spark.run_session import open_session
 
+    start = time.monotonic()
     home = Path(tempfile.mkdtemp(prefix="graphtide-demo-"))
     for name in ("changes", "checkpoint"):
         (home / name).mkdir()
@@ -89,14 +90,13 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
         asked() as stop,
     ):
         running = run_program(spark, program, options, _printer(as_json=as_json))
-        done = _follow(running, writer, stop)
+        done = _follow(running, writer, start, stop)
     _say_what(running, home, done=done)
     return 0
 
 
-def _follow(running: Run, writer: DemoWriter, stop: Callable[[], bool]) -> bool:
+def _follow(running: Run, writer: DemoWriter, start: float, stop: Callable[[], bool]) -> bool:
     """Let the writer go on when the network is read, and end when all is read."""
-    start = time.monotonic()
     read = ""
 
     def ends() -> bool:

@@ -68,7 +68,7 @@ COMMANDS = (
     ),
     Command(
         "demo:demo",
-        "Watch a railway change: four standing queries on Spark, live + and - rows. Needs no files.",
+        "Watch a railway change: four standing queries on Spark, live + and - rows; no files.",
         "graphtide demo --transactions 100 --seed 7",
     ),
     Command(

@@ -18,8 +18,8 @@ from rich.live import Live
 from rich.text import Text
 
 from graphtide.cli.output import counted
+from graphtide.cli.run_needs import check_needs
 from graphtide.lang.program import Program, read_program
-from graphtide.spark.run_needs import check_needs
 
 if TYPE_CHECKING:
     from graphtide.spark.run import Run, RunOptions

@@ -84,6 +84,12 @@ def joined(parts: list[Lines]) -> Lines:
     return rows, time, tx
 
 
+def first_transactions(piece: Piece, count: int) -> Piece:
+    """The first transactions of a piece."""
+    changes, times, txs = piece
+    return changes[: np.searchsorted(changes[:, 0], count)], times[:count], txs[:count]
+
+
 def one_by_one(piece: Transactions) -> Iterator[Piece]:
     """Each transaction of a piece as a piece of its own."""
     changes, times, txs = piece
@@ -116,13 +122,21 @@ def cut(changes: Ints, time: Longs, tx: Longs) -> Iterator[Piece]:
         begin = end
 
 
-def check_order(clock: int, time: Longs) -> None:
-    """Times must not run backwards."""
+def first_backwards(clock: int, time: Longs) -> tuple[int, GraphtideError] | None:
+    """Times must not run backwards: the place of the first that does."""
     earlier = np.flatnonzero(np.diff(np.concatenate([[clock], time])) < 0)
-    if len(earlier):
-        at = int(earlier[0])
-        before = clock if at == 0 else int(time[at - 1])
-        raise GraphtideError(
-            f"time runs backwards: a transaction at {int(time[at])} after one at {before}",
-            hint="sort the changes by time, or give them one time with apply(..., time=...)",
-        )
+    if not len(earlier):
+        return None
+    at = int(earlier[0])
+    before = clock if at == 0 else int(time[at - 1])
+    return at, GraphtideError(
+        f"time runs backwards: a transaction at {int(time[at])} after one at {before}",
+        hint="sort the changes by time, or give them one time with apply(..., time=...)",
+    )
+
+
+def check_order(clock: int, time: Longs) -> None:
+    """Raise if times run backwards."""
+    backwards = first_backwards(clock, time)
+    if backwards:
+        raise backwards[1]

@@ -10,16 +10,27 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from graphtide.engine.feed import Piece, Transactions, check_order, cut, one_by_one, pieces_of
+from graphtide.engine.feed import (
+    Piece,
+    Transactions,
+    check_order,
+    cut,
+    encode,
+    first_backwards,
+    first_transactions,
+    one_by_one,
+    pieces_of,
+)
+from graphtide.engine.id_rows import id_rows, integers
 from graphtide.engine.pending import MOST_PENDING, Pending
 from graphtide.engine.programs import SharedPrograms, to_program
 from graphtide.engine.quads import Ids, ObjectLike, TermLike, as_term, quad_ids
 from graphtide.engine.stamps import Stamps
 from graphtide.engine.stats import Stats
-from graphtide.engine.strict import check_strict
+from graphtide.engine.strict import first_redundant
 from graphtide.engine.transaction import Transaction
 from graphtide.engine.watch import Watch
-from graphtide.errors import GraphtideError
+from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel import QuadStore
 from graphtide.lang.sparql import parse_query
 from graphtide.plan.build import build_plan
@@ -30,6 +41,7 @@ from graphtide.rdf.formats import find_format
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.delta import Delta
+    from graphtide.engine.feed import Lines
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.term import Term
 
@@ -112,8 +124,17 @@ class LiveGraph:
 
         Rows that share one `(time, tx)` are one transaction. With `time`, everything is one
         transaction at that time; so is a file of plain RDF, at the current time if none is given.
+
+        One batch is applied whole or, if there is something wrong with it, not at all. Of several,
+        and of a file, the transactions before an error are applied.
         """
         self.settle()
+        if isinstance(changes, ChangeBatch) and time is None:
+            rows, bad = encode(changes, self.terms)
+            if bad:
+                raise DataError(f"row {bad[0]}: {bad[1]}")
+            self._apply_whole((rows, changes.time, changes.tx))
+            return
         batches = _batches(changes)
         if time is not None or _is_plain_rdf(changes):
             batches = _restamped(batches, self._stamp(time), self._last_tx + 1)
@@ -131,7 +152,10 @@ class LiveGraph:
         time: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None,
         tx: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None,
     ) -> None:
-        """Apply changes given as ids of `graph.terms`; without `tx`, each is a transaction."""
+        """Apply changes given as ids of `graph.terms`; without `tx`, each is a transaction.
+
+        All are applied or, if there is something wrong with one of them, none.
+        """
         self.settle()
         rows = id_rows(len(self.terms), s, p, o, g, diff)
         if time is None:
@@ -139,8 +163,7 @@ class LiveGraph:
         if tx is None:
             tx = np.arange(self._last_tx + 1, self._last_tx + 1 + len(rows), dtype=np.int64)
         times, txs = integers("time", time, len(rows)), integers("tx", tx, len(rows))
-        for piece in cut(rows, times, txs):
-            self.apply_piece(piece)
+        self._apply_whole((rows, times, txs))
 
     def advance(self, to: int) -> None:
         """Let the clock go on to a time at which nothing else happens."""
@@ -259,7 +282,9 @@ class LiveGraph:
         stamp = self._stamp(time)
         if self.strict:
             self.settle()
-            check_strict(changes, self._store, self.terms)
+            redundant = first_redundant(changes, self._store, self.terms)
+            if redundant:
+                raise redundant[1]
         self.clock = stamp
         self._last_tx += 1
         self._pending.begin(stamp, self._last_tx)
@@ -312,13 +337,38 @@ class LiveGraph:
             raise GraphtideError(f"a query named {name!r} already watches this graph")
         return name
 
+    def _apply_whole(self, lines: Lines) -> None:
+        """Apply changes with a time and a number each, unless something is wrong with them."""
+        rows, times, txs = lines
+        problem = self._first_problem(rows, times)
+        if problem:
+            raise problem[1]
+        for piece in cut(rows, times, txs):
+            self._apply_checked(piece)
+
     def apply_piece(self, piece: Piece) -> None:
-        """Apply whole transactions of ids (what every way in comes down to)."""
-        changes, times, txs = piece
-        check_order(self.clock, times)
-        if self.strict:
-            listed = [(row[1], tuple(row[2:])) for row in changes.tolist()]
-            check_strict(listed, self._store, self.terms)
+        """Apply whole transactions of ids; those before one that has to be refused are applied."""
+        changes, times, _ = piece
+        problem = self._first_problem(changes, times[changes[:, 0]])
+        if problem:
+            piece = first_transactions(piece, int(changes[problem[0], 0]))
+        if len(piece[1]):
+            self._apply_checked(piece)
+        if problem:
+            raise problem[1]
+
+    def _first_problem(self, changes: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
+        """The place of the first change that has to be refused, given a time for each."""
+        backwards = first_backwards(self.clock, times)
+        if not self.strict:
+            return backwards
+        listed = [(row[1], tuple(row[2:])) for row in changes.tolist()]
+        redundant = first_redundant(listed, self._store, self.terms)
+        problems = [problem for problem in (backwards, redundant) if problem]
+        return min(problems, key=lambda problem: problem[0], default=None)
+
+    def _apply_checked(self, piece: Piece) -> None:
+        _, times, txs = piece
         self._last_tx = max(self._last_tx, int(txs.max()))
         if self._running:  # called by a callback
             self._due.extend(one_by_one(self._pending.take()))
@@ -361,35 +411,6 @@ class LiveGraph:
                 watch.notify(delta)
         finally:
             self._running = False
-
-
-def id_rows(most: int, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None) -> Ints:
-    """Changes as kernel rows, checked: ids in range, one length, diffs of +1 or -1."""
-    rows = np.zeros((len(s), 6), np.int32)
-    named = {"s": s, "p": p, "o": o} if g is None else {"s": s, "p": p, "o": o, "g": g}
-    for column, (name, ids) in enumerate(named.items(), start=2):
-        values = integers(name, ids, len(s))
-        least = 0 if name == "g" else 1
-        if len(values) and (values.min() < least or values.max() > most):
-            raise GraphtideError(
-                f"the ids of {name} run from {least} to {most}", hint="make ids with graph.terms"
-            )
-        rows[:, column] = values
-    rows[:, 1] = 1 if diff is None else integers("diff", diff, len(s))
-    if len(rows) and (np.abs(rows[:, 1]) != 1).any():
-        raise GraphtideError("diff is +1 for an insert and -1 for a delete")
-    return rows
-
-
-def integers(name: str, values: Ints | Longs, count: int) -> Longs:
-    """A column of so many integers, as an array."""
-    column: Longs = np.asarray(values)
-    if column.shape != (count,) or (count and column.dtype.kind not in "iu"):
-        raise GraphtideError(
-            f"{name} must be an array of {count} integers, as long as s,"
-            f" not of {column.dtype} with shape {column.shape}"
-        )
-    return column
 
 
 def _batches(changes: Changes) -> Iterable[ChangeBatch]:

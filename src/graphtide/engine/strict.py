@@ -1,4 +1,4 @@
-"""Strict mode: refuse a transaction with a change that has no effect, before anything happens."""
+"""Strict mode: find a change that would have no effect, before anything happens."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
 
 
-def check_strict(
+def first_redundant(
     changes: Sequence[tuple[int, tuple[int, ...]]], store: QuadStore, terms: TermDictionary
-) -> None:
-    """Walk the changes in order, as if they were applied; raise at the first redundant one."""
+) -> tuple[int, StrictError] | None:
+    """Walk the changes in order, as if they were applied; the place of the first redundant one."""
     quads = list({ids for _, ids in changes})
     present = dict(
         zip(quads, store.contains(np.array(quads, np.int32).reshape(-1, 4)), strict=True)
     )
-    for diff, ids in changes:
+    for place, (diff, ids) in enumerate(changes):
         if bool(present[ids]) == (diff > 0):
             what = "insert of a quad that is present" if diff > 0 else "delete of an absent quad"
             text = " ".join(terms.text(i) for i in ids if i)
-            raise StrictError(
+            return place, StrictError(
                 f"{what}: {text}",
                 hint="nothing of this transaction was applied; LiveGraph(strict=False) ignores it",
             )
         present[ids] = diff > 0
+    return None

@@ -181,7 +181,8 @@ class Watch:
         starts = np.flatnonzero(np.diff(net[:, TX], prepend=-1))
         begins = starts if not self._history else np.append(starts, len(net))
         wanted = self._held - self._most
-        end = int(begins[min(np.searchsorted(begins, wanted), len(begins) - 1)])
+        place = min(int(np.searchsorted(begins, wanted)), len(begins) - 1)
+        end = int(begins[place])
         if end < len(net):
             self._history.appendleft((net[end:].copy(), stamps))
         self._held -= end

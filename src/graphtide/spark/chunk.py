@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ def to_chunk(table: pa.Table) -> bytes:
     """A table as the bytes of an Arrow stream, compressed if it is not small."""
     sink = pa.BufferOutputStream()
     # A worker has one core; handing buffers to other threads would only cost.
-    compression = None if len(table) < SMALL else "lz4"
+    compression: Literal["lz4"] | None = None if len(table) < SMALL else "lz4"
     options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)

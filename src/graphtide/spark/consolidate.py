@@ -16,12 +16,12 @@ import pyarrow as pa
 from graphtide.kernel import Net
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
 from graphtide.kernel.net import NET_BEFORE, NET_VALUES
-from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.cache import Cache, advance, recover
 from graphtide.spark.cell_engine import SMALL_LOG
 from graphtide.spark.delta_table import delta_table, value_ids
 from graphtide.spark.hashing import text_hashes
 from graphtide.spark.schemas import DELTAS
+from graphtide.spark.text_ids import TextIds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Counts:
     """How often each row of the DISTINCT queries that meet is there; what is cached and logged."""
 
     def __init__(self, task: Task) -> None:
-        self._terms = TermDictionary()
+        self._terms = TextIds()
         widths = {number: task.cell_queries[number].shown for number in counted(task)}
         self._nets = {number: (Net(width), width) for number, width in widths.items()}
         self._logged = 0
@@ -93,7 +93,7 @@ def add_up(deltas: pa.Table, task: Task) -> pa.Table:
     """Per transaction one row for equal rows, and none where they cancel."""
     query = deltas["query"].to_numpy()
     meeting = [number for number, each in enumerate(task.cell_queries) if each.meets]
-    terms = TermDictionary()
+    terms = TextIds()
     parts = [deltas.filter(pa.array(~np.isin(query, meeting)))]
     for number in meeting:
         width = task.cell_queries[number].shown
@@ -102,7 +102,7 @@ def add_up(deltas: pa.Table, task: Task) -> pa.Table:
 
 
 def summed(
-    deltas: pa.Table, number: int, net: Net, width: int, terms: TermDictionary, *, distinct: bool
+    deltas: pa.Table, number: int, net: Net, width: int, terms: TextIds, *, distinct: bool
 ) -> pa.Table:
     """The net changes of one query's rows; for DISTINCT, where their counts leave or reach 0."""
     rows = deltas.filter(pa.array(deltas["query"].to_numpy() == number))

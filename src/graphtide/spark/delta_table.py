@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from graphtide.kernel.batch import Ints
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.spark.text_ids import TextIds
 
 
 def delta_table(
@@ -22,7 +23,7 @@ def delta_table(
     tx: NDArray[np.int64],
     diff: NDArray[np.integer],
     values: Ints,
-    terms: TermDictionary,
+    terms: TermDictionary | TextIds,
 ) -> pa.Table:
     """Rows of one query: stamps, diffs and, per row, the ids of its values."""
     n, width = values.shape
@@ -33,10 +34,10 @@ def delta_table(
     return table_of(DELTAS, columns)
 
 
-def value_ids(deltas: pa.Table, width: int, terms: TermDictionary) -> Ints:
+def value_ids(deltas: pa.Table, width: int, texts: TextIds) -> Ints:
     """The values of rows of one query as ids; unbound is 0."""
     rows: Any = deltas["row"].combine_chunks()
     if not len(deltas) or not width:
         return np.zeros((len(deltas), width), np.int32)
-    ids: Ints = terms.encode_column(rows.flatten()).reshape(len(deltas), width)
+    ids: Ints = texts.encode_column(rows.flatten()).reshape(len(deltas), width)
     return ids

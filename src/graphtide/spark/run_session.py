@@ -1,4 +1,4 @@
-"""The Spark session of a run; what Java and the workers print goes to a log, not into the status."""
+"""The Spark session of a run; what Java and the workers print goes to a log."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import Node, SelectQuery
 
 
-MEET, MEET_AND_COUNT = 2.0, 3.0
+MEET, MEET_AND_COUNT = 1.5, 1.8
 """How many times the load must fall before a second stage pays, without and with DISTINCT."""
 
 

@@ -50,7 +50,7 @@ def read_piece(piece: Piece) -> Iterator[pa.RecordBatch]:
         yield _aside([BrokenLine(piece.path, 0, 0, "", piece.reason)])
         return
     broken: list[BrokenLine] = []
-    latest = -(2**63) if piece.start.time is None else piece.start.time
+    latest = piece.start.time or 0
     mark: tuple[int, int] | None = None
     seq = 0
     try:

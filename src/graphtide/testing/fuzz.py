@@ -179,6 +179,8 @@ def run_cases(count: int, first_seed: int, done: Callable[[], object], *, twins:
 
 
 def _round(number: int, count: int, done: Callable[[], object], *, twins: bool) -> None:
+    failed = False  # from then on Hypothesis looks for a smaller case
+
     @seed(number)
     @settings(
         max_examples=-(-count // 2),
@@ -200,7 +202,6 @@ def _round(number: int, count: int, done: Callable[[], object], *, twins: bool) 
             if not failed:
                 done()
 
-    failed = False  # from then on Hypothesis looks for a smaller case
     check()
 
 

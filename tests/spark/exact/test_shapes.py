@@ -73,7 +73,7 @@ SHAPES = {
     "hidden in a chain": "?a ?d { ?a :p ?b . ?b :q ?c . ?c :r ?d }",
     "never bound": "?nowhere ?a { ?a :p ?b }",
     "no variables": "* { :n1 :p :n2 }",
-    "no variables, negated": "* { :n1 :p :n2 FILTER NOT EXISTS { :n2 :q :n0 } }",
+    "no variables, negated": "* { :n1 :p :n2 FILTER NOT EXISTS { :n0 :q :n0 } }",
     "blank nodes": "?a { ?a :p _:x . _:x :q ?c }",
     "constants": "?b { :n1 :p ?b . ?b :q :n2 }",
     "no quads": "* { VALUES (?x ?y) { (1 2) (3 UNDEF) } BIND(?x + 1 AS ?z) }",
@@ -87,7 +87,7 @@ def query(shape):
     return f"PREFIX : <http://e/> SELECT {SHAPES[shape]}"
 
 
-def stream(seed, transactions=14):
+def stream(seed, transactions=10):
     """A few nodes, so that everything meets; transactions that take back what they just did."""
     rng = Random(seed)
     rows, time = [], 0
@@ -122,7 +122,7 @@ def test_the_streams_reach_every_shape():
     silent = {
         shape
         for shape in SHAPES
-        if not any(in_process({"q": query(shape)}, stream(seed)) for seed in range(1, 5))
+        if not any(in_process({"q": query(shape)}, stream(seed)) for seed in range(12))
     }
     assert silent == set()
 

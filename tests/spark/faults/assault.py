@@ -62,7 +62,7 @@ class Assault:
 
     def finish(self) -> None:
         """Wait until the job has used up its input."""
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(3 * PATIENCE)
         assert code == 0, self.log()
         self.clear()
 
@@ -70,9 +70,8 @@ class Assault:
         """The processes of a kind that belong to this life; of drivers Java's half is the first."""
         found = []
         for pid, parent, command in self.family():
-            is_fork = "pyspark.daemon" in command or "spark.daemon" in command
             match kind:
-                case "worker" if is_fork and "daemon" in self.command(parent):
+                case "worker" if "daemon" in command and "daemon" in self.command(parent):
                     found.append(pid)
                 case "executor" if "CoarseGrainedExecutorBackend" in command:
                     found.append(pid)

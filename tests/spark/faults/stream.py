@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from graphtide import LiveGraph
 from graphtide.bench.railway import PREFIX, QUERIES, change_stream
 
-WATCHED = {
-    "RouteSensor": QUERIES["RouteSensor"],
-    "SwitchSet": QUERIES["SwitchSet"],
+ONE_STAGE = {name: QUERIES[name] for name in ("RouteSensor", "SwitchSet")}
+
+TWO_STAGES = ONE_STAGE | {
     # rows of several cells meet, and are counted: a second stateful stage
     "Sensors": PREFIX + "SELECT DISTINCT ?sensor { ?sw a :Switch ; :monitoredBy ?sensor }",
 }
@@ -34,15 +34,20 @@ SCHEMA = pa.schema(
 END = (2**62, 0, 0, 0, None, None, None, None)
 
 
-def write_stream(folder: Path, *, transactions: int, files: int, seed: int) -> Counter:
+def write_stream(folder: Path, queries: dict[str, str], *, files: int, seed: int) -> Counter:
     """Write a railway's changes as so many files, cut anywhere; the deltas they must lead to."""
-    batches = list(change_stream(transactions, seed=seed))
+    batches = list(change_stream(2 * files, seed=seed))
     rows = [row for batch in batches for row in batch.to_arrow().to_pylist()]
     table = [
         (r["time"], r["tx"], r["diff"], i, r["s"], r["p"], r["o"], r["g"])
         for i, r in enumerate(rows)
     ]
-    cuts = sorted(Random(seed).sample(range(1, len(table)), files - 1))
+    network = len(batches[0])  # the first transaction, cut in a few places only
+    random = Random(seed)
+    cuts = [
+        *sorted(random.sample(range(1, network), 2)),
+        *sorted(random.sample(range(network + 1, len(table)), files - 3)),
+    ]
     folder.mkdir()
     for number, (start, stop) in enumerate(zip([0, *cuts], [*cuts, None], strict=True)):
         part = table[start:stop] + ([END] if stop is None else [])
@@ -50,13 +55,13 @@ def write_stream(folder: Path, *, transactions: int, files: int, seed: int) -> C
         path = folder / f"{number:05}.parquet"
         pq.write_table(pa.Table.from_arrays(columns, schema=SCHEMA), path)
         os.utime(path, (1_700_000_000 + number,) * 2)  # Spark takes the oldest file first
-    return in_process(batches)
+    return in_process(queries, batches)
 
 
-def in_process(batches) -> Counter:
+def in_process(queries, batches) -> Counter:
     """Every delta row of an uninterrupted run in this process."""
     graph = LiveGraph()
-    watches = {name: graph.watch(text, name=name) for name, text in WATCHED.items()}
+    watches = {name: graph.watch(text, name=name) for name, text in queries.items()}
     graph.apply(batches)
     return Counter(
         (name, row.time, row.tx, row.diff, frozenset((v, str(t)) for v, t in row.row.items()))

@@ -84,7 +84,7 @@ def run(job):
             query.awaitTermination()
         except StreamingQueryException as error:
             with Path(job["notes"], "restarts.txt").open("a", encoding="utf-8") as file:
-                file.write(f"{str(error)[-3000:]}\n=====\n")
+                file.write(f"{error}\n=====\n")
         else:
             session.stop()
             return

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from spark.faults.assault import Assault
-from spark.faults.stream import WATCHED, read_output, write_stream
+from spark.faults.stream import ONE_STAGE, TWO_STAGES, read_output, write_stream
 
 pytestmark = pytest.mark.slow
 
@@ -15,13 +15,11 @@ def make_assault(tmp_path):
     """A job on a stream of its own; at the end nothing of it is left."""
     made = []
 
-    def make(seed, *, master, files, fail_at=""):
+    def make(seed, queries, *, master, files, fail_at=""):
         folders = {name: str(tmp_path / name) for name in ("input", "out", "checkpoint", "notes")}
-        expected = write_stream(
-            tmp_path / "input", transactions=2 * files, files=files, seed=seed
-        )
+        expected = write_stream(tmp_path / "input", queries, files=files, seed=seed)
         (tmp_path / "notes").mkdir()
-        job = {"master": master, "cells": 2, "queries": WATCHED, "fail_at": fail_at, **folders}
+        job = {"master": master, "cells": 2, "queries": queries, "fail_at": fail_at, **folders}
         assault = Assault(tmp_path, job, Random(seed))
         made.append(assault)
         return assault, expected
@@ -39,34 +37,39 @@ def assert_exact(assault, expected):
 
 
 def test_drivers_and_python_workers(make_assault):
-    assault, expected = make_assault(1, master="local[2,4]", files=150)
-    for _ in range(6):
-        assault.start([assault.random.randint(1, 3)])
-        for _ in range(assault.random.randint(1, 2)):
+    assault, expected = make_assault(1, ONE_STAGE, master="local[2,4]", files=120)
+    for _ in range(5):
+        assault.start([assault.random.randint(1, 3)] * 5)
+        for _ in range(2):
             assault.kill("worker")
         assault.kill("driver")
     assault.start([20])
     assault.finish()
-    assert assault.kills["driver"] == 6 and assault.kills["worker"] >= 6
+    assert assault.kills == {"driver": 5, "worker": 10}
     assert_exact(assault, expected)
     found = assault.found()
     assert found["missing"] > 0 and found["behind"] > 0, found
 
 
 def test_executors_and_python_workers(make_assault):
-    assault, expected = make_assault(2, master="local-cluster[2,1,1024]", files=60)
-    assault.start([1])
-    for _ in range(4):
+    assault, expected = make_assault(2, ONE_STAGE, master="local-cluster[2,1,1024]", files=60)
+    assault.start([1] * 5)
+    for _ in range(2):
         assault.kill("executor")
         assault.kill("worker")
+    assault.kill("driver")
+    assault.start([2] * 5)
+    for _ in range(2):
+        assault.kill("worker")
+        assault.kill("executor")
     assault.finish()
-    assert assault.kills == {"executor": 4, "worker": 4}
+    assert assault.kills == {"executor": 4, "worker": 4, "driver": 1}
     assert_exact(assault, expected)
     assert assault.found()["missing"] > 0
 
 
 def test_a_failure_after_the_cache_was_updated(make_assault):
-    assault, expected = make_assault(3, master="local[2]", files=60, fail_at="4,9,17,23")
+    assault, expected = make_assault(3, TWO_STAGES, master="local[2]", files=50, fail_at="4,9,17,23")
     assault.start([1, 3, 2, 1, 4])
     assault.finish()
     restarts = (assault.folder / "notes" / "restarts.txt").read_text(encoding="utf-8")

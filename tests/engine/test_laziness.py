@@ -1,0 +1,134 @@
+"""Changes may wait for a look; nobody can tell that they did."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from engine.small_graph import KNOWN, PATHS, answer, insert, iri, line, quad, watch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphtide import LiveGraph
+from graphtide.engine.pending import MOST_PENDING
+from graphtide.kernel import JIT
+
+QUERIES = (
+    PATHS,
+    KNOWN,
+    "SELECT DISTINCT ?a { ?a ?p ?b }",
+    "SELECT * { ?a :knows ?b OPTIONAL { ?b :likes ?c } }",
+    "SELECT ?a { ?a :knows ?b FILTER NOT EXISTS { ?b :likes ?a } }",
+)
+NAMES = "abcd"
+
+
+def random_change(rng: random.Random) -> tuple[int, str]:
+    return rng.choice(
+        (1, 1, -1)
+    ), f"{rng.choice(NAMES)} {rng.choice(('knows', 'likes'))} {rng.choice(NAMES)}"
+
+
+def run(steps: int, seed: int, look) -> tuple[list[list[tuple[int, int, str]]], list, tuple]:
+    """Thousands of single changes and small transactions; `look` is called after each."""
+    rng, graph = random.Random(seed), LiveGraph()
+    watches = [watch(graph, query) for query in QUERIES]
+    for step in range(steps):
+        time = step // 3
+        if rng.random() < 0.1:
+            with graph.transaction(time=time) as tx:
+                for _ in range(rng.randrange(4)):
+                    diff, text = random_change(rng)
+                    (tx.insert if diff > 0 else tx.delete)(*quad(text))
+        else:
+            diff, text = random_change(rng)
+            (graph.insert if diff > 0 else graph.delete)(*quad(text), time=time)
+        look(graph, watches, step)
+    histories = [sorted((r.time, r.tx, line(r)) for r in found.changes()) for found in watches]
+    stats = graph.stats()
+    counts = (stats.quads, stats.inserted, stats.deleted, stats.redundant, stats.transactions)
+    return histories, [answer(found) for found in watches], counts
+
+
+def always(graph, watches, step) -> None:
+    for found in watches:
+        found.delta()
+
+
+def never(graph, watches, step) -> None:
+    pass
+
+
+def sometimes(graph, watches, step) -> None:
+    looks = [
+        lambda: len(graph),
+        watches[0].count,
+        watches[1].delta,
+        watches[2].table,
+        lambda: list(watches[3].changes()),
+        lambda: list(graph.quads()),
+        graph.stats,
+        lambda: graph.transactions,
+        lambda: quad("a knows b") in graph,
+        watches[4].explain,
+    ]
+    if step % 7 == 0:
+        looks[step // 7 % len(looks)]()
+
+
+STEPS = MOST_PENDING + 500 if JIT else 300
+
+
+def test_thousands_of_changes_give_the_same_whenever_somebody_looks():
+    expected = run(STEPS, 1, always)
+    assert expected[2][-1] == STEPS
+    assert run(STEPS, 1, never) == expected
+    assert run(STEPS, 1, sometimes) == expected
+
+
+def test_the_delta_after_a_pause_is_that_of_the_last_change_alone():
+    graph = LiveGraph()
+    known = watch(graph, KNOWN)
+    for n in range(MOST_PENDING - 1, MOST_PENDING + 2):
+        for k in range(n):
+            insert(graph, f"x{n} knows n{k}")
+        assert [line(row) for row in known.delta()] == [f"+1 n{n - 1}"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from((1, -1)),
+            st.sampled_from(
+                [f"{a} {p} {b}" for a in "ab" for p in ("knows", "likes") for b in "ab"]
+            ),
+            st.booleans(),
+        ),
+        max_size=30,
+    )
+)
+def test_each_delta_is_the_same_whoever_else_has_looked(changes):
+    eager, lazy = LiveGraph(), LiveGraph()
+    watches = [(watch(eager, query), watch(lazy, query)) for query in QUERIES]
+    for diff, text, look in changes:
+        for graph in (eager, lazy):
+            (graph.insert if diff > 0 else graph.delete)(*quad(text))
+        for one, other in watches:
+            found = sorted(map(line, one.delta()))
+            if look:
+                assert sorted(map(line, other.delta())) == found
+    for one, other in watches:
+        assert answer(one) == answer(other)
+        assert sorted(map(line, one.changes())) == sorted(map(line, other.changes()))
+
+
+@pytest.mark.parametrize("size", [MOST_PENDING - 1, MOST_PENDING, 2 * MOST_PENDING + 1])
+def test_a_transaction_may_be_larger_than_what_waits_at_most(size):
+    graph = LiveGraph()
+    known = watch(graph, "SELECT ?n { :a :age ?n }")
+    with graph.transaction() as tx:
+        for n in range(size):
+            tx.insert(iri("a"), iri("age"), n)
+    assert len(known.delta()) == size
+    assert graph.stats().transactions == 1

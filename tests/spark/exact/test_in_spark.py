@@ -1,0 +1,265 @@
+"""The pipeline in Spark itself: batch and streaming, sources and sinks, several queries, restart.
+
+What is exact is shown without Spark, case by case; here it is shown that Spark runs just that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyoxigraph import Literal
+from spark.exact.splits import END, in_process, without_zeros
+from spark.exact.test_shapes import query, stream
+
+from graphtide.errors import GraphtideError
+from graphtide.spark import watch
+from graphtide.spark.consolidate import counted
+from graphtide.spark.pipeline import make_task, match
+from graphtide.spark.schemas import REJECTS_SQL
+from graphtide.spark.session import make_session
+from graphtide.spark.task import Task
+from graphtide.spark.unpack import unpack_rejects
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+
+SCHEMA = "time long, tx long, diff int, s string, p string, o string, g string"
+QUERIES = {
+    shape: query(shape)
+    for shape in ("chain", "optional, nested", "not exists", "hidden", "distinct, hidden", "graph",
+                  "no quads", "union, other variables")
+}  # fmt: skip
+ROWS = stream(4, transactions=12)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    session = make_session(master="local[2]", cells=2, name="exact")
+    yield session
+    session.stop()
+
+
+def net_maps(rows, queries=QUERIES):
+    """Collected rows of many queries, as `in_process` gives them."""
+    order = {
+        name: [v.name for v in each.query.variables[: each.shown]]
+        for name, each in zip(queries, task_of(queries).cell_queries, strict=True)
+    }
+    net = Counter()
+    for row in rows:
+        values = tuple(row.row.get(name) for name in order[row.query])
+        net[row.query, row.time, row.tx, values] += row.diff
+    return without_zeros(net)
+
+
+def task_of(queries):
+    return Task(tuple(queries.items()), 4)
+
+
+def net_columns(rows):
+    net = Counter()
+    for row in rows:
+        net[row[0], row[1], row[2], tuple(row[4:])] += row[3]
+    return without_zeros(net)
+
+
+def write_files(folder, rows, seed=1):
+    """The rows in small Parquet files whose times tell their order."""
+    folder.mkdir(exist_ok=True)
+    before = len(list(folder.iterdir()))
+    rng, at = Random(seed), 0
+    names = ["time", "tx", "diff", "s", "p", "o", "g"]
+    kinds = [pa.int64(), pa.int64(), pa.int32(), *[pa.string()] * 4]
+    while at < len(rows):
+        part = rows[at : at + rng.randint(5, 30)]
+        at += len(part)
+        columns = [
+            pa.array(list(c), k) for c, k in zip(zip(*part, strict=True), kinds, strict=True)
+        ]
+        path = folder / f"{before:05d}.parquet"
+        pq.write_table(pa.table(columns, names=names), path)
+        os.utime(path, (10**9 + before, 10**9 + before))
+        before += 1
+
+
+def read_files(spark, folder):
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+@pytest.mark.parametrize("cells", [1, 2, 4, 8])
+def test_batch(spark, cells):
+    changes = spark.createDataFrame(ROWS, SCHEMA).coalesce(1)
+    out = watch(changes, QUERIES, cells=cells)
+    assert out.columns == ["query", "time", "tx", "diff", "row"]
+    assert net_maps(out.collect()) == in_process(QUERIES, ROWS)
+
+
+def test_batch_with_a_sequence_in_any_order(spark):
+    numbered = [(*row, seq) for seq, row in enumerate(ROWS)]
+    Random(7).shuffle(numbered)
+    changes = spark.createDataFrame(numbered, f"{SCHEMA}, seq long").repartition(3)
+    out = watch(changes, query("chain"), cells=2)
+    assert out.columns == ["query", "time", "tx", "diff", "a", "b", "c", "d", "e"]
+    assert net_columns(out.collect()) == in_process({"query": query("chain")}, ROWS)
+
+
+def test_struct_terms(spark):
+    term = "struct<kind:string,value:string,datatype:string,language:string>"
+    rows = [
+        (1, 0, 1, ("uri", "http://e/a", None, None), ("iri", "http://e/p", None, None),
+         ("literal", 'x"\\\n\r\ty', None, None)),
+        (1, 0, 1, ("bnode", "b0", None, None), ("iri", "http://e/p", None, None),
+         ("literal", "1", "http://www.w3.org/2001/XMLSchema#integer", None)),
+        (1, 0, 1, ("iri", "http://e/a", None, None), ("iri", "http://e/p", None, None),
+         ("literal", "hi", "", "en")),
+        (1, 0, 1, ("iri", "http://e/a", None, None), ("iri", "http://e/q", None, None),
+         ("literal", "not asked for", None, None)),
+        (1, 0, 1, ("nonsense", "http://e/a", None, None), ("iri", "http://e/p", None, None),
+         ("iri", "http://e/b", None, None)),
+    ]  # fmt: skip
+    schema = f"time long, tx long, diff int, s {term}, p {term}, o {term}"
+    changes = spark.createDataFrame(rows, schema)
+    text = "SELECT ?a ?b { ?a <http://e/p> ?b }"
+    found = {tuple(row[4:]) for row in watch(changes, text, cells=2).collect()}
+    assert found == {
+        ("<http://e/a>", str(Literal('x"\\\n\r\ty'))),
+        ("_:b0", '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'),
+        ("<http://e/a>", '"hi"@en'),
+    }
+    (reject,) = rejects_of(changes, text)
+    assert reject.reason == "column s: a subject is an IRI or a blank node"
+
+
+def rejects_of(changes, text):
+    matched = match(changes, make_task(changes, {"q": text}, 2))
+    return matched.mapInArrow(unpack_rejects, REJECTS_SQL).collect()
+
+
+def test_texts_that_are_no_numbers_and_spelled_iris(spark):
+    rows = [
+        ("1", "0", "1", "<http://e/a>", "<http://e/p>", "<http://e/b>"),
+        ("1", "0", "+1", "<http://e/c>", "<http://e/\\u0070>", "<http://e/d>"),
+        ("soon", "0", "1", "<http://e/a>", "<http://e/other>", "<http://e/b>"),
+        ("1", "0", "one", "<http://e/a>", "<http://e/p>", "<http://e/b>"),
+    ]
+    changes = spark.createDataFrame(
+        rows, "time string, tx string, diff string, s string, p string, o string"
+    )
+    text = "SELECT ?a ?b { ?a <http://e/p> ?b }"
+    found = {tuple(row[4:]) for row in watch(changes, text, cells=2).collect()}
+    assert found == {("<http://e/a>", "<http://e/b>"), ("<http://e/c>", "<http://e/d>")}
+    reasons = sorted((row.reason, row.text) for row in rejects_of(changes, text))
+    assert reasons == [
+        ("diff is missing or no whole number", "<http://e/a> <http://e/p> <http://e/b>"),
+        ("time is missing or no whole number", "<http://e/a> <http://e/other> <http://e/b>"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "message"),
+    [
+        ("time long, tx long", "SELECT ?a { ?a ?p ?o }", "no column diff, s, p, o"),
+        (
+            SCHEMA.replace("diff int", "diff double"),
+            "SELECT ?a { ?a ?p ?o }",
+            "column diff is double",
+        ),
+        (
+            SCHEMA.replace("s string", "s int"),
+            "SELECT ?a { ?a ?p ?o }",
+            "column s is int, not terms",
+        ),
+        (SCHEMA, "SELECT ?time { ?time ?p ?o }", r"\?time cannot be a column beside"),
+        (SCHEMA, "SELECT ?a ?A { ?a ?p ?A }", r"\?A cannot be a column beside a"),
+        (SCHEMA, {}, "no query to watch"),
+    ],
+)
+def test_what_cannot_be_watched_is_said_at_once(spark, schema, text, message):
+    with pytest.raises(GraphtideError, match=message):
+        watch(spark.createDataFrame([], schema), text, cells=2)
+
+
+def test_streaming_from_files_with_a_restart_in_the_middle(spark, tmp_path):
+    half = len(ROWS) // 2
+    write_files(tmp_path / "in", ROWS[:half])
+    assert counted(Task(tuple(QUERIES.items()), 2)), "both stages shall have state"
+    deltas = watch(read_files(spark, tmp_path / "in"), QUERIES, cells=2)
+
+    def run():
+        (
+            deltas.writeStream.format("parquet")
+            .option("path", str(tmp_path / "out"))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+            .awaitTermination()
+        )
+        return spark.read.parquet(str(tmp_path / "out")).collect()
+
+    first = run()
+    assert net_maps(first) != in_process(QUERIES, ROWS)
+    write_files(tmp_path / "in", [*ROWS[half:], END], seed=2)
+    out = run()
+    assert len(out) > len(first)
+    assert net_maps(out) == in_process(QUERIES, ROWS)
+    keys = [
+        (r.query, r.time, r.tx, tuple(sorted(r.row.items())))
+        for r in out
+        if (r.time, r.tx) != (0, 0)
+    ]
+    assert len(keys) == len(set(keys))
+
+
+def test_streaming_to_memory_and_to_foreach_batch(spark, tmp_path):
+    write_files(tmp_path / "in", [*ROWS, END])
+    deltas = watch(read_files(spark, tmp_path / "in"), query("optional, nested"), cells=4)
+    expected = in_process({"query": query("optional, nested")}, ROWS)
+    writer = deltas.writeStream.trigger(availableNow=True)
+    writer.format("memory").queryName("deltas").start().awaitTermination()
+    assert net_columns(spark.table("deltas").collect()) == expected
+    seen = {}
+    (
+        deltas.writeStream.trigger(availableNow=True)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .foreachBatch(lambda frame, number: seen.update({number: frame.collect()}))
+        .start()
+        .awaitTermination()
+    )
+    assert len(seen) > 2
+    assert net_columns([row for rows in seen.values() for row in rows]) == expected
+
+
+def test_streaming_from_the_rate_source(spark, tmp_path):
+    rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 20).load()
+    iri = "concat('<http://e/n', {}, '>')"
+    changes = rate.selectExpr(
+        "value div 4 as time", "0L as tx", "if(value % 7 = 6, -1, 1) as diff",
+        f"{iri.format('value % 5')} as s", "'<http://e/p>' as p", f"{iri.format('value % 3')} as o",
+    )  # fmt: skip
+    text = "PREFIX : <http://e/> SELECT ?a ?c { ?a :p ?b . ?b :p ?c }"
+    deltas = watch(changes, text, cells=2)
+    running = (
+        deltas.writeStream.format("memory").queryName("rates")
+        .option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    )  # fmt: skip
+    try:
+        while not running.lastProgress or running.lastProgress["batchId"] < 2:
+            running.awaitTermination(0.3)
+    finally:
+        running.stop()
+    found = net_columns(spark.table("rates").collect())
+    last = max(time for _, time, _, _ in found)
+    rows = [
+        (v // 4, 0, -1 if v % 7 == 6 else 1, iri_of(v % 5), "<http://e/p>", iri_of(v % 3), None)
+        for v in range((last + 1) * 4)
+    ]
+    assert last >= 5
+    assert found == in_process({"query": text}, rows)
+
+
+def iri_of(number):
+    return f"<http://e/n{number}>"

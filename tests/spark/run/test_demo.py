@@ -1,0 +1,40 @@
+"""`graphtide demo` on Spark, and without."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from graphtide.cli.main import main
+
+
+def demo(*tokens):
+    command = [sys.executable, "-m", "graphtide.cli.main", "demo", "--json", *map(str, tokens)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran
+
+
+def rows(text):
+    found = [json.loads(line) for line in text.splitlines()]
+    return sorted((r["time"], r["tx"], r["query"], r["diff"], *r["row"].values()) for r in found)
+
+
+def test_without_java_the_demo_runs_in_this_process(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert main(["demo", "--transactions", "20", "--json"]) == 0
+    fallback = capsys.readouterr()
+    assert fallback.err.startswith("without Spark, in this process: JAVA_HOME is")
+    assert main(["demo", "--transactions", "20", "--json", "--in-process"]) == 0
+    assert fallback.out == capsys.readouterr().out != ""
+
+
+@pytest.mark.slow
+def test_on_spark_it_shows_the_rows_that_it_shows_in_process():
+    on_spark = demo("--transactions", 12, "--seed", 4)
+    assert "deltas as Parquet" in on_spark.stderr
+    if "stopped before" in on_spark.stderr:
+        pytest.skip("this machine is too slow for the demo's time limit")
+    in_process = demo("--transactions", 12, "--seed", 4, "--in-process")
+    assert rows(on_spark.stdout) == rows(in_process.stdout)

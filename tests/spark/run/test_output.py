@@ -1,0 +1,176 @@
+"""What a run keeps on disk: output files, progress, and whose checkpoint it is."""
+
+import json
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphtide.cli import run_needs
+from graphtide.errors import GraphtideError
+from graphtide.lang.program import parse_program
+from graphtide.spark.quarantine import QUARANTINE
+from graphtide.spark.run import RunOptions, check_options, trigger_milliseconds
+from graphtide.spark.run_checkpoint import claim_checkpoint, read_fingerprint
+from graphtide.spark.run_session import default_cells
+from graphtide.spark.sink import Sink
+from graphtide.spark.status import lag
+
+NOTHING = QUARANTINE.empty_table()
+ASIDE = pa.Table.from_pylist([{"reason": "no term", "file": "a.nt", "line": 3}], schema=QUARANTINE)
+
+
+def deltas(*rows):
+    time, tx, diff, x = zip(*rows, strict=True)
+    return pa.table({"time": time, "tx": tx, "diff": diff, "x": x})
+
+
+def test_a_batch_is_written_once_however_often_it_is_run(tmp_path):
+    first, other = deltas((1, 0, 1, "<ex:a>")), deltas((1, 0, 5, "<ex:wrong>"))
+    for table in (first, other):
+        sink = Sink(tmp_path, "run", ["q"])
+        sink.write(0, {"q": table}, ASIDE)
+    assert pq.read_table(tmp_path / "q").to_pylist() == first.to_pylist()
+    assert pq.read_table(tmp_path / "quarantine").to_pylist() == ASIDE.to_pylist()
+    progress = json.loads((tmp_path / "_progress.json").read_text())
+    assert progress == {
+        "batch": 0,
+        "time": 1,
+        "tx": 0,
+        "quarantined": 1,
+        "queries": {"q": {"answer": 1, "appeared": 1, "disappeared": 0}},
+    }
+
+
+def test_what_a_crash_leaves_behind_is_no_output(tmp_path):
+    sink = Sink(tmp_path, "run", ["q"])
+    (tmp_path / "q" / "_batch-00000000.parquet.tmp").write_bytes(b"half")
+    sink.write(0, {"q": deltas((1, 0, 1, "<ex:a>"))}, NOTHING)
+    assert [path.name for path in (tmp_path / "q").iterdir()] == ["batch-00000000.parquet"]
+
+
+def test_tallies_go_on_after_a_restart(tmp_path):
+    Sink(tmp_path, "run", ["q"]).write(0, {"q": deltas((1, 0, 2, "<ex:a>"))}, NOTHING)
+    sink = Sink(tmp_path, "run", ["q"])
+    sink.write(1, {"q": deltas((2, 1, -1, "<ex:a>"))}, NOTHING)
+    tally = sink.progress.queries["q"]
+    assert (tally.answer, tally.appeared, tally.disappeared) == (1, 2, 1)
+    assert (sink.progress.time, sink.progress.tx) == (2, 1)
+
+
+def test_json_lines(tmp_path):
+    Sink(tmp_path, "run", ["q"], "json").write(7, {"q": deltas((1, 0, 1, "<ex:ü>"))}, NOTHING)
+    text = (tmp_path / "q" / "batch-00000007.json").read_text(encoding="utf-8")
+    assert text == '{"time": 1, "tx": 0, "diff": 1, "x": "<ex:ü>"}\n'
+
+
+def test_the_output_of_another_run_is_refused(tmp_path):
+    Sink(tmp_path, "one", ["q"])
+    with pytest.raises(GraphtideError, match="output of another run"):
+        Sink(tmp_path, "two", ["q"])
+
+
+def test_a_directory_of_something_else_is_refused(tmp_path):
+    (tmp_path / "thesis.txt").write_text("do not lose me")
+    with pytest.raises(GraphtideError, match="not the output of graphtide"):
+        Sink(tmp_path, "run", ["q"])
+    with pytest.raises(GraphtideError, match="not a checkpoint of graphtide"):
+        claim_checkpoint(tmp_path, {"q": "x"}, 2, tmp_path)
+
+
+def test_a_query_cannot_take_the_quarantines_place(tmp_path):
+    with pytest.raises(GraphtideError, match="cannot be named quarantine"):
+        Sink(tmp_path, "run", ["Quarantine"])
+
+
+def test_a_checkpoint_goes_on_with_its_own_program_only(tmp_path):
+    made = claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, tmp_path)
+    assert claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, tmp_path) == made
+    assert read_fingerprint(tmp_path / "c") == made
+    for queries, cells, changes, said in [
+        ({"a": "x"}, 2, tmp_path, "query b is missing"),
+        ({"a": "x", "b": "z"}, 2, tmp_path, "query b has changed"),
+        ({"b": "y", "a": "x"}, 2, tmp_path, "another order"),
+        ({"a": "x", "b": "y"}, 3, tmp_path, "it has 2 cells and not 3"),
+        ({"a": "x", "b": "y"}, 2, tmp_path / "in", "and not"),
+    ]:
+        with pytest.raises(GraphtideError, match=said) as caught:
+            claim_checkpoint(tmp_path / "c", queries, cells, changes)
+        assert "another --checkpoint" in caught.value.hint
+
+
+def test_a_damaged_fingerprint_is_named(tmp_path):
+    (tmp_path / "graphtide.json").write_text("{")
+    with pytest.raises(GraphtideError, match=r"graphtide\.json cannot be read"):
+        read_fingerprint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"changes": "nowhere"}, "nowhere: there is no such directory"),
+        ({"changes": "file"}, "file: is a file"),
+        ({"cells": 0}, "at least one cell"),
+        ({"trigger": "soon"}, "--trigger soon is no time"),
+    ],
+)
+def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "in").mkdir()
+    options = {"changes": "in", "out": "out", "checkpoint": "c", "cells": 2} | change
+    for name in ("changes", "out", "checkpoint"):
+        options[name] = tmp_path / options[name]
+    with pytest.raises(GraphtideError) as caught:
+        check_options(parse_program("QUERY a AS SELECT * { ?s ?p ?o }"), RunOptions(**options))
+    assert message in str(caught.value)
+    assert not (tmp_path / "c").exists()
+
+
+def test_triggers_and_cells():
+    assert [trigger_milliseconds(text) for text in ("250ms", "2s", "1.5m")] == [250, 2000, 90_000]
+    assert default_cells("local") == 1
+    assert default_cells("local[4]") == 4
+    assert default_cells("local[*]") == os.cpu_count()
+    with pytest.raises(GraphtideError, match="--cells is needed"):
+        default_cells("spark://host:7077")
+
+
+def test_what_is_left_to_read(tmp_path):
+    for name, size in {"a.nt": 10, "b.nt": 20, "c.nt": 30, "_d.nt": 40}.items():
+        (tmp_path / name).write_bytes(b"x" * size)
+    assert lag(tmp_path, "b.nt", 15) == (1, 35)
+    assert lag(tmp_path, "c.nt", 30) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2", "needs Java 17, and this is Java 11"),
+        ("#!/bin/sh\necho nothing", "does not tell its version"),
+        (None, "there is no bin/java"),
+    ],
+)
+def test_an_unfit_java_is_explained(tmp_path, monkeypatch, script, message):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    if script is not None:
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "java").write_text(script)
+        (tmp_path / "bin" / "java").chmod(0o755)
+    with pytest.raises(GraphtideError, match=message) as caught:
+        run_needs.check_needs()
+    assert "install Java 17" in caught.value.hint
+
+
+def test_no_java_at_all(monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(GraphtideError, match="Spark needs Java, and there is none here"):
+        run_needs.check_needs()
+
+
+def test_missing_packages_are_named(monkeypatch):
+    monkeypatch.setattr(run_needs, "find_spec", lambda name: None if name == "pandas" else name)
+    with pytest.raises(GraphtideError, match="the pipeline needs pandas") as caught:
+        run_needs.check_needs()
+    assert "graphtide[spark]" in caught.value.hint
