@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     RowCallback = Callable[[DeltaRow], object]
 
 
+LARGE = 1000
+"""A history of more rows than this drops a quarter of them at a time."""
+
+
 class Watch:
     """A standing query. Made by `LiveGraph.watch`; ends with `LiveGraph.unwatch`.
 
@@ -180,7 +184,8 @@ class Watch:
         net, stamps = self._history.popleft()
         starts = np.flatnonzero(np.diff(net[:, TX], prepend=-1))
         begins = starts if not self._history else np.append(starts, len(net))
-        wanted = self._held - self._most
+        # A large buffer makes room for many rows at once, so that forgetting costs little per row.
+        wanted = max(self._held - self._most, self._most // 4 if self._most > LARGE else 0)
         place = min(int(np.searchsorted(begins, wanted)), len(begins) - 1)
         end = int(begins[place])
         if end < len(net):

@@ -23,8 +23,8 @@ _LOADED_FIRST: Final = (
     "graphtide.spark.unpack",
 )
 
-_WARM_QUERY: Final = """SELECT ?a ?c { ?a <ex:p> ?b . ?b <ex:q> ?c FILTER NOT EXISTS { ?a <ex:r> ?c }
-FILTER (?c > 1) OPTIONAL { ?c <ex:s> ?d } }"""
+_WARM_QUERY: Final = """SELECT ?a ?c { ?a <ex:p> ?b . ?b <ex:q> ?c FILTER (?c > 1)
+FILTER NOT EXISTS { ?a <ex:r> ?c } OPTIONAL { ?c <ex:s> ?d } }"""
 
 
 def load_engine() -> None:
@@ -44,7 +44,7 @@ def load_engine() -> None:
 
 def main() -> None:
     """Load, then do as Spark's own daemon does."""
-    from pyspark.daemon import manager  # type: ignore[attr-defined] # noqa: PLC0415
+    from pyspark.daemon import manager  # noqa: PLC0415
 
     load_engine()
     # Workers collect garbage after every task; what is loaded here is none.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SETTINGS: Final = {
     # Stateful Python operators need RocksDB; a change log per batch is cheaper than a snapshot.

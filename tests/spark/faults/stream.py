@@ -51,7 +51,9 @@ def write_stream(folder: Path, queries: dict[str, str], *, files: int, seed: int
     folder.mkdir()
     for number, (start, stop) in enumerate(zip([0, *cuts], [*cuts, None], strict=True)):
         part = table[start:stop] + ([END] if stop is None else [])
-        columns = [pa.array(c, f.type) for c, f in zip(zip(*part, strict=True), SCHEMA, strict=True)]
+        columns = [
+            pa.array(c, f.type) for c, f in zip(zip(*part, strict=True), SCHEMA, strict=True)
+        ]
         path = folder / f"{number:05}.parquet"
         pq.write_table(pa.Table.from_arrays(columns, schema=SCHEMA), path)
         os.utime(path, (1_700_000_000 + number,) * 2)  # Spark takes the oldest file first

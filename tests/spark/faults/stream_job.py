@@ -13,8 +13,7 @@ from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 
-import graphtide.spark.pipeline as pipeline
-from graphtide.spark import watch
+from graphtide.spark import pipeline, watch
 from graphtide.spark.match import Match
 from graphtide.spark.session import make_session
 
@@ -27,7 +26,7 @@ class Noted(Match):
     notes = ""
     fail_at = ""
 
-    def handleInputRows(self, key, rows, timerValues):
+    def handleInputRows(self, key, rows, timerValues):  # noqa: N803
         from graphtide.spark import match
 
         cell = match.cell_keys(self._task.cells).index(key[0])

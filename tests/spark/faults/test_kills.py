@@ -3,7 +3,6 @@
 from random import Random
 
 import pytest
-
 from spark.faults.assault import Assault
 from spark.faults.stream import ONE_STAGE, TWO_STAGES, read_output, write_stream
 
@@ -69,7 +68,9 @@ def test_executors_and_python_workers(make_assault):
 
 
 def test_a_failure_after_the_cache_was_updated(make_assault):
-    assault, expected = make_assault(3, TWO_STAGES, master="local[2]", files=50, fail_at="4,9,17,23")
+    assault, expected = make_assault(
+        3, TWO_STAGES, master="local[2]", files=50, fail_at="4,9,17,23"
+    )
     assault.start([1, 3, 2, 1, 4])
     assault.finish()
     restarts = (assault.folder / "notes" / "restarts.txt").read_text(encoding="utf-8")

@@ -35,7 +35,7 @@ class Keep(StatefulProcessor):
         """Open the state (called by Spark)."""
         self._log = StateLog(handle)
 
-    def handleInputRows(  # noqa: N802 - Spark's name
+    def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
         self,
         key: tuple[int],  # noqa: ARG002
         rows: Iterator[pd.DataFrame],

@@ -26,7 +26,7 @@ class NotedMatch(match.Match):
         self._notes = notes
         self._forget = forget
 
-    def handleInputRows(  # noqa: N802 - Spark's name
+    def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
         self,
         key: tuple[int],
         rows: Iterator[pd.DataFrame],

@@ -6,9 +6,8 @@ them again, so that every batch changes the answer and none the size.
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -37,7 +36,8 @@ FEW_BATCHES: Final = 4
 SMALL_ROWS: Final = 100
 TRANSACTION_ROWS: Final = 10
 
-MANIFEST: Final = "manifest.json"
+SPARE_BATCHES: Final = 3
+"""Small batches that are kept back, for after the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +49,30 @@ class Batch:
     rows: int
 
 
-def write_stream(folder: Path, changes: int, seed: int, small: int = SMALL_BATCHES) -> list[Batch]:
-    """Write the files in order, with `small` small batches at each size, and a list of them."""
-    folder.mkdir(parents=True)
+def write_stream(folder: Path, changes: int, seed: int, small: int) -> list[Batch]:
+    """Write the files in order, with `small` small batches at each size; and some `spare` ones.
+
+    The spare ones have a folder of their own, and are not in the list.
+    """
+    spare = folder.with_name(f"{folder.name}-spare")
+    for each in (folder, spare):
+        each.mkdir(parents=True)
     batches: list[Batch] = []
     clock = 0
     for batch, table in _tables(changes, seed, small):
-        path = folder / f"{len(batches):05}.parquet"
-        stamps = clock + np.arange(batch.rows) // TRANSACTION_ROWS
+        path = (spare if batch.kind == "spare" else folder) / f"{len(batches):05}.parquet"
+        stamps: Any = clock + np.arange(batch.rows) // TRANSACTION_ROWS
         clock = int(stamps[-1]) + 1
         pq.write_table(_with_end(pa.table({**table, "time": stamps, "tx": stamps})), path)
         os.utime(path, (1_700_000_000 + len(batches),) * 2)  # Spark takes the oldest first
         batches.append(batch)
-    (folder.parent / MANIFEST).write_text(json.dumps([asdict(batch) for batch in batches]))
-    return batches
+    return [batch for batch in batches if batch.kind != "spare"]
 
 
-def read_manifest(folder: Path) -> list[Batch]:
-    """The list that was written beside the files."""
-    found: list[dict[str, Any]] = json.loads((folder.parent / MANIFEST).read_text())
-    return [Batch(**each) for each in found]
+def add_spare(folder: Path) -> None:
+    """Let the stream go on with the batches that were kept back."""
+    for path in folder.with_name(f"{folder.name}-spare").iterdir():
+        path.rename(folder / path.name)
 
 
 def _with_end(table: pa.Table) -> pa.Table:
@@ -87,9 +91,9 @@ def _tables(changes: int, seed: int, small: int) -> Iterator[tuple[Batch, dict[s
     def table(edges: NDArray[np.int64], diff: NDArray[np.int32]) -> dict[str, Any]:
         return {
             "diff": diff,
-            "s": nodes.take(pa.array(workload.s[edges])),
-            "p": relations.take(pa.array(workload.relation[edges])),
-            "o": nodes.take(pa.array(workload.o[edges])),
+            "s": nodes.take(workload.s[edges]),
+            "p": relations.take(workload.relation[edges]),
+            "o": nodes.take(workload.o[edges]),
         }
 
     total, done = len(workload), 0
@@ -100,7 +104,8 @@ def _tables(changes: int, seed: int, small: int) -> Iterator[tuple[Batch, dict[s
             edges = np.arange(done, upto)
             yield Batch("bulk", upto, upto - done), table(edges, np.ones(upto - done, np.int32))
             done = upto
-        for _ in range(small):
+        kinds = ["small"] * small + ["spare"] * (SPARE_BATCHES if size == total else 0)
+        for kind in kinds:
             edges = random.choice(done, size=min(SMALL_ROWS // 2, done), replace=False)
             diff = np.repeat(np.array([-1, 1], np.int32), len(edges))
-            yield Batch("small", done, len(diff)), table(np.tile(edges, 2), diff)
+            yield Batch(kind, done, len(diff)), table(np.tile(edges, 2), diff)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,8 +23,6 @@ SETTINGS: Final = {
     "spark.executor.memory": "2g",
     "spark.sql.streaming.numRecentProgressUpdates": "10000",
 }
-
-REBUILDS: Final = 3
 
 
 def run(name: str, folder: Path, master: str) -> dict[str, Any]:
@@ -73,9 +72,8 @@ def _ours(session: SparkSession, folder: Path, notes: str, *, forget: bool = Fal
 
     (folder / notes).mkdir()
     # The product's own pipeline; only its operator is replaced by one that takes notes.
-    pipeline.Match = lambda task: NotedMatch(  # type: ignore[assignment,misc]
-        task, str(folder / notes), forget=forget
-    )
+    noted = partial(NotedMatch, notes=str(folder / notes), forget=forget)
+    vars(pipeline)["Match"] = noted
     return pipeline.watch(_changes(session, folder / "input"), QUERY, cells=CELLS)
 
 
@@ -104,9 +102,9 @@ def _batch_ms(reports: list[dict[str, Any]]) -> dict[int, int]:
 def _after_a_loss(session: SparkSession, folder: Path) -> dict[str, Any]:
     """The notes on the stream; and on some batches more whose engines were lost."""
     from graphtide.bench.spark.noted import read_notes
-    from graphtide.bench.spark.stream import write_more
+    from graphtide.bench.spark.stream import add_spare
 
-    write_more(folder / "input", REBUILDS)
+    add_spare(folder / "input")
     _measured(_start(_ours(session, folder, "rebuilds", forget=True), folder, "graphtide"))
     return {
         "notes": read_notes(folder / "notes"),
