@@ -7,7 +7,9 @@ from graphtide.engine import LiveGraph
 
 
 def test_rows_are_the_same_for_the_same_seed(run):
-    first, again, other = (run("demo", "--in-process", "--transactions", 30, "--seed", s) for s in (3, 3, 4))
+    first, again, other = (
+        run("demo", "--in-process", "--transactions", 30, "--seed", s) for s in (3, 3, 4)
+    )
     assert first.code == 0
     assert first.out == again.out != other.out
     assert {line[0] for line in first.lines} == {"+", "-"}

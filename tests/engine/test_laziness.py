@@ -86,16 +86,17 @@ def test_thousands_of_changes_give_the_same_whenever_somebody_looks():
     assert run(STEPS, 1, sometimes) == expected
 
 
-def test_the_delta_after_a_pause_is_that_of_the_last_change_alone():
+@pytest.mark.parametrize("size", [1, 2, 9, 10, 11, 20, 21])
+def test_the_delta_after_a_pause_is_that_of_the_last_change_alone(size, monkeypatch):
+    monkeypatch.setattr("graphtide.engine.live_graph.MOST_PENDING", 10)
     graph = LiveGraph()
     known = watch(graph, KNOWN)
-    for n in range(MOST_PENDING - 1, MOST_PENDING + 2):
-        for k in range(n):
-            insert(graph, f"x{n} knows n{k}")
-        assert [line(row) for row in known.delta()] == [f"+1 n{n - 1}"]
+    for k in range(size):
+        insert(graph, f"x knows n{k}")
+    assert [line(row) for row in known.delta()] == [f"+1 n{size - 1}"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -123,7 +124,7 @@ def test_each_delta_is_the_same_whoever_else_has_looked(changes):
         assert sorted(map(line, one.changes())) == sorted(map(line, other.changes()))
 
 
-@pytest.mark.parametrize("size", [MOST_PENDING - 1, MOST_PENDING, 2 * MOST_PENDING + 1])
+@pytest.mark.parametrize("size", [1, MOST_PENDING, 2 * MOST_PENDING + 1])
 def test_a_transaction_may_be_larger_than_what_waits_at_most(size):
     graph = LiveGraph()
     known = watch(graph, "SELECT ?n { :a :age ?n }")

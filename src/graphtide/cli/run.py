@@ -54,8 +54,7 @@ def run(
     program
         A .tide file of named queries, or a .rq file with one.
     changes
-        A directory of change logs: RDF Patch, N-Quads, N-Triples (also .gz) and Parquet, read in
-        the order of their names. It is watched for new files, and the last one may grow.
+        A directory of change logs, read in the order of their names; the last one may grow.
     out
         Where the output goes: a directory of deltas per query, and quarantine.
     checkpoint
@@ -81,32 +80,36 @@ def run(
     """
     queries = read_program(program)
     check_needs()
-    from graphtide.spark.run import RunOptions, check_options, known_cells
-    from graphtide.spark.run_session import default_cells, open_session
+    from graphtide.spark.run import RunOptions
 
-    chosen = cells or known_cells(checkpoint) or default_cells(master)
     once = once or trigger == "once"
-    options = RunOptions(
-        changes,
-        out,
-        checkpoint,
-        chosen if cells is None else cells,
-        "0s" if trigger == "once" else trigger,
-        once,
-        format,
-        rows_per_batch,
-        most_quarantined,
-        only_new,
-    )
-    check_options(queries, options)
-    _say_where(options, queries)
-    with open_session(master, options.cells, checkpoint / "spark.log") as spark, asked() as stop:
-        from graphtide.spark.run import run_program
+    pause = "0s" if trigger == "once" else trigger
+    parts = _cells(cells, checkpoint, master)
+    limits = rows_per_batch, most_quarantined, only_new
+    options = RunOptions(changes, out, checkpoint, parts, pause, once, format, *limits)
+    return _run(queries, options, master, as_json=as_json)
 
-        running = run_program(spark, queries, options)
+
+def _cells(cells: int | None, checkpoint: Path, master: str) -> int:
+    """The number of cells: as wanted, as it was, or as there are cores."""
+    from graphtide.spark.run import known_cells
+    from graphtide.spark.run_session import default_cells
+
+    return cells if cells is not None else known_cells(checkpoint) or default_cells(master)
+
+
+def _run(program: Program, options: RunOptions, master: str, *, as_json: bool) -> int:
+    from graphtide.spark.run import check_options, run_program
+    from graphtide.spark.run_session import open_session
+
+    check_options(program, options)
+    _say_where(options, program)
+    log = options.checkpoint / "spark.log"
+    with open_session(master, options.cells, log) as spark, asked() as stop:
+        running = run_program(spark, program, options)
         follow(running, stop, as_json=as_json)
     _say_what(running, options)
-    return INTERRUPTED if once and stop() else 0
+    return INTERRUPTED if options.once and stop() else 0
 
 
 @contextmanager

@@ -21,7 +21,7 @@ CELLS = st.sampled_from((1, 2, 3, 4, 8))
 SEEDS = st.integers(0, 10**6)
 
 quietly = settings(
-    max_examples=120, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 
 

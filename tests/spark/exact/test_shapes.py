@@ -52,6 +52,11 @@ SHAPES = {
         "* { ?a :p ?b FILTER EXISTS { ?b :q ?c FILTER NOT EXISTS { ?c :r ?a } } }"
     ),
     "exists or": "* { ?a :p ?b FILTER(?a = :n1 || NOT EXISTS { ?b :q ?c }) }",
+    "exists, a name from elsewhere": (
+        "* { ?c :r ?d { ?a :p ?b FILTER NOT EXISTS { ?b :q ?c } } }"
+    ),
+    "union, then minus": "* { { ?a :p ?b } UNION { ?a :q ?c } MINUS { ?a :r ?c } }",
+    "union, then optional": "* { { ?a :p ?b } UNION { ?a :q ?c } OPTIONAL { ?a :r ?c } }",
     "exists in bind": "* { ?a :p ?b BIND(EXISTS { ?b :q ?c } AS ?x) }",
     "values": "* { ?a :p ?b VALUES ?b { :n1 :n2 } }",
     "values, undef": "* { VALUES (?a ?c) { (:n1 UNDEF) (UNDEF :n2) } ?a :p ?b . ?b :q ?c }",

@@ -34,7 +34,8 @@ def test_without_java_the_demo_runs_in_this_process(capsys, monkeypatch, tmp_pat
 def test_on_spark_it_shows_the_rows_that_it_shows_in_process():
     on_spark = demo("--transactions", 12, "--seed", 4)
     assert "deltas as Parquet" in on_spark.stderr
-    if "stopped before" in on_spark.stderr:
-        pytest.skip("this machine is too slow for the demo's time limit")
+    shown = rows(on_spark.stdout)
+    # On a slow machine the demo ends before all is shown, and says so.
+    last = shown[-1][0] if "stopped before" in on_spark.stderr else 12
     in_process = demo("--transactions", 12, "--seed", 4, "--in-process")
-    assert rows(on_spark.stdout) == rows(in_process.stdout)
+    assert shown == [row for row in rows(in_process.stdout) if row[0] <= last]
