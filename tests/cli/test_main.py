@@ -18,7 +18,15 @@ def test_help_lists_every_command(run):
 
 @pytest.mark.parametrize(
     "tokens",
-    [("watch",), ("explain",), ("check",), ("demo",), ("bench",), ("bench", "route-sensor")],
+    [
+        ("watch",),
+        ("explain",),
+        ("check",),
+        ("demo",),
+        ("bench",),
+        ("bench", "route-sensor"),
+        ("run",),
+    ],
 )
 def test_every_command_has_an_example(run, tokens):
     ran = run(*tokens, "--help")

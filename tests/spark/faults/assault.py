@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 JOB = Path(__file__).with_name("stream_job.py")
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds after which a job that makes no progress is given up."""
 
 
@@ -65,7 +65,7 @@ class Assault:
 
     def finish(self) -> None:
         """Wait until the job has used up its input."""
-        code = self.process.wait(3 * PATIENCE)
+        code = self.process.wait(2 * PATIENCE)
         assert code == 0, self.log()
         self.clear()
 

@@ -6,7 +6,7 @@ Every edge is a transaction of its own in each of them.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -71,7 +71,7 @@ def change_table(workload: Workload) -> pa.Table:
     """
     count = len(workload)
     nodes, predicates = pa.array(texts(workload.names())), pa.array(PREDICATES)
-    columns = [
+    columns: list[Any] = [
         pa.array(np.zeros(count, np.int64)),
         pa.array(np.arange(count, dtype=np.int64)),
         pa.array(np.ones(count, np.int8)),

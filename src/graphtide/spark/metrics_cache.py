@@ -1,0 +1,43 @@
+"""How often cells found their engine: counted in the workers, added up on the driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark import SparkContext
+
+    from graphtide.spark.cache import Cache
+
+COUNTED: Final = {
+    "hits": "hit",
+    "caught_up": "behind",
+    "rebuilt": "rebuilt",
+    "started": "new",
+}
+"""Attributes of a `Cache`, and the words by which they are shown."""
+
+_told: dict[str, int] = {}
+
+
+class CacheCounts:
+    """Counters that travel with a stage, as Spark's accumulators.
+
+    A task that fails after its work counts as well: these are figures to look at, not results.
+    """
+
+    def __init__(self, context: SparkContext) -> None:
+        self._counters = {name: context.accumulator(0) for name in COUNTED}
+
+    def report(self, cache: Cache) -> None:
+        """Tell, from a worker, what has happened in it since it last told."""
+        for name, counter in self._counters.items():
+            now: int = getattr(cache, name)
+            counter.add(now - _told.get(name, 0))
+            _told[name] = now
+
+    def values(self) -> Mapping[str, int]:
+        """The sums so far (on the driver)."""
+        return {word: self._counters[name].value for name, word in COUNTED.items()}
