@@ -11,10 +11,10 @@ JOBS ?= 2
 EDGES ?= 1300000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench fuzz lock clean
+.PHONY: help setup demo test check format bench cluster-test fuzz lock clean
 
 help: ## Print this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv with the locked dependencies and the graphtide command
 
@@ -40,6 +40,9 @@ format: setup ## Format the code and apply the safe lint fixes
 
 bench: setup ## The RouteSensor benchmark beside its peers (EDGES=…)
 	@$(BIN)/graphtide bench route-sensor --edges $(EDGES)
+
+cluster-test: setup ## Submit a job to a standalone cluster of this machine
+	@bash scripts/cluster-test.sh
 
 fuzz: setup ## Random queries and streams against the oracles (N=cases SEED=…)
 	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED)

@@ -61,7 +61,10 @@ CASES = {
         Filter(ON_C, Minus(MAYBE_C, CD, frozenset(names("g")))),
         Minus(Filter(ON_C, MAYBE_C), CD, frozenset(names("g"))),
     ),
-    "minus, a variable of the right only": (Filter(ON_C, Minus(AB, BC)), Minus(Filter(ON_C, AB), BC)),
+    "minus, a variable of the right only": (
+        Filter(ON_C, Minus(AB, BC)),
+        Minus(Filter(ON_C, AB), BC),
+    ),
     # UNION: to both.
     "union": (Filter(ON_A, Union(AB, BC)), Union(Filter(ON_A, AB), Filter(ON_A, BC))),
     # BIND: below it, unless the condition reads the new variable.
@@ -98,11 +101,12 @@ CASES = {
         Join(Filter(exists(bgp("?a s ?x")), AB), BC),
     ),
     "exists over both sides": unmoved(not_exists(bgp("?a s ?c")), Join(AB, BC)),
-    "exists whose own name is also outside": unmoved(
-        exists(bgp("?a s ?c")), LeftJoin(AB, BC)
-    ),
+    "exists whose own name is also outside": unmoved(exists(bgp("?a s ?c")), LeftJoin(AB, BC)),
     # Filters deeper down are pushed as well.
-    "inside left join": (LeftJoin(AB, Filter(ON_B, Join(BC, CD))), LeftJoin(AB, Join(Filter(ON_B, BC), CD))),
+    "inside left join": (
+        LeftJoin(AB, Filter(ON_B, Join(BC, CD))),
+        LeftJoin(AB, Join(Filter(ON_B, BC), CD)),
+    ),
     "inside union": (Union(Filter(ON_A, Distinct(AB)), BC), Union(Distinct(Filter(ON_A, AB)), BC)),
     "inside bind": (
         Extend(Filter(ON_A, Distinct(AB)), Var("n"), ONE),
@@ -112,7 +116,7 @@ CASES = {
         Project(Filter(ON_A, Distinct(AB)), names("a")),
         Project(Distinct(Filter(ON_A, AB)), names("a")),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -77,6 +77,24 @@ def link_all(t: Table, links: Int, row: Int) -> None:
 
 
 @inlined
+def put_in(t: Table, links: Int, slot: Int, mark: Int, changes: Ints, at: Int) -> Int:
+    """Store a new quad and put it into its chains."""
+    row = add_row(t, slot, mark, changes, at, 2)
+    t.rows[row, 4] = 1
+    link_all(t, links, row)
+    return row
+
+
+@inlined
+def take_out(t: Table, links: Int, row: Int) -> None:
+    """Take a quad out of its chains and forget it."""
+    for index in range(t.indexes.shape[0]):
+        if links >> index & 1:
+            unlink(t, index, row)
+    remove_row(t, row)
+
+
+@inlined
 def ask_for_head(t: Table, index: Int, key: Ints) -> None:
     """Have the beginning of a chain fetched."""
     home = key_mark(t, index, key, 0) & (t.indexes[index, SIZE] - 1)
@@ -164,9 +182,7 @@ def apply_changes(
                 if not store_all and dispatch[line, SEEDS] == 0:
                     counts[DROPPED] += 1
                     continue
-                row = add_row(t, slot, mark, changes, i, 2)
-                t.rows[row, 4] = 1
-                link_all(t, dispatch[line, LINKS], row)
+                row = put_in(t, dispatch[line, LINKS], slot, mark, changes, i)
         n = react(t, p, line, row, changes[i, 0], 1 if insert else -1, out, n, counts)
         if n < 0:
             counts[STOPPED] = i
@@ -175,10 +191,7 @@ def apply_changes(
             counts[INSERTED] += 1
         else:
             counts[DELETED] += 1
-            for index in range(t.indexes.shape[0]):
-                if dispatch[line, LINKS] >> index & 1:
-                    unlink(t, index, row)
-            remove_row(t, row)
+            take_out(t, dispatch[line, LINKS], row)
     return n
 
 

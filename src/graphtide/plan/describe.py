@@ -37,7 +37,7 @@ def describe(node: Physical) -> str:
                 text += f" {word} {{ {patterns_text(check.patterns)} }}"
             return text
         case Constant(rows):
-            return "one empty row" if rows == ((),) else f"{len(rows)} constant rows"
+            return "one empty row" if rows == ((),) else _constants(len(rows))
         case HashJoin(_, _, keys, loose, overlap):
             text = f"join on {names(keys)}" if keys or loose else "product"
             text += f", {names(loose)} if bound" if loose else ""
@@ -75,6 +75,10 @@ def state_of(node: Physical, sizes: Mapping[str, int] | None) -> str:
             return ""
         case _:
             assert_never(node)
+
+
+def _constants(count: int) -> str:
+    return "1 constant row" if count == 1 else f"{count} constant rows"
 
 
 def names(variables: Iterable[Var]) -> str:

@@ -89,11 +89,12 @@ class MetricsListener(StreamingQueryListener):
 
     def _take_state(self, operators: list[Mapping[str, Any]], name: str) -> None:
         for number, operator in enumerate(operators):
-            labels = {"query": name, "operator": str(number)}
-            rows = number_at(operator, "numRowsTotal") or 0
-            size = number_at(operator, "memoryUsedBytes") or 0
-            self.metrics.set("graphtide_state_rows", "Rows in the state store.", rows, **labels)
-            self.metrics.set("graphtide_state_bytes", "Memory of the state store.", size, **labels)
+            for key, metric, text in (
+                ("numRowsTotal", "graphtide_state_rows", "Rows in the state store."),
+                ("memoryUsedBytes", "graphtide_state_bytes", "Memory of the state store."),
+            ):
+                value = number_at(operator, key) or 0
+                self.metrics.set(metric, text, value, query=name, operator=str(number))
 
     def text(self) -> str:
         """All metrics, with those that are counted elsewhere."""
@@ -130,7 +131,7 @@ def _handler(text: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """Answers with the metrics, whatever else is asked with 404."""
 
-        def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+        def do_GET(self) -> None:
             """Answer one request."""
             if self.path.split("?")[0] not in ("/", "/metrics"):
                 self.send_error(404)

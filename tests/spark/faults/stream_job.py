@@ -15,6 +15,7 @@ from pyspark.errors import StreamingQueryException
 
 from graphtide.spark import pipeline, watch
 from graphtide.spark.match import Match
+from graphtide.spark.metrics_cache import CacheCounts
 from graphtide.spark.session import make_session
 
 CHANGES = "time long, tx long, diff int, seq long, s string, p string, o string, g string"
@@ -25,6 +26,12 @@ class Noted(Match):
 
     notes = ""
     fail_at = ""
+    counts = None
+
+    def __init__(self, task):
+        super().__init__(task)
+        # Of a class that travels by value, only what its instances hold is sure to arrive.
+        self.notes, self.fail_at, self.counts = Noted.notes, Noted.fail_at, Noted.counts
 
     def handleInputRows(self, key, rows, timerValues):  # noqa: N803
         from graphtide.spark import match
@@ -39,6 +46,12 @@ class Noted(Match):
             if not marker.exists():
                 marker.touch()
                 raise RuntimeError("injected after the engine took the changes in")
+
+    def close(self):
+        from graphtide.spark import match
+
+        self.counts.report(match.CACHE)
+        super().close()
 
     def _note(self, note):
         with Path(self.notes, f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
@@ -65,6 +78,7 @@ def run(job):
         cells=job["cells"],
         settings={"spark.sql.streaming.stopTimeout": "60s", **job.get("settings", {})},
     )
+    Noted.counts = CacheCounts(session.sparkContext)
     for files in job["files_per_trigger"]:
         changes = (
             session.readStream.schema(CHANGES)
@@ -85,6 +99,8 @@ def run(job):
             with Path(job["notes"], "restarts.txt").open("a", encoding="utf-8") as file:
                 file.write(f"{error}\n=====\n")
         else:
+            counts = json.dumps(dict(Noted.counts.values()))
+            Path(job["notes"], "counts.json").write_text(counts, encoding="utf-8")
             session.stop()
             return
     sys.exit("the query failed too often")

@@ -1,5 +1,6 @@
 """Whatever is killed, and whenever: nothing is lost and nothing comes out twice."""
 
+import json
 from random import Random
 
 import pytest
@@ -30,7 +31,7 @@ def make_assault(tmp_path):
 
 def assert_exact(assault, expected):
     found = read_output(assault.folder / "out")
-    assert sum(expected.values()) > 50, "the stream must have something to lose"
+    assert len(expected) > 5, "the stream must have something to lose"
     assert not expected - found, "lost"
     assert not found - expected, "double, or never true"
 
@@ -65,6 +66,17 @@ def test_executors_and_python_workers(make_assault):
     assert assault.kills == {"executor": 4, "worker": 4, "driver": 1}
     assert_exact(assault, expected)
     assert assault.found()["missing"] > 0
+
+
+def test_a_cell_meets_its_engine_again_on_executors_of_one_core(make_assault):
+    assault, expected = make_assault(4, ONE_STAGE, master="local-cluster[2,1,1024]", files=12)
+    assault.start([1])
+    assault.finish()
+    assert_exact(assault, expected)
+    found = assault.found()
+    assert found == {"new": 2, "hit": 22}
+    counts = json.loads((assault.folder / "notes" / "counts.json").read_text(encoding="utf-8"))
+    assert counts == {"hit": 22, "behind": 0, "rebuilt": 0, "new": 2}
 
 
 def test_a_failure_after_the_cache_was_updated(make_assault):
