@@ -47,6 +47,9 @@ cluster-test: setup ## Submit a job to a standalone cluster of this machine
 fuzz: setup ## Random queries and streams against the oracles (N=cases SEED=…)
 	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED)
 
+faults: setup ## Kill drivers, executors and workers of a stream at random, and compare its output
+	@$(BIN)/python -m pytest -p no:cacheprovider --override-ini addopts='--strict-markers --import-mode=importlib' tests/spark/faults $(ARGS)
+
 lock: setup ## Choose dependency versions anew and write the lock
 	@echo '# Written by `make lock`: edit pyproject.toml instead.' > $(LOCK).new
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
