@@ -23,7 +23,7 @@ trap stop EXIT
 
 fail() {
     echo "cluster-test: $1" >&2
-    tail -n 40 "$folder"/*.log >&2 || true
+    tail -n 20 "$folder"/master.log "$folder"/worker-*.log "$folder"/job.log >&2 || true
     exit 1
 }
 

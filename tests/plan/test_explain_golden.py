@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -46,10 +47,11 @@ QUERIES = {
 
 
 def shown(text: str) -> str:
+    """Everything that explain can show of a query."""
     query = parse_query(f"PREFIX : <http://example.org/> {text}")
     search, rete = build_plan(query, "search"), build_plan(query, "rete")
     parts = {
-        "query": text.strip(),
+        "query": dedent(text).strip(),
         "logical plan": explain_logical(query),
         "physical plan, search": explain(search),
         "physical plan, rete": explain(rete),

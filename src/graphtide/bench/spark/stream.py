@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -100,7 +101,7 @@ def _tables(changes: int, seed: int, small: int) -> Iterator[tuple[Batch, dict[s
     for part in SIZES:
         size = int(total * part)
         while done < size:
-            upto = min(size, done + max(1, int(total * BULK)))
+            upto = min(size, done + ceil(total * BULK))
             edges = np.arange(done, upto)
             yield Batch("bulk", upto, upto - done), table(edges, np.ones(upto - done, np.int32))
             done = upto

@@ -51,7 +51,8 @@ def outcome(op: int, a: int, b: int, kinds: Kinds, numbers: Numbers) -> int:
     if 0 in (a, b):
         return ERROR
     scales = {SCALES.get(int(kinds[a])), SCALES.get(int(kinds[b]))}
-    if len(scales) == 1 and None not in scales and not math.isnan(numbers[a] + numbers[b]):
+    unknown = None in scales or math.isnan(numbers[a]) or math.isnan(numbers[b])
+    if len(scales) == 1 and not unknown:
         return int(TESTS[op](numbers[a], numbers[b]))
     if op in (EQUAL, UNEQUAL):
         known = {int(kinds[a]), int(kinds[b])}
