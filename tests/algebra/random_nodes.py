@@ -65,21 +65,30 @@ def conditions(nodes):
     )
 
 
-def larger(nodes):
+def tree(nodes):
+    """Larger nodes whose meaning inside EXISTS no two readers of the recommendation dispute."""
     return st.one_of(
         st.builds(Filter, conditions(bgps), nodes),
         st.builds(Filter, conditions(bgps), nodes),
         st.builds(Join, nodes, nodes),
         st.builds(LeftJoin, nodes, nodes, st.none() | simple),
         st.builds(Union, nodes, nodes),
-        st.builds(Minus, nodes, nodes),
         st.builds(bound_anew, nodes, simple | st.sampled_from(VARIABLES)),
+        st.builds(Distinct, nodes),
+    )
+
+
+def larger(nodes):
+    return st.one_of(
+        tree(nodes),
+        tree(nodes),
+        tree(nodes),
+        st.builds(Minus, nodes, nodes),
         st.builds(
             lambda child, kept: Project(child, tuple(sorted(kept, key=str))),
             nodes,
             st.sets(st.sampled_from(VARIABLES)),
         ),
-        st.builds(Distinct, nodes),
     )
 
 
@@ -94,6 +103,12 @@ def bound_anew(child, expression):
 leaves = st.one_of(bgps, bgps, inline, st.just(GraphNames(Var("g"))))
 nodes = st.recursive(leaves, larger, max_leaves=4)
 filtered = st.builds(Filter, conditions(bgps), nodes)
+within_exists = st.recursive(st.one_of(bgps, bgps, inline), tree, max_leaves=4)
+existing = st.builds(
+    Filter,
+    st.builds(Exists, within_exists),
+    st.recursive(st.one_of(bgps, inline), tree, max_leaves=3),
+)
 
 quads = st.tuples(
     st.sampled_from((term("x"), term("y"))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from algebra.random_nodes import nodes, quads
+from algebra.random_nodes import existing, nodes, quads
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +29,16 @@ def total(rows) -> Counter:
 @settings(max_examples=120 if JIT else 60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(nodes, streams)
 def test_deltas_add_up_to_the_answer_after_every_transaction(root, stream):
+    check(root, stream)
+
+
+@settings(max_examples=200 if JIT else 60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(existing, streams)
+def test_patterns_of_any_shape_inside_exists(root, stream):
+    check(root, stream)
+
+
+def check(root, stream):
     query = SelectQuery(schema(root), root)
     graph = LiveGraph()
     watches = [graph.watch(query, strategy=strategy) for strategy in ("rete", "search")]

@@ -28,14 +28,21 @@ FORBIDDEN = {
 
 
 def tracked_files() -> list[Path]:
-    """The repository's text files; everything outside .venv when git cannot tell."""
+    """The repository's files; outside a clone, everything that is not hidden or made by a tool."""
     command = ["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False)
-    names = listed.stdout.split("\0") if listed.returncode == 0 else []
-    files = [ROOT / name for name in names if name] or [
-        path for path in ROOT.rglob("*") if not {".venv", ".git"} & set(path.parts)
-    ]
-    return [path for path in files if path.is_file() and b"\0" not in path.read_bytes()[:4096]]
+    if listed.returncode == 0 and listed.stdout:
+        files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    else:
+        made = re.compile(r"(^|/)(\.(?!ci/)|__pycache__)")
+        files = [p for p in ROOT.rglob("*") if not made.search(p.relative_to(ROOT).as_posix())]
+    return [path for path in files if path.is_file()]
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a text file; none of a binary one."""
+    content = path.read_bytes()
+    return [] if b"\0" in content else content.decode(errors="replace").splitlines()
 
 
 def test_there_is_something_to_check():
@@ -63,7 +70,7 @@ def test_no_file_holds(rule):
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
         for path in tracked_files()
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for number, line in enumerate(lines_of(path), 1)
         if FORBIDDEN[rule].search(line)
     ]
     assert not found, "\n".join(found)

@@ -66,18 +66,20 @@ class _Builder:
             case Bgp(patterns):
                 return self._joined(given, plan_patterns(patterns, self.strategy))
             case Join(left, right):
-                if given is None:
-                    return make.join(self.build(left), self.build(right))
-                return self.build(right, self.build(left, given))
+                return self._join(left, right, given)
             case LeftJoin(left, right, condition):
-                return self._left_join(self.build(left, given), right, condition, given)
+                known = self._anchored(given, right)
+                joined = self._left_join(self.build(left, known), right, condition, known)
+                return make.without_copies(joined, given, known)
             case Filter(condition, child):
                 return self._filter(condition, child, given)
             case Union(left, right):
                 return make.union(self.build(left, given), self.build(right, given))
             case Minus(left, right, ignoring):
                 counting = frozenset(schema_of(left)) & frozenset(schema_of(right)) - ignoring
-                return self._minus(self.build(left, given), right, counting, given)
+                known = self._anchored(given, right)
+                rest = self._minus(self.build(left, known), right, counting, known)
+                return make.without_copies(rest, given, known)
             case Extend(child, var, expression):
                 return self._extend(self.build(child, given), var, expression)
             case Values(variables, rows):
@@ -97,6 +99,26 @@ class _Builder:
 
     def _joined(self, given: Physical | None, plan: Physical) -> Physical:
         return plan if given is None else make.join(given, plan)
+
+    def _join(self, left: Node, right: Node, given: Physical | None) -> Physical:
+        """Inside EXISTS, rows of the left side carry the outer row on to the right side.
+
+        Not if the right side would read a value there that only the left side gave: each side then
+        sees the outer row alone, and they meet row by row of it.
+        """
+        if given is None:
+            return make.join(self.build(left), self.build(right))
+        if not reads_outer(right, frozenset(schema_of(left)) - given.certain):
+            return self.build(right, self.build(left, given))
+        known = make.anchored(given)
+        sides = self.build(left, known), self.build(right, make.unique(known))
+        return make.without_copies(make.join(*sides), given, known)
+
+    def _anchored(self, given: Physical | None, right: Node) -> Physical | None:
+        """The outer rows in a form whose identity survives, if the right side has to see them."""
+        if given is not None and reads_outer(right, frozenset(given.schema)):
+            return make.anchored(given)
+        return given
 
     def _extend(self, plan: Physical, var: Var, expression: Expression) -> Physical:
         """One more column; inside EXISTS it must agree with an outer row's value for it."""

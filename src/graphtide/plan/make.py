@@ -36,13 +36,16 @@ def search(patterns: Sequence[TriplePattern], checks: Sequence[CheckBlock] = ())
 
 
 def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:
-    """Natural join; the one empty row is its neutral element."""
+    """Natural join; the one empty row is its neutral element.
+
+    Hidden columns tell which outer row a row is of: there, unbound equals only unbound.
+    """
     if left == ONE_EMPTY_ROW and not overlap:
         return right
     if right == ONE_EMPTY_ROW and not overlap:
         return left
     both = shared(left, right)
-    keys = tuple(v for v in both if v in left.certain and v in right.certain)
+    keys = tuple(v for v in both if _hidden(v) or (v in left.certain and v in right.certain))
     loose = tuple(v for v in both if v not in keys)
     return HashJoin(
         left,
@@ -98,11 +101,30 @@ def with_copies(child: Physical, variables: Sequence[Var]) -> tuple[Physical, Sc
     """
     if not variables:
         return child, child.schema
-    taken = sum(v.name.startswith(".") for v in child.schema)
+    taken = sum(map(_hidden, child.schema))
     copies = {v: Var(f".{taken + i}.{v.name}") for i, v in enumerate(variables)}
     schema = (*child.schema, *copies.values())
     wide = Keep(child, (*child.schema, *copies), schema, child.certain)
     return wide, tuple(copies.get(v, v) for v in child.schema)
+
+
+def anchored(given: Physical) -> Physical:
+    """Outer rows with a hidden copy of each column that a pattern might fill in."""
+    return with_copies(
+        given, [v for v in given.schema if v not in given.certain and not _hidden(v)]
+    )[0]
+
+
+def without_copies(plan: Physical, given: Physical | None, known: Physical | None) -> Physical:
+    """A plan for the outer rows `known` without the copies that `given` did not have."""
+    if given is None or known is None or given == known:
+        return plan
+    copies = frozenset(known.schema) - frozenset(given.schema)
+    return keep(plan, tuple(v for v in plan.schema if v not in copies))
+
+
+def _hidden(var: Var) -> bool:
+    return var.name.startswith(".")
 
 
 def renamed(child: Physical, sources: Schema, schema: Schema) -> Physical:
