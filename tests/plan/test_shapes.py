@@ -57,7 +57,7 @@ CASES = {
     "two groups": (
         "SELECT * { ?a :p ?b . ?b :p ?c . ?x :q ?y . ?y :q ?z }",
         ("HashJoin", "", ("Search", 2), ("Search", 2)),
-        ("HashJoin", "y", ("HashJoin", "", ("HashJoin", "b", IN, IN), IN), IN),
+        ("HashJoin", "", ("HashJoin", "b", IN, IN), ("HashJoin", "y", IN, IN)),
     ),
     "projection": ("SELECT ?a { ?a :p ?b }", ("Keep", IN), ("Keep", IN)),
     "not exists is fused into a search": (

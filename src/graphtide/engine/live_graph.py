@@ -23,9 +23,9 @@ from graphtide.engine.feed import (
 )
 from graphtide.engine.id_rows import id_rows, integers
 from graphtide.engine.pending import MOST_PENDING, Pending
-from graphtide.engine.programs import SharedPrograms, to_program
 from graphtide.engine.quads import Ids, ObjectLike, TermLike, as_term, quad_ids
 from graphtide.engine.stamps import Stamps
+from graphtide.engine.standing import Standing
 from graphtide.engine.stats import Stats
 from graphtide.engine.strict import first_redundant
 from graphtide.engine.transaction import Transaction
@@ -33,8 +33,7 @@ from graphtide.engine.watch import Watch
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel import QuadStore
 from graphtide.lang.sparql import parse_query
-from graphtide.plan.build import build_plan
-from graphtide.plan.patterns import DEFAULT_STRATEGY, STRATEGIES, Strategy
+from graphtide.plan.choose import choose_plan
 from graphtide.rdf import ChangeBatch, TermDictionary, read_changes
 from graphtide.rdf.formats import find_format
 
@@ -43,7 +42,13 @@ if TYPE_CHECKING:
     from graphtide.engine.delta import Delta
     from graphtide.engine.feed import Lines
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.plan.patterns import Strategy
+    from graphtide.plan.pinned import Pin
+    from graphtide.plan.statistics import Statistics
     from graphtide.rdf.term import Term
+
+FIRST_REPLAN = 10_000
+"""Quads at which plans that were made for an emptier graph are looked at for the first time."""
 
 Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
 
@@ -81,10 +86,10 @@ class LiveGraph:
         self._done = 0
         self._last_tx = -1
         self._store = QuadStore(store_all=store == "all")
-        self._programs = SharedPrograms(self._store)
+        self.standing = Standing(self._store, self.terms)
         self._watches: dict[str, Watch] = {}
-        self._numbers: dict[Watch, list[tuple[int, int]]] = {}
-        self._listeners: dict[int, list[tuple[Watch, int]]] = {}
+        self._readers: dict[int, list[Watch]] = {}
+        self._replan_at = FIRST_REPLAN
         self._pending = Pending()
         self._due: deque[Piece] = deque()
         self._running = False
@@ -176,35 +181,30 @@ class LiveGraph:
         query: str | SelectQuery,
         *,
         strategy: Strategy | None = None,
+        plan: Pin | None = None,
         name: str | None = None,
         history: int = 100_000,
     ) -> Watch:
         """Register a SELECT query, as text or parsed. Its first delta is the whole current answer.
 
-        `history` bounds the delta rows kept for `watch.changes()`.
+        The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
+        join tree of `rete`: pairs of pattern numbers such as `((0, 1), 2)`, or `"written"` for a
+        query whose algebra already is the tree. `history` bounds the delta rows kept for
+        `watch.changes()`.
         """
         self.settle()
-        if strategy is not None and strategy not in STRATEGIES:
-            known = ", ".join(STRATEGIES)
-            raise GraphtideError(f"strategy {strategy!r} is unknown", hint=f"choose from {known}")
         parsed = parse_query(query) if isinstance(query, str) else query
-        plan = build_plan(parsed, strategy or DEFAULT_STRATEGY)
-        name = self._free_name(name)
-        watch = Watch(self, plan, name, history)
-        places = watch.network.searches()
-        programs = [(place, to_program(node, self.terms)) for place, node in places]
+        chosen = choose_plan(parsed, self.statistics(), strategy=strategy, pinned=plan)
         if self._store.counts()["dropped"]:
             raise GraphtideError(
                 "quads that no query matched have been dropped, so this query would start wrong",
                 hint='register queries before the data comes, or use LiveGraph(store="all")',
             )
-        numbers = [(self._programs.acquire(program), place) for place, program in programs]
-        for number, place in numbers:
-            self._listeners.setdefault(number, []).append((watch, place))
-        self._numbers[watch] = numbers
-        self._watches[name] = watch
-        first = {place: self._store.evaluate(number) for number, place in numbers}
-        watch.start(first, Stamps((self.clock,), (max(self._last_tx, 0),), self._done - 1))
+        watch = Watch(self, chosen, self._free_name(name), history)
+        watch.replans = (parsed, strategy) if plan is None else None
+        stamps = Stamps((self.clock,), (max(self._last_tx, 0),), self._done - 1)
+        watch.start(self._attach(watch), stamps)
+        self._watches[watch.name] = watch
         return watch
 
     def unwatch(self, watch: Watch) -> None:
@@ -214,11 +214,42 @@ class LiveGraph:
             raise GraphtideError(f"{watch!r} does not watch this graph (any more)")
         del self._watches[watch.name]
         self.callbacks -= watch.callbacks
-        for number, place in self._numbers.pop(watch):
-            self._listeners[number].remove((watch, place))
-            if not self._listeners[number]:
-                del self._listeners[number]
-            self._programs.release(number)
+        self._detach(watch)
+
+    def replan(self, watch: Watch) -> bool:
+        """Plan a query anew by the statistics of now; whether that gave another plan.
+
+        Its memories are filled from the quads; its answer and its deltas do not notice. A pinned
+        plan stays. Where nobody asks, this happens by itself whenever the graph has grown fourfold.
+        """
+        self.settle()
+        if self._watches.get(watch.name) is not watch:
+            raise GraphtideError(f"{watch!r} does not watch this graph (any more)")
+        return self._replan(watch)
+
+    def _replan(self, watch: Watch) -> bool:
+        if watch.replans is None:
+            return False
+        query, strategy = watch.replans
+        chosen = choose_plan(query, self.statistics(), strategy=strategy)
+        if chosen == watch.plan:
+            return False
+        self._detach(watch)
+        watch.plan = chosen
+        self._attach(watch)
+        return True
+
+    def _attach(self, watch: Watch) -> Ints:
+        watch.places, rows = self.standing.attach(watch.plan)
+        self._readers.setdefault(watch.places[watch.plan.root], []).append(watch)
+        return rows
+
+    def _detach(self, watch: Watch) -> None:
+        root = watch.places[watch.plan.root]
+        self._readers[root].remove(watch)
+        if not self._readers[root]:
+            del self._readers[root]
+        self.standing.detach(watch.places)
 
     @property
     def watches(self) -> tuple[Watch, ...]:
@@ -258,6 +289,12 @@ class LiveGraph:
         self.settle()
         return self._done
 
+    def statistics(self, *, exact: bool = False) -> Statistics:
+        """Counts per predicate and class, as the planner sees them: at most a fifth out of date."""
+        if exact:
+            self.settle()
+        return self.standing.statistics(exact=exact)
+
     def stats(self) -> Stats:
         """What the graph holds and has done."""
         self.settle()
@@ -265,13 +302,14 @@ class LiveGraph:
             quads=len(self._store),
             terms=len(self.terms),
             watches=len(self._watches),
-            searches=len(self._programs),
+            searches=len(self.standing.programs),
             indexes=self._store.index_count,
             transactions=self._done,
             clock=self.clock,
             quad_bytes=self._store.nbytes,
             term_bytes=self.terms.nbytes,
-            watch_bytes=sum(watch.nbytes for watch in self._watches.values()),
+            watch_bytes=self.standing.network.nbytes
+            + sum(watch.answer_bytes for watch in self._watches.values()),
             **self._store.counts(),
         )
 
@@ -398,19 +436,26 @@ class LiveGraph:
             self._done += len(times)
             if not batches:
                 return
-            leaves: dict[Watch, dict[int, Ints]] = {}
-            for number, batch in batches.items():
-                for watch, place in self._listeners[number]:
-                    leaves.setdefault(watch, {})[place] = batch
+            outputs = self.standing.advance(batches)
             heard: list[tuple[Watch, Delta]] = []
-            for watch, parts in leaves.items():
-                delta = watch.advance(parts, stamps)
-                if delta is not None:
-                    heard.append((watch, delta))
+            for place in self._readers.keys() & outputs.keys():
+                for watch in self._readers[place]:
+                    delta = watch.advance(outputs[place], stamps)
+                    if delta is not None:
+                        heard.append((watch, delta))
+            if len(self._store) >= self._replan_at:
+                self._grown()
+            heard.sort(key=lambda each: each[0].number)
             for watch, delta in heard:
                 watch.notify(delta)
         finally:
             self._running = False
+
+    def _grown(self) -> None:
+        """Look at the plans again: over all changes, this costs a constant per change."""
+        self._replan_at = 4 * len(self._store)
+        for watch in self._watches.values():
+            self._replan(watch)
 
 
 def _batches(changes: Changes) -> Iterable[ChangeBatch]:

@@ -58,6 +58,10 @@ class SharedPrograms:
         self._users[number] += 1
         return number
 
+    def number(self, program: Program) -> int:
+        """The number of an installed program."""
+        return self._numbers[program]
+
     def release(self, number: int) -> None:
         """One user less; the last one takes the program along."""
         self._users[number] -= 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from graphtide.engine.delta import Delta, DeltaRow
-from graphtide.engine.network import Network
 from graphtide.engine.stamps import Stamps
 from graphtide.kernel import Net
 from graphtide.kernel.batch import DIFF, TX, Ints
@@ -17,9 +18,12 @@ from graphtide.kernel.net import NET_VALUES
 from graphtide.plan.explain import ExplainFormat, explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
+    from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.network import Places
+    from graphtide.plan.patterns import Strategy
     from graphtide.plan.physical import QueryPlan
 
     RowCallback = Callable[[DeltaRow], object]
@@ -27,6 +31,17 @@ if TYPE_CHECKING:
 
 LARGE = 1000
 """A history of more rows than this drops a quarter of them at a time."""
+
+
+_NUMBERS = count()
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSize:
+    """What a query keeps in memory besides the shared quads: entries in its nodes, and bytes."""
+
+    entries: int
+    bytes: int
 
 
 class Watch:
@@ -44,7 +59,9 @@ class Watch:
         self.name = name
         self.plan = plan
         self.variables = tuple(v.name for v in plan.variables)
-        self.network = Network(plan.root, graph.terms)
+        self.number = next(_NUMBERS)
+        self.places: Places = {}
+        self.replans: tuple[SelectQuery, Strategy | None] | None = None
         self.forgotten = 0
         self._graph = graph
         self._net = Net(len(self.variables))
@@ -137,23 +154,40 @@ class Watch:
         """How many want to hear of changes as they happen."""
         return len(self._appear) + len(self._disappear)
 
+    def replan(self) -> bool:
+        """Plan the query anew by the statistics of now; whether that gave another plan."""
+        return self._graph.replan(self)
+
+    def cache_size(self) -> CacheSize:
+        """What the query's nodes keep: nothing per quad with `search`, memories with `rete`."""
+        self._graph.settle()
+        network = self._graph.standing.network
+        entries = sum(sum(held.values()) for held in network.sizes(self.places).values())
+        return CacheSize(entries, network.bytes_of(self.places))
+
     @property
     def nbytes(self) -> int:
-        """Bytes held for this query alone: its memories and its answer, not the shared quads."""
-        return self.network.nbytes + self._net.nbytes
+        """Bytes held for this query: its memories, shared ones too, and its answer."""
+        return self._graph.standing.network.bytes_of(self.places) + self._net.nbytes
+
+    @property
+    def answer_bytes(self) -> int:
+        """Bytes of the current answer."""
+        return self._net.nbytes
 
     def explain(self, format: ExplainFormat = "text") -> str:  # noqa: A002 - the user's word
         """The plan with the rows that each node holds now, as text or as a Mermaid diagram."""
         self._graph.settle()
-        return explain(self.plan, format, sizes=self.network.sizes(), answer=self._count)
+        sizes = self._graph.standing.network.sizes(self.places)
+        return explain(self.plan, format, sizes=sizes, answer=self._count)
 
-    def start(self, leaves: Mapping[int, Ints], stamps: Stamps) -> None:
+    def start(self, root: Ints, stamps: Stamps) -> None:
         """Take in the first answer (called by the graph)."""
-        self._record(self.network.start(leaves), stamps)
+        self._record(root, stamps)
 
-    def advance(self, leaves: Mapping[int, Ints], stamps: Stamps) -> Delta | None:
+    def advance(self, root: Ints, stamps: Stamps) -> Delta | None:
         """Take in the changes of a batch of transactions; the delta, if somebody waits for it."""
-        return self._record(self.network.step(leaves), stamps)
+        return self._record(root, stamps)
 
     def notify(self, delta: Delta) -> None:
         """Run the callbacks for a delta."""

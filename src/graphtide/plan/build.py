@@ -13,11 +13,14 @@ from graphtide.algebra.nodes import (
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
     Minus,
     Node,
+    Path,
     Project,
+    Slice,
     TriplePattern,
     Union,
     Values,
@@ -26,9 +29,11 @@ from graphtide.algebra.push_filters import conjuncts
 from graphtide.algebra.rewrite import rewrite
 from graphtide.algebra.variables import merge
 from graphtide.algebra.variables import schema as schema_of
+from graphtide.errors import UnsupportedError
 from graphtide.plan import make
 from graphtide.plan.correlation import assigned, reads_outer
-from graphtide.plan.patterns import fuse_checks, plan_patterns
+from graphtide.plan.explain_logical import describe_logical
+from graphtide.plan.patterns import Choices, fuse_checks, plan_patterns
 from graphtide.plan.physical import Constant, Physical, QueryPlan
 from graphtide.rdf.term import Literal
 
@@ -37,10 +42,13 @@ if TYPE_CHECKING:
     from graphtide.plan.patterns import Strategy
 
 
-def build_plan(query: SelectQuery, strategy: Strategy) -> QueryPlan:
-    """The physical plan of a query under a strategy."""
-    root = make.keep(_Builder(strategy).build(rewrite(query.root)), query.variables)
-    return QueryPlan(root, query.variables, strategy, query.text)
+def build_plan(query: SelectQuery, choices: Choices | Strategy) -> QueryPlan:
+    """The physical plan of a query under a strategy, or under more detailed choices."""
+    if not isinstance(choices, Choices):
+        choices = Choices(choices)
+    node = query.root if choices.pinned == "written" else rewrite(query.root)
+    root = make.keep(_Builder(choices).build(node), query.variables)
+    return QueryPlan(root, query.variables, choices.strategy, query.text)
 
 
 def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
@@ -58,13 +66,13 @@ def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
 class _Builder:
     """Builds nodes; `given` is the plan of rows that an EXISTS pattern is evaluated for."""
 
-    strategy: Strategy
+    choices: Choices
     numbers: count[int] = field(default_factory=count)
 
     def build(self, node: Node, given: Physical | None = None) -> Physical:
         match node:
             case Bgp(patterns):
-                return self._joined(given, plan_patterns(patterns, self.strategy))
+                return self._joined(given, plan_patterns(patterns, self.choices))
             case Join(left, right):
                 return self._join(left, right, given)
             case LeftJoin(left, right, condition):
@@ -94,6 +102,9 @@ class _Builder:
                 return make.keep(self.build(child, given), merge(variables, kept))
             case Distinct(child):
                 return make.unique(self.build(child, given))
+            case Path() | Group() | Slice():
+                what = describe_logical(node)
+                raise UnsupportedError(f"a query with '{what}' cannot be maintained yet")
             case _:
                 assert_never(node)
 
@@ -141,9 +152,9 @@ class _Builder:
         parts = conjuncts(condition)
         if given is None and isinstance(child, Bgp):
             plan, parts = fuse_checks(
-                plan_patterns(child.patterns, self.strategy),
+                plan_patterns(child.patterns, self.choices),
                 [(part, as_existence(part)) for part in parts],
-                self.strategy,
+                self.choices,
             )
         else:
             plan = self.build(child, given)

@@ -10,11 +10,14 @@ from graphtide.algebra.nodes import (
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
     Minus,
     Node,
+    Path,
     Project,
+    Slice,
     Union,
     Values,
 )
@@ -32,13 +35,13 @@ def reads_outer(node: Node, outer: frozenset[Var]) -> bool:
     these, substitution and joining are not the same.
     """
     match node:
-        case Bgp() | Values() | GraphNames():
+        case Bgp() | Values() | GraphNames() | Path():
             return False
         case Join(left, right) | Union(left, right):
             return reads_outer(left, outer) or reads_outer(right, outer)
         case Filter(condition, child):
             return _expression_reads(condition, child, outer) or reads_outer(child, outer)
-        case LeftJoin() | Minus() | Extend() | Project() | Distinct():
+        case LeftJoin() | Minus() | Extend() | Project() | Distinct() | Group() | Slice():
             return bool(mentioned(node) & outer)
         case _:
             assert_never(node)
@@ -51,13 +54,15 @@ def _expression_reads(expression: Expression, child: Node, outer: frozenset[Var]
 def assigned(node: Node) -> frozenset[Var]:
     """The variables that a BIND inside `node` gives a value."""
     match node:
-        case Bgp() | Values() | GraphNames():
+        case Bgp() | Values() | GraphNames() | Path():
             return frozenset()
         case Extend(child, var, _):
             return assigned(child) | {var}
         case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
             return assigned(left) | assigned(right)
-        case Filter(_, child) | Project(child, _) | Distinct(child):
+        case Filter(_, child) | Project(child, _) | Distinct(child) | Slice(child):
             return assigned(child)
+        case Group(child, _, aggregates):
+            return assigned(child) | {a.var for a in aggregates}
         case _:
             assert_never(node)

@@ -92,13 +92,14 @@ def patterns_text(patterns: Iterable[TriplePattern]) -> str:
 
 
 def _pattern_text(pattern: TriplePattern) -> str:
-    triple = " ".join(_short(p) for p in (pattern.subject, pattern.predicate, pattern.object))
+    triple = " ".join(short(p) for p in (pattern.subject, pattern.predicate, pattern.object))
     if isinstance(pattern.graph, DefaultGraph):
         return triple
-    return f"{triple} in {_short(pattern.graph)}"
+    return f"{triple} in {short(pattern.graph)}"
 
 
-def _short(position: object) -> str:
+def short(position: object) -> str:
+    """A term or variable as text, an IRI shortened to its last part."""
     if isinstance(position, NamedNode):
         tail = position.value.rstrip("/#")
         return ":" + tail[max(tail.rfind("/"), tail.rfind("#")) + 1 :]
@@ -111,7 +112,7 @@ def expression_text(expression: Expression) -> str:
         case Var():
             return str(expression)
         case Const(term):
-            return _short(term)
+            return short(term)
         case Exists():
             return "EXISTS { … }"
         case Call("UMINUS" | "UPLUS" as name, (arg,)):

@@ -11,15 +11,19 @@ from graphtide.algebra.nodes import (
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
     Minus,
     Node,
+    Path,
     Project,
+    Slice,
     Union,
     Values,
 )
 from graphtide.plan.describe import expression_text, names, patterns_text
+from graphtide.plan.describe_modifiers import aggregate_text, path_text, slice_text
 from graphtide.plan.explain import rows
 
 if TYPE_CHECKING:
@@ -70,6 +74,13 @@ def describe_logical(node: Node) -> str:
             return f"graph names {var}"
         case Project(_, variables):
             return f"project {names(variables)}"
+        case Path():
+            return f"path {path_text(node)}"
+        case Group(_, keys, aggregates):
+            by = f" by {names(keys)}" if keys else ""
+            return f"group{by}: {', '.join(map(aggregate_text, aggregates)) or 'nothing'}"
+        case Slice():
+            return slice_text(node)
         case _:
             assert_never(node)
 
@@ -88,9 +99,9 @@ def logical_children(node: Node) -> tuple[Child, ...]:
             return ("", child), *_tested(condition)
         case Extend(child, _, expression):
             return ("", child), *_tested(expression)
-        case Project(child) | Distinct(child):
+        case Project(child) | Distinct(child) | Group(child) | Slice(child):
             return (("", child),)
-        case Bgp() | Values() | GraphNames():
+        case Bgp() | Values() | GraphNames() | Path():
             return ()
         case _:
             assert_never(node)

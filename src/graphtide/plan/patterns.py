@@ -1,21 +1,26 @@
 """The pattern part of a plan: how a basic graph pattern is matched, by strategy.
 
-    rete     one input node per triple pattern, joined two by two, with a memory at every join
+    rete     one input node per edge of the pattern, joined two by two, with a memory at every join
     search   one search over each connected group of patterns, with nothing stored but the quads
 
-The default is `search`: its state is the shared quads alone and its cost per change is that of
-walking from the changed quad. Groups that share no variable are joined by memories in both.
+A search chooses its order anew at every step, by the number of candidates that there are right
+then: it needs no plan. For `rete` the planner weighs join orders by statistics (`plan.order`).
+Groups that share no variable are joined by memories in both.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from graphtide.algebra.nodes import Bgp
 from graphtide.algebra.variables import pattern_variables, schema
 from graphtide.kernel.program import MOST_PATTERNS
 from graphtide.plan import make
+from graphtide.plan.order import join_best
 from graphtide.plan.physical import CheckBlock, Physical, Search
+from graphtide.plan.pinned import JoinTree, Pin, join_as_pinned
+from graphtide.plan.statistics import NOTHING_KNOWN, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,22 +38,61 @@ LARGEST_SEARCH = 40
 """Most variables of one search before its checks; longer patterns are searched in pieces."""
 
 
-def plan_patterns(patterns: Sequence[TriplePattern], strategy: Strategy) -> Physical:
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a plan is made by: a strategy, what is known of the data, and what the user insists on.
+
+    `pinned` is the join tree of the pattern that has as many triple patterns as it has numbers.
+    """
+
+    strategy: Strategy = DEFAULT_STRATEGY
+    statistics: Statistics = NOTHING_KNOWN
+    pinned: Pin | None = None
+
+
+def plan_patterns(patterns: Sequence[TriplePattern], choices: Choices) -> Physical:
     """The plan of a basic graph pattern."""
-    groups = [[p] for p in dict.fromkeys(patterns)] if strategy == "rete" else connected(patterns)
-    plans: list[Physical] = [make.search(group) for group in groups]
-    return join_in_order(plans)
+    if choices.pinned == "written":
+        plans: list[Physical] = [make.search(group) for group in connected(patterns)]
+        return join_in_order(plans)
+    if choices.strategy == "rete":
+        return _plan_rete(list(dict.fromkeys(patterns)), choices)
+    return join_best([make.search(group) for group in connected(patterns)], choices.statistics)
 
 
-def join_in_order(plans: list[Physical]) -> Physical:
-    """Join plans left-deep: the next one in the text that shares a variable, if there is one."""
+def _plan_rete(patterns: list[TriplePattern], choices: Choices) -> Physical:
+    if choices.pinned is not None and len(patterns) > 1:
+        tree: JoinTree = choices.pinned  # type: ignore[assignment]  # "written" went another way
+        return join_as_pinned(patterns, tree)
+    return join_best([make.search(group) for group in edges(patterns)], choices.statistics)
+
+
+def edges(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
+    """The input nodes of a network: each pattern of several variables, with its classes.
+
+    A pattern of one variable (`?x a :Route`) only narrows another that has this variable: found
+    together they make one node, and nothing is stored for the join of the two.
+    """
+    groups = [[p] for p in patterns if len(pattern_variables(p)) > 1]
+    for pattern in patterns:
+        own = pattern_variables(pattern)
+        if len(own) > 1:
+            continue
+        home = next((g for g in groups if own and own[0] in pattern_variables(g[0])), None)
+        if home is None or len(home) >= LARGEST_SEARCH:
+            groups.append([pattern])
+        else:
+            home.append(pattern)
+    return groups
+
+
+def join_in_order(plans: Sequence[Physical]) -> Physical:
+    """Join plans one after the other as they come."""
     if not plans:
         return make.ONE_EMPTY_ROW
     tree, *rest = plans
-    while rest:
-        following = next((p for p in rest if make.shared(tree, p)), rest[0])
-        rest.remove(following)
-        tree = make.join(tree, following)
+    for plan in rest:
+        tree = make.join(tree, plan)
     return tree
 
 
@@ -71,16 +115,14 @@ def connected(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
 
 
 def fuse_checks(
-    plan: Physical,
-    parts: Sequence[tuple[Expression, tuple[Exists, bool] | None]],
-    strategy: Strategy,
+    plan: Physical, parts: Sequence[tuple[Expression, tuple[Exists, bool] | None]], choices: Choices
 ) -> tuple[Physical, list[Expression]]:
     """Move (NOT) EXISTS over plain patterns into the search itself; the conditions left over.
 
     Only checks that hang together with the searched patterns: one that does not is better served
     by a semijoin, which looks at the rows only when the check turns.
     """
-    if strategy != "search" or not isinstance(plan, Search):
+    if choices.strategy != "search" or not isinstance(plan, Search):
         return plan, [part for part, _ in parts]
     left: list[Expression] = []
     checks: list[CheckBlock] = []

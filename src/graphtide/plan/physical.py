@@ -6,8 +6,8 @@ A column whose variable starts with `.` is the plan's own and never seen by user
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from graphtide.algebra.expressions import Expression, Var
 
@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 Certain = frozenset[Var]
 
 
+class Hashed:
+    """Remembers its hash: a plan shares sub-plans, and hashing it anew would walk every path."""
+
+    __slots__ = ("_hash",)
+
+
+def cached_hash(node: Any) -> int:  # noqa: ANN401 - one for all node classes
+    """The hash of a frozen node, worked out once."""
+    try:
+        known: int = node._hash  # noqa: SLF001 - the slot that Hashed makes for this
+    except AttributeError:
+        known = hash((type(node), *(getattr(node, f.name) for f in fields(node))))
+        object.__setattr__(node, "_hash", known)
+    return known
+
+
 @dataclass(frozen=True, slots=True)
 class CheckBlock:
     """An EXISTS or NOT EXISTS over triple patterns, decided by search."""
@@ -28,7 +44,7 @@ class CheckBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class Search(Hashed):
     """Rows of connected triple patterns, found from the shared quads; stores nothing.
 
     With one pattern and no checks this is the *input node* of a Rete network.
@@ -39,18 +55,22 @@ class Search:
     schema: Schema
     certain: Certain
 
+    __hash__ = cached_hash
+
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Hashed):
     """Rows that never change (VALUES, or the one empty row of an empty pattern)."""
 
     rows: tuple[tuple[Term | None, ...], ...]
     schema: Schema
     certain: Certain
 
+    __hash__ = cached_hash
+
 
 @dataclass(frozen=True, slots=True)
-class HashJoin:
+class HashJoin(Hashed):
     """Natural join with a memory of each side.
 
     `keys` are bound on both sides in every row; `loose` shared variables may be unbound, which fits
@@ -65,9 +85,11 @@ class HashJoin:
     schema: Schema
     certain: Certain
 
+    __hash__ = cached_hash
+
 
 @dataclass(frozen=True, slots=True)
-class SemiJoin:
+class SemiJoin(Hashed):
     """Left rows whose `keys` occur on the right, or, negated (antijoin), do not."""
 
     left: Physical
@@ -77,9 +99,11 @@ class SemiJoin:
     schema: Schema
     certain: Certain
 
+    __hash__ = cached_hash
+
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class Select(Hashed):
     """Rows for which a condition is true."""
 
     child: Physical
@@ -87,9 +111,11 @@ class Select:
     schema: Schema
     certain: Certain
 
+    __hash__ = cached_hash
+
 
 @dataclass(frozen=True, slots=True)
-class Compute:
+class Compute(Hashed):
     """Rows with one more column, computed; an error leaves it unbound."""
 
     child: Physical
@@ -98,9 +124,11 @@ class Compute:
     schema: Schema
     certain: Certain
 
+    __hash__ = cached_hash
+
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(Hashed):
     """All rows of both inputs, which have the same columns."""
 
     left: Physical
@@ -108,24 +136,30 @@ class Merge:
     schema: Schema
     certain: Certain
 
+    __hash__ = cached_hash
+
 
 @dataclass(frozen=True, slots=True)
-class Unique:
+class Unique(Hashed):
     """Each row once; stores a count for each."""
 
     child: Physical
     schema: Schema
     certain: Certain
 
+    __hash__ = cached_hash
+
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(Hashed):
     """Columns chosen, copied, renamed or added unbound: column i comes from `sources[i]`."""
 
     child: Physical
     sources: tuple[Var | None, ...]
     schema: Schema
     certain: Certain
+
+    __hash__ = cached_hash
 
 
 Physical = Search | Constant | HashJoin | SemiJoin | Select | Compute | Merge | Unique | Keep
@@ -140,6 +174,20 @@ def children(node: Physical) -> tuple[Physical, ...]:
             return (child,)
         case Search() | Constant():
             return ()
+
+
+def nodes(root: Physical) -> list[Physical]:
+    """All nodes of a plan, each once and after its inputs."""
+    found: dict[Physical, None] = {}
+
+    def walk(node: Physical) -> None:
+        if node not in found:
+            for child in children(node):
+                walk(child)
+            found[node] = None
+
+    walk(root)
+    return list(found)
 
 
 @dataclass(frozen=True, slots=True)

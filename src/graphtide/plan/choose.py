@@ -1,0 +1,67 @@
+"""The planner's choice: which strategy maintains a query at the least cost.
+
+`search` stores nothing but the quads and finds its order by itself: it is the choice unless `rete`
+is expected to touch far fewer rows per change (a walk with a large fan-out that mostly ends
+nowhere, where a memory of the few rows that matter saves the walk) and to hold them in bounds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.errors import GraphtideError
+from graphtide.plan.build import build_plan
+from graphtide.plan.cost import change_cost, stored_rows
+from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
+
+if TYPE_CHECKING:
+    from graphtide.algebra.nodes import SelectQuery
+    from graphtide.plan.physical import QueryPlan
+    from graphtide.plan.pinned import Pin
+    from graphtide.plan.statistics import Statistics
+
+LONG_WALK = 50
+"""Rows touched per change up to which a search is as good as anything."""
+
+ADVANTAGE = 4
+"""How many times fewer rows `rete` must touch: a row through a network costs more than a lookup."""
+
+MOST_STORED = 20
+"""Rows that a network may hold per quad of the graph."""
+
+
+def choose_plan(
+    query: SelectQuery,
+    statistics: Statistics,
+    *,
+    strategy: Strategy | None = None,
+    pinned: Pin | None = None,
+) -> QueryPlan:
+    """The plan of a query: as told, and where nothing is told, as statistics advise."""
+    if strategy is not None and strategy not in STRATEGIES:
+        known = ", ".join(STRATEGIES)
+        raise GraphtideError(f"strategy {strategy!r} is unknown", hint=f"choose from {known}")
+    if pinned is not None:
+        if strategy == "search":
+            raise GraphtideError(
+                "a search has no join tree to pin: it chooses its order anew for every change",
+                hint='use strategy="rete" with plan=…, or leave the plan out',
+            )
+        return build_plan(query, Choices("rete", statistics, pinned))
+    if strategy is not None:
+        return build_plan(query, Choices(strategy, statistics))
+    return _cheapest(query, statistics)
+
+
+def _cheapest(query: SelectQuery, statistics: Statistics) -> QueryPlan:
+    search = build_plan(query, Choices("search", statistics))
+    if not statistics.known:
+        return search
+    walk = change_cost(search.root, statistics)
+    if walk <= LONG_WALK:
+        return search
+    rete = build_plan(query, Choices("rete", statistics))
+    if stored_rows(rete.root, statistics) > MOST_STORED * statistics.quads:
+        return search
+    better = change_cost(rete.root, statistics) * ADVANTAGE < walk
+    return rete if better else search

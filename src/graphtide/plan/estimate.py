@@ -1,0 +1,179 @@
+"""Estimates: how many rows a plan node will have, and how many different values per column.
+
+The textbook rules: values are spread evenly and independently, and the values of the column with
+fewer of them all occur in the other. So |L ⋈ R| = |L| |R| / Π max(V(L, v), V(R, v)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.algebra.expressions import Call, Var
+from graphtide.plan.physical import (
+    Compute,
+    Constant,
+    HashJoin,
+    Keep,
+    Merge,
+    Physical,
+    Search,
+    Select,
+    SemiJoin,
+    Unique,
+)
+from graphtide.plan.statistics import RDF_TYPE, Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from graphtide.algebra.expressions import Expression
+    from graphtide.algebra.nodes import TriplePattern
+
+FEWEST_LEFT = 0.05
+"""The smallest share of rows that an antijoin is expected to leave."""
+
+SHARES = {"=": 0.1, "!=": 0.9}
+OTHER_SHARE = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Expected rows, and expected different values of each column."""
+
+    rows: float
+    values: Mapping[Var, float]
+
+    def of(self, var: Var) -> float:
+        """Expected different values of a column, at least one."""
+        return max(1.0, self.values.get(var, self.rows))
+
+    def scaled(self, share: float) -> Estimate:
+        """The same with only a share of the rows."""
+        rows = self.rows * share
+        return Estimate(rows, {v: min(n, rows) for v, n in self.values.items()})
+
+
+def pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimate:
+    """The quads that a triple pattern matches.
+
+    >>> from graphtide.algebra.nodes import TriplePattern
+    >>> from graphtide.plan.statistics import PredicateStats
+    >>> from graphtide.rdf.term import NamedNode
+    >>> knows = NamedNode("http://example.org/knows")
+    >>> statistics = Statistics(100, {knows: PredicateStats(100, 50, 20)})
+    >>> pattern_estimate(
+    ...     TriplePattern(NamedNode("http://example.org/a"), knows, Var("b")), statistics
+    ... ).rows
+    2.0
+    """
+    s, p, o = pattern.subject, pattern.predicate, pattern.object
+    stats = statistics.any_predicate() if isinstance(p, Var) else statistics.predicate(p)
+    rows = float(stats.count)
+    if not isinstance(s, Var):
+        rows /= max(stats.subjects, 1)
+    if not isinstance(o, Var):
+        of_class = p == RDF_TYPE and isinstance(s, Var)
+        rows = statistics.class_size(o) if of_class else rows / max(stats.objects, 1)
+    if s == o and isinstance(s, Var):
+        rows /= max(stats.subjects, stats.objects, 1)
+    values = {}
+    for position, number in ((s, stats.subjects), (o, stats.objects)):
+        if isinstance(position, Var):
+            values[position] = min(float(number), rows)
+    if isinstance(p, Var):
+        values[p] = min(float(max(len(statistics.predicates), 1)), rows)
+    if isinstance(pattern.graph, Var):
+        values[pattern.graph] = rows
+    return Estimate(rows, values)
+
+
+def joined(left: Estimate, right: Estimate) -> Estimate:
+    """The natural join of two inputs."""
+    shared = left.values.keys() & right.values.keys()
+    rows = left.rows * right.rows / prod(max(left.of(v), right.of(v)) for v in shared)
+    either = {**left.values, **right.values}
+    values = {
+        v: min(n, left.values.get(v, n), right.values.get(v, n), rows) for v, n in either.items()
+    }
+    return Estimate(rows, values)
+
+
+def semijoined(left: Estimate, right: Estimate, keys: Iterable[Var], *, negated: bool) -> Estimate:
+    """The left rows with, or without, a partner."""
+    share = prod(min(1.0, right.of(v) / left.of(v)) for v in keys) if right.rows else 0.0
+    return left.scaled(max(FEWEST_LEFT, 1 - share) if negated else share)
+
+
+class Estimator:
+    """Estimates the nodes of plans over one graph; each node once."""
+
+    def __init__(self, statistics: Statistics) -> None:
+        self.statistics = statistics
+        self._known: dict[Physical, Estimate] = {}
+
+    def __call__(self, node: Physical) -> Estimate:
+        """The rows of a plan node."""
+        if node not in self._known:
+            self._known[node] = self._estimate(node)
+        return self._known[node]
+
+    def _estimate(self, node: Physical) -> Estimate:
+        match node:
+            case Search():
+                return self._search(node)
+            case Constant(rows):
+                return Estimate(len(rows), dict.fromkeys(node.schema, float(len(rows))))
+            case HashJoin(left, right):
+                return joined(self(left), self(right))
+            case SemiJoin(left, right, keys, negated):
+                return semijoined(self(left), self(right), keys, negated=negated)
+            case Select(child, condition):
+                return self(child).scaled(_share(condition))
+            case Compute(child, var):
+                found = self(child)
+                return Estimate(found.rows, {**found.values, var: found.rows})
+            case Merge(left, right):
+                one, other = self(left), self(right)
+                values = {v: one.of(v) + other.of(v) for v in node.schema}
+                return Estimate(one.rows + other.rows, values)
+            case Unique(child):
+                found = self(child)
+                most = prod(found.of(v) for v in node.schema)
+                return Estimate(min(found.rows, most), found.values)
+            case Keep(child, sources):
+                found = self(child)
+                named = zip(node.schema, sources, strict=True)
+                return Estimate(found.rows, {v: found.of(s) if s else 1.0 for v, s in named})
+            case _:
+                assert_never(node)
+
+    def _search(self, node: Search) -> Estimate:
+        found = patterns_estimate(node.patterns, self.statistics)
+        for check in node.checks:
+            inner = patterns_estimate(check.patterns, self.statistics)
+            keys = found.values.keys() & inner.values.keys()
+            found = semijoined(found, inner, keys, negated=check.negated)
+        return found
+
+
+def patterns_estimate(patterns: Iterable[TriplePattern], statistics: Statistics) -> Estimate:
+    """The rows of a basic graph pattern."""
+    return reduce(joined, (pattern_estimate(p, statistics) for p in patterns), Estimate(1.0, {}))
+
+
+def _share(condition: Expression) -> float:
+    """The share of rows that a condition lets through."""
+    match condition:
+        case Call("&&", (left, right)):
+            return _share(left) * _share(right)
+        case Call("||", (left, right)):
+            return min(1.0, _share(left) + _share(right))
+        case Call("!", (inner,)):
+            return 1 - _share(inner)
+        case Call(name):
+            return SHARES.get(name, OTHER_SHARE)
+        case _:
+            return OTHER_SHARE

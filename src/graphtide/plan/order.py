@@ -1,0 +1,119 @@
+"""Join order: the tree of joins that is expected to store and send the fewest rows.
+
+A join stores both its inputs and sends its output on, so a tree costs the sum of these over its
+joins. Up to `MOST_EXACT` inputs every tree without a product is weighed, bushy ones too (dynamic
+programming over connected sets); beyond, the two inputs whose join is smallest are joined first,
+again and again. Inputs that hang together by no variable are multiplied last, smallest first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graphtide.plan import make
+from graphtide.plan.estimate import Estimate, Estimator, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from graphtide.plan.physical import Physical
+    from graphtide.plan.statistics import Statistics
+
+MOST_EXACT = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """A plan, what it is expected to give, and what its joins are expected to cost."""
+
+    plan: Physical
+    expected: Estimate
+    cost: float
+
+    def meets(self, other: Tree) -> bool:
+        """Whether the two share a variable."""
+        return not self.expected.values.keys().isdisjoint(other.expected.values)
+
+
+def join_best(plans: Sequence[Physical], statistics: Statistics) -> Physical:
+    """One plan that joins all of these."""
+    if not plans:
+        return make.ONE_EMPTY_ROW
+    expect = Estimator(statistics)
+    leaves = [Tree(plan, expect(plan), 0.0) for plan in plans]
+    parts = [_best(group) for group in _components(leaves)]
+    parts.sort(key=lambda tree: tree.expected.rows)
+    tree, *rest = parts
+    for part in rest:
+        tree = _joined(tree, part)
+    return tree.plan
+
+
+def _joined(left: Tree, right: Tree) -> Tree:
+    expected = joined(left.expected, right.expected)
+    own = left.expected.rows + right.expected.rows + expected.rows
+    return Tree(make.join(left.plan, right.plan), expected, left.cost + right.cost + own)
+
+
+def _components(leaves: Sequence[Tree]) -> Iterator[list[Tree]]:
+    """Groups of leaves that hang together by variables."""
+    rest = list(leaves)
+    while rest:
+        group = [rest.pop(0)]
+        for member in group:
+            near = [leaf for leaf in rest if member.meets(leaf)]
+            rest = [leaf for leaf in rest if leaf not in near]
+            group += near
+        yield group
+
+
+def _best(leaves: Sequence[Tree]) -> Tree:
+    return _exact(leaves) if len(leaves) <= MOST_EXACT else _greedy(leaves)
+
+
+def _exact(leaves: Sequence[Tree]) -> Tree:
+    """The cheapest tree over connected leaves: best trees of larger sets from those of smaller."""
+    best: dict[int, Tree] = {1 << i: leaf for i, leaf in enumerate(leaves)}
+    everything = (1 << len(leaves)) - 1
+    for whole in sorted(range(1, everything + 1), key=int.bit_count):
+        for left in _halves(whole):
+            one, other = best.get(left), best.get(whole ^ left)
+            if one is None or other is None or not one.meets(other):
+                continue
+            tree = _joined(one, other)
+            if whole not in best or tree.cost < best[whole].cost:
+                best[whole] = tree
+    return best[everything]
+
+
+def _halves(whole: int) -> list[int]:
+    """The parts of a set that hold its lowest member, largest first: each split in two, once.
+
+    >>> [bin(part) for part in _halves(0b111)]
+    ['0b11', '0b101', '0b1']
+    """
+    lowest = whole & -whole
+    parts = [part for part in range(lowest, whole) if part & whole == part and part & lowest]
+    return sorted(parts, key=lambda part: -part.bit_count())
+
+
+def _greedy(leaves: Sequence[Tree]) -> Tree:
+    """Join the pair with the smallest result, until one tree is left."""
+    sizes: dict[tuple[Tree, Tree], float] = {}
+    trees: list[Tree] = []
+
+    def add(tree: Tree) -> None:
+        for known in trees:
+            if known.meets(tree):
+                sizes[known, tree] = joined(known.expected, tree.expected).rows
+        trees.append(tree)
+
+    for leaf in leaves:
+        add(leaf)
+    while len(trees) > 1:
+        pair = min(sizes, key=sizes.__getitem__)
+        trees = [tree for tree in trees if tree not in pair]
+        sizes = {p: rows for p, rows in sizes.items() if not set(p) & set(pair)}
+        add(_joined(*pair))
+    return trees[0]
