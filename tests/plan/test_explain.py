@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -38,9 +39,12 @@ def test_a_rete_join_says_what_it_holds_now(graph):
         "strategy rete",
         "answer ?a ?b ?n, 2 rows now",
         "└─ [1] join on ?b",
+        "   │  expects 2 rows, has 2 rows",  # 3 * 2 / max(3, 2)
         "   │  stores left rows (3 now) and right rows (2 now)",
         "   ├─ [2] input ?a :knows ?b",
+        "   │     expects 3 rows, has 3 rows",
         "   └─ [3] input ?b :age ?n",
+        "         expects 2 rows, has 2 rows",
     ]
     graph.delete(iri("b"), iri("age"), 1)
     assert "right rows (1 now)" in watch.explain()
@@ -53,6 +57,7 @@ def test_a_search_holds_nothing(graph):
         "strategy search",
         "answer ?a ?b ?n, 2 rows now",
         "└─ [1] search ?a :knows ?b . ?b :age ?n",
+        "      expects 2 rows, has 2 rows",
     ]
 
 
@@ -63,15 +68,54 @@ def test_an_antijoin_counts_keys_and_a_distinct_rows(graph):
     assert "stores a count per row (1 now)" in text  # one row ?a, by way of d
 
 
+def test_an_empty_graph_raises_no_expectations():
+    watch = LiveGraph().watch(PREFIX + "SELECT * { ?a :knows ?b }")
+    assert "expects" not in watch.explain()
+    assert "has 0 rows" in watch.explain()
+
+
+def test_counting_rows_can_be_left_out(graph):
+    watch = graph.watch(PREFIX + "SELECT * { ?a :knows ?b }")
+    assert "has 3 rows" in watch.explain()
+    assert "has" not in watch.explain(actual=False)
+
+
+def test_the_picture_shows_every_node_and_every_line(graph):
+    watch = graph.watch(PREFIX + "SELECT * { ?a :knows ?b . ?b :age ?n }", strategy="rete")
+    picture = ET.fromstring(watch.explain("svg"))
+    svg = "{http://www.w3.org/2000/svg}"
+    assert len(picture.findall(f"{svg}rect")) == 4  # two inputs, the join, the answer
+    assert len(picture.findall(f"{svg}path")) == 3
+    texts = [text.text for text in picture.findall(f"{svg}text")]
+    assert "input ?b :age ?n" in texts
+    assert "answer ?a ?b ?n, 2 rows now" in texts
+
+
+def test_a_picture_has_no_two_boxes_at_one_place(graph):
+    query = "SELECT * { ?a :knows ?b OPTIONAL { ?b :age ?n } OPTIONAL { ?b :knows ?c } }"
+    picture = ET.fromstring(graph.watch(PREFIX + query).explain("svg"))
+    boxes = [
+        [float(box.get(key)) for key in ("x", "y", "width", "height")]
+        for box in picture.findall("{http://www.w3.org/2000/svg}rect")
+    ]
+    for i, (x, y, width, height) in enumerate(boxes):
+        for x2, y2, width2, height2 in boxes[i + 1 :]:
+            apart = x + width <= x2 or x2 + width2 <= x or y + height <= y2 or y2 + height2 <= y
+            assert apart
+
+
 def test_the_diagram_shows_the_same_counts(graph):
     watch = graph.watch(PREFIX + "SELECT * { ?a :knows ?b . ?b :age ?n }", strategy="rete")
     assert watch.explain("mermaid").splitlines() == [
         "flowchart BT",
         '  answer(["answer ?a ?b ?n, 2 rows now"])',
-        '  n1["join on ?b<br/>stores left rows (3 now) and right rows (2 now)"]',
-        '  n2["input ?a :knows ?b"]',
+        (
+            '  n1["join on ?b<br/>expects 2 rows, has 2 rows'
+            '<br/>stores left rows (3 now) and right rows (2 now)"]'
+        ),
+        '  n2["input ?a :knows ?b<br/>expects 3 rows, has 3 rows"]',
         "  n2 --> n1",
-        '  n3["input ?b :age ?n"]',
+        '  n3["input ?b :age ?n<br/>expects 2 rows, has 2 rows"]',
         "  n3 --> n1",
         "  n1 --> answer",
     ]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from graphtide.cli.files import load_data, read_query, refuse_query
 from graphtide.engine import LiveGraph
+from graphtide.errors import GraphtideError
 from graphtide.plan.build import build_plan
 from graphtide.plan.explain import ExplainFormat
 from graphtide.plan.explain import explain as explain_plan
@@ -33,7 +34,8 @@ def explain(
     changes
         A file of changes to apply after the data.
     format
-        Text shows both plans; mermaid draws one: the physical plan, or with --logical the other.
+        Text shows both plans; mermaid and svg draw one: the physical plan, or with --logical
+        (mermaid only) the other.
     strategy
         How patterns are matched; chosen by the planner if not given.
     logical
@@ -41,6 +43,11 @@ def explain(
     """
     parsed = read_query(query)
     if logical:
+        if format == "svg":
+            raise GraphtideError(
+                "the logical plan is drawn as text or mermaid only",
+                hint="leave --logical out, or use --format mermaid",
+            )
         print(explain_logical(parsed, format))
         return
     if format == "text":

@@ -6,13 +6,13 @@ does its work once. A node goes when the last query that uses it ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphtide.engine.identity import identity
 from graphtide.engine.operators import Operator, constant_batch, make_operator
-from graphtide.kernel.batch import Ints, empty_batch
+from graphtide.kernel.batch import DIFF, Ints, empty_batch
 from graphtide.plan.physical import Constant, Physical, Search, children, nodes
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Places = dict[Physical, int]
 """Where the nodes of one plan are in the network."""
+
+Found = Callable[[Search], Ints]
+"""Gives the rows of a search now."""
 
 Step = tuple[int, Callable[..., Ints], tuple[int, ...]]
 
@@ -39,6 +42,32 @@ class Node:
     messages: int = 0
 
 
+def first_rows(
+    node: Physical,
+    operator: Operator,
+    inputs: Sequence[Ints],
+    found: Found,
+    terms: TermDictionary,
+) -> Ints:
+    """All rows of a node now: what a fresh operator answers to all rows of its inputs."""
+    if isinstance(node, Search):
+        return found(node)
+    if isinstance(node, Constant):
+        return constant_batch(node, terms)
+    if any(map(len, inputs)):
+        return operator.step(*inputs)
+    return empty_batch(len(node.schema))
+
+
+def actual_rows(root: Physical, found: Found, terms: TermDictionary) -> dict[Physical, int]:
+    """How many rows each node of a plan has now, worked out from scratch."""
+    outputs: dict[Physical, Ints] = {}
+    for node in nodes(root):
+        inputs = [outputs[child] for child in children(node)]
+        outputs[node] = first_rows(node, make_operator(node, terms), inputs, found, terms)
+    return {node: int(batch[:, DIFF].sum()) for node, batch in outputs.items()}
+
+
 class Network:
     """Nodes by place; a node's place is higher than those of its inputs."""
 
@@ -49,7 +78,7 @@ class Network:
         self._next = 0
         self._routes: dict[tuple[int, ...], list[Step]] = {}
 
-    def attach(self, root: Physical, found: Callable[[Search], Ints]) -> tuple[Places, Ints]:
+    def attach(self, root: Physical, found: Found) -> tuple[Places, Ints]:
         """Take in a plan; the places of its nodes, and its root's rows now.
 
         `found` gives the rows of a search. Nodes that are there already keep their state; what they
@@ -73,7 +102,7 @@ class Network:
         node: Physical,
         places: Places,
         outputs: dict[int, Ints],
-        found: Callable[[Search], Ints],
+        found: Found,
     ) -> None:
         """Find or make a node's place, and work out its rows, given those of its inputs."""
         inputs = tuple(places[child] for child in children(node))
@@ -86,14 +115,7 @@ class Network:
         if place in outputs:
             return
         batches = [outputs[i] for i in inputs]
-        if isinstance(node, Search):
-            outputs[place] = found(node)
-        elif isinstance(node, Constant):
-            outputs[place] = constant_batch(node, self._terms)
-        elif any(map(len, batches)):
-            outputs[place] = operator.step(*batches)
-        else:
-            outputs[place] = self._nodes[place].nothing
+        outputs[place] = first_rows(node, operator, batches, found, self._terms)
 
     def _add(
         self, key: Hashable, operator: Operator, inputs: tuple[int, ...], nothing: Ints

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.engine.measure import measure
-from graphtide.engine.network import Network, Places
+from graphtide.engine.network import Network, Places, actual_rows
 from graphtide.engine.programs import SharedPrograms, to_program
+from graphtide.plan.estimate import Estimator
+from graphtide.plan.explain import Facts
 from graphtide.plan.physical import Search, nodes
 from graphtide.plan.statistics import Statistics
 
@@ -40,9 +42,7 @@ class Standing:
         programs = [to_program(node, self._terms) for node in searches]
         numbers = dict(zip(searches, map(self.programs.acquire, programs), strict=True))
         try:
-            places, rows = self.network.attach(
-                plan.root, lambda node: self._store.evaluate(numbers[node])
-            )
+            places, rows = self.network.attach(plan.root, self._rows_of)
         except BaseException:
             for number in numbers.values():
                 self.programs.release(number)
@@ -61,6 +61,17 @@ class Standing:
     def advance(self, batches: Mapping[int, Ints]) -> dict[int, Ints]:
         """What changes at each place of the network for what changed in the searches."""
         return self.network.step({self._leaves[n]: batch for n, batch in batches.items()})
+
+    def facts(self, plan: QueryPlan, places: Places, answer: int, *, actual: bool) -> Facts:
+        """What explain tells of a plan at work; counting actual rows costs as much as an answer."""
+        statistics = self.statistics()
+        expect = Estimator(statistics)
+        expected = {node: expect(node).rows for node in places} if statistics.known else None
+        counted = actual_rows(plan.root, self._rows_of, self._terms) if actual else None
+        return Facts(self.network.sizes(places), expected, counted, answer)
+
+    def _rows_of(self, node: Search) -> Ints:
+        return self._store.evaluate(self.programs.number(to_program(node, self._terms)))
 
     def statistics(self, *, exact: bool = False) -> Statistics:
         """What the planner knows of the data; exact now, or as of when it was much the same."""

@@ -33,6 +33,9 @@ LARGE = 1000
 """A history of more rows than this drops a quarter of them at a time."""
 
 
+MOST_COUNTED = 200_000
+"""Quads of a graph up to which explain counts the rows of every node unasked."""
+
 _NUMBERS = count()
 
 
@@ -175,11 +178,21 @@ class Watch:
         """Bytes of the current answer."""
         return self._net.nbytes
 
-    def explain(self, format: ExplainFormat = "text") -> str:  # noqa: A002 - the user's word
-        """The plan with the rows that each node holds now, as text or as a Mermaid diagram."""
-        self._graph.settle()
-        sizes = self._graph.standing.network.sizes(self.places)
-        return explain(self.plan, format, sizes=sizes, answer=self._count)
+    def explain(
+        self,
+        format: ExplainFormat = "text",  # noqa: A002 - the user's word
+        *,
+        actual: bool | None = None,
+    ) -> str:
+        """The plan with the rows that each node is expected to have, has and holds now.
+
+        Counting the `actual` rows of every node evaluates the query once more: unless told, it is
+        left out for large graphs.
+        """
+        count_rows = len(self._graph) <= MOST_COUNTED if actual is None else actual
+        standing = self._graph.standing
+        facts = standing.facts(self.plan, self.places, self._count, actual=count_rows)
+        return explain(self.plan, format, facts)
 
     def start(self, root: Ints, stamps: Stamps) -> None:
         """Take in the first answer (called by the graph)."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import DefaultGraph, TriplePattern
+from graphtide.algebra.variables import pattern_variables
 from graphtide.plan.physical import (
     Compute,
     Constant,
@@ -30,7 +31,7 @@ def describe(node: Physical) -> str:
     """One line on what a node does."""
     match node:
         case Search(patterns, checks):
-            found = "input" if len(patterns) == 1 and not checks else "search"
+            found = "input" if is_input(node) else "search"
             text = f"{found} {patterns_text(patterns)}"
             for check in checks:
                 word = "without" if check.negated else "with"
@@ -56,6 +57,13 @@ def describe(node: Physical) -> str:
             return f"project {names(node.schema)}"
         case _:
             assert_never(node)
+
+
+def is_input(node: Physical) -> bool:
+    """Whether a node is an input node of a network: one edge, and the classes of its ends."""
+    if not isinstance(node, Search) or node.checks:
+        return False
+    return all(len(pattern_variables(p)) < 2 for p in node.patterns[1:])
 
 
 def state_of(node: Physical, sizes: Mapping[str, int] | None) -> str:

@@ -1,41 +1,73 @@
-"""Explain: a plan as text that can be read aloud, or as a Mermaid diagram."""
+"""Explain: a plan as text that can be read aloud, as a Mermaid diagram, or drawn as SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from graphtide.plan.describe import describe, state_of
+from graphtide.plan.draw import draw
 from graphtide.plan.physical import Physical, children
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from graphtide.plan.physical import QueryPlan
 
-ExplainFormat = Literal["text", "mermaid"]
+ExplainFormat = Literal["text", "mermaid", "svg"]
 
-Sizes = Mapping[Physical, Mapping[str, int]]
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a plan at work: rows held, expected and there, by node; and its answer."""
+
+    sizes: Mapping[Physical, Mapping[str, int]] | None = None
+    expected: Mapping[Physical, float] | None = None
+    actual: Mapping[Physical, int] | None = None
+    answer: int | None = None
+
+    def stores(self, node: Physical) -> str:
+        """What a node stores, in words; empty if nothing."""
+        state = state_of(node, None if self.sizes is None else self.sizes.get(node))
+        return f"stores {state}" if state else ""
+
+    def rows(self, node: Physical) -> str:
+        """How many rows a node has, expected and counted, in words; empty if not known."""
+        parts = []
+        if self.expected is not None and node in self.expected:
+            parts.append(f"expects {rows(round(self.expected[node]))}")
+        if self.actual is not None and node in self.actual:
+            parts.append(f"has {rows(self.actual[node])}")
+        return ", ".join(parts)
+
+    def lines(self, node: Physical) -> list[str]:
+        """All there is to say of a node beside what it does."""
+        return [line for line in (self.rows(node), self.stores(node)) if line]
+
+
+NO_FACTS = Facts()
 
 
 def explain(
     plan: QueryPlan,
     format: ExplainFormat = "text",  # noqa: A002 - the user's word
-    *,
-    sizes: Sizes | None = None,
-    answer: int | None = None,
+    facts: Facts = NO_FACTS,
 ) -> str:
-    """A query's physical plan; with `sizes`, the rows that each node holds."""
+    """A query's physical plan, with what is known of it at work."""
     match format:
         case "text":
-            return _text(plan, sizes, answer)
+            return _text(plan, facts)
         case "mermaid":
-            return _mermaid(plan, sizes, answer)
+            return _mermaid(plan, facts)
+        case "svg":
+            return draw(plan.root, _title(plan, facts), facts.lines)
         case _:
             assert_never(format)
 
 
-def _title(plan: QueryPlan, answer: int | None) -> str:
+def _title(plan: QueryPlan, facts: Facts) -> str:
     columns = " ".join(f"?{v.name}" for v in plan.variables) or "no columns"
-    held = "" if answer is None else f", {rows(answer)} now"
+    held = "" if facts.answer is None else f", {rows(facts.answer)} now"
     return f"answer {columns}{held}"
 
 
@@ -48,8 +80,8 @@ def rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def _text(plan: QueryPlan, sizes: Sizes | None, answer: int | None) -> str:
-    lines = [f"strategy {plan.strategy}", _title(plan, answer)]
+def _text(plan: QueryPlan, facts: Facts) -> str:
+    lines = [f"strategy {plan.strategy}", _title(plan, facts)]
     numbers: dict[Physical, int] = {}
 
     def walk(node: Physical, prefix: str, *, last: bool) -> None:
@@ -60,9 +92,8 @@ def _text(plan: QueryPlan, sizes: Sizes | None, answer: int | None) -> str:
             return
         numbers[node] = len(numbers) + 1
         lines.append(f"{prefix}{branch}[{numbers[node]}] {describe(node)}")
-        state = state_of(node, None if sizes is None else sizes.get(node))
-        if state:
-            lines.append(f"{below}{'│  ' if children(node) else '   '}stores {state}")
+        beside = f"{below}{'│  ' if children(node) else '   '}"
+        lines.extend(f"{beside}{line}" for line in facts.lines(node))
         for i, child in enumerate(inputs := children(node), start=1):
             walk(child, below, last=i == len(inputs))
 
@@ -70,16 +101,15 @@ def _text(plan: QueryPlan, sizes: Sizes | None, answer: int | None) -> str:
     return "\n".join(lines)
 
 
-def _mermaid(plan: QueryPlan, sizes: Sizes | None, answer: int | None) -> str:
-    lines = ["flowchart BT", f'  answer(["{_escape(_title(plan, answer))}"])']
+def _mermaid(plan: QueryPlan, facts: Facts) -> str:
+    lines = ["flowchart BT", f'  answer(["{_escape(_title(plan, facts))}"])']
     numbers: dict[Physical, int] = {}
 
     def walk(node: Physical) -> int:
         if node in numbers:
             return numbers[node]
         numbers[node] = number = len(numbers) + 1
-        state = state_of(node, None if sizes is None else sizes.get(node))
-        label = describe(node) + (f"<br/>stores {state}" if state else "")
+        label = "<br/>".join([describe(node), *facts.lines(node)])
         lines.append(f'  n{number}["{_escape(label)}"]')
         lines.extend(f"  n{walk(child)} --> n{number}" for child in children(node))
         return number

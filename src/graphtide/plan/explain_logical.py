@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import (
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.nodes import SelectQuery
-    from graphtide.plan.explain import ExplainFormat
+
+LogicalFormat = Literal["text", "mermaid"]
 
 Child = tuple[str, Node]
 """An input of a node, and the part it plays there if it is not plainly an input."""
 
 
-def explain_logical(query: SelectQuery, format: ExplainFormat = "text") -> str:  # noqa: A002
+def explain_logical(query: SelectQuery, format: LogicalFormat = "text") -> str:  # noqa: A002
     """A query's algebra: what it means, before anybody decides how to maintain it.
 
     >>> from graphtide.lang.sparql import parse_query

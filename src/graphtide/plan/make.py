@@ -60,6 +60,7 @@ def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:
 
 def semijoin(left: Physical, right: Physical, keys: Schema, *, negated: bool) -> SemiJoin:
     """Left rows with, or without, their `keys` on the right."""
+    keys = tuple(v for v in right.schema if v in keys)  # in the right side's order: nothing to move
     return SemiJoin(left, keep(right, keys), keys, negated, left.schema, left.certain)
 
 

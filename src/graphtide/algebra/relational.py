@@ -1,0 +1,153 @@
+"""The relational algebra of labelled graphs, to be written in Python.
+
+A labelled graph is a set of relations: one of vertices for each vertex label, one of edges for each
+edge label. In RDF, a vertex label is a class (`rdf:type`), an edge is a triple; an edge with an
+identity of its own is a triple in a named graph, whose name is that identity.
+
+Relations are sets, and an attribute is found by its name. A query written in this way can be
+registered as it is, `graph.watch(relation.query())`, and with `plan="written"` it is maintained in
+just the shape in which it was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.nodes import (
+    DEFAULT_GRAPH,
+    Bgp,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    Project,
+    SelectQuery,
+    TriplePattern,
+)
+from graphtide.algebra.variables import expression_variables, schema
+from graphtide.errors import GraphtideError
+from graphtide.rdf.term import NamedNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from graphtide.rdf.term import Term
+
+RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation over the graph: an algebra node with named attributes."""
+
+    node: Node
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(v.name for v in schema(self.node))
+
+    def join(self, other: Relation) -> Relation:
+        """R ⋈ s: pairs of rows that agree on all attributes of the same name."""
+        return Relation(Join(self.node, other.node))
+
+    def product(self, other: Relation) -> Relation:
+        """R × s: all pairs of rows. The two must have no attribute in common."""
+        both = [name for name in self.attributes if name in other.attributes]
+        if both:
+            raise GraphtideError(
+                f"both sides of a product have the attribute {both[0]!r}",
+                hint="use join(), or other attribute names on one side",
+            )
+        return Relation(Join(self.node, other.node))
+
+    def antijoin(self, other: Relation) -> Relation:
+        """R ⊳ s: rows of r that no row of s agrees with."""
+        return Relation(Filter(Call("!", (Exists(other.node),)), self.node))
+
+    def semijoin(self, other: Relation) -> Relation:
+        """R ⋉ s: rows of r that some row of s agrees with."""
+        return Relation(Filter(Exists(other.node), self.node))
+
+    def select(self, condition: Expression) -> Relation:
+        """σ: rows for which a condition holds."""
+        self._refuse_unknown(v.name for v in expression_variables(condition))
+        return Relation(Filter(condition, self.node))
+
+    def project(self, *attributes: str) -> Relation:
+        """π: these attributes only, each row once."""
+        self._refuse_unknown(attributes)
+        return Relation(Distinct(Project(self.node, tuple(map(Var, attributes)))))
+
+    def query(self) -> SelectQuery:
+        """The relation as a query that can be registered."""
+        return SelectQuery(schema(self.node), self.node)
+
+    def _refuse_unknown(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.attributes:
+                known = ", ".join(self.attributes)
+                raise GraphtideError(f"there is no attribute {name!r}", hint=f"there are {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The relations of a labelled graph whose labels are IRIs in one namespace.
+
+    >>> rail = Labels("http://example.org/")
+    >>> follows = rail.edges("route", "follows", "position")
+    >>> requires = rail.edges("route", "requires", "sensor", target_label="Sensor")
+    >>> follows.antijoin(requires).attributes
+    ('route', 'position')
+    """
+
+    namespace: str
+
+    def vertices(self, vertex: str, *labels: str) -> Relation:
+        """○: the vertices that have all of these labels."""
+        if not labels:
+            raise GraphtideError("get-vertices needs a label", hint='as vertices("r", "Route")')
+        return Relation(Bgp(self._classes(vertex, labels)))
+
+    def edges(
+        self,
+        source: str,
+        label: str,
+        target: str,
+        *,
+        edge: str | None = None,
+        source_label: str | tuple[str, ...] = (),
+        target_label: str | tuple[str, ...] = (),
+    ) -> Relation:
+        """⇑: the edges with a label, between vertices with all of theirs.
+
+        With `edge`, the edge's own identity is an attribute too.
+        """
+        graph = DEFAULT_GRAPH if edge is None else Var(edge)
+        pattern = TriplePattern(Var(source), self.iri(label), Var(target), graph)
+        ends = ((source, source_label), (target, target_label))
+        classes = (self._classes(v, (n,) if isinstance(n, str) else n) for v, n in ends)
+        return Relation(Bgp((pattern, *(each for group in classes for each in group))))
+
+    def iri(self, label: str) -> NamedNode:
+        """A label as an IRI."""
+        return NamedNode(self.namespace + label)
+
+    def _classes(self, vertex: str, labels: tuple[str, ...]) -> tuple[TriplePattern, ...]:
+        return tuple(TriplePattern(Var(vertex), RDF_TYPE, self.iri(label)) for label in labels)
+
+
+def equal(left: str, right: str | Term) -> Expression:
+    """An attribute is the same as another, or as a term."""
+    return Call("=", (Var(left), _operand(right)))
+
+
+def different(left: str, right: str | Term) -> Expression:
+    """An attribute is not the same as another, or as a term."""
+    return Call("!=", (Var(left), _operand(right)))
+
+
+def _operand(value: str | Term) -> Expression:
+    return Var(value) if isinstance(value, str) else Const(value)

@@ -1,0 +1,169 @@
+"""Paper 1, section 3: labelled graphs as relations and each operator's displayed example."""
+
+from __future__ import annotations
+
+import pytest
+from papers.railway import EDGES, EXAMPLE, TYPE, VERTICES, Railway, iri, quad
+
+from graphtide import LiveGraph
+from graphtide.algebra.relational import Labels, different, equal
+from graphtide.errors import GraphtideError
+from graphtide.rdf.term import NamedNode
+
+RAIL = Labels(EXAMPLE)
+
+REQUIRES = RAIL.edges(
+    "route", "requires", "sensor", edge="requires", source_label="Route", target_label="Sensor"
+)
+FOLLOWS = RAIL.edges("route", "follows", "switchPosition", edge="follows")
+EXIT = RAIL.edges("route", "exit", "semaphore", edge="exit")
+
+WAYS = {
+    "rete": {"strategy": "rete"},
+    "search": {"strategy": "search"},
+    "written": {"plan": "written"},
+}
+three_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+def figure_1(*, edge_names=True):
+    graph = LiveGraph()
+    for label, vertices in VERTICES.items():
+        for vertex in vertices:
+            graph.insert(iri(vertex), TYPE, iri(label))
+    for label, edges in EDGES.items():
+        for edge in edges:
+            graph.insert(*quad(label, edge)[: 4 if edge_names else 3])
+    return graph
+
+
+def rows(relation, way, attributes):
+    """A relation's rows on figure 1, attributes in the order in which the paper prints them."""
+    watch = figure_1().watch(relation.query(), **way)
+    table = watch.table()
+    columns = [[_short(t) for t in table[name].to_pylist()] for name in attributes.split()]
+    found = list(zip(*columns, strict=True))
+    assert len(found) == len(set(found)), "a relation is a set"
+    return set(found)
+
+
+def _short(text):
+    name = text.removeprefix(f"<{EXAMPLE}").removesuffix(">")
+    return int(name) if name.isdigit() else name
+
+
+@three_ways
+@pytest.mark.parametrize("label", VERTICES)
+def test_get_vertices(label, way):
+    assert rows(RAIL.vertices("v", label), way, "v") == {(v,) for v in VERTICES[label]}
+
+
+@three_ways
+def test_get_vertices_with_all_of_several_labels(way):
+    both = RAIL.vertices("v", "Switch", "TrackElement")
+    assert rows(both, way, "v") == {(9,), (12,)}
+    assert rows(RAIL.vertices("v", "Switch", "Segment"), way, "v") == set()
+
+
+@three_ways
+@pytest.mark.parametrize("label", EDGES)
+def test_get_edges(label, way):
+    relation = RAIL.edges("source", label, "target", edge="edge")
+    assert rows(relation, way, "source edge target") == set(EDGES[label])
+
+
+@three_ways
+def test_get_edges_between_labelled_vertices(way):
+    assert rows(REQUIRES, way, "route requires sensor") == {(2, "d", 6), (4, "f", 7)}
+    monitored = RAIL.edges("sw", "monitoredBy", "s", edge="e", source_label="Switch")
+    assert rows(monitored, way, "sw e s") == {(9, "h", 5), (12, "k", 7)}
+
+
+@three_ways
+def test_projection(way):
+    assert rows(REQUIRES.project("route"), way, "route") == {(2,), (4,)}
+
+
+@three_ways
+def test_projection_gives_each_row_once(way):
+    monitored = RAIL.edges("te", "monitoredBy", "sensor", edge="e")
+    assert rows(monitored.project("sensor"), way, "sensor") == {(5,), (6,), (7,)}
+
+
+@three_ways
+def test_selection(way):
+    route_2 = REQUIRES.select(equal("route", NamedNode(f"{EXAMPLE}2")))
+    assert rows(route_2, way, "route requires sensor") == {(2, "d", 6)}
+
+
+@three_ways
+def test_cartesian_product(way):
+    follows = RAIL.edges("route1", "follows", "switchPosition", edge="follows")
+    requires = RAIL.edges("route2", "requires", "sensor", edge="requires")
+    found = rows(
+        follows.product(requires), way, "route1 follows switchPosition route2 requires sensor"
+    )
+    assert found == {
+        (2, "c", 14, 2, "d", 6),
+        (2, "c", 14, 4, "f", 7),
+        (4, "e", 15, 2, "d", 6),
+        (4, "e", 15, 4, "f", 7),
+    }
+
+
+@three_ways
+def test_natural_join(way):
+    found = rows(FOLLOWS.join(REQUIRES), way, "route follows switchPosition requires sensor")
+    assert found == {(2, "c", 14, "d", 6), (4, "e", 15, "f", 7)}
+
+
+@three_ways
+def test_natural_join_is_commutative_and_associative(way):
+    attributes = "route follows switchPosition requires sensor exit semaphore"
+    orders = [
+        FOLLOWS.join(REQUIRES).join(EXIT),
+        FOLLOWS.join(REQUIRES.join(EXIT)),
+        EXIT.join(REQUIRES).join(FOLLOWS),
+    ]
+    assert [rows(order, way, attributes) for order in orders] == [
+        {(2, "c", 14, "d", 6, "b", 3)}
+    ] * 3
+
+
+@three_ways
+def test_antijoin(way):
+    assert rows(FOLLOWS.antijoin(EXIT), way, "route follows switchPosition") == {(4, "e", 15)}
+
+
+@three_ways
+def test_antijoin_is_a_difference(way):
+    """r ⊳ s = r ∖ π_R(r ⋈ s)."""
+    attributes = "route follows switchPosition"
+    joined = rows(FOLLOWS.join(EXIT), way, attributes)
+    left = rows(FOLLOWS, way, attributes)
+    assert rows(FOLLOWS.antijoin(EXIT), way, attributes) == left - joined
+    assert rows(FOLLOWS.semijoin(EXIT), way, attributes) == joined
+
+
+def test_a_product_needs_different_attributes():
+    with pytest.raises(GraphtideError, match="'route'"):
+        FOLLOWS.product(REQUIRES)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda: FOLLOWS.project("sensor"), lambda: FOLLOWS.select(different("route", "sensor"))],
+)
+def test_an_unknown_attribute_is_named(use):
+    with pytest.raises(GraphtideError, match="no attribute 'sensor'"):
+        use()
+
+
+def test_get_vertices_needs_a_label():
+    with pytest.raises(GraphtideError, match="label"):
+        RAIL.vertices("v")
+
+
+def test_the_example_graph_is_the_one_of_the_maintenance_tests():
+    graph = Railway("?s ?p ?o", "search", variables="*").graph
+    assert set(graph.quads()) == set(figure_1().quads())

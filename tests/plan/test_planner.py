@@ -1,0 +1,288 @@
+"""The planner: join orders, strategies, pins; re-planning and sharing on a live graph."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphtide import LiveGraph
+from graphtide.errors import GraphtideError
+from graphtide.lang.sparql import parse_query
+from graphtide.plan.build import build_plan
+from graphtide.plan.choose import choose_plan
+from graphtide.plan.cost import change_cost, stored_rows
+from graphtide.plan.estimate import Estimator
+from graphtide.plan.order import MOST_EXACT
+from graphtide.plan.patterns import Choices
+from graphtide.plan.physical import HashJoin, nodes
+from graphtide.plan.statistics import PredicateStats, Statistics
+from graphtide.rdf.term import NamedNode
+
+PREFIX = "PREFIX : <http://example.org/> "
+
+
+def iri(name):
+    return NamedNode(f"http://example.org/{name}")
+
+
+def parsed(pattern, select="*"):
+    return parse_query(f"{PREFIX} SELECT {select} {{ {pattern} }}")
+
+
+def statistics(**counts):
+    """p=(count, subjects, objects)."""
+    found = {iri(name): PredicateStats(*numbers) for name, numbers in counts.items()}
+    return Statistics(sum(p.count for p in found.values()), found)
+
+
+def joins(plan):
+    return [node for node in nodes(plan.root) if isinstance(node, HashJoin)]
+
+
+def rete(pattern, known=None):
+    return build_plan(parsed(pattern), Choices("rete", known or Statistics()))
+
+
+def test_the_selective_join_comes_first():
+    known = statistics(p=(10_000, 100, 100), q=(10_000, 100, 100), r=(10, 10, 10))
+    first = joins(rete("?a :p ?b . ?b :q ?c . ?c :r ?d", known))[0]
+    assert {v.name for v in first.schema} == {"b", "c", "d"}
+
+
+def test_a_bushy_tree_where_it_is_cheaper():
+    """Both ends of a chain are tiny, the middle is huge: join each end first, then the two."""
+    known = statistics(
+        p=(10, 10, 10), q=(10_000, 1000, 1000), r=(10_000, 1000, 1000), s=(10, 10, 10)
+    )
+    last = joins(rete("?a :p ?b . ?b :q ?c . ?c :r ?d . ?d :s ?e", known))[-1]
+    assert [len(side.schema) for side in (last.left, last.right)] == [3, 3]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_a_connected_pattern_never_becomes_a_product(order):
+    patterns = ["?a :p ?b", "?b :q ?c", "?c :r ?d", "?d :s ?a"]
+    known = statistics(p=(1, 1, 1), q=(9999, 9, 9), r=(1, 1, 1), s=(9999, 9, 9))
+    for join in joins(rete(" . ".join(patterns[i] for i in order), known)):
+        assert join.keys
+
+
+@pytest.mark.parametrize("size", [2, MOST_EXACT, MOST_EXACT + 1, 25])
+def test_long_chains_stay_connected(size):
+    plan = rete(" . ".join(f"?v{i} :p{i} ?v{i + 1}" for i in range(size)))
+    assert len(joins(plan)) == size - 1
+    assert all(join.keys for join in joins(plan))
+
+
+def test_unconnected_groups_are_multiplied_last():
+    *inner, last = joins(rete("?a :p ?b . ?x :q ?y . ?b :r ?c . ?y :s ?z"))
+    assert last.keys == ()
+    assert all(join.keys for join in inner)
+
+
+edges = st.tuples(st.sampled_from("abcd"), st.sampled_from("pqr"), st.sampled_from("abcd"))
+counts = st.tuples(*(st.integers(1, 10_000) for _ in range(3))).map(
+    lambda n: (max(n), min(n[0], max(n)), min(n[1], max(n)))
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(edges, min_size=2, max_size=5, unique=True), counts, counts, counts)
+def test_no_left_deep_order_is_cheaper(patterns, p, q, r):
+    """The planner's tree against every order of the same patterns, by its own cost."""
+    known = statistics(p=p, q=q, r=r)
+    texts = [f"?{s} :{x} ?{o}" for s, x, o in patterns]
+    best = _cost(rete(" . ".join(texts), known), known)
+    for order in permutations(range(len(texts))):
+        tree = order[0]
+        for number in order[1:]:
+            tree = (tree, number)
+        pinned = build_plan(parsed(" . ".join(texts)), Choices("rete", known, tree))
+        if all(join.keys for join in joins(pinned)):
+            assert best <= _cost(pinned, known) * (1 + 1e-9)
+
+
+def _cost(plan, known):
+    expect = Estimator(known)
+    return sum(
+        expect(node.left).rows + expect(node.right).rows + expect(node).rows for node in joins(plan)
+    )
+
+
+# --- strategies ---
+
+FAN_OUT = "?k :r ?l . ?l :p ?m . ?m :q ?n"
+
+
+def test_search_is_the_choice_for_short_walks():
+    known = statistics(p=(1000, 1000, 1000), q=(1000, 1000, 1000), r=(1000, 1000, 1000))
+    assert choose_plan(parsed(FAN_OUT), known).strategy == "search"
+
+
+def test_rete_is_the_choice_where_a_walk_fans_out_and_ends_nowhere():
+    """Each l has 1000 m, hardly one of which has an n; l changes often."""
+    known = statistics(r=(100_000, 100_000, 100), p=(100_000, 100, 100_000), q=(5, 5, 5))
+    plan = choose_plan(parsed(FAN_OUT), known)
+    assert plan.strategy == "rete"
+    assert change_cost(plan.root, known) < 10
+
+
+def test_rete_is_not_the_choice_if_its_memories_would_not_fit():
+    known = statistics(r=(10_000, 10, 10), p=(10_000, 10, 10), q=(10_000, 10, 10))
+    rete_plan = build_plan(parsed(FAN_OUT), Choices("rete", known))
+    assert stored_rows(rete_plan.root, known) > 20 * known.quads
+    assert choose_plan(parsed(FAN_OUT), known).strategy == "search"
+
+
+def test_an_empty_graph_gets_a_search():
+    assert LiveGraph().watch(parsed(FAN_OUT)).strategy == "search"
+
+
+# --- pinned plans ---
+
+
+def test_a_pinned_tree_is_kept():
+    graph = LiveGraph()
+    watch = graph.watch(parsed("?a :p ?b . ?b :q ?c . ?c :r ?d"), plan=(0, (2, 1)))
+    top = joins(watch.plan)[-1]
+    assert [v.name for v in top.left.schema] == ["a", "b"]
+    assert [v.name for v in top.right.schema] == ["c", "d", "b"]
+    assert watch.strategy == "rete"
+    assert not watch.replan()
+
+
+@pytest.mark.parametrize(
+    "tree", [(0, 1), ((0, 1), (2, 3)), ((0, 1), 1), (0, (1, "two")), "left", 0]
+)
+def test_a_tree_that_does_not_fit_the_query_is_refused(tree):
+    with pytest.raises(GraphtideError, match=r"does not name each|not a join tree"):
+        LiveGraph().watch(parsed("?a :p ?b . ?b :q ?c . ?c :r ?d"), plan=tree)
+
+
+def test_a_search_cannot_be_pinned():
+    with pytest.raises(GraphtideError, match="no join tree to pin"):
+        LiveGraph().watch(parsed("?a :p ?b . ?b :q ?c"), strategy="search", plan=(0, 1))
+
+
+@pytest.mark.parametrize("tree", [((0, 1), 2), (0, (1, 2)), ((0, 2), 1)])
+def test_every_tree_gives_the_same_answer(tree):
+    query = parsed("?a :p ?b . ?b :q ?c . ?c :p ?d FILTER NOT EXISTS { ?a :q ?d }")
+    graph = LiveGraph()
+    watches = [graph.watch(query), graph.watch(query, plan=tree)]
+    for n in range(60):
+        graph.insert(iri(f"n{n % 7}"), iri("pq"[n % 2]), iri(f"n{n * 3 % 5}"))
+        if n % 4 == 0:
+            graph.delete(iri(f"n{n % 5}"), iri("p"), iri(f"n{n % 3}"))
+        first, second = ({(r.diff, *map(str, r.row.values())) for r in w.delta()} for w in watches)
+        assert first == second
+
+
+# --- re-planning ---
+
+
+def grow(graph, size):
+    with graph.transaction() as tx:
+        for n in range(size):
+            tx.insert(iri(f"k{n}"), iri("r"), iri(f"l{n % 3}"))
+            tx.insert(iri(f"l{n % 3}"), iri("p"), iri(f"m{n}"))
+        tx.insert(iri("m1"), iri("q"), iri("n1"))
+
+
+def test_a_grown_graph_is_planned_for_anew_and_nobody_notices():
+    graph = LiveGraph()
+    watch = graph.watch(parsed(FAN_OUT))
+    never = graph.watch(parsed(FAN_OUT), strategy="search")
+    assert watch.strategy == "search"
+    grow(graph, 6000)  # more than the 10,000 quads at which plans are looked at again
+    assert watch.count() == never.count() == 2000
+    assert (watch.strategy, never.strategy) == ("rete", "search")
+    graph.insert(iri("m2"), iri("q"), iri("n2"))
+    graph.delete(iri("l1"), iri("p"), iri("m1"))
+    for each in (watch, never):
+        assert each.count() == 2000
+        assert [row.diff for row in each.delta()] == [-1] * 2000
+
+
+def test_replanning_can_be_asked_for():
+    graph = LiveGraph()
+    watch = graph.watch(parsed("?a :p ?b . ?b :q ?c . ?c :r ?d"), strategy="rete")
+    with graph.transaction() as tx:
+        for n in range(300):
+            tx.insert(iri(f"a{n}"), iri("p"), iri(f"b{n % 3}"))
+            tx.insert(iri(f"b{n % 3}"), iri("q"), iri(f"c{n}"))
+        tx.insert(iri("c7"), iri("r"), iri("d"))
+    before = watch.count()
+    assert watch.replan()
+    assert {v.name for v in joins(watch.plan)[0].schema} == {"b", "c", "d"}
+    assert not watch.replan()
+    assert watch.count() == before == 100
+    graph.delete(iri("c7"), iri("r"), iri("d"))
+    assert [row.diff for row in watch.delta()] == [-1] * 100
+
+
+def test_an_ended_query_cannot_be_planned_anew():
+    graph = LiveGraph()
+    watch = graph.watch(parsed("?a :p ?b"))
+    graph.unwatch(watch)
+    with pytest.raises(GraphtideError, match="does not watch"):
+        watch.replan()
+
+
+# --- sharing ---
+
+
+def test_queries_share_equal_parts_whatever_their_variables_are_called():
+    graph = LiveGraph()
+    one = graph.watch(parsed("?a :p ?b . ?b :q ?c"), strategy="rete")
+    size = len(graph.standing.network)
+    graph.watch(parsed("?x :p ?y . ?y :q ?z"), strategy="rete")
+    assert len(graph.standing.network) == size
+    graph.watch(parsed("?x :p ?y . ?y :q ?z FILTER(?x != ?z)"), strategy="rete")
+    assert len(graph.standing.network) == size + 1
+    assert set(graph.standing.network.users(one.places).values()) == {3}
+
+
+def test_a_shared_part_works_once():
+    graph = LiveGraph()
+    watches = [graph.watch(parsed("?a :p ?b . ?b :q ?c"), strategy="rete") for _ in range(3)]
+    graph.insert(iri("a"), iri("p"), iri("b"))
+    graph.insert(iri("b"), iri("q"), iri("c"))
+    for watch in watches:
+        assert watch.count() == 1
+        messages = graph.standing.network.messages(watch.places)
+        assert messages[watch.plan.root] == 1
+
+
+def test_a_query_that_comes_late_starts_from_what_its_shared_parts_passed_on_before():
+    graph = LiveGraph()
+    graph.watch(parsed("?a :p ?b . ?b :q ?c"), strategy="rete")
+    graph.insert(iri("a"), iri("p"), iri("b"))
+    graph.insert(iri("b"), iri("q"), iri("c"))
+    late = graph.watch(parsed("?x :p ?y . ?y :q ?z . ?z :r ?w"), plan=((0, 1), 2))
+    graph.insert(iri("c"), iri("r"), iri("d"))
+    assert late.count() == 1
+
+
+def test_the_rest_goes_on_when_one_of_several_ends():
+    graph = LiveGraph()
+    kept, ended = (graph.watch(parsed("?a :p ?b . ?b :q ?c"), strategy="rete") for _ in range(2))
+    graph.insert(iri("a"), iri("p"), iri("b"))
+    graph.unwatch(ended)
+    graph.insert(iri("b"), iri("q"), iri("c"))
+    assert kept.count() == 1
+    graph.unwatch(kept)
+    assert len(graph.standing.network) == 0
+
+
+def test_cache_size_tells_strategies_apart():
+    graph = LiveGraph()
+    rete_watch = graph.watch(parsed("?a :p ?b . ?b :q ?c"), strategy="rete")
+    search_watch = graph.watch(parsed("?a :p ?b . ?b :q ?c"), strategy="search")
+    for n in range(10):
+        graph.insert(iri(f"a{n}"), iri("p"), iri(f"b{n}"))
+        graph.insert(iri(f"b{n}"), iri("q"), iri(f"c{n}"))
+    assert rete_watch.cache_size().entries == 20
+    assert rete_watch.cache_size().bytes > 0
+    assert search_watch.cache_size().entries == 0

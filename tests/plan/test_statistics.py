@@ -1,0 +1,111 @@
+"""Statistics of a graph, and estimates by the textbook formulas."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphtide import LiveGraph
+from graphtide.algebra.expressions import Var
+from graphtide.lang.sparql import parse_query
+from graphtide.plan.build import build_plan
+from graphtide.plan.estimate import Estimator
+from graphtide.plan.statistics import RDF_TYPE, PredicateStats, Statistics
+from graphtide.rdf.term import NamedNode
+
+A, B = Var("a"), Var("b")
+
+
+def iri(name):
+    return NamedNode(f"http://example.org/{name}")
+
+
+def estimate(text, statistics):
+    plan = build_plan(parse_query(f"PREFIX : <http://example.org/> {text}"), "rete")
+    return Estimator(statistics)(plan.root)
+
+
+P_Q = Statistics(
+    1300,
+    {
+        iri("p"): PredicateStats(1000, 100, 50),
+        iri("q"): PredicateStats(200, 20, 200),
+        RDF_TYPE: PredicateStats(100, 100, 2),
+    },
+    {iri("C"): 90, iri("D"): 10},
+)
+ESTIMATES = {
+    "?a :p ?b": 1000,
+    "?a :p :x": 20,  # 1000 / 50 objects
+    ":x :p ?b": 10,  # 1000 / 100 subjects
+    ":x :p :y": 0.2,
+    "?a a :C": 90,
+    "?a a :D": 10,
+    "?a a :Unknown": 0,
+    "?a :unknown ?b": 0,
+    "?a ?any ?b": 1300,
+    "?a :p ?a": 10,  # 1000 / max(100, 50)
+    "?a :p ?b . ?b :q ?c": 4000,  # 1000 * 200 / max(50, 20)
+    "?a :p ?b . ?c :q ?d": 200_000,
+    "?a :p ?b . ?a a :C": 900,  # 1000 * 90 / max(100, 90)
+    "?a :p ?b FILTER(?a = ?b)": 100,
+    "{ ?a :p ?b } UNION { ?a :q ?b }": 1200,
+    "?a :p ?b FILTER EXISTS { ?b :q ?c }": 400,  # 20 of 50 values
+    "?a :p ?b FILTER NOT EXISTS { ?b :q ?c }": 600,
+}
+
+
+@pytest.mark.parametrize("pattern", ESTIMATES)
+def test_expected_rows(pattern):
+    found = estimate(f"SELECT * {{ {pattern} }}", P_Q)
+    assert found.rows == pytest.approx(ESTIMATES[pattern])
+
+
+def test_distinct_rows_are_no_more_than_their_values_allow():
+    assert estimate("SELECT DISTINCT ?b { ?a :p ?b }", P_Q).rows == 50
+
+
+def test_a_value_of_an_estimate_is_never_more_than_its_rows():
+    found = estimate("SELECT * { ?a :p ?b . ?b :q :x }", P_Q)
+    assert all(found.values[v] <= found.rows for v in found.values)
+
+
+quads = st.tuples(*(st.sampled_from([iri(n) for n in names]) for names in ("abc", "pq", "abcd")))
+
+
+@given(st.lists(st.tuples(st.booleans(), quads), max_size=40))
+def test_statistics_are_those_of_the_quads_that_are_there(changes):
+    graph = LiveGraph()
+    present = set()
+    for inserted, quad in changes:
+        (graph.insert if inserted else graph.delete)(*quad)
+        (present.add if inserted else present.discard)(quad)
+    statistics = graph.statistics(exact=True)
+    assert statistics.quads == len(present)
+    for predicate in {p for _, p, _ in present}:
+        own = [(s, o) for s, p, o in present if p == predicate]
+        found = statistics.predicates[predicate]
+        assert found == PredicateStats(len(own), len({s for s, _ in own}), len({o for _, o in own}))
+        assert found.functional == (len({s for s, _ in own}) == len(own))
+        assert found.inverse_functional == (len({o for _, o in own}) == len(own))
+
+
+def test_class_sizes():
+    graph = LiveGraph()
+    for name, kind in (("a", "C"), ("b", "C"), ("c", "D")):
+        graph.insert(iri(name), RDF_TYPE, iri(kind))
+    graph.delete(iri("a"), RDF_TYPE, iri("C"))
+    statistics = graph.statistics(exact=True)
+    assert (statistics.class_size(iri("C")), statistics.class_size(iri("D"))) == (1, 1)
+
+
+def test_statistics_follow_a_graph_that_grows_and_shrinks():
+    graph = LiveGraph()
+    for n in range(100):
+        graph.insert(iri(f"s{n}"), iri("p"), n)
+    assert graph.watch("SELECT * { ?s ?p ?o }").count() == 100  # settles
+    assert graph.statistics().quads == 100
+    for n in range(10, 100):
+        graph.delete(iri(f"s{n}"), iri("p"), n)
+    assert graph.statistics(exact=True).quads == 10
