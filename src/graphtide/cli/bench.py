@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 app = App(name="bench", help="Measure it yourself, beside other engines.")
+app.command("graphtide.cli.bench_train:train", name="train")
 
 FEWEST_EDGES = 100
 FEWEST_CHANGES = 1000
@@ -121,8 +122,8 @@ def telling() -> Iterator[Callable[[str], None]]:
         yield progress
 
 
-def show_table(table: Table) -> None:
+def show_table(table: Table, width: int = 100) -> None:
     """Print a table, as wide as it needs to be where nobody looks at a terminal."""
     from rich.console import Console
 
-    Console(highlight=False, width=None if sys.stdout.isatty() else 100).print(table)
+    Console(highlight=False, width=None if sys.stdout.isatty() else width).print(table)

@@ -72,6 +72,11 @@ COMMANDS = (
         "graphtide demo --transactions 100 --seed 7",
     ),
     Command(
+        "generate:app",
+        "Make data to try things out with.",
+        "graphtide generate train --size 64 --scenario repair --out rail.nt.gz",
+    ),
+    Command(
         "bench:app",
         "Measure it yourself, beside other engines.",
         "graphtide bench route-sensor --edges 130000 --no-peers",

@@ -1,0 +1,70 @@
+"""Blocks of a model as texts: N-Triples lines and batches of changes, whole columns at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphtide.bench.train.vocabulary import VERTEX_0, constant_texts, vertex_texts
+from graphtide.rdf import ChangeBatch
+
+if TYPE_CHECKING:
+    from graphtide.bench.train.model import Block
+    from graphtide.rdf.text_column import Strings
+
+_CONSTANTS: Strings = constant_texts()
+
+
+def block_texts(block: Block) -> tuple[Strings, Strings, Strings]:
+    """The subjects, predicates and objects of a block, as N-Triples texts.
+
+    >>> from graphtide.bench.train.model import Model
+    >>> from graphtide.bench.train.vocabulary import name
+    >>> block = next(Model(1, "batch").blocks())
+    >>> block_texts(block)[2][:2].to_pylist() == [name("Semaphore"), name("SIGNAL_GO")]
+    True
+    """
+    codes = block.triples.astype(np.int64)
+    first = VERTEX_0 + block.first_vertex
+    # A block has texts for the constants, for its own vertices, and for the few older ones in it.
+    older = np.unique(codes[(codes >= VERTEX_0) & (codes < first)])
+    own = np.arange(block.first_vertex, block.last_vertex + 1)
+    texts: Any = pa.concat_arrays([_CONSTANTS, vertex_texts(own), vertex_texts(older - VERTEX_0)])
+    places = np.where(codes >= first, codes - block.first_vertex, codes)
+    if len(older):
+        is_older = (codes >= VERTEX_0) & (codes < first)
+        found = np.searchsorted(older, codes[is_older])
+        places[is_older] = VERTEX_0 + len(own) + found
+    s, p, o = (texts.take(pa.array(places[:, column])) for column in range(3))
+    return s, p, o
+
+
+def block_lines(block: Block) -> memoryview:
+    r"""The block as lines of N-Triples, which are N-Quads and Turtle as well.
+
+    >>> from graphtide.bench.train.model import Model
+    >>> bytes(block_lines(next(Model(1, "batch").blocks()))).count(b" .\n")
+    4073
+    """
+    join: Any = pc.binary_join_element_wise
+    lines = join(*block_texts(block), ".\n", " ")
+    # The texts of an array lie one behind the other: they are the text of the file.
+    _, offsets, data = lines.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(lines) + 1)
+    return memoryview(data)[int(ends[0]) : int(ends[-1])]
+
+
+def block_changes(block: Block) -> ChangeBatch:
+    """The block as inserts of one transaction at time 0.
+
+    >>> from graphtide.bench.train.model import Model
+    >>> len(block_changes(next(Model(1, "batch").blocks())))
+    4073
+    """
+    count = len(block.triples)
+    stamps = np.zeros(count, np.int64)
+    graph: Strings = pa.nulls(count, pa.string())
+    return ChangeBatch(stamps, stamps, np.ones(count, np.int8), *block_texts(block), graph)

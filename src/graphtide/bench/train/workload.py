@@ -1,0 +1,102 @@
+"""Workloads: what is run on which model, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graphtide.bench.train.driver import Figures, Run
+from graphtide.bench.train.model import Model
+from graphtide.bench.train.plans import DEFAULT_PLAN, Choice, check_strategy, plan_for
+from graphtide.bench.train.queries import QUERIES, find_queries, find_query
+from graphtide.bench.train.selection import DEFAULTS, parse_selection
+from graphtide.errors import GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from graphtide.bench.train.vocabulary import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One run: a model, the queries that are registered together, and the rounds after the check.
+
+    >>> Workload("repair", 1, ("PosLength",), select="fixed:10", rounds=1).run().matches
+    {'PosLength': [52, 42]}
+    """
+
+    scenario: Scenario
+    size: int
+    queries: tuple[str, ...] = tuple(query.name for query in QUERIES)
+    strategy: Choice = "auto"
+    plan: str = DEFAULT_PLAN
+    rounds: int = 0
+    select: str = "fixed:10"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run, before anything is."""
+        Model(self.size, self.scenario)
+        parse_selection(self.select)
+        check_strategy(self.strategy)
+        if self.rounds < 0:
+            raise GraphtideError(f"{self.rounds} rounds are too few", hint="0 is the least")
+        if self.rounds and self.scenario == "batch":
+            raise GraphtideError(
+                "a batch model is not transformed, so there are no rounds",
+                hint="choose the scenario inject or repair, or leave out the rounds",
+            )
+        for query in find_queries(self.queries):
+            plan_for(query, self.plan)
+
+    def run(self, progress: Callable[[str], None] = lambda _: None) -> Figures:
+        """Run it in this process."""
+        run = Run(
+            Model(self.size, self.scenario),
+            find_queries(self.queries),
+            parse_selection(self.select),
+            strategy=self.strategy,
+            plan=self.plan,
+        )
+        return run.run(self.rounds, progress)
+
+    def __str__(self) -> str:
+        queries = "all queries" if len(self.queries) == len(QUERIES) else ", ".join(self.queries)
+        return f"{self.scenario} {self.size}: {queries}, {self.strategy}, plan {self.plan}"
+
+
+def make_workloads(
+    scenario: Scenario,
+    sizes: Iterable[int],
+    queries: Iterable[str],
+    strategies: Iterable[Choice],
+    plans: Iterable[str],
+    *,
+    together: bool = False,
+    rounds: int | None = None,
+    select: str | None = None,
+) -> list[Workload]:
+    """One workload for each size, query, strategy and plan; `together` is all queries in one.
+
+    What is not given is as in the benchmark's own workloads.
+
+    >>> [work.rounds for work in make_workloads("repair", [1], ["all"], ["rete"], ["default"])]
+    [8, 8, 8, 8, 8, 8]
+    """
+    names = tuple(query.name for query in find_queries(queries))
+    selection, usual = DEFAULTS[scenario]
+    return [
+        Workload(
+            scenario,
+            size,
+            group,
+            strategy,
+            plan,
+            usual if rounds is None else rounds,
+            select or str(selection),
+        )
+        for size in sizes
+        for group in ([names] if together else [(find_query(name).name,) for name in names])
+        for strategy in strategies
+        for plan in plans
+    ]

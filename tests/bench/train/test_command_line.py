@@ -1,0 +1,198 @@
+"""`graphtide generate train` and `graphtide bench train`."""
+
+import json
+import sys
+from dataclasses import asdict, replace
+
+import pytest
+from bench.train.expected import FIRST_ROUND, TOGETHER
+
+from graphtide.bench.train import run as run_module
+from graphtide.bench.train.plot import write_plot
+from graphtide.bench.train.report import to_table
+from graphtide.bench.train.run import measure_apart, to_results
+from graphtide.bench.train.workload import Workload, make_workloads
+from graphtide.cli.main import main
+from graphtide.errors import GraphtideError
+
+KEYS = [
+    "scenario", "size", "query", "strategy", "plan", "triples", "matches", "read_ms", "check_ms",
+    "transform_ms", "recheck_ms", "rss_mb", "tuples_stored",
+]  # fmt: skip
+
+
+@pytest.fixture
+def command(capsys):
+    def run(*tokens):
+        code = main([str(token) for token in tokens])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Measure in this process, which is quicker."""
+
+    def measure(workload):
+        return asdict(workload.run()) | {"rss_mb": 1.0}
+
+    monkeypatch.setattr(run_module, "measure_apart", measure)
+
+
+def test_generate(command, tmp_path):
+    path = tmp_path / "rail.nt"
+    code, out, err = command("generate", "train", "--scenario", "inject", "--out", path)
+    assert (code, out) == (0, "")
+    assert "4,089 triples" in err
+    assert path.read_text().count("\n") == 4089
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--size", "0", "--out", "a.nt"], "size 0 is not possible"),
+        (["--size", "1.5", "--out", "a.nt"], "size '1.5' is not possible"),
+        (["--scenario", "nope", "--out", "a.nt"], "scenario 'nope' is unknown"),
+        (["--out", "a.nope"], "no format has the suffix '.nope'"),
+        (["--out", "a.nt", "--format", "nope"], "no format is named 'nope'"),
+        ([], "--out"),
+    ],
+)
+def test_generate_with_mistakes(command, options, problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command("generate", "train", *options)
+    assert (code, out) == (2, "")
+    assert problem in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_of_a_workload(command, in_process):
+    code, out, err = command(
+        *("bench", "train", "--sizes", "1", "--scenario", "inject", "--together", "--json"),
+        *("--select", "fixed:10", "--rounds", "1"),
+    )
+    found = json.loads(out)
+    assert code == 0 and "inject 1: all queries" in err
+    assert [list(each) for each in found] == [KEYS] * 6
+    assert {each["query"]: each["matches"] for each in found} == FIRST_ROUND["inject", 1]
+    assert all(each["triples"] == 4089 and len(each["recheck_ms"]) == 1 for each in found)
+
+
+def test_json_of_single_queries(command, in_process):
+    code, out, _ = command(
+        *("bench", "train", "--sizes", "2,1", "--queries", "SwitchSet,RouteSensor", "--json"),
+        *("--strategy", "search,rete", "--scenario", "batch"),
+    )
+    found = json.loads(out)
+    assert code == 0
+    assert [(each["size"], each["query"], each["strategy"]) for each in found] == [
+        (size, query, strategy)
+        for size in (2, 1)
+        for query in ("RouteSensor", "SwitchSet")
+        for strategy in ("search", "rete")
+    ]
+    assert all(each["matches"] == [0] and each["transform_ms"] == [] for each in found)
+
+
+def test_the_table_shows_the_first_and_the_last_matches(command, in_process):
+    code, out, _ = command("bench", "train", "--sizes", "1", "--queries", "PosLength")
+    assert code == 0
+    trace = TOGETHER["repair", 1]["PosLength"]
+    assert f"{trace[0]} → {trace[-1]}" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--sizes", "0"], "size 0 is not possible"),
+        (["--sizes", "1,x"], "size 'x' is not possible"),
+        (["--sizes", "1,,2"], "a name is missing"),
+        (["--sizes", ""], "a name is missing"),
+        (["--queries", "Nope"], "query 'Nope' is unknown"),
+        (["--scenario", "nope"], "scenario 'nope' is unknown"),
+        (["--strategy", "nope"], "strategy 'nope' is unknown"),
+        (["--plans", "nope"], "has no plan named 'nope'"),
+        (["--select", "some"], "selection 'some' cannot be read"),
+        (["--rounds", "-1"], "rounds"),
+        (["--scenario", "batch", "--rounds", "1"], "a batch model is not transformed"),
+        (["--plot", "a.pdf"], "suffix '.pdf'"),
+        (["--plot", "no/such/a"], "no such directory"),
+    ],
+)
+def test_bench_with_mistakes(command, options, problem, monkeypatch):
+    monkeypatch.setattr(run_module, "measure_apart", lambda _: pytest.fail("it was run"))
+    code, out, err = command("bench", "train", *options)
+    assert (code, out) == (2, "")
+    assert problem in err
+
+
+def results(**options):
+    figures = {
+        "triples": 4000,
+        "matches": {"PosLength": [3, 2]},
+        "read_ms": 5.0,
+        "check_ms": 2.0,
+        "transform_ms": [1.0],
+        "recheck_ms": [0.5],
+        "tuples_stored": {"PosLength": 7},
+        "rss_mb": 100.0,
+    }
+    workload = Workload("repair", 1, ("PosLength",))
+    return to_results(workload, figures | options)
+
+
+def test_plots_are_written_twice(tmp_path):
+    pytest.importorskip("matplotlib")
+    files = write_plot([*results(), *results(triples=11_000)], tmp_path / "train.png")
+    assert files == [tmp_path / "train.png", tmp_path / "train.svg"]
+    assert files[0].read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in files[1].read_text()
+
+
+def test_queries_that_ran_together_are_drawn_once(tmp_path):
+    pytest.importorskip("matplotlib")
+    both = [*results(), *(replace(each, query="SwitchSet") for each in results())]
+    _, alone = write_plot(both, tmp_path / "alone")
+    _, together = write_plot(both, tmp_path / "together", together=True)
+    assert "SwitchSet: check" in alone.read_text() and "PosLength: check" in alone.read_text()
+    assert "all together: check" in together.read_text()
+    assert "SwitchSet: check" not in together.read_text()
+
+
+def test_plots_without_rounds(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert write_plot(results(transform_ms=[], recheck_ms=[]), tmp_path / "batch")
+
+
+def test_plots_without_matplotlib(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, _, err = command("bench", "train", "--plot", "a")
+    assert code == 2 and "graphtide[viz]" in err
+
+
+def test_the_table_has_a_line_for_each_result():
+    assert to_table(results(), "repair").row_count == 1
+
+
+def test_workloads_are_checked_before_any_is_run():
+    with pytest.raises(GraphtideError, match="size 0"):
+        make_workloads("repair", [1, 0], ["all"], ["rete"], ["default"])
+
+
+@pytest.mark.slow
+def test_memory_is_measured_in_a_process_of_its_own():
+    workload = Workload("repair", 1, ("PosLength",), "search", rounds=1, select="fixed:10")
+    figures = measure_apart(workload)
+    assert figures["matches"] == {"PosLength": [52, 42]}
+    assert figures["rss_mb"] > 10
+
+
+@pytest.mark.slow
+def test_a_failing_measurement_is_told():
+    workload = Workload("repair", 1, ("PosLength",))
+    object.__setattr__(workload, "plan", "nope")
+    with pytest.raises(GraphtideError, match=r"the measurement \(repair 1: .*\) failed: .*nope"):
+        measure_apart(workload)

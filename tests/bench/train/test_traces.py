@@ -1,0 +1,60 @@
+"""Runs of several rounds against the published traces."""
+
+import pytest
+from bench.train.expected import FIRST_ROUND, TOGETHER, TRACES
+
+from graphtide.bench.train.selection import DEFAULTS, Selection, parse_selection
+from graphtide.bench.train.workload import Workload, make_workloads
+from graphtide.errors import GraphtideError
+
+STRATEGIES = ("search", "rete", "auto")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("scenario", "size", "query"), TRACES)
+def test_a_single_query(scenario, size, query, strategy):
+    found = Workload(scenario, size, (query,), strategy, rounds=3, select="fixed:10").run()
+    assert found.matches == {query: TRACES[scenario, size, query]}
+    assert len(found.transform_ms) == len(found.recheck_ms) == 3
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("scenario", "size"), TOGETHER)
+def test_the_default_workloads(scenario, size, strategy):
+    (workload,) = make_workloads(scenario, [size], ["all"], [strategy], ["default"], together=True)
+    assert workload.run().matches == TOGETHER[scenario, size]
+
+
+@pytest.mark.parametrize(("scenario", "size"), FIRST_ROUND)
+def test_all_together_with_ten_matches_each(scenario, size):
+    found = Workload(scenario, size, rounds=1, select="fixed:10").run()
+    assert found.matches == FIRST_ROUND[scenario, size]
+
+
+def test_memories_are_counted():
+    stored = {
+        strategy: Workload("repair", 1, ("RouteSensor",), strategy).run().tuples_stored
+        for strategy in ("search", "rete")
+    }
+    assert stored["search"] == {"RouteSensor": 0}
+    # at least one memory row for each of the 112 sensors' edges from switches and from routes
+    assert stored["rete"]["RouteSensor"] > 112
+
+
+def test_selections():
+    fixed, share = Selection("fixed", 10), Selection("proportional", 5)
+    assert [fixed.count(n) for n in (0, 4, 10, 11)] == [0, 4, 10, 10]
+    assert [share.count(n) for n in (0, 19, 20, 52, 149)] == [0, 0, 1, 2, 7]
+    assert {name: (str(each), rounds) for name, (each, rounds) in DEFAULTS.items()} == {
+        "batch": ("fixed:10", 0),
+        "inject": ("fixed:10", 12),
+        "repair": ("proportional:5", 8),
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fixed", "fixed:", "fixed:0", "fixed:-1", "fixed:x", "proportional:101", "most:3"]
+)
+def test_selections_that_cannot_be_read(text):
+    with pytest.raises(GraphtideError, match="cannot be read"):
+        parse_selection(text)
