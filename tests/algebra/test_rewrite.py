@@ -8,6 +8,7 @@ import pytest
 from algebra.random_nodes import filtered, graphs
 from hypothesis import HealthCheck, given, seed, settings
 
+from graphtide.algebra.drop_order import drop_order
 from graphtide.algebra.merge_patterns import merge_patterns
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.push_filters import push_filters
@@ -57,7 +58,7 @@ def test_a_rewritten_query_has_the_same_answer(number):
 
 
 def test_the_rules_in_their_order():
-    assert (merge_patterns, push_filters) == RULES
+    assert (drop_order, merge_patterns, push_filters) == RULES
 
 
 def test_patterns_are_merged_before_filters_move():

@@ -10,6 +10,7 @@ from pyoxigraph import (
     BlankNode,
     Literal,
     NamedNode,
+    QueryBoolean,
     QueryResultsFormat,
     QuerySolutions,
     RdfFormat,
@@ -63,6 +64,24 @@ def expected_table(iri: str) -> Table:
     return _result_set(iri)
 
 
+def expected_boolean(iri: str) -> bool:
+    """The expected result of an ASK query."""
+    path = path_of(iri)
+    if path.suffix in _FORMATS:
+        found = parse_query_results(path=path, format=_FORMATS[path.suffix])
+        assert isinstance(found, QueryBoolean), f"{path} holds no truth value"
+        return bool(found)
+    store = Store()
+    store.extend(read_quads(iri))
+    (quad,) = _quads(store, None, "boolean")
+    return quad.object.value == "true"
+
+
+def expected_graph(iri: str) -> tuple[Row, ...]:
+    """The expected triples of a CONSTRUCT or DESCRIBE query."""
+    return tuple((quad.subject, quad.predicate, quad.object) for quad in read_quads(iri))
+
+
 def as_csv(found: Table) -> Table:
     """A result with what the CSV form keeps of it: plain texts, blank nodes, nothing for ''."""
     return Table(found.variables, tuple(tuple(map(_csv_cell, row)) for row in found.rows))
@@ -112,8 +131,14 @@ def _result_set(iri: str) -> Table:
     kind = NamedNode(f"{_RS}ResultSet")
     assert any(store.quads_for_pattern(None, None, kind)), f"{iri} holds no table"
     names = [quad.object.value for quad in _quads(store, None, "resultVariable")]
-    rows = [_solution(store, quad.object) for quad in _quads(store, None, "solution")]
+    solutions = [quad.object for quad in _quads(store, None, "solution")]
+    rows = [_solution(store, solution) for solution in sorted(solutions, key=_place_in(store))]
     return table(names, rows)
+
+
+def _place_in(store: Store):
+    """Where a solution comes in an ordered result; 0 in others."""
+    return lambda solution: sum(int(q.object.value) for q in _quads(store, solution, "index"))
 
 
 def _solution(store: Store, solution: Term) -> dict[str, Term | None]:

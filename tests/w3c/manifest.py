@@ -1,4 +1,4 @@
-"""The W3C's manifests of query evaluation tests, read into plain records.
+"""The W3C's manifests of tests, read into plain records.
 
 Files are given IRIs under `BASE` instead of their places on this machine, so that the names of
 named graphs, and with them the answers, are the same everywhere.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, Store, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from graphtide.rdf.term import Term
 
@@ -24,10 +24,29 @@ _MANIFESTS = (
     "sparql11/manifest-sparql11-query.ttl",
     "sparql11/manifest-sparql11-results.ttl",
 )
+_SYNTAX_MANIFESTS = (
+    "sparql10/manifest-syntax.ttl",
+    "sparql11/manifest-sparql11-query.ttl",
+    "sparql11/manifest-sparql11-update.ttl",
+)
+_UPDATE_MANIFESTS = ("sparql11/manifest-sparql11-update.ttl",)
 _MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
 _QT = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_UT = "http://www.w3.org/2009/sparql/tests/test-update#"
 _KINDS = {f"{_MF}QueryEvaluationTest", f"{_MF}CSVResultFormatTest"}
+_SYNTAX_KINDS = {
+    f"{_MF}{kind}": kind
+    for kind in (
+        "PositiveSyntaxTest",
+        "PositiveSyntaxTest11",
+        "PositiveUpdateSyntaxTest11",
+        "NegativeSyntaxTest",
+        "NegativeSyntaxTest11",
+        "NegativeUpdateSyntaxTest11",
+    )
+}
 _FORMATS = {".ttl": RdfFormat.TURTLE, ".rdf": RdfFormat.RDF_XML, ".nt": RdfFormat.N_TRIPLES}
 
 
@@ -45,7 +64,45 @@ class EvaluationTest:
     @property
     def name(self) -> str:
         """Suite, folder and name, such as `sparql10/graph/dawg-graph-01`."""
-        return f"{path_of(self.query).parent.relative_to(suite_folder())}/{self.iri.split('#')[-1]}"
+        return _name(self.query, self.iri)
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxTest:
+    """One text that must, or must not, be read."""
+
+    iri: str
+    file: str
+    positive: bool
+
+    @property
+    def update(self) -> bool:
+        """Whether it is an update request; the manifests tell by the file's name alone."""
+        return self.file.endswith(".ru")
+
+    @property
+    def name(self) -> str:
+        """Suite, folder and name, such as `sparql11/syntax-query/test_1`."""
+        return _name(self.file, self.iri)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTest:
+    """One update: its request, and the graphs before and after, by name; None is the default."""
+
+    iri: str
+    request: str
+    before: tuple[tuple[str, str | None], ...]
+    after: tuple[tuple[str, str | None], ...]
+
+    @property
+    def name(self) -> str:
+        """Suite, folder and name, such as `sparql11/add/add01`."""
+        return _name(self.request, self.iri)
+
+
+def _name(file: str, iri: str) -> str:
+    return f"{path_of(file).parent.relative_to(suite_folder())}/{iri.rpartition('#')[2]}"
 
 
 def suite_folder() -> Path:
@@ -56,9 +113,43 @@ def suite_folder() -> Path:
 
 def evaluation_tests() -> list[EvaluationTest]:
     """Every query evaluation test of the SPARQL 1.0 and 1.1 suites; none when they are absent."""
-    if not suite_folder().is_dir():
-        return []
-    return [test for name in _MANIFESTS for test in _tests_of(BASE + name)]
+    return [_test(*entry) for name in _MANIFESTS for entry in _entries(BASE + name, _KINDS)]
+
+
+def syntax_tests() -> list[SyntaxTest]:
+    """Every syntax test of the SPARQL 1.0 and 1.1 suites; none when they are absent."""
+    found = []
+    for name in _SYNTAX_MANIFESTS:
+        for store, test in _entries(BASE + name, _SYNTAX_KINDS):
+            kind = next(k.value for k in _objects(store, test, f"{_RDF}type"))
+            (file,) = _objects(store, test, f"{_MF}action")
+            word = _SYNTAX_KINDS[kind]
+            found.append(SyntaxTest(test.value, file.value, word.startswith("Positive")))
+    return found
+
+
+def update_tests() -> list[UpdateTest]:
+    """Every update evaluation test of the SPARQL 1.1 suite; none when it is absent."""
+    found = []
+    for name in _UPDATE_MANIFESTS:
+        for store, test in _entries(BASE + name, {f"{_MF}UpdateEvaluationTest"}):
+            (action,) = _objects(store, test, f"{_MF}action")
+            (result,) = _objects(store, test, f"{_MF}result")
+            (request,) = _objects(store, action, f"{_UT}request")
+            before, after = _graphs(store, action), _graphs(store, result)
+            found.append(UpdateTest(test.value, request.value, before, after))
+    return found
+
+
+def _graphs(store: Store, state: Term) -> tuple[tuple[str, str | None], ...]:
+    """The files of a graph store, each with the name of its graph."""
+    files: list[tuple[str, str | None]] = []
+    files += [(file.value, None) for file in _objects(store, state, f"{_UT}data")]
+    for each in _objects(store, state, f"{_UT}graphData"):
+        (file,) = _objects(store, each, f"{_UT}graph")
+        (label,) = _objects(store, each, f"{_RDFS}label")
+        files.append((file.value, label.value))
+    return tuple(files)
 
 
 def path_of(iri: str) -> Path:
@@ -73,16 +164,17 @@ def read_quads(iri: str, graph: NamedNode | None = None) -> list[Quad]:
     return [Quad(q.subject, q.predicate, q.object, graph) for q in quads]
 
 
-def _tests_of(manifest: str) -> Iterator[EvaluationTest]:
+def _entries(manifest: str, kinds: Container[str]) -> Iterator[tuple[Store, Term]]:
+    """The tests of some kinds in a manifest and those it includes, each with its description."""
     if not path_of(manifest).is_file():
         return
     store = Store()
     store.extend(read_quads(manifest))
     for included in _items(store, f"{_MF}include"):
-        yield from _tests_of(included.value)
+        yield from _entries(included.value, kinds)
     for test in _items(store, f"{_MF}entries"):
-        if any(kind.value in _KINDS for kind in _objects(store, test, f"{_RDF}type")):
-            yield _test(store, test)
+        if any(kind.value in kinds for kind in _objects(store, test, f"{_RDF}type")):
+            yield store, test
 
 
 def _test(store: Store, test: Term) -> EvaluationTest:

@@ -7,9 +7,8 @@ from zlib import crc32
 
 import pytest
 from pyoxigraph import NamedNode
-from w3c.expected import Table, as_csv, expected_table, numbers_by_value, table, term_of
-from w3c.isomorphism import same_bag, same_set
-from w3c.judgement import BY_VALUE, EXCLUDED
+from w3c.expected import Table, expected_table, table, term_of
+from w3c.judgement import EXCLUDED, difference
 from w3c.manifest import EvaluationTest, evaluation_tests, path_of, read_quads, suite_folder
 from w3c.ways import WAYS
 
@@ -62,22 +61,3 @@ def answer(watch) -> Table:
     assert watch.count() == len(rows)
     terms = [{name: term_of(text) for name, text in row.items()} for row in present]
     return table(list(watch.variables), terms)
-
-
-def difference(found: Table, wanted: Table, test: EvaluationTest) -> str | None:
-    """What is wrong with an answer; None when nothing is."""
-    if test.result.endswith(".csv"):
-        found = as_csv(found)
-    if test.iri in BY_VALUE:
-        found, wanted = numbers_by_value(found), numbers_by_value(wanted)
-    if set(found.variables) != set(wanted.variables):
-        return f"columns {found.variables}, expected {wanted.variables}"
-    same = same_set if test.lax else same_bag
-    if same(found.rows, wanted.rows):
-        return None
-    return f"rows\n{listing(found)}\nexpected\n{listing(wanted)}"
-
-
-def listing(rows: Table) -> str:
-    lines = (" ".join("-" if t is None else str(t) for t in row) for row in rows.rows)
-    return "\n".join(sorted(lines)) or "(none)"

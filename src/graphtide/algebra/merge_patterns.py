@@ -15,11 +15,14 @@ from graphtide.algebra.nodes import (
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
     Minus,
     Node,
+    Path,
     Project,
+    Slice,
     Union,
     Values,
 )
@@ -39,9 +42,9 @@ def merge_patterns(node: Node) -> Node:
             return _joined(merge_patterns(left), merge_patterns(right))
         case LeftJoin() | Union() | Minus():
             return replace(node, left=merge_patterns(node.left), right=merge_patterns(node.right))
-        case Filter() | Extend() | Project() | Distinct():
+        case Filter() | Extend() | Project() | Distinct() | Group() | Slice():
             return replace(node, child=merge_patterns(node.child))
-        case Bgp() | Values() | GraphNames():
+        case Bgp() | Values() | GraphNames() | Path():
             return node
         case _:
             assert_never(node)

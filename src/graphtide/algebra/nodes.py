@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Expression, Var
+    from graphtide.algebra.paths import PathExpression
     from graphtide.rdf.term import NamedNode, Term
 
 
@@ -23,6 +24,16 @@ DEFAULT_GRAPH = DefaultGraph()
 
 
 @dataclass(frozen=True, slots=True)
+class MergedGraph:
+    """The union of several named graphs, or (None) of all graphs: each triple once.
+
+    Only in queries whose dataset has been worked into their patterns.
+    """
+
+    names: tuple[NamedNode, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class TriplePattern:
     """https://www.w3.org/TR/sparql11-query/#defn_TriplePattern, with the graph it is asked of.
 
@@ -32,7 +43,7 @@ class TriplePattern:
     subject: Var | Term
     predicate: Var | Term
     object: Var | Term
-    graph: Var | NamedNode | DefaultGraph = DEFAULT_GRAPH
+    graph: Var | NamedNode | DefaultGraph | MergedGraph = DEFAULT_GRAPH
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +169,86 @@ class Distinct:
     child: Node
 
 
+@dataclass(frozen=True, slots=True)
+class Path:
+    """https://www.w3.org/TR/sparql11-query/#defn_evalPP_ZeroOrMorePath and its neighbours.
+
+    `path` is a `?`, `*` or `+`; the pairs it connects are a set. Without a step it connects a term
+    of the pattern with itself, even one that the graph does not hold, and where both ends are
+    variables each subject and object of the graph with itself. A variable graph ranges over the
+    named graphs; the whole path lies in one of them.
+    d(path): the pairs that come to be, or cease to be, connected.
+    """
+
+    subject: Var | Term
+    path: PathExpression
+    object: Var | Term
+    graph: Var | NamedNode | DefaultGraph | MergedGraph = DEFAULT_GRAPH
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """https://www.w3.org/TR/sparql11-query/#setFunctions: one value per group, under a name.
+
+    `function` is COUNT, SUM, AVG, MIN, MAX, SAMPLE or GROUP_CONCAT. `argument` is a column of the
+    rows, in which unbound is an error; None counts the rows themselves. An error of the aggregate
+    leaves `var` unbound.
+    """
+
+    var: Var
+    function: str
+    argument: Var | None
+    distinct: bool = False
+    separator: str = " "
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """https://www.w3.org/TR/sparql11-query/#aggregateAlgebra. Its columns: keys, then aggregates.
+
+    Rows with the same values for all keys (unbound is a value here) are one group. Without keys
+    there is always exactly one group, even of no rows.
+    d(group): the old row of each group that a changed row falls into goes, the new one comes.
+    """
+
+    child: Node
+    keys: tuple[Var, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """A column to sort by."""
+
+    var: Var
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """https://www.w3.org/TR/sparql11-query/#solutionModifiers: ORDER BY, LIMIT and OFFSET in one.
+
+    The rows are sorted by `keys` in SPARQL's order, ties by the N-Triples texts of `variables`,
+    unbound first: rows that are still level are equal. Then they are projected to `variables`; if
+    `distinct`, only the first of equal rows stays; `offset` rows are passed over and at most
+    `limit` kept (None: all). If `per` names columns (they are among `variables`), all this happens
+    for each of their values by itself.
+    d(slice): a row that enters the kept range pushes the last one out, one that leaves it pulls the
+    next one in.
+    """
+
+    child: Node
+    variables: tuple[Var, ...]
+    keys: tuple[OrderKey, ...] = ()
+    distinct: bool = False
+    offset: int = 0
+    limit: int | None = None
+    per: tuple[Var, ...] = ()
+
+
 Node = (
     Bgp
+    | Path
     | Join
     | LeftJoin
     | Filter
@@ -170,13 +259,32 @@ Node = (
     | GraphNames
     | Project
     | Distinct
+    | Group
+    | Slice
 )
 
 
 @dataclass(frozen=True, slots=True)
+class Dataset:
+    """https://www.w3.org/TR/sparql11-query/#specifyingDataset: FROM and FROM NAMED.
+
+    The default graph is the union of the graphs `default`; the named graphs are `named` alone.
+    """
+
+    default: tuple[NamedNode, ...]
+    named: tuple[NamedNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SelectQuery:
-    """A parsed SELECT query: its answer columns in order, and the node that produces its rows."""
+    """A parsed SELECT query: its answer columns in order, and the node that produces its rows.
+
+    `dataset` None means the graphs as they are. `form` is what the query was before it was turned
+    into a SELECT: SELECT, ASK, CONSTRUCT or DESCRIBE.
+    """
 
     variables: tuple[Var, ...]
     root: Node
     text: str = ""
+    dataset: Dataset | None = None
+    form: str = "SELECT"

@@ -17,11 +17,14 @@ from graphtide.algebra.nodes import (
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
     Minus,
     Node,
+    Path,
     Project,
+    Slice,
     Union,
     Values,
 )
@@ -50,9 +53,9 @@ def push_filters(node: Node) -> Node:
             return pushed
         case Join() | LeftJoin() | Union() | Minus():
             return replace(node, left=push_filters(node.left), right=push_filters(node.right))
-        case Extend() | Project() | Distinct():
+        case Extend() | Project() | Distinct() | Group() | Slice():
             return replace(node, child=push_filters(node.child))
-        case Bgp() | Values() | GraphNames():
+        case Bgp() | Values() | GraphNames() | Path():
             return node
         case _:
             assert_never(node)
@@ -88,6 +91,8 @@ def _push(part: Expression, node: Node) -> Node:
             return replace(node, child=_push(part, child))
         case Distinct(child):
             return Distinct(_push(part, child))
+        case Group(child, keys) if keys and _reads_keys(part, node):
+            return replace(node, child=_push(part, child))
         case Filter(condition, child):
             return Filter(conjunction([*conjuncts(condition), part]), child)
         case _:
@@ -98,3 +103,9 @@ def _push(part: Expression, node: Node) -> Node:
 def _reads_only(part: Expression, node: Node, side: Node) -> bool:
     """Whether a condition on `node`'s rows says the same on those of one of its inputs."""
     return expression_variables(part) & frozenset(schema(node)) <= certain(side)
+
+
+def _reads_keys(part: Expression, group: Group) -> bool:
+    """Whether a condition on groups reads nothing but keys, which all rows of a group share."""
+    visible = frozenset(schema(group)) | frozenset(schema(group.child))
+    return expression_variables(part) & visible <= frozenset(group.keys)

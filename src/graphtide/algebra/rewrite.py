@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.drop_order import drop_order
 from graphtide.algebra.merge_patterns import merge_patterns
 from graphtide.algebra.push_filters import push_filters
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 Rule = Callable[["Node"], "Node"]
 """A rule takes a node and returns one with the same rows and multiplicities on every graph."""
 
-RULES: tuple[Rule, ...] = (merge_patterns, push_filters)
+RULES: tuple[Rule, ...] = (drop_order, merge_patterns, push_filters)
 """Applied once each, in this order."""
 
 

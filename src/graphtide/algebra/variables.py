@@ -11,11 +11,14 @@ from graphtide.algebra.nodes import (
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
     Minus,
     Node,
+    Path,
     Project,
+    Slice,
     TriplePattern,
     Union,
     Values,
@@ -43,10 +46,14 @@ def schema(node: Node) -> Schema:
             return schema(child)
         case Extend(child, var, _):
             return merge(schema(child), (var,))
-        case Values(variables, _) | Project(_, variables):
+        case Values(variables, _) | Project(_, variables) | Slice(_, variables):
             return variables
         case GraphNames(var):
             return (var,)
+        case Path(subject, _, object_, graph):
+            return merge(tuple(p for p in (subject, object_, graph) if isinstance(p, Var)))
+        case Group(_, keys, aggregates):
+            return merge(keys, tuple(a.var for a in aggregates))
         case _:
             assert_never(node)
 
@@ -54,7 +61,7 @@ def schema(node: Node) -> Schema:
 def certain(node: Node) -> frozenset[Var]:
     """The variables that are bound in every row of `node`; the others may be unbound."""
     match node:
-        case Bgp() | GraphNames():
+        case Bgp() | GraphNames() | Path():
             return frozenset(schema(node))
         case Join(left, right):
             return certain(left) | certain(right)
@@ -68,8 +75,11 @@ def certain(node: Node) -> frozenset[Var]:
             return frozenset(
                 v for i, v in enumerate(variables) if all(row[i] is not None for row in rows)
             )
-        case Project(child, variables):
+        case Project(child, variables) | Slice(child, variables):
             return certain(child) & frozenset(variables)
+        case Group(child, keys, aggregates):
+            counts = frozenset(a.var for a in aggregates if a.function == "COUNT")
+            return certain(child) & frozenset(keys) | counts
         case _:
             assert_never(node)
 
@@ -92,7 +102,7 @@ def expression_variables(expression: Expression) -> frozenset[Var]:
 def mentioned(node: Node) -> frozenset[Var]:
     """Every variable that occurs anywhere in `node`, in patterns and in expressions."""
     match node:
-        case Bgp() | Values() | GraphNames():
+        case Bgp() | Values() | GraphNames() | Path():
             return frozenset(schema(node))
         case Join(left, right) | Union(left, right) | Minus(left, right):
             return mentioned(left) | mentioned(right)
@@ -107,6 +117,11 @@ def mentioned(node: Node) -> frozenset[Var]:
             return mentioned(child) | frozenset(variables)
         case Distinct(child):
             return mentioned(child)
+        case Group(child, _, aggregates):
+            arguments = frozenset(a.argument for a in aggregates if a.argument is not None)
+            return mentioned(child) | frozenset(schema(node)) | arguments
+        case Slice(child, variables, keys):
+            return mentioned(child) | frozenset(variables) | frozenset(k.var for k in keys)
         case _:
             assert_never(node)
 

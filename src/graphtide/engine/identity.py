@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, assert_never
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.engine.programs import to_program
 from graphtide.plan.physical import (
+    Closure,
     Compute,
     Constant,
+    GroupBy,
     HashJoin,
     Keep,
     Merge,
@@ -20,6 +22,7 @@ from graphtide.plan.physical import (
     Search,
     Select,
     SemiJoin,
+    TopK,
     Unique,
 )
 
@@ -45,13 +48,26 @@ def _positions(node: Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
             pairs = [_pairs(variables, left, right) for variables in (keys, loose, overlap)]
             return (*pairs, _pairs(node.schema, left, right))
         case SemiJoin(left, _, keys, negated):
-            return (tuple(left.schema.index(v) for v in keys), negated)
+            return (_places(keys, left.schema), negated)
         case Select(child, condition):
             return (by_position(condition, child.schema),)
         case Compute(child, _, expression):
             return (by_position(expression, child.schema),)
         case Keep(child, sources):
             return tuple(-1 if v is None else child.schema.index(v) for v in sources)
+        case GroupBy(child, keys, aggregates):
+            places = _places(keys, child.schema)
+            called = tuple(
+                (a.function, _argument(a.argument, child.schema), a.distinct, a.separator)
+                for a in aggregates
+            )
+            return (places, called)
+        case TopK(child, keys, distinct, offset, limit, per):
+            columns = _places(node.schema, child.schema)
+            order = tuple((_place(k.var, child.schema), k.descending) for k in keys)
+            return (columns, order, distinct, offset, limit, _places(per, node.schema))
+        case Closure(_, source):
+            return (source,)
         case Merge() | Unique():
             return ()
         case _:
@@ -60,6 +76,14 @@ def _positions(node: Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
 
 def _pairs(variables: Schema, left: Physical, right: Physical) -> tuple[tuple[int, int], ...]:
     return tuple((_place(v, left.schema), _place(v, right.schema)) for v in variables)
+
+
+def _places(variables: Schema, schema: Schema) -> tuple[int, ...]:
+    return tuple(_place(v, schema) for v in variables)
+
+
+def _argument(var: Var | None, schema: Schema) -> int | None:
+    return None if var is None else _place(var, schema)
 
 
 def _place(var: Var, schema: Schema) -> int:

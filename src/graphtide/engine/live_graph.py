@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from graphtide.algebra.as_select import as_select
+from graphtide.algebra.nodes import Slice
+from graphtide.algebra.variables import schema
 from graphtide.engine.feed import (
     Piece,
     Transactions,
@@ -22,17 +26,21 @@ from graphtide.engine.feed import (
     pieces_of,
 )
 from graphtide.engine.id_rows import id_rows, integers
+from graphtide.engine.once import in_order
 from graphtide.engine.pending import MOST_PENDING, Pending
 from graphtide.engine.quads import Ids, ObjectLike, TermLike, as_term, quad_ids
 from graphtide.engine.stamps import Stamps
 from graphtide.engine.standing import Standing
 from graphtide.engine.stats import Stats
 from graphtide.engine.strict import first_redundant
+from graphtide.engine.together import Together
 from graphtide.engine.transaction import Transaction
+from graphtide.engine.update import changes_of
 from graphtide.engine.watch import Watch
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel import QuadStore
-from graphtide.lang.sparql import parse_query
+from graphtide.kernel.batch import DIFF, VALUES
+from graphtide.lang.sparql import parse_any_query, parse_query, parse_update
 from graphtide.plan.choose import choose_plan
 from graphtide.rdf import ChangeBatch, TermDictionary, read_changes
 from graphtide.rdf.formats import find_format
@@ -58,7 +66,8 @@ class LiveGraph:
 
     With `strict`, an insert of a present quad and a delete of an absent one are errors; otherwise
     they have no effect and are counted. `store="matched"` keeps only what a registered query can
-    match: less memory, but queries must then be registered before the data comes.
+    match: less memory, but queries must then be registered before the data comes. With
+    `default_graph="union"`, queries see the union of all graphs as their default graph.
 
     >>> graph = LiveGraph()
     >>> watch = graph.watch("SELECT ?a ?c { ?a <ex:knows> ?b . ?b <ex:knows> ?c }")
@@ -71,7 +80,16 @@ class LiveGraph:
     - a=<ex:ann> c=<ex:cat>
     """
 
-    def __init__(self, *, strict: bool = False, store: Literal["all", "matched"] = "all") -> None:
+    def __init__(
+        self,
+        *,
+        strict: bool = False,
+        store: Literal["all", "matched"] = "all",
+        default_graph: Literal["own", "union"] = "own",
+    ) -> None:
+        if default_graph not in ("own", "union"):
+            known = 'use "own" or "union"'
+            raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
         if store not in ("all", "matched"):
             raise GraphtideError(f"store={store!r} is unknown", hint='use "all" or "matched"')
         if strict and store == "matched":
@@ -81,6 +99,7 @@ class LiveGraph:
             )
         self.terms = TermDictionary()
         self.strict = strict
+        self.union = default_graph == "union"
         self.clock = 0
         self.callbacks = 0
         self._done = 0
@@ -170,6 +189,39 @@ class LiveGraph:
         times, txs = integers("time", time, len(rows)), integers("tx", tx, len(rows))
         self._apply_whole((rows, times, txs))
 
+    def update(
+        self, text: str, *, time: int | None = None, load_from: str | Path | None = None
+    ) -> int:
+        """Carry out a SPARQL Update request as one transaction; how many quads it changed.
+
+        Each operation sees what those before it did. If one fails, none has happened. LOAD reads
+        files inside the folder `load_from` only.
+        """
+        self.settle()
+        request = parse_update(text)
+        folder = None if load_from is None else Path(load_from)
+        stamp = self._stamp(time)
+        self._refuse_inside_callback("update()")
+        together = Together(self._store, self.standing)
+        try:
+            changed = [
+                together.change(*changes_of(operation, self, folder))
+                for operation in request.operations
+            ]
+        except BaseException:
+            together.undo()
+            raise
+        self.clock = stamp
+        self._last_tx += 1
+        self._done += 1
+        self._running = True
+        try:
+            self._tell(together.outputs(), Stamps((stamp,), (self._last_tx,), self._done - 1))
+        finally:
+            self._running = False
+        self.settle()
+        return sum(changed)
+
     def advance(self, to: int) -> None:
         """Let the clock go on to a time at which nothing else happens."""
         self.clock = self._stamp(to)
@@ -185,7 +237,10 @@ class LiveGraph:
         name: str | None = None,
         history: int = 100_000,
     ) -> Watch:
-        """Register a SELECT query, as text or parsed. Its first delta is the whole current answer.
+        """Register a query, as text or parsed. Its first delta is the whole current answer.
+
+        The rows of an ASK are one `?answer`, those of CONSTRUCT and DESCRIBE are triples `?subject
+        ?predicate ?object`.
 
         The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
         join tree of `rete`: pairs of pattern numbers such as `((0, 1), 2)`, or `"written"` for a
@@ -194,7 +249,9 @@ class LiveGraph:
         """
         self.settle()
         parsed = parse_query(query) if isinstance(query, str) else query
-        chosen = choose_plan(parsed, self.statistics(), strategy=strategy, pinned=plan)
+        chosen = choose_plan(
+            parsed, self.statistics(), strategy=strategy, pinned=plan, union=self.union
+        )
         if self._store.counts()["dropped"]:
             raise GraphtideError(
                 "quads that no query matched have been dropped, so this query would start wrong",
@@ -231,7 +288,7 @@ class LiveGraph:
         if watch.replans is None:
             return False
         query, strategy = watch.replans
-        chosen = choose_plan(query, self.statistics(), strategy=strategy)
+        chosen = choose_plan(query, self.statistics(), strategy=strategy, union=self.union)
         if chosen == watch.plan:
             return False
         self._detach(watch)
@@ -258,6 +315,28 @@ class LiveGraph:
 
     # --- looking at it ---
 
+    def query(self, query: str | SelectQuery) -> pa.Table:
+        """Answer a query once, as an Arrow table of N-Triples texts; in its order, if it has one.
+
+        Unlike a standing query it may call NOW, RAND and the like.
+        """
+        self.settle()
+        parsed = as_select(parse_any_query(query)) if isinstance(query, str) else query
+        rows = self.rows_once(parsed)
+        repeated = np.repeat(rows[:, VALUES:], np.maximum(rows[:, DIFF], 0), axis=0)
+        columns = [self.terms.decode_column(column) for column in repeated.T]
+        names = [v.name for v in parsed.variables]
+        return pa.table(dict(zip(names, columns, strict=True)))
+
+    def rows_once(self, query: SelectQuery) -> Ints:
+        """The rows of a query now, as a batch of ids; in its order, if it has one."""
+        order = query.root if isinstance(query.root, Slice) else None
+        if order is not None:
+            query = replace(query, root=order.child, variables=schema(order.child))
+        plan = choose_plan(query, self.standing.statistics(), strategy="search", union=self.union)
+        rows = self.standing.evaluate(plan)
+        return rows if order is None else in_order(rows, plan.root, order, self.terms)
+
     def __len__(self) -> int:
         self.settle()
         return len(self._store)
@@ -281,6 +360,10 @@ class LiveGraph:
     def quad_ids(self) -> Ints:
         """The current quads as rows of ids of `graph.terms`."""
         self.settle()
+        return self._store.quads()
+
+    def quad_ids_now(self) -> Ints:
+        """As `quad_ids`, in the middle of a transaction."""
         return self._store.quads()
 
     @property
@@ -436,20 +519,30 @@ class LiveGraph:
             self._done += len(times)
             if not batches:
                 return
-            outputs = self.standing.advance(batches)
-            heard: list[tuple[Watch, Delta]] = []
-            for place in self._readers.keys() & outputs.keys():
-                for watch in self._readers[place]:
-                    delta = watch.advance(outputs[place], stamps)
-                    if delta is not None:
-                        heard.append((watch, delta))
-            if len(self._store) >= self._replan_at:
-                self._grown()
-            heard.sort(key=lambda each: each[0].number)
-            for watch, delta in heard:
-                watch.notify(delta)
+            self._tell(self.standing.advance(batches), stamps)
         finally:
             self._running = False
+
+    def _tell(self, outputs: Mapping[int, Ints], stamps: Stamps) -> None:
+        """Let the queries take in what changed at their nodes, then call back."""
+        heard: list[tuple[Watch, Delta]] = []
+        for place in self._readers.keys() & outputs.keys():
+            for watch in self._readers[place]:
+                delta = watch.advance(outputs[place], stamps)
+                if delta is not None:
+                    heard.append((watch, delta))
+        if len(self._store) >= self._replan_at:
+            self._grown()
+        heard.sort(key=lambda each: each[0].number)
+        for watch, delta in heard:
+            watch.notify(delta)
+
+    def _refuse_inside_callback(self, what: str) -> None:
+        if self._running:
+            raise GraphtideError(
+                f"{what} cannot be used inside a callback: its transaction is still under way",
+                hint="use insert() and delete(), which wait for their turn",
+            )
 
     def _grown(self) -> None:
         """Look at the plans again: over all changes, this costs a constant per change."""

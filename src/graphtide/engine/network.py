@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from graphtide.engine.identity import identity
 from graphtide.engine.operators import Operator, constant_batch, make_operator
 from graphtide.kernel.batch import DIFF, Ints, empty_batch
-from graphtide.plan.physical import Constant, Physical, Search, children, nodes
+from graphtide.plan.physical import Constant, GroupBy, Physical, Search, children, nodes
 
 if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
@@ -54,7 +54,8 @@ def first_rows(
         return found(node)
     if isinstance(node, Constant):
         return constant_batch(node, terms)
-    if any(map(len, inputs)):
+    # A group without keys has a row even when nothing is in it.
+    if any(map(len, inputs)) or (isinstance(node, GroupBy) and not node.keys):
         return operator.step(*inputs)
     return empty_batch(len(node.schema))
 

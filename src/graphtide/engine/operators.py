@@ -8,15 +8,20 @@ import numpy as np
 
 from graphtide.algebra.expressions import Var
 from graphtide.engine.conditions import Condition
+from graphtide.engine.group_rows import GroupRows
 from graphtide.engine.memo import Memo, argument_columns
+from graphtide.engine.reach import Reach
+from graphtide.engine.top_rows import TopRows
 from graphtide.errors import ExpressionError
 from graphtide.functions import Row, compile_expression
 from graphtide.kernel import Distinct, Join
 from graphtide.kernel import SemiJoin as SemiJoinKernel
 from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
 from graphtide.plan.physical import (
+    Closure,
     Compute,
     Constant,
+    GroupBy,
     HashJoin,
     Keep,
     Merge,
@@ -24,6 +29,7 @@ from graphtide.plan.physical import (
     Search,
     Select,
     SemiJoin,
+    TopK,
     Unique,
 )
 
@@ -68,6 +74,12 @@ def make_operator(node: Physical, terms: TermDictionary) -> Operator:
             return Distinct(len(node.schema))
         case Keep(child, sources):
             return KeepColumns([-1 if v is None else child.schema.index(v) for v in sources])
+        case GroupBy():
+            return GroupRows(node, terms)
+        case TopK():
+            return TopRows(node, terms)
+        case Closure(_, source):
+            return Reach(len(node.schema), None if source is None else terms.encode(source))
         case _:
             assert_never(node)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.engine.measure import measure
 from graphtide.engine.network import Network, Places, actual_rows
+from graphtide.engine.once import evaluate_once
 from graphtide.engine.programs import SharedPrograms, to_program
 from graphtide.plan.estimate import Estimator
 from graphtide.plan.explain import Facts
@@ -57,6 +58,19 @@ class Standing:
                 self.programs.release(self.programs.number(to_program(node, self._terms)))
         self.network.detach(places)
         self._leaves = {n: place for n, place in self._leaves.items() if place in self.network}
+
+    def evaluate(self, plan: QueryPlan) -> Ints:
+        """The rows of a plan now, as a batch; nothing of it stays."""
+        numbers = [
+            self.programs.acquire(to_program(node, self._terms))
+            for node in nodes(plan.root)
+            if isinstance(node, Search)
+        ]
+        try:
+            return evaluate_once(plan.root, self._rows_of, self._terms)
+        finally:
+            for number in numbers:
+                self.programs.release(number)
 
     def advance(self, batches: Mapping[int, Ints]) -> dict[int, Ints]:
         """What changes at each place of the network for what changed in the searches."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from graphtide.engine.delta import Delta, DeltaRow
 from graphtide.engine.stamps import Stamps
+from graphtide.errors import GraphtideError
 from graphtide.kernel import Net
 from graphtide.kernel.batch import DIFF, TX, Ints
 from graphtide.kernel.net import NET_VALUES
@@ -137,6 +138,15 @@ class Watch:
         """How many rows the current answer has, duplicates counted."""
         self._graph.settle()
         return self._count
+
+    def answer(self) -> bool:
+        """The answer of an ASK query now."""
+        if self.plan.form != "ASK":
+            raise GraphtideError(
+                f"{self.name} is a {self.plan.form} query and has no yes or no",
+                hint="use table() or count()",
+            )
+        return bool(self.table()["answer"][0].as_py().startswith('"true"'))
 
     def on_appear(self, callback: RowCallback) -> RowCallback:
         """Call back with each row that was not in the answer and now is. Usable as a decorator."""

@@ -2,6 +2,7 @@
 
 from graphtide.functions.evaluate import (
     ExistsTest,
+    OtherFunctions,
     compile_expression,
     effective_boolean,
     evaluate,
@@ -14,6 +15,7 @@ __all__ = [
     "VOLATILE",
     "Compiled",
     "ExistsTest",
+    "OtherFunctions",
     "Row",
     "check_call",
     "compile_expression",

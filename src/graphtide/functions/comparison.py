@@ -7,6 +7,7 @@ error where nobody can know, as between two different literals of an unknown dat
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Final
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.durations import Duration
@@ -19,7 +20,7 @@ from graphtide.rdf.term import Literal, Term
 _ZONE_DOUBT = Decimal(14 * 3600)
 # Where two durations order alike when added to these four, they order alike everywhere:
 # https://www.w3.org/TR/xmlschema11-2/#duration
-_REFERENCES = tuple(
+REFERENCES: Final = tuple(
     moment
     for text in ("1696-09-01", "1697-02-01", "1903-03-01", "1903-07-01")
     if (moment := parse_moment(f"{text}T00:00:00Z", DATE_TIME)) is not None
@@ -158,7 +159,7 @@ def _order_moments(left: Moment, right: Moment) -> int | None:
 def _order_durations(left: Duration, right: Duration) -> int | None:
     orders = {
         _sign(timeline(add_duration(start, left)), timeline(add_duration(start, right)))
-        for start in _REFERENCES
+        for start in REFERENCES
     }
     return orders.pop() if len(orders) == 1 else None
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, assert_never
 
@@ -14,37 +14,57 @@ from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import Node
 from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.logic import Compiled, Row
-from graphtide.functions.table import FUNCTIONS, BoundForm, Form, Function, check_call
+from graphtide.functions.table import (
+    FUNCTIONS,
+    VOLATILE,
+    BoundForm,
+    Form,
+    Function,
+    check_call,
+)
 from graphtide.functions.values import boolean_term, effective_boolean
 
 if TYPE_CHECKING:
     from graphtide.rdf.term import Term
 
-__all__ = ["ExistsTest", "compile_expression", "effective_boolean", "evaluate"]
+__all__ = ["ExistsTest", "OtherFunctions", "compile_expression", "effective_boolean", "evaluate"]
 
 ExistsTest = Callable[[Node, Row], bool]
 """Answers whether a pattern has a solution that agrees with the row."""
 
+OtherFunctions = Mapping[str, Callable[..., "Term"]]
+"""The functions beside those of the table that a question asked once may call, by name."""
+
 _CACHE_SIZE = 4096
 
 
-def evaluate(expression: Expression, row: Row, exists: ExistsTest | None = None) -> Term:
+def evaluate(
+    expression: Expression,
+    row: Row,
+    exists: ExistsTest | None = None,
+    others: OtherFunctions | None = None,
+) -> Term:
     """The value of `expression` for one row; raises `ExpressionError` where it has none.
 
     >>> from graphtide.rdf.term import Literal
     >>> print(evaluate(Call("+", (Var("a"), Const(Literal(2)))), {Var("a"): Literal(1)}))
     "3"^^<http://www.w3.org/2001/XMLSchema#integer>
     """
-    if exists is None:
+    if exists is None and others is None:
         return _compile_cached(expression)(row)
-    return compile_expression(expression, exists)(row)
+    return compile_expression(expression, exists, others)(row)
 
 
-def compile_expression(expression: Expression, exists: ExistsTest | None = None) -> Compiled:
+def compile_expression(
+    expression: Expression,
+    exists: ExistsTest | None = None,
+    others: OtherFunctions | None = None,
+) -> Compiled:
     """A function from rows to the value of `expression`.
 
     Raises `UnsupportedError` for a call that `check_call` refuses, and for an EXISTS when nobody
-    says how to answer it.
+    says how to answer it. With `others`, an unknown function with an IRI is an error of each row,
+    as the recommendation says.
     """
     match expression:
         case Var():
@@ -54,8 +74,11 @@ def compile_expression(expression: Expression, exists: ExistsTest | None = None)
         case Exists(pattern):
             return _compile_exists(pattern, exists)
         case Call(name, args):
+            if others is not None and (name in VOLATILE or _is_foreign(name)):
+                arguments = [compile_expression(arg, exists, others) for arg in args]
+                return _compile_function(others.get(name, _unknown), arguments)
             check_call(name, len(args))
-            return _compile_call(name, args, exists)
+            return _compile_call(name, args, exists, others)
         case _:
             assert_never(expression)
 
@@ -81,15 +104,29 @@ def _compile_exists(pattern: Node, exists: ExistsTest | None) -> Compiled:
     return lambda row: boolean_term(exists(pattern, row))
 
 
-def _compile_call(name: str, args: tuple[Expression, ...], exists: ExistsTest | None) -> Compiled:
+def _is_foreign(name: str) -> bool:
+    return name.startswith("<") and name.endswith(">") and name not in FUNCTIONS
+
+
+def _unknown(*_: Term) -> Term:
+    raise ExpressionError("the function is unknown")
+
+
+def _compile_call(
+    name: str,
+    args: tuple[Expression, ...],
+    exists: ExistsTest | None,
+    others: OtherFunctions | None,
+) -> Compiled:
     entry = FUNCTIONS[name]
     match entry:
         case BoundForm():
             return _compile_bound(args[0])
         case Form(build):
-            return build([compile_expression(arg, exists) for arg in args])
+            return build([compile_expression(arg, exists, others) for arg in args])
         case Function(apply):
-            return _compile_function(apply, [compile_expression(arg, exists) for arg in args])
+            arguments = [compile_expression(arg, exists, others) for arg in args]
+            return _compile_function(apply, arguments)
         case _:
             assert_never(entry)
 

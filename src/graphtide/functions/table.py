@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from graphtide.algebra.as_select import TEMPLATE_NODE
 from graphtide.errors import UnsupportedError
 from graphtide.functions import (
     arithmetic,
@@ -19,6 +20,7 @@ from graphtide.functions import (
     logic,
     numerics,
     strings,
+    templates,
     terms,
 )
 from graphtide.functions.casts import CAST_TARGETS, cast_function, cast_to_string
@@ -73,6 +75,7 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
     "IF": Form(logic.build_if, 3, 3),
     "COALESCE": Form(logic.build_coalesce, 0, None),
     "BOUND": BoundForm(),
+    TEMPLATE_NODE: Form(templates.build_template_node, 1, None),
     "+": Function(arithmetic.op_add, 2, 2),
     "-": Function(arithmetic.op_subtract, 2, 2),
     "*": Function(arithmetic.op_multiply, 2, 2),

@@ -1,4 +1,4 @@
-"""Expressions: operators by precedence, built-in calls, casts, EXISTS.
+"""Expressions: operators by precedence, built-in calls, casts, EXISTS, aggregates.
 
 https://www.w3.org/TR/sparql11-query/#rExpression
 """
@@ -8,9 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.expressions import Call, Const, Exists, Expression
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.errors import UnsupportedError
 from graphtide.functions import FUNCTIONS, VOLATILE, check_call
+from graphtide.functions.aggregates import AGGREGATES
+from graphtide.functions.volatile import ARITIES
+from graphtide.lang.level import AggregateCall, Level
 from graphtide.lang.triples import TriplesParser
 from graphtide.rdf.term import NamedNode
 
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.nodes import Node
 
-AGGREGATES = frozenset(("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"))
 _SYNONYMS = {"URI": "IRI", "ISURI": "ISIRI"}
 _COMPARISON_HINT = "to compare with <, write a space after it"
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
@@ -27,6 +29,9 @@ _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 class ExpressionParser(TriplesParser, ABC):
     """Reads expressions; the patterns inside EXISTS are left to the next layer."""
+
+    # The query level whose aggregates may stand here; None where there may be none.
+    level: Level | None = None
 
     @abstractmethod
     def group(self) -> Node:
@@ -36,13 +41,28 @@ class ExpressionParser(TriplesParser, ABC):
         """An expression of any precedence."""
         return self._chain(self._conjunction, "||")
 
-    def constraint(self) -> Expression:
-        """What may follow FILTER: brackets, a built-in call or a function call."""
+    def constraint(self, after: str) -> Expression:
+        """What may follow FILTER or HAVING: brackets, a built-in call or a function call."""
         if self.accept("("):
             return self._rest_of_brackets()
-        if self.token.kind != "word" and not self.at_iri():
-            self.fail(f"expected '(' or a function after FILTER, found {self.token}")
-        return self._primary()
+        start = self.token
+        called = self._primary() if self.at_constraint() else None
+        if called is None or isinstance(called, Const):
+            self.fail(f"expected '(' or a function after {after}, found {start}", at=start.start)
+        return called
+
+    def at_constraint(self) -> bool:
+        """Whether a constraint comes next."""
+        return self.at("(") or self.token.kind == "word" or self.at_iri()
+
+    def expression_in(self, level: Level) -> tuple[Expression, list[tuple[Var, int]]]:
+        """An expression that may use aggregates, and the variables it reads outside of them."""
+        outer, self.level = self.level, level
+        level.uses = []
+        found = self.expression()
+        self.level = outer
+        uses, level.uses = level.uses, []
+        return found, uses
 
     def _chain(self, operand: Callable[[], Expression], *signs: str) -> Expression:
         left = operand()
@@ -85,7 +105,7 @@ class ExpressionParser(TriplesParser, ABC):
         if self.accept("("):
             return self._rest_of_brackets()
         if self.token.kind == "var":
-            return self.variable()
+            return self._used_variable()
         if self.at_literal():
             return Const(self.literal())
         if self.at_iri():
@@ -95,6 +115,13 @@ class ExpressionParser(TriplesParser, ABC):
         if self.token.kind != "word":
             self.fail(f"expected an expression, found {self.token}")
         return self._builtin()
+
+    def _used_variable(self) -> Var:
+        start = self.token.start
+        variable = self.variable()
+        if self.level is not None and not self.level.inside:
+            self.level.uses.append((variable, start))
+        return variable
 
     def _rest_of_brackets(self) -> Expression:
         inner = self.expression()
@@ -120,32 +147,75 @@ class ExpressionParser(TriplesParser, ABC):
             return Call("!", (Exists(self.group()),))
         if not self.follows("("):
             self.fail(f"expected an expression, found {word}")
-        if name in AGGREGATES:
-            hint = "watch the plain rows and aggregate them where you use them"
-            self.refuse(f"the aggregate {name}", hint)
         self.advance()
+        if name in AGGREGATES:
+            return self._aggregate(name, word.start)
         return self._call(_SYNONYMS.get(name, name), word.start)
 
+    def _aggregate(self, name: str, start: int) -> Var:
+        self.needs("aggregate", at=start, name=name)
+        level = self.level
+        if level is None:
+            hint = "aggregates stand in SELECT, HAVING and ORDER BY"
+            self.fail(f"the aggregate {name} has no group here", at=start, hint=hint)
+        if level.inside:
+            hint = "aggregate the inner values in a sub-SELECT"
+            self.fail(f"the aggregate {name} stands inside another one", at=start, hint=hint)
+        self.expect("(")
+        distinct = self.accept("DISTINCT") is not None
+        level.inside = True
+        argument = None if name == "COUNT" and self.accept("*") else self.expression()
+        level.inside = False
+        separator = " "
+        if name == "GROUP_CONCAT" and self.accept(";"):
+            separator = self._separator()
+        self.expect(")")
+        call = AggregateCall(name, argument, distinct, separator)
+        if call not in level.aggregates:
+            level.aggregates[call] = self.invent(name.lower())
+        return level.aggregates[call]
+
+    def _separator(self) -> str:
+        self.expect("SEPARATOR")
+        self.expect("=")
+        if self.token.kind != "string":
+            self.fail(f"expected a string, found {self.token}")
+        return self.string()
+
     def _call(self, name: str, start: int) -> Call:
-        args = self._arguments()
-        if name in VOLATILE:
+        foreign = name.startswith("<") and name not in FUNCTIONS
+        args = self._arguments(distinct=foreign)
+        if self.standing and name in VOLATILE:
             hint = "compute the value where you change the graph, and insert it as data"
             self.refuse(name, f"{VOLATILE[name]}; {hint}", at=start)
-        if name.startswith("<") and name not in FUNCTIONS:
+        if self.standing and foreign:
             hint = "functions with an IRI are the casts, such as xsd:integer(?x)"
             self.refuse(f"the function {name}", hint, at=start)
-        try:
-            check_call(name, len(args))
-        except UnsupportedError as error:
-            self.fail(error.message, at=start, hint=error.hint)
+        if not foreign:
+            self._check_call(name, args, start)
         if name == "IRI" and self.base is not None:
             args = (*args, Const(NamedNode(self.base)))
         return Call(name, args)
 
-    def _arguments(self) -> tuple[Expression, ...]:
+    def _check_call(self, name: str, args: tuple[Expression, ...], start: int) -> None:
+        if name in ARITIES:
+            least, most = ARITIES[name]
+            if not least <= len(args) <= most:
+                self.fail(f"{name} takes {least} to {most} arguments, not {len(args)}", at=start)
+            return
+        try:
+            check_call(name, len(args))
+        except UnsupportedError as error:
+            self.fail(error.message, at=start, hint=error.hint)
+        if name == "BOUND" and not isinstance(args[0], Var):
+            self.fail("BOUND takes a variable, not an expression", at=start)
+
+    def _arguments(self, *, distinct: bool = False) -> tuple[Expression, ...]:
         self.expect("(")
         if self.accept(")"):
             return ()
+        if distinct:
+            self.accept("DISTINCT")
         args = [self.expression()]
         while self.accept(","):
             args.append(self.expression())

@@ -6,14 +6,15 @@ named graphs, of P evaluated in that graph alone and *then* joined with the grap
 
 - the inside does not see `?g`: if it uses that name other than to join, the patterns get a hidden
   variable, and `?g` is joined to it at the end;
-- what is decided per graph (OPTIONAL, MINUS, EXISTS) needs rows that know their graph;
+- what is decided per graph (OPTIONAL, MINUS, EXISTS, DISTINCT, groups, LIMIT) needs rows that
+  know their graph;
 - `?g` alone never makes the two sides of a MINUS share a variable.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import (
@@ -23,22 +24,37 @@ from graphtide.algebra.nodes import (
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
     Minus,
     Node,
+    Path,
     Project,
+    Slice,
     Union,
     Values,
 )
+from graphtide.algebra.paths import may_stand_still
 from graphtide.algebra.variables import certain, expression_variables, mentioned
+from graphtide.functions.values import integer_term
 from graphtide.lang.join import EMPTY_GROUP, join
+from graphtide.rdf.term import Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.rdf.term import NamedNode
+
+_NOTHING = integer_term(0)
+_OF_NOTHING: Final[Mapping[str, Literal]] = {
+    "COUNT": _NOTHING,
+    "SUM": _NOTHING,
+    "AVG": _NOTHING,
+    "GROUP_CONCAT": Literal(""),
+}
+"""The aggregates that have a value where there is no row."""
 
 
 def in_variable_graph(inside: Node, name: Var, fresh: Callable[[], Var]) -> Node:
@@ -58,6 +74,11 @@ def in_named_graph(inside: Node, name: NamedNode, fresh: Callable[[], Var]) -> N
     return join(Join(Values((hidden,), ((name,),)), GraphNames(hidden)), node)
 
 
+def in_default_graph(inside: Node, name: NamedNode) -> Node:
+    """`WITH <name>`: the default graph is another one, which need not hold anything."""
+    return _Push(name).node(inside)
+
+
 @dataclass(frozen=True, slots=True)
 class _Push:
     """Gives `graph` to all patterns that have no graph of their own yet."""
@@ -72,14 +93,14 @@ class _Push:
                 return Join(self.node(left), self.node(right))
             case Union(left, right):
                 return Union(self.node(left), self.node(right))
-            case Project(child, variables):
-                return Project(self.node(child), variables)
-            case Distinct(child):
-                return Distinct(self.node(child))
+            case Path(graph=graph):
+                return replace(node, graph=self.graph) if graph == DEFAULT_GRAPH else node
             case Values() | GraphNames():
                 return node
             case LeftJoin() | Minus() | Filter() | Extend():
                 return self._decided(node)
+            case Project() | Distinct() | Group() | Slice():
+                return self._collected(node)
             case _:
                 assert_never(node)
 
@@ -105,6 +126,26 @@ class _Push:
             case _:
                 assert_never(node)
 
+    def _collected(self, node: Project | Distinct | Group | Slice) -> Node:
+        """What looks at many rows looks at those of each graph by themselves."""
+        child = self.node(node.child)
+        if not isinstance(self.graph, Var):
+            return replace(node, child=child)
+        graph, child = self.graph, _knowing(child, self.graph)
+        match node:
+            case Project(_, variables):
+                return Project(child, (*variables, graph))
+            case Distinct():
+                return Distinct(child)
+            case Slice(_, variables, per=per):
+                shown = (*variables, graph)
+                return replace(node, child=child, variables=shown, per=(*per, graph))
+            case Group(_, keys, aggregates):
+                groups = Group(child, (*keys, graph), aggregates)
+                return groups if keys else Union(groups, _empty_groups(groups, graph))
+            case _:
+                assert_never(node)
+
     def _pattern(self, pattern: TriplePattern) -> TriplePattern:
         return replace(pattern, graph=self.graph) if pattern.graph == DEFAULT_GRAPH else pattern
 
@@ -127,6 +168,16 @@ class _Push:
         return node
 
 
+def _empty_groups(groups: Group, graph: Var) -> Node:
+    """A group for each graph in which no row is: the aggregates of nothing."""
+    node: Node = Minus(GraphNames(graph), Distinct(Project(groups.child, (graph,))))
+    for aggregate in groups.aggregates:
+        value = _OF_NOTHING.get(aggregate.function)
+        if value is not None:
+            node = Extend(node, aggregate.var, Const(value))
+    return node
+
+
 def _knowing(node: Node, name: Var) -> Node:
     return node if name in certain(node) else join(GraphNames(name), node)
 
@@ -134,7 +185,7 @@ def _knowing(node: Node, name: Var) -> Node:
 def _only_joins(node: Node, name: Var) -> bool:
     """Whether `node` uses the variable only where a join would: it may then be bound early."""
     match node:
-        case Bgp() | Values() | GraphNames():
+        case Bgp() | Values() | GraphNames() | Path():
             return True
         case Join(left, right) | Union(left, right):
             return _only_joins(left, name) and _only_joins(right, name)
@@ -148,7 +199,7 @@ def _only_joins(node: Node, name: Var) -> bool:
         case Extend(child, var, expression):
             used = expression_variables(expression) | {var}
             return name not in used and _only_joins(child, name)
-        case Project() | Distinct():
+        case Project() | Distinct() | Group() | Slice():
             return name not in mentioned(node)
         case _:
             assert_never(node)
@@ -165,8 +216,13 @@ def _touches(node: Node, name: NamedNode) -> bool:
             return _touches(left, name) and _touches(right, name)
         case LeftJoin(left, _) | Minus(left, _):
             return _touches(left, name)
-        case Filter(_, child) | Extend(child) | Project(child) | Distinct(child):
+        case Filter(_, child) | Extend(child) | Project(child) | Distinct(child) | Slice(child):
             return _touches(child, name)
+        case Group(child, keys):
+            return bool(keys) and _touches(child, name)
+        case Path(subject, path, object_, graph):
+            open_ended = isinstance(subject, Var) and isinstance(object_, Var)
+            return graph == name and (open_ended or not may_stand_still(path))
         case Values() | GraphNames():
             return False
         case _:

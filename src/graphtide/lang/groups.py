@@ -5,12 +5,12 @@ https://www.w3.org/TR/sparql11-query/#translateGraphPattern
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from graphtide.algebra.expressions import Call, Expression
 from graphtide.algebra.nodes import (
-    Bgp,
     Extend,
     Filter,
     LeftJoin,
@@ -26,6 +26,7 @@ from graphtide.lang.hints import PATTERN_KEYWORDS, word_hint
 from graphtide.lang.join import EMPTY_GROUP, join
 
 if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Var
     from graphtide.rdf.term import Term
 
 
@@ -51,12 +52,19 @@ class GroupParser(ExpressionParser):
         """A group with its filters applied to the whole of it, wherever they were written."""
         return self._group().filtered()
 
+    @abstractmethod
+    def subselect(self) -> Node:
+        """A SELECT inside a group, with the variables it hides renamed."""
+
     def values(self) -> Values:
         """The data block after the keyword VALUES."""
         if self.accept("("):
-            variables = []
+            variables: list[Var] = []
             while not self.accept(")"):
+                start = self.token
                 variables.append(self.variable())
+                if variables[-1] in variables[:-1]:
+                    self.fail(f"VALUES names {variables[-1]} twice", at=start.start)
             self.expect("{")
             rows = []
             while not self.accept("}"):
@@ -70,23 +78,27 @@ class GroupParser(ExpressionParser):
         return Values((variable,), tuple(column))
 
     def _group(self) -> _Group:
-        open_triples, open_labels = self.begin_scope()
+        outer, level = self.begin_scope(), self.level
+        self.level = None
         start = self.expect("{").start
-        if self.at("SELECT"):
-            self.refuse("a subquery", "write its pattern directly into the group")
         group = _Group()
-        while not self.at("}"):
-            if self.token.kind == "end":
-                self.fail("this group is never closed", at=start, hint="add '}'")
-            self._element(group)
-        self._end_bgp(group)
-        self.advance()
-        self.end_scope(open_triples, open_labels)
+        if self.at("SELECT"):
+            self.needs("subquery")
+            group.node = self.subselect()
+        else:
+            while not self.at("}"):
+                if self.token.kind == "end":
+                    self.fail("this group is never closed", at=start, hint="add '}'")
+                self._element(group)
+            self._end_bgp(group)
+        self.expect("}")
+        self.end_scope(outer)
+        self.level = level
         return group
 
     def _element(self, group: _Group) -> None:
         if self.accept("FILTER"):
-            group.require(self.constraint())
+            group.require(self.constraint("FILTER"))
         elif self.token.kind == "sign" and self.at("{"):
             self._end_bgp(group)
             group.node = join(group.node, self._union())
@@ -113,8 +125,7 @@ class GroupParser(ExpressionParser):
             case "GRAPH":
                 group.node = join(group.node, self._graph())
             case "SERVICE":
-                hint = "load the remote data into the graph, then ask for it here"
-                self.refuse("SERVICE", hint, at=word.start)
+                self._service(word.start)
             case "LATERAL":
                 self.refuse("LATERAL", "join the group in without LATERAL", at=word.start)
             case _:
@@ -133,6 +144,17 @@ class GroupParser(ExpressionParser):
             self.fail(message, at=start, hint="bind a new name and compare with FILTER")
         return Extend(node, variable, expression)
 
+    def _service(self, start: int) -> NoReturn:
+        """Read it to the end, so that mistakes inside are told first; then refuse it."""
+        self.accept("SILENT")
+        if self.token.kind == "var":
+            self.variable()
+        else:
+            self.iri()
+        self.group()
+        hint = "load the remote data into the graph, then ask for it here"
+        self.refuse("SERVICE", hint, at=start)
+
     def _union(self) -> Node:
         node = self.group()
         while self.accept("UNION"):
@@ -147,7 +169,7 @@ class GroupParser(ExpressionParser):
         return in_named_graph(self.group(), name, self.fresh)
 
     def _end_bgp(self, group: _Group) -> None:
-        group.node = join(group.node, Bgp(self.take_triples()))
+        group.node = join(group.node, self.take_pattern())
 
     def _values_row(self, width: int) -> tuple[Term | None, ...]:
         start = self.expect("(").start

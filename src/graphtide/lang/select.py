@@ -1,126 +1,200 @@
-"""The outermost layer of the grammar: a SELECT query from its prologue to its trailing VALUES.
+"""SELECT, at the top or inside a group, and what all query forms share: the level below them.
 
 https://www.w3.org/TR/sparql11-query/#convertSolMod
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.nodes import Distinct, Extend, Node, Project, SelectQuery
-from graphtide.algebra.variables import schema
-from graphtide.lang.groups import GroupParser
-from graphtide.lang.hints import QUERY_KEYWORDS, word_hint
+from graphtide.algebra.expressions import Call, Expression, Var
+from graphtide.algebra.nodes import Distinct, Extend, Filter, Node, OrderKey, Project, Slice
+from graphtide.algebra.rename import rename
+from graphtide.algebra.variables import mentioned, schema
+from graphtide.lang.grouping import group_rows, reads_only, rows_to_count, sampled, substitute
 from graphtide.lang.join import join
+from graphtide.lang.level import Level
+from graphtide.lang.modifiers import GroupKey, ModifierParser, Modifiers
 
 if TYPE_CHECKING:
-    from graphtide.algebra.expressions import Expression, Var
+    from collections.abc import Sequence
 
-_UPDATES = (
-    "INSERT",
-    "DELETE",
-    "LOAD",
-    "CLEAR",
-    "DROP",
-    "CREATE",
-    "ADD",
-    "MOVE",
-    "COPY",
-    "WITH",
-)
-_MODIFIERS = {
-    "GROUP": ("GROUP BY", "watch the plain rows and group them where you use them"),
-    "HAVING": ("HAVING", "watch the plain rows and group them where you use them"),
-    "ORDER": ("ORDER BY", "watch without an order and sort the answer table"),
-    "LIMIT": ("LIMIT", "watch all rows and cut the answer table"),
-    "OFFSET": ("OFFSET", "watch all rows and cut the answer table"),
-}
-_SELECT_HINT = "standing queries are SELECT queries: ask for the variables that you need"
+_GROUPED_HINT = "add it to GROUP BY, or take one value with SAMPLE({})"
+_RENAME_HINT = "give the expression another name"
 
 
-class SelectParser(GroupParser):
-    """Reads a whole query."""
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column after SELECT: its expression, if any, and where variables stand."""
 
-    def query(self) -> SelectQuery:
-        """The query as algebra; fails at the first thing that is wrong or not maintained."""
-        self.prologue()
-        self._query_form()
+    variable: Var
+    expression: Expression | None
+    start: int
+    uses: list[tuple[Var, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a query level before projection, and the expressions that order them."""
+
+    node: Node
+    visible: tuple[Var, ...]
+    order: list[tuple[Expression, bool]]
+    modifiers: Modifiers
+
+
+class SelectParser(ModifierParser):
+    """Reads SELECT and the parts that all query forms have."""
+
+    def subselect(self) -> Node:
+        """A SELECT inside a group: variables that it does not show are renamed apart."""
+        variables, distinct, columns, level = self.select_clause()
+        self.accept("WHERE")
+        rows = self.rows(self.group(), columns, level)
+        shown = rows.visible if variables is None else variables
+        root = self.projected(rows, shown, distinct=distinct, ordered=False)
+        hidden = [v for v in mentioned(root) if v in self.first_seen and v not in shown]
+        names = {v: self.invent(f"{v.name}.") for v in sorted(hidden, key=str)}
+        return rename(root, names)
+
+    def select_clause(self) -> tuple[tuple[Var, ...] | None, bool, list[Column], Level]:
+        """What stands between SELECT and the pattern; no variables for `*`."""
         self.expect("SELECT")
         if self.at("REDUCED"):
-            self.refuse("SELECT REDUCED", "use SELECT DISTINCT, or plain SELECT")
-        distinct = self.accept("DISTINCT") is not None
-        columns = self._columns()
-        if self.at("FROM"):
-            self.refuse("FROM", "load the data into the live graph and name graphs with GRAPH")
-        self.accept("WHERE")
-        node = self._modified(self.group())
-        if columns is None:
-            variables = self._visible(node)
-        else:
-            variables = tuple(columns)
-            node = self._extended(node, columns)
-        root: Node = Project(node, variables)
-        return SelectQuery(variables, Distinct(root) if distinct else root, self.text)
-
-    def _query_form(self) -> None:
-        if self.at("ASK"):
-            self.refuse("ASK", "use SELECT: the answer is yes while the watch has rows")
-        if self.at("CONSTRUCT", "DESCRIBE"):
-            self.refuse(self.token.text.upper(), _SELECT_HINT)
-        if self.at(*_UPDATES):
-            hint = "change the graph with LiveGraph.insert, delete or apply; watch it with SELECT"
-            self.refuse("SPARQL Update", hint)
-        if not self.at("SELECT"):
-            word = self.token.text if self.token.kind == "word" else ""
-            near = word_hint(word, QUERY_KEYWORDS)
-            self.fail(f"expected SELECT or PREFIX, found {self.token}", hint=near)
-
-    def _columns(self) -> dict[Var, tuple[Expression, int] | None] | None:
-        """What stands after SELECT: None for `*`, else each column with its expression, if any."""
+            self.needs("reduced")
+        modifier = self.accept("DISTINCT", "REDUCED")
+        distinct = modifier is not None and modifier.text.upper() == "DISTINCT"
+        level = Level()
         if self.accept("*"):
-            return None
-        columns: dict[Var, tuple[Expression, int] | None] = {}
+            return None, distinct, [], level
+        columns = self._columns(level)
+        return tuple(column.variable for column in columns), distinct, columns, level
+
+    def rows(self, where: Node, columns: Sequence[Column] | None, level: Level) -> Rows:
+        """The rows of a level, from its pattern to the expressions of SELECT.
+
+        No columns at all (None) is a form without a SELECT clause; an empty list is `SELECT *`.
+        """
+        start = self.token.start
+        modifiers = self.modifiers(level)
+        node, having, order = where, modifiers.having, modifiers.order
+        scope = frozenset(schema(where))
+        visible = self.visible(where)
+        if modifiers.group is not None or level.aggregates:
+            if columns is not None and not columns:
+                self.fail("SELECT * cannot be grouped", at=start, hint="name the columns")
+            node = rows_to_count(node, visible, level)
+            node, keys = self._keys(node, modifiers.group or [])
+            known = frozenset(keys)
+            self._check_grouped(columns or (), known)
+            aliases = _expanded(columns or ())
+            having = [
+                sampled(substitute(each, aliases), known, level, self.invent) for each in having
+            ]
+            known |= aliases.keys()
+            order = [(sampled(e, known, level, self.invent), down) for e, down in order]
+            node = group_rows(node, keys, level.aggregates, self.fresh)
+            visible = self.visible(node)
+            scope |= frozenset(keys)
+        if having:
+            node = Filter(reduce(lambda a, b: Call("&&", (a, b)), having), node)
+        if modifiers.values is not None:
+            node = join(node, modifiers.values)
+            visible = self.visible(node)
+            scope |= frozenset(modifiers.values.variables)
+        node = self._extended(node, columns or (), scope)
+        return Rows(node, visible, order, modifiers)
+
+    def projected(
+        self, rows: Rows, variables: tuple[Var, ...], *, distinct: bool, ordered: bool = True
+    ) -> Node:
+        """The answer's rows. If their order is of no account, only LIMIT and OFFSET need it."""
+        node, offset, limit = rows.node, rows.modifiers.offset, rows.modifiers.limit
+        cut = offset > 0 or limit is not None
+        if not cut and not (ordered and rows.order):
+            return Distinct(Project(node, variables)) if distinct else Project(node, variables)
+        columns = frozenset(variables)
+        if distinct and all(reads_only(expression, columns) for expression, _ in rows.order):
+            node, distinct = Distinct(Project(node, variables)), False
+        keys = []
+        for expression, descending in rows.order:
+            if isinstance(expression, Var):
+                variable = expression
+            else:
+                variable = self.fresh()
+                node = Extend(node, variable, expression)
+            if variable in schema(node):
+                keys.append(OrderKey(variable, descending))
+        return Slice(node, variables, tuple(keys), distinct, offset, limit)
+
+    def _columns(self, level: Level) -> list[Column]:
+        columns: list[Column] = []
         while self.token.kind == "var" or self.at("("):
             start = self.token.start
-            assigned = None
-            if self.accept("("):
-                expression = self.expression()
+            expression: Expression | None = None
+            uses: list[tuple[Var, int]] = []
+            if bracket := self.accept("("):
+                expression, uses = self.expression_in(level)
                 self.expect("AS")
                 start = self.token.start
-                assigned = expression, start
             variable = self.variable()
-            if assigned:
+            if bracket:
                 self.expect(")")
-            if variable in columns:
+            if any(variable == column.variable for column in columns):
                 self.fail(f"{variable} is selected twice", at=start)
-            columns[variable] = assigned
+            columns.append(Column(variable, expression, start, uses))
         if not columns:
             self.fail(f"expected '*' or a variable after SELECT, found {self.token}")
         return columns
 
-    def _modified(self, node: Node) -> Node:
-        """Solution modifiers, of which only the trailing VALUES is maintained."""
-        for keyword, (name, hint) in _MODIFIERS.items():
-            if self.at(keyword):
-                self.refuse(name, hint)
-        if self.accept("VALUES"):
-            node = join(node, self.values())
-        if self.token.kind != "end":
-            self.fail(f"expected the end of the query, found {self.token}")
-        return node
-
-    def _visible(self, node: Node) -> tuple[Var, ...]:
+    def visible(self, node: Node) -> tuple[Var, ...]:
         """The columns of `SELECT *`, in order of first appearance in the text."""
         named = [v for v in schema(node) if v in self.first_seen]
         return tuple(sorted(named, key=self.first_seen.__getitem__))
 
-    def _extended(self, node: Node, columns: dict[Var, tuple[Expression, int] | None]) -> Node:
-        for variable, assigned in columns.items():
-            if assigned is None:
+    def _keys(self, node: Node, group: list[GroupKey]) -> tuple[Node, list[Var]]:
+        """The rows with a column for each key."""
+        keys = []
+        for key in group:
+            if key.name is not None and key.name in schema(node):
+                message = f"{key.name} is already used in the pattern"
+                self.fail(message, at=key.start, hint=_RENAME_HINT)
+            if key.name is None and isinstance(key.expression, Var):
+                keys.append(key.expression)
                 continue
-            expression, start = assigned
-            if variable in schema(node):
-                message = f"{variable} is already used in the pattern"
-                self.fail(message, at=start, hint="give the expression another name")
-            node = Extend(node, variable, expression)
+            keys.append(self.fresh() if key.name is None else key.name)
+            node = Extend(node, keys[-1], key.expression)
+        return node, keys
+
+    def _check_grouped(self, columns: Sequence[Column], keys: frozenset[Var]) -> None:
+        known = keys
+        for column in columns:
+            reads = column.uses
+            if column.expression is None:
+                reads = [(column.variable, column.start)]
+            for variable, start in reads:
+                if variable not in known:
+                    message = f"{variable} is neither grouped nor inside an aggregate"
+                    self.fail(message, at=start, hint=_GROUPED_HINT.format(variable))
+            known |= {column.variable}
+
+    def _extended(self, node: Node, columns: Sequence[Column], scope: frozenset[Var]) -> Node:
+        for column in columns:
+            if column.expression is None:
+                continue
+            if column.variable in scope:
+                message = f"{column.variable} is already used in the pattern"
+                self.fail(message, at=column.start, hint=_RENAME_HINT)
+            node = Extend(node, column.variable, column.expression)
         return node
+
+
+def _expanded(columns: Sequence[Column]) -> dict[Var, Expression]:
+    """What each name after AS stands for, in terms of groups alone."""
+    meanings: dict[Var, Expression] = {}
+    for column in columns:
+        if column.expression is not None:
+            meanings[column.variable] = substitute(column.expression, meanings)
+    return meanings

@@ -1,7 +1,7 @@
 """SPARQL text to algebra.
 
-Two parsers read every query. Ours gives the algebra and messages with a place and a hint; then
-pyoxigraph, which passes the W3C syntax suites, has to accept the text as well.
+Our own parser reads every query and gives the algebra, and messages with a place and a hint. For a
+standing query pyoxigraph, which passes the W3C syntax suites, has to accept the text as well.
 """
 
 from __future__ import annotations
@@ -13,18 +13,25 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Store
 
+from graphtide.algebra.as_select import as_select
 from graphtide.errors import QueryError
+from graphtide.lang.forms import FormParser
 from graphtide.lang.scanner import excerpt
-from graphtide.lang.select import SelectParser
+from graphtide.lang.update import UpdateParser
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
+    from graphtide.algebra.queries import Query
+    from graphtide.algebra.updates import Update
 
+_TOO_DEEP = "brackets or groups are nested too deeply here"
 _PLACED = re.compile(r"error at (\d+):(\d+): (?:expected (?:one of )?)?(.*)", re.DOTALL)
 
 
 def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
-    """Read a SELECT query. Equal texts give the same object.
+    """Read a standing query of any form, as the SELECT query whose rows tell its answer.
+
+    Equal texts give the same object.
 
     Raises `QueryError` for text that is not SPARQL, and `UnsupportedError` for SPARQL that cannot
     be maintained; both know their line and column.
@@ -33,18 +40,49 @@ def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
     >>> [str(variable) for variable in query.variables]
     ['?s']
     """
-    return _parse(text, base)
+    return _parse_standing(text, base)
+
+
+def parse_any_query(text: str, *, base: str | None = None) -> Query:
+    """Read a query of any form, to be answered once: all of SPARQL 1.1 but SERVICE.
+
+    >>> type(parse_any_query("ASK { ?s <http://example.org/knows>+ ?o }")).__name__
+    'AskQuery'
+    """
+    return _parse_any(text, base)
+
+
+def parse_update(text: str, *, base: str | None = None) -> Update:
+    """Read an update request.
+
+    >>> len(parse_update("CLEAR DEFAULT ; INSERT DATA { <ex:a> <ex:b> 1 }").operations)
+    2
+    """
+    parser = UpdateParser(text, base)
+    try:
+        return parser.update()
+    except RecursionError:
+        parser.fail(_TOO_DEEP)
 
 
 @lru_cache(maxsize=1024)
-def _parse(text: str, base: str | None) -> SelectQuery:
-    parser = SelectParser(text, base)
-    try:
-        query = parser.query()
-    except RecursionError:
-        parser.fail("brackets or groups are nested too deeply here")
+def _parse_standing(text: str, base: str | None) -> SelectQuery:
+    parser = FormParser(text, base)
+    query = _read(parser)
     _second_opinion(parser.plain_text, base)
-    return query
+    return as_select(query)
+
+
+@lru_cache(maxsize=1024)
+def _parse_any(text: str, base: str | None) -> Query:
+    return _read(FormParser(text, base, standing=False))
+
+
+def _read(parser: FormParser) -> Query:
+    try:
+        return parser.query()
+    except RecursionError:
+        parser.fail(_TOO_DEEP)
 
 
 def _second_opinion(text: str, base: str | None) -> None:

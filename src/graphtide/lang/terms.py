@@ -12,6 +12,7 @@ from pyoxigraph import RdfFormat, parse
 from graphtide.algebra.expressions import Var
 from graphtide.lang.hints import prefix_hint
 from graphtide.lang.scanner import Scanner, Token
+from graphtide.lang.standing import NOT_YET
 from graphtide.rdf.term import Literal, NamedNode, Term
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -26,13 +27,20 @@ _CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 class TermParser(Scanner):
     """Reads single terms, and the prologue that gives names their meaning."""
 
-    def __init__(self, text: str, base: str | None = None) -> None:
+    def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
         super().__init__(text)
         self.base = base
+        self.standing = standing
         # The text with every boolean in lower case: all that stricter parsers read.
         self.plain_text = text
         self.prefixes: dict[str, str] = {}
         self.first_seen: dict[Var, int] = {}
+
+    def needs(self, part: str, *, at: int | None = None, name: str = "") -> None:
+        """Refuse a part of SPARQL that a standing query cannot have yet, if this is to be one."""
+        if self.standing and part in NOT_YET:
+            what, hint = NOT_YET[part]
+            self.refuse(what.format(name), hint, at=at)
 
     def prologue(self) -> None:
         """`BASE` and `PREFIX` declarations."""
@@ -41,7 +49,7 @@ class TermParser(Scanner):
                 self.base = self._iri_reference().value
             else:
                 name = self.token
-                if name.kind != "name" or not name.text.endswith(":"):
+                if name.kind != "name" or name.text.find(":") != len(name.text) - 1:
                     self.fail(f"expected a prefix such as 'ex:', found {name}")
                 self.advance()
                 self.prefixes[name.text[:-1]] = self._iri_reference().value
@@ -108,9 +116,16 @@ class TermParser(Scanner):
             self.fail(f"expected {expected}, found {self.token}")
         return self.iri()
 
-    def _string(self, token: Token) -> Literal:
+    def string(self) -> str:
+        """The characters of a quoted string."""
+        return self._characters(self.advance())
+
+    def _characters(self, token: Token) -> str:
         quotes = 3 if token.text[:3] in ('"""', "'''") else 1
-        value = self._unescaped(token.text[quotes:-quotes], token)
+        return self._unescaped(token.text[quotes:-quotes], token)
+
+    def _string(self, token: Token) -> Literal:
+        value = self._characters(token)
         if self.token.kind == "language":
             tag = self.advance()
             if "--" in tag.text:

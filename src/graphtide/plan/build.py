@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, assert_never
 
+from graphtide.algebra.dataset import with_dataset
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import (
     Bgp,
@@ -21,7 +22,6 @@ from graphtide.algebra.nodes import (
     Path,
     Project,
     Slice,
-    TriplePattern,
     Union,
     Values,
 )
@@ -32,7 +32,7 @@ from graphtide.algebra.variables import schema as schema_of
 from graphtide.errors import UnsupportedError
 from graphtide.plan import make
 from graphtide.plan.correlation import assigned, reads_outer
-from graphtide.plan.explain_logical import describe_logical
+from graphtide.plan.path_plan import plan_path
 from graphtide.plan.patterns import Choices, fuse_checks, plan_patterns
 from graphtide.plan.physical import Constant, Physical, QueryPlan
 from graphtide.rdf.term import Literal
@@ -46,9 +46,10 @@ def build_plan(query: SelectQuery, choices: Choices | Strategy) -> QueryPlan:
     """The physical plan of a query under a strategy, or under more detailed choices."""
     if not isinstance(choices, Choices):
         choices = Choices(choices)
+    query = with_dataset(query, union=choices.union)
     node = query.root if choices.pinned == "written" else rewrite(query.root)
     root = make.keep(_Builder(choices).build(node), query.variables)
-    return QueryPlan(root, query.variables, choices.strategy, query.text)
+    return QueryPlan(root, query.variables, choices.strategy, query.text, query.form)
 
 
 def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
@@ -60,6 +61,10 @@ def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
             return inner, True
         case _:
             return None
+
+
+def _reads(node: Node, given: Physical) -> bool:
+    return reads_outer(node, frozenset(given.schema))
 
 
 @dataclass(slots=True)
@@ -96,17 +101,31 @@ class _Builder:
                 )
                 return self._joined(given, Constant(rows, variables, certain))
             case GraphNames(var):
-                return self._joined(given, self._graph_names(var))
+                return self._joined(given, make.graph_names(var))
             case Project(child, variables):
                 kept = () if given is None else given.schema
                 return make.keep(self.build(child, given), merge(variables, kept))
             case Distinct(child):
                 return make.unique(self.build(child, given))
-            case Path() | Group() | Slice():
-                what = describe_logical(node)
-                raise UnsupportedError(f"a query with '{what}' cannot be maintained yet")
+            case Path():
+                return self._joined(given, plan_path(node))
+            case Group(child, keys, aggregates):
+                self._refuse_per_row(given, node, reads=given and _reads(child, given))
+                return self._joined(given, make.group(self.build(child), keys, aggregates))
+            case Slice(child):
+                self._refuse_per_row(given, node, reads=given and _reads(node, given))
+                return self._joined(given, make.top(self.build(child), node))
             case _:
                 assert_never(node)
+
+    def _refuse_per_row(self, given: Physical | None, node: Node, *, reads: object) -> None:
+        """Groups and ranges inside EXISTS are worked out once, not for each outer row."""
+        if given is not None and reads:
+            raise UnsupportedError(
+                f"a {type(node).__name__.lower()} inside EXISTS depends on the row that is tested, "
+                "which cannot be maintained",
+                hint="give the subquery variables of its own, or join it outside EXISTS",
+            )
 
     def _joined(self, given: Physical | None, plan: Physical) -> Physical:
         return plan if given is None else make.join(given, plan)
@@ -143,10 +162,6 @@ class _Builder:
         kept = make.select(make.compute(wide, value, flat), Call("||", (both_unbound, agree)))
         filled = make.compute(kept, either, Call("COALESCE", (value, var)))
         return make.renamed(filled, tuple(either if v == var else v for v in schema), schema)
-
-    def _graph_names(self, var: Var) -> Physical:
-        pattern = TriplePattern(Var(".s"), Var(".p"), Var(".o"), var)
-        return make.unique(make.keep(make.search((pattern,)), (var,)))
 
     def _filter(self, condition: Expression, child: Node, given: Physical | None) -> Physical:
         parts = conjuncts(condition)

@@ -7,6 +7,7 @@ nowhere, where a memory of the few rows that matter saves the walk) and to hold 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphtide.errors import GraphtideError
@@ -36,6 +37,7 @@ def choose_plan(
     *,
     strategy: Strategy | None = None,
     pinned: Pin | None = None,
+    union: bool = False,
 ) -> QueryPlan:
     """The plan of a query: as told, and where nothing is told, as statistics advise."""
     if strategy is not None and strategy not in STRATEGIES:
@@ -47,20 +49,21 @@ def choose_plan(
                 "a search has no join tree to pin: it chooses its order anew for every change",
                 hint='use strategy="rete" with plan=…, or leave the plan out',
             )
-        return build_plan(query, Choices("rete", statistics, pinned))
+        return build_plan(query, Choices("rete", statistics, pinned, union))
     if strategy is not None:
-        return build_plan(query, Choices(strategy, statistics))
-    return _cheapest(query, statistics)
+        return build_plan(query, Choices(strategy, statistics, union=union))
+    return _cheapest(query, Choices("search", statistics, union=union))
 
 
-def _cheapest(query: SelectQuery, statistics: Statistics) -> QueryPlan:
-    search = build_plan(query, Choices("search", statistics))
+def _cheapest(query: SelectQuery, choices: Choices) -> QueryPlan:
+    statistics = choices.statistics
+    search = build_plan(query, choices)
     if not statistics.known:
         return search
     walk = change_cost(search.root, statistics)
     if walk <= LONG_WALK:
         return search
-    rete = build_plan(query, Choices("rete", statistics))
+    rete = build_plan(query, replace(choices, strategy="rete"))
     if stored_rows(rete.root, statistics) > MOST_STORED * statistics.quads:
         return search
     better = change_cost(rete.root, statistics) * ADVANTAGE < walk

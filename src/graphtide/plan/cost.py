@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra.variables import pattern_variables
 from graphtide.plan.estimate import Estimate, Estimator, pattern_estimate
-from graphtide.plan.physical import HashJoin, Physical, Search, SemiJoin, Unique, children, nodes
+from graphtide.plan.physical import (
+    Closure,
+    GroupBy,
+    HashJoin,
+    Physical,
+    Search,
+    SemiJoin,
+    TopK,
+    Unique,
+    children,
+    nodes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +52,7 @@ def stored_rows(root: Physical, statistics: Statistics) -> float:
     return sum(
         expect(child).rows
         for node in nodes(root)
-        if isinstance(node, HashJoin | SemiJoin | Unique)
+        if isinstance(node, HashJoin | SemiJoin | Unique | GroupBy | TopK | Closure)
         for child in children(node)
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import DefaultGraph, TriplePattern
 from graphtide.algebra.variables import pattern_variables
+from graphtide.plan.describe_modifiers import aggregate_text, top_text
 from graphtide.plan.physical import (
+    Closure,
     Compute,
     Constant,
+    GroupBy,
     HashJoin,
     Keep,
     Merge,
@@ -17,14 +18,13 @@ from graphtide.plan.physical import (
     Search,
     Select,
     SemiJoin,
+    TopK,
     Unique,
 )
-from graphtide.rdf.term import NamedNode
+from graphtide.plan.wording import expression_text, names, patterns_text, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-INFIX = frozenset(("=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "&&", "||"))
+    from collections.abc import Mapping
 
 
 def describe(node: Physical) -> str:
@@ -55,6 +55,13 @@ def describe(node: Physical) -> str:
             return f"distinct {names(node.schema)}"
         case Keep():
             return f"project {names(node.schema)}"
+        case GroupBy(_, keys, aggregates):
+            by = f" by {names(keys)}" if keys else ""
+            return f"group{by}: {', '.join(map(aggregate_text, aggregates)) or 'nothing'}"
+        case TopK():
+            return top_text(node)
+        case Closure(_, source):
+            return "reach" if source is None else f"reach from {short(source)}"
         case _:
             assert_never(node)
 
@@ -79,6 +86,12 @@ def state_of(node: Physical, sizes: Mapping[str, int] | None) -> str:
             return f"left rows{size('left')} and a count per right key{size('right')}"
         case Unique():
             return f"a count per row{size('rows')}"
+        case GroupBy():
+            return f"the state of each group{size('groups')}"
+        case TopK():
+            return f"all rows in order{size('rows')}"
+        case Closure():
+            return f"edges{size('edges')} and pairs that they connect{size('pairs')}"
         case Search() | Constant() | Select() | Compute() | Merge() | Keep():
             return ""
         case _:
@@ -87,55 +100,3 @@ def state_of(node: Physical, sizes: Mapping[str, int] | None) -> str:
 
 def _constants(count: int) -> str:
     return "1 constant row" if count == 1 else f"{count} constant rows"
-
-
-def names(variables: Iterable[Var]) -> str:
-    """Variables in a list; nothing is 'nothing'."""
-    return " ".join(f"?{v.name}" for v in variables) or "nothing"
-
-
-def patterns_text(patterns: Iterable[TriplePattern]) -> str:
-    """Triple patterns as a query would write them, IRIs shortened to their last part."""
-    return " . ".join(_pattern_text(p) for p in patterns)
-
-
-def _pattern_text(pattern: TriplePattern) -> str:
-    triple = " ".join(short(p) for p in (pattern.subject, pattern.predicate, pattern.object))
-    if isinstance(pattern.graph, DefaultGraph):
-        return triple
-    return f"{triple} in {short(pattern.graph)}"
-
-
-def short(position: object) -> str:
-    """A term or variable as text, an IRI shortened to its last part."""
-    if isinstance(position, NamedNode):
-        tail = position.value.rstrip("/#")
-        return ":" + tail[max(tail.rfind("/"), tail.rfind("#")) + 1 :]
-    return str(position)
-
-
-def expression_text(expression: Expression) -> str:
-    """An expression as a query would write it."""
-    match expression:
-        case Var():
-            return str(expression)
-        case Const(term):
-            return short(term)
-        case Exists():
-            return "EXISTS { … }"
-        case Call("UMINUS" | "UPLUS" as name, (arg,)):
-            return f"{'-' if name == 'UMINUS' else '+'}{expression_text(arg)}"
-        case Call("IN" | "NOT IN" as name, (needle, *others)):
-            inside = ", ".join(expression_text(a) for a in others)
-            return f"{expression_text(needle)} {name} ({inside})"
-        case Call(name, (left, right)) if name in INFIX:
-            return f"({expression_text(left)} {name} {expression_text(right)})"
-        case Call(name, args):
-            inside = ", ".join(expression_text(a) for a in args)
-            return f"{_function_name(name)}({inside})"
-        case _:
-            assert_never(expression)
-
-
-def _function_name(name: str) -> str:
-    return name if not name.startswith("<http") else name.rstrip(">").rsplit("#", 1)[-1]

@@ -1,4 +1,4 @@
-"""Paths, aggregates and slices in words, for the logical plan."""
+"""Paths, aggregates and slices in words."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from graphtide.algebra.paths import (
     OneOrMore,
     PathExpression,
     Sequence,
+    ToBlank,
     ZeroOrMore,
     ZeroOrOne,
 )
-from graphtide.plan.describe import names, short
+from graphtide.plan.wording import graph_text, names, short
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import Aggregate, Path, Slice
+    from graphtide.plan.physical import TopK
 
 
 def path_text(node: Path) -> str:
@@ -31,7 +33,7 @@ def path_text(node: Path) -> str:
     >>> path_text(Path(Var("a"), OneOrMore(Link(NamedNode("http://e/knows"))), Var("b")))
     '?a :knows+ ?b'
     """
-    graph = "" if isinstance(node.graph, DefaultGraph) else f" in {short(node.graph)}"
+    graph = "" if isinstance(node.graph, DefaultGraph) else f" in {graph_text(node.graph)}"
     return f"{short(node.subject)} {_path(node.path)} {short(node.object)}{graph}"
 
 
@@ -46,7 +48,16 @@ def aggregate_text(aggregate: Aggregate) -> str:
 
 def slice_text(node: Slice) -> str:
     """What is kept of the rows, and in which order."""
-    text = f"{'distinct' if node.distinct else 'project'} {names(node.variables)}"
+    return f"{'distinct' if node.distinct else 'project'} {names(node.variables)}" + _range(node)
+
+
+def top_text(node: TopK) -> str:
+    """What is kept of the rows, and in which order."""
+    return f"top {'distinct ' if node.distinct else ''}{names(node.schema)}" + _range(node)
+
+
+def _range(node: Slice | TopK) -> str:
+    text = ""
     if node.keys:
         keys = " ".join(f"{'-' if k.descending else ''}{names((k.var,))}" for k in node.keys)
         text += f", ordered by {keys}"
@@ -61,6 +72,8 @@ def _path(path: PathExpression) -> str:
     match path:
         case Link(iri):
             return short(iri)
+        case ToBlank():
+            return "(to a blank node)"
         case NegatedSet(iris):
             return f"!({'|'.join(map(short, iris))})"
         case Inverse(inner):

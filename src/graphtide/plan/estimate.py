@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra.expressions import Call, Var
 from graphtide.plan.physical import (
+    Closure,
     Compute,
     Constant,
+    GroupBy,
     HashJoin,
     Keep,
     Merge,
@@ -22,6 +24,7 @@ from graphtide.plan.physical import (
     Search,
     Select,
     SemiJoin,
+    TopK,
     Unique,
 )
 from graphtide.plan.statistics import RDF_TYPE, Statistics
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
 
 FEWEST_LEFT = 0.05
 """The smallest share of rows that an antijoin is expected to leave."""
+
+REACH = 5
+"""Pairs that are expected per edge of a closure."""
 
 SHARES = {"=": 0.1, "!=": 0.9}
 OTHER_SHARE = 1 / 3
@@ -147,6 +153,17 @@ class Estimator:
                 found = self(child)
                 named = zip(node.schema, sources, strict=True)
                 return Estimate(found.rows, {v: found.of(s) if s else 1.0 for v, s in named})
+            case GroupBy(child, keys):
+                found = self(child)
+                groups = min(found.rows, prod(found.of(v) for v in keys))
+                return Estimate(groups, {v: min(found.of(v), groups) for v in node.schema})
+            case TopK(child, limit=limit):
+                found = self(child)
+                most = found.rows if limit is None else min(found.rows, float(limit))
+                return found.scaled(most / max(found.rows, 1.0))
+            case Closure(child, source):
+                found = self(child).scaled(REACH)
+                return found if source is None else found.scaled(1 / found.of(node.schema[0]))
             case _:
                 assert_never(node)
 

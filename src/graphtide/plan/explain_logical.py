@@ -22,9 +22,9 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
-from graphtide.plan.describe import expression_text, names, patterns_text
 from graphtide.plan.describe_modifiers import aggregate_text, path_text, slice_text
 from graphtide.plan.explain import rows
+from graphtide.plan.wording import expression_text, names, patterns_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

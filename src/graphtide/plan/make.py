@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import DEFAULT_GRAPH, DefaultGraph, MergedGraph, TriplePattern
 from graphtide.algebra.variables import Schema, merge, pattern_variables
 from graphtide.plan.physical import (
     CheckBlock,
+    Closure,
     Compute,
     Constant,
+    GroupBy,
     HashJoin,
     Keep,
     Merge,
@@ -17,6 +21,7 @@ from graphtide.plan.physical import (
     Search,
     Select,
     SemiJoin,
+    TopK,
     Unique,
 )
 
@@ -24,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.algebra.expressions import Expression
-    from graphtide.algebra.nodes import TriplePattern
+    from graphtide.algebra.nodes import Aggregate, Slice
+    from graphtide.rdf.term import NamedNode, Term
 
 ONE_EMPTY_ROW = Constant(rows=((),), schema=(), certain=frozenset())
 
@@ -33,6 +39,22 @@ def search(patterns: Sequence[TriplePattern], checks: Sequence[CheckBlock] = ())
     """Rows of connected triple patterns."""
     schema = merge(*(pattern_variables(p) for p in patterns))
     return Search(tuple(patterns), tuple(checks), schema, frozenset(schema))
+
+
+def matches(pattern: TriplePattern) -> Physical:
+    """Rows of one triple pattern, asked of any graph or of several merged into one."""
+    graph = pattern.graph
+    if not isinstance(graph, MergedGraph):
+        return search((pattern,))
+    if graph.names is None:
+        graphs: tuple[Var | NamedNode | DefaultGraph, ...] = (DEFAULT_GRAPH, Var(".graph"))
+    else:
+        graphs = graph.names
+    variables = pattern_variables(pattern)
+    found: Physical = Constant((), variables, frozenset(variables))
+    for each in graphs:
+        found = union(found, keep(search((replace(pattern, graph=each),)), variables))
+    return unique(found)
 
 
 def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:
@@ -85,6 +107,40 @@ def unique(child: Physical) -> Unique:
     if isinstance(child, Unique):
         return child
     return Unique(child, child.schema, child.certain)
+
+
+def group(child: Physical, keys: Schema, aggregates: tuple[Aggregate, ...]) -> GroupBy:
+    """One row per group; a key that the child does not have is unbound."""
+    child = keep(child, merge(child.schema, keys))
+    schema = (*keys, *(a.var for a in aggregates))
+    counts = frozenset(a.var for a in aggregates if a.function == "COUNT")
+    return GroupBy(child, keys, aggregates, schema, (child.certain & frozenset(keys)) | counts)
+
+
+def top(child: Physical, node: Slice) -> TopK:
+    """The rows of a range of an order."""
+    certain = child.certain & frozenset(node.variables)
+    return TopK(
+        child,
+        node.keys,
+        node.distinct,
+        node.offset,
+        node.limit,
+        node.per,
+        node.variables,
+        certain,
+    )
+
+
+def closure(edges: Physical, source: Term | None) -> Closure:
+    """The pairs that edges connect, in one or more steps."""
+    return Closure(edges, source, edges.schema, edges.certain)
+
+
+def graph_names(var: Var) -> Physical:
+    """The names of the graphs that hold a quad."""
+    pattern = TriplePattern(Var(".s"), Var(".p"), Var(".o"), var)
+    return unique(keep(search((pattern,)), (var,)))
 
 
 def keep(child: Physical, schema: Schema) -> Physical:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from graphtide.algebra.nodes import Bgp
+from graphtide.algebra.nodes import Bgp, MergedGraph
 from graphtide.algebra.variables import pattern_variables, schema
 from graphtide.kernel.program import MOST_PATTERNS
 from graphtide.plan import make
@@ -43,18 +43,24 @@ class Choices:
     """What a plan is made by: a strategy, what is known of the data, and what the user insists on.
 
     `pinned` is the join tree of the pattern that has as many triple patterns as it has numbers.
+    With `union`, a query's default graph is the union of all graphs.
     """
 
     strategy: Strategy = DEFAULT_STRATEGY
     statistics: Statistics = NOTHING_KNOWN
     pinned: Pin | None = None
+    union: bool = False
 
 
 def plan_patterns(patterns: Sequence[TriplePattern], choices: Choices) -> Physical:
     """The plan of a basic graph pattern."""
+    merged = [p for p in dict.fromkeys(patterns) if isinstance(p.graph, MergedGraph)]
+    if merged:
+        plain = [p for p in patterns if p not in merged]
+        plans = [plan_patterns(plain, choices)] if plain else []
+        return join_best([*plans, *map(make.matches, merged)], choices.statistics)
     if choices.pinned == "written":
-        plans: list[Physical] = [make.search(group) for group in connected(patterns)]
-        return join_in_order(plans)
+        return join_in_order([make.search(group) for group in connected(patterns)])
     if choices.strategy == "rete":
         return _plan_rete(list(dict.fromkeys(patterns)), choices)
     return join_best([make.search(group) for group in connected(patterns)], choices.statistics)
@@ -139,6 +145,8 @@ def fuse_checks(
 
 def _fits(plan: Search, pattern: Bgp, room: int) -> bool:
     if not pattern.patterns or _size(pattern) > room:
+        return False
+    if any(isinstance(p.graph, MergedGraph) for p in pattern.patterns):
         return False
     known = set(plan.schema)
     rest = list(pattern.patterns)

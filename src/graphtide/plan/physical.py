@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphtide.algebra.expressions import Expression, Var
 
 if TYPE_CHECKING:
-    from graphtide.algebra.nodes import TriplePattern
+    from graphtide.algebra.nodes import Aggregate, OrderKey, TriplePattern
     from graphtide.algebra.variables import Schema
     from graphtide.rdf.term import Term
 
@@ -162,7 +162,67 @@ class Keep(Hashed):
     __hash__ = cached_hash
 
 
-Physical = Search | Constant | HashJoin | SemiJoin | Select | Compute | Merge | Unique | Keep
+@dataclass(frozen=True, slots=True)
+class GroupBy(Hashed):
+    """One row per group: its keys, then its aggregates; stores the state of each group."""
+
+    child: Physical
+    keys: Schema
+    aggregates: tuple[Aggregate, ...]
+    schema: Schema
+    certain: Certain
+
+    __hash__ = cached_hash
+
+
+@dataclass(frozen=True, slots=True)
+class TopK(Hashed):
+    """The rows from `offset` on, at most `limit`, in an order; for each value of `per` by itself.
+
+    Stores all rows: the next one is known when one goes.
+    """
+
+    child: Physical
+    keys: tuple[OrderKey, ...]
+    distinct: bool
+    offset: int
+    limit: int | None
+    per: Schema
+    schema: Schema
+    certain: Certain
+
+    __hash__ = cached_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Closure(Hashed):
+    """The pairs connected by one or more edges, which are the child's rows (from, to, graph…).
+
+    With `source`, only pairs from there. Stores the edges and the pairs, not the paths.
+    """
+
+    child: Physical
+    source: Term | None
+    schema: Schema
+    certain: Certain
+
+    __hash__ = cached_hash
+
+
+Physical = (
+    Search
+    | Constant
+    | HashJoin
+    | SemiJoin
+    | Select
+    | Compute
+    | Merge
+    | Unique
+    | Keep
+    | GroupBy
+    | TopK
+    | Closure
+)
 
 
 def children(node: Physical) -> tuple[Physical, ...]:
@@ -171,6 +231,8 @@ def children(node: Physical) -> tuple[Physical, ...]:
         case HashJoin(left, right) | SemiJoin(left, right) | Merge(left, right):
             return (left, right)
         case Select(child) | Compute(child) | Unique(child) | Keep(child):
+            return (child,)
+        case GroupBy(child) | TopK(child) | Closure(child):
             return (child,)
         case Search() | Constant():
             return ()
@@ -198,3 +260,4 @@ class QueryPlan:
     variables: tuple[Var, ...]
     strategy: str
     text: str = ""
+    form: str = "SELECT"

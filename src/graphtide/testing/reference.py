@@ -17,22 +17,29 @@ from graphtide.algebra.nodes import (
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
+    MergedGraph,
     Minus,
+    Path,
     Project,
+    Slice,
     Union,
     Values,
 )
 from graphtide.errors import ExpressionError
 from graphtide.functions import effective_boolean, evaluate
+from graphtide.functions.volatile import Volatile
+from graphtide.testing.reference_groups import group_solutions, slice_solutions
+from graphtide.testing.reference_paths import path_solutions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from graphtide.algebra.expressions import Expression
-    from graphtide.algebra.nodes import Node, SelectQuery, TriplePattern
-    from graphtide.rdf.term import Term
+    from graphtide.algebra.nodes import Dataset, Node, SelectQuery, TriplePattern
+    from graphtide.rdf.term import NamedNode, Term
 
 Quad: TypeAlias = "tuple[Term, Term, Term, Term | None]"
 Solution: TypeAlias = "Mapping[Var, Term]"
@@ -49,8 +56,32 @@ def evaluate_query(query: SelectQuery, quads: Iterable[Quad]) -> Counter[tuple[T
     ...     print(x, count)
     <http://example.org/a> 1
     """
-    solutions = _Dataset(quads).solutions(query.root, {})
-    return Counter(tuple(s.get(v) for v in query.variables) for s in solutions)
+    return Counter(evaluate_rows(query, quads))
+
+
+def evaluate_rows(query: SelectQuery, quads: Iterable[Quad]) -> list[tuple[Term | None, ...]]:
+    """The rows of an answer, in the order of ORDER BY if the query has one.
+
+    >>> from graphtide.lang.sparql import parse_any_query
+    >>> query = parse_any_query("SELECT ?x { VALUES ?x { 1 3 2 } } ORDER BY DESC(?x) LIMIT 2")
+    >>> [x.value for (x,) in evaluate_rows(query, [])]
+    ['3', '2']
+    """
+    found = _Dataset(visible_quads(query.dataset, quads)).solutions(query.root, {})
+    return [tuple(s.get(v) for v in query.variables) for s in found]
+
+
+def visible_quads(dataset: Dataset | None, quads: Iterable[Quad]) -> list[Quad]:
+    """The quads that a query sees: https://www.w3.org/TR/sparql11-query/#specifyingDataset"""
+    if dataset is None:
+        return list(quads)
+    found: list[Quad] = []
+    for s, p, o, g in quads:
+        if g in dataset.default:
+            found.append((s, p, o, None))
+        if g in dataset.named:
+            found.append((s, p, o, g))
+    return found
 
 
 class _Dataset:
@@ -58,6 +89,7 @@ class _Dataset:
 
     def __init__(self, quads: Iterable[Quad]) -> None:
         self.quads = list(dict.fromkeys(quads))
+        self._volatile = Volatile()
 
     def solutions(self, node: Node, outer: Solution) -> list[Solution]:
         """The solutions of `node`, as a multiset in a list.
@@ -66,7 +98,7 @@ class _Dataset:
         variables of patterns, data and expressions. Elsewhere it is empty.
         """
         match node:
-            case Bgp() | Values() | GraphNames():
+            case Bgp() | Values() | GraphNames() | Path():
                 return [s for s in self._leaf(node) if compatible(s, outer)]
             case Union(left, right):
                 return self.solutions(left, outer) + self.solutions(right, outer)
@@ -74,21 +106,23 @@ class _Dataset:
                 return self._paired(node, outer)
             case Filter(condition, child):
                 return [s for s in self.solutions(child, outer) if self._holds(condition, s, outer)]
-            case Extend(child, var, expression):
-                extended = [
-                    self._extended(s, var, expression, outer) for s in self.solutions(child, outer)
-                ]
-                return [s for s in extended if compatible(s, outer)]
+            case Extend():
+                return self._extended(node, outer)
             case Project(child, variables):
                 inner = self.solutions(child, _restricted(outer, variables))
                 return [_restricted(s, variables) for s in inner]
             case Distinct(child):
                 unique = {frozenset(s.items()) for s in self.solutions(child, outer)}
                 return [dict(items) for items in unique]
+            case Group(child):
+                return group_solutions(node, self.solutions(child, outer))
+            case Slice(child, variables):
+                inner = self.solutions(child, _restricted(outer, variables))
+                return slice_solutions(node, inner)
             case _:
                 assert_never(node)
 
-    def _leaf(self, node: Bgp | Values | GraphNames) -> list[Solution]:
+    def _leaf(self, node: Bgp | Values | GraphNames | Path) -> list[Solution]:
         match node:
             case Bgp(patterns):
                 found: list[Solution] = [{}]
@@ -106,15 +140,37 @@ class _Dataset:
                     for row in rows
                 ]
             case GraphNames(var):
-                names = dict.fromkeys(g for _, _, _, g in self.quads if g is not None)
-                return [{var: name} for name in names]
+                return [{var: name} for name in self._names()]
+            case Path():
+                return self._path(node)
             case _:
                 assert_never(node)
 
+    def _names(self) -> list[Term]:
+        """The named graphs that hold a quad."""
+        return list(dict.fromkeys(g for _, _, _, g in self.quads if g is not None))
+
+    def _path(self, node: Path) -> list[Solution]:
+        if not isinstance(node.graph, Var):
+            there = [(s, p, o) for s, p, o, g in self.quads if _is_in(node.graph, g)]
+            return [*path_solutions(node, list(dict.fromkeys(there)))]
+        found: list[Solution] = []
+        for name in self._names():
+            triples = [(s, p, o) for s, p, o, g in self.quads if g == name]
+            inside = path_solutions(node, triples)
+            found += [{**s, node.graph: name} for s in inside if s.get(node.graph, name) == name]
+        return found
+
     def _matches(self, pattern: TriplePattern) -> list[Solution]:
         """One solution per quad that the pattern matches."""
-        positions = (pattern.subject, pattern.predicate, pattern.object, pattern.graph)
-        return [s for quad in self.quads if (s := _unified(positions, quad)) is not None]
+        graph = pattern.graph
+        positions = (pattern.subject, pattern.predicate, pattern.object)
+        if isinstance(graph, Var):
+            found = (_unified((*positions, graph), quad) for quad in self.quads)
+        else:
+            there = dict.fromkeys(quad[:3] for quad in self.quads if _is_in(graph, quad[3]))
+            found = (_unified(positions, triple) for triple in there)
+        return [s for s in found if s is not None]
 
     def _paired(self, node: Join | LeftJoin | Minus, outer: Solution) -> list[Solution]:
         lefts = self.solutions(node.left, outer)
@@ -148,16 +204,32 @@ class _Dataset:
         except ExpressionError:
             return False
 
-    def _extended(
-        self, solution: Solution, var: Var, expression: Expression, outer: Solution
-    ) -> Solution:
+    def _extended(self, node: Extend, outer: Solution) -> list[Solution]:
+        """A chain of BINDs, row by row: within a row BNODE gives one node per label."""
+        chain: list[Extend] = []
+        below: Node = node
+        while isinstance(below, Extend):
+            chain.insert(0, below)
+            below = below.child
+        found = []
+        for solution in self.solutions(below, outer):
+            self._volatile.next_row()
+            extended = solution
+            for each in chain:
+                extended = self._bound(extended, each, outer)
+            if compatible(extended, outer):
+                found.append(extended)
+        return found
+
+    def _bound(self, solution: Solution, node: Extend, outer: Solution) -> Solution:
         try:
-            return {**solution, var: self._value(expression, solution, outer)}
+            return {**solution, node.var: self._value(node.expression, solution, outer)}
         except ExpressionError:
             return solution
 
     def _value(self, expression: Expression, solution: Solution, outer: Solution) -> Term:
-        return evaluate(expression, {**outer, **solution}, exists=self._exists)
+        row = {**outer, **solution}
+        return evaluate(expression, row, self._exists, self._volatile.functions)
 
     def _exists(self, pattern: Node, solution: Solution) -> bool:
         return bool(self.solutions(pattern, solution))
@@ -172,14 +244,22 @@ def _restricted(solution: Solution, variables: Iterable[Var]) -> Solution:
     return {v: solution[v] for v in variables if v in solution}
 
 
-def _unified(positions: tuple[Var | Term | DefaultGraph, ...], quad: Quad) -> Solution | None:
-    """The solution under which a pattern's positions are the terms of a quad."""
+def _is_in(graph: NamedNode | DefaultGraph | MergedGraph, name: Term | None) -> bool:
+    """Whether a quad of the graph `name` is one of the graph that a pattern is asked of."""
+    match graph:
+        case DefaultGraph():
+            return name is None
+        case MergedGraph(names):
+            return names is None or name in names
+        case _:
+            return bool(name == graph)
+
+
+def _unified(positions: tuple[Var | Term, ...], quad: tuple[Term | None, ...]) -> Solution | None:
+    """The solution under which a pattern's positions are the terms of a triple or quad."""
     solution: dict[Var, Term] = {}
     for position, term in zip(positions, quad, strict=True):
-        if isinstance(position, DefaultGraph):
-            if term is not None:
-                return None
-        elif term is None or not isinstance(position, Var):
+        if term is None or not isinstance(position, Var):
             if position != term:
                 return None
         elif solution.setdefault(position, term) != term:

@@ -16,11 +16,14 @@ from graphtide.algebra.nodes import (
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
     Minus,
     Node,
+    Path,
     Project,
+    Slice,
     Union,
     Values,
 )
@@ -42,7 +45,7 @@ def well_designed(node: Node, elsewhere: frozenset[Var] = _NOTHING) -> bool:
     False
     """
     match node:
-        case Bgp() | Values() | GraphNames():
+        case Bgp() | Values() | GraphNames() | Path():
             return True
         case Join(left, right) | Minus(left, right):
             return _both(left, right, elsewhere)
@@ -56,7 +59,7 @@ def well_designed(node: Node, elsewhere: frozenset[Var] = _NOTHING) -> bool:
             return _in_expression(condition) and well_designed(child, elsewhere)
         case Extend(child, _, expression):
             return _in_expression(expression) and well_designed(child, elsewhere)
-        case Project(child, _) | Distinct(child):
+        case Project(child, _) | Distinct(child) | Group(child) | Slice(child):
             return well_designed(child, elsewhere)
         case _:
             assert_never(node)

@@ -1,0 +1,176 @@
+"""SPARQL 1.1 Update on a live graph: each operation as quads that go and quads that come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+import numpy as np
+
+from graphtide.algebra.nodes import DefaultGraph
+from graphtide.algebra.updates import (
+    Add,
+    Clear,
+    Copy,
+    Create,
+    DeleteData,
+    Drop,
+    Graphs,
+    InsertData,
+    Load,
+    Modify,
+    Move,
+)
+from graphtide.errors import DataError, GraphtideError
+from graphtide.functions.templates import fill_template
+from graphtide.kernel.batch import VALUES, Ints
+from graphtide.rdf import read_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from graphtide.algebra.expressions import Var
+    from graphtide.algebra.nodes import SelectQuery, TriplePattern
+    from graphtide.algebra.updates import Operation
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.functions.templates import FilledQuad
+    from graphtide.rdf.term import NamedNode, Term
+
+NOTHING: Ints = np.empty((0, 4), np.int32)
+GRAPH = 3
+
+
+def changes_of(operation: Operation, graph: LiveGraph, folder: Path | None) -> tuple[Ints, Ints]:
+    """The quads that an operation takes away and those it puts in, as the graph is now."""
+    match operation:
+        case InsertData(template):
+            return NOTHING, _filled(graph, template, [{}], scope=str(uuid4()))
+        case DeleteData(template):
+            return _filled(graph, template, [{}]), NOTHING
+        case Modify(delete, insert, where):
+            rows = solutions(graph, where)
+            come = _filled(graph, insert, rows, scope=str(uuid4()))
+            return _filled(graph, delete, rows), come
+        case Load():
+            return NOTHING, _loaded(operation, graph, folder)
+        case Clear(target) | Drop(target):
+            return _targeted(graph, target), NOTHING
+        case Create(name, silent):
+            if not silent and len(_of_graph(graph, name)):
+                raise GraphtideError(f"the graph {name} exists already", hint="use CREATE SILENT")
+            return NOTHING, NOTHING
+        case Copy() | Move() | Add():
+            return _transferred(operation, graph)
+        case _:
+            assert_never(operation)
+
+
+def solutions(graph: LiveGraph, query: SelectQuery) -> list[dict[Var, Term]]:
+    """The rows of a query now, with their bound variables only."""
+    rows = graph.rows_once(query)
+    decode = graph.terms.decode
+    return [
+        {v: decode(i) for v, i in zip(query.variables, row[VALUES:], strict=True) if i}
+        for row in rows.tolist()
+        for _ in range(row[1])
+    ]
+
+
+def _filled(
+    graph: LiveGraph,
+    template: tuple[TriplePattern, ...],
+    rows: Iterable[Mapping[Var, Term]],
+    *,
+    scope: str = "",
+) -> Ints:
+    """The quads of a template for some rows, as ids."""
+    if not template:
+        return NOTHING
+    quads = [quad for row in rows for quad in fill_template(template, row, scope=scope)]
+    return _encoded(graph, quads)
+
+
+def _encoded(graph: LiveGraph, quads: list[FilledQuad]) -> Ints:
+    encode = graph.terms.encode
+    ids = [(encode(s), encode(p), encode(o), 0 if g is None else encode(g)) for s, p, o, g in quads]
+    return np.array(ids, np.int32).reshape(-1, 4)
+
+
+def _of_graph(graph: LiveGraph, name: NamedNode | DefaultGraph) -> Ints:
+    quads = graph.quad_ids_now()
+    wanted = 0 if isinstance(name, DefaultGraph) else graph.terms.lookup(name)
+    if not wanted and not isinstance(name, DefaultGraph):
+        return NOTHING
+    found: Ints = quads[quads[:, GRAPH] == wanted]
+    return found
+
+
+def _targeted(graph: LiveGraph, target: NamedNode | DefaultGraph | Graphs) -> Ints:
+    match target:
+        case Graphs.ALL:
+            return graph.quad_ids_now()
+        case Graphs.NAMED:
+            quads = graph.quad_ids_now()
+            named: Ints = quads[quads[:, GRAPH] != 0]
+            return named
+        case _:
+            return _of_graph(graph, target)
+
+
+def _transferred(operation: Copy | Move | Add, graph: LiveGraph) -> tuple[Ints, Ints]:
+    source, destination = operation.source, operation.destination
+    found = _of_graph(graph, source)
+    if not isinstance(source, DefaultGraph) and not len(found):
+        if operation.silent:
+            return NOTHING, NOTHING
+        raise GraphtideError(f"there is no graph {source}", hint="use SILENT to go on without it")
+    if source == destination:
+        return NOTHING, NOTHING
+    moved = found.copy()
+    moved[:, GRAPH] = (
+        0 if isinstance(destination, DefaultGraph) else graph.terms.encode(destination)
+    )
+    if isinstance(operation, Add):
+        return NOTHING, moved
+    gone = _of_graph(graph, destination)
+    if isinstance(operation, Move):
+        gone = np.concatenate([gone, found])
+    return gone, moved
+
+
+def _loaded(operation: Load, graph: LiveGraph, folder: Path | None) -> Ints:
+    try:
+        path = _allowed(operation.source, folder)
+        columns = [
+            [graph.terms.encode_column(column) for column in (batch.s, batch.p, batch.o)]
+            for batch in read_changes(path)
+        ]
+    except (GraphtideError, OSError) as problem:
+        if operation.silent:
+            return NOTHING
+        if isinstance(problem, GraphtideError):
+            raise
+        raise DataError(f"{operation.source} cannot be loaded: {problem}") from None
+    into = operation.into
+    name = 0 if isinstance(into, DefaultGraph) else graph.terms.encode(into)
+    quads = [np.column_stack([*ids, np.full(len(ids[0]), name, np.int32)]) for ids in columns]
+    return np.concatenate([NOTHING, *quads]).astype(np.int32)
+
+
+def _allowed(source: NamedNode, folder: Path | None) -> Path:
+    """The file that LOAD names, if it lies in the folder that files may be loaded from."""
+    if folder is None:
+        raise GraphtideError(
+            f"LOAD {source} is not allowed here",
+            hint="name the folder that files may be loaded from: update(text, load_from=folder)",
+        )
+    parts = urlsplit(source.value)
+    if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
+        raise GraphtideError(f"LOAD {source}: only files can be loaded", hint="use a file: IRI")
+    root = folder.resolve()
+    path = (root / unquote(parts.path)).resolve()
+    if not path.is_relative_to(root):
+        raise GraphtideError(f"LOAD {source}: the file is not inside {folder}")
+    return path

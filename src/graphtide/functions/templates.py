@@ -1,0 +1,86 @@
+"""Templates of CONSTRUCT and Update: quads with variables and blank nodes, filled in for a row."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import DefaultGraph, MergedGraph
+from graphtide.errors import ExpressionError
+from graphtide.rdf.term import BlankNode, Literal, NamedNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from graphtide.algebra.nodes import TriplePattern
+    from graphtide.functions.logic import Compiled, Row
+    from graphtide.rdf.term import Term
+
+FilledQuad = tuple["Term", "Term", "Term", "Term | None"]
+"""Subject, predicate, object, and the graph; None is the default graph."""
+
+
+def fill_template(
+    template: Iterable[TriplePattern], row: Row, *, scope: str = ""
+) -> list[FilledQuad]:
+    """The quads of a template for one row; those with an unbound or misplaced term are left out.
+
+    A blank node is made from its label, the row and `scope`: the same three give the same one.
+
+    >>> from graphtide.algebra.nodes import TriplePattern
+    >>> about = TriplePattern(BlankNode("x"), NamedNode("ex:about"), Var("it"))
+    >>> row = {Var("it"): NamedNode("ex:a")}
+    >>> fill_template([about], row) == fill_template([about], row)
+    True
+    >>> fill_template([about], row, scope="1") == fill_template([about], row)
+    False
+    >>> fill_template([about], {})
+    []
+    """
+    filled = (_quad(pattern, row, scope) for pattern in template)
+    return [quad for quad in filled if quad is not None]
+
+
+def _quad(pattern: TriplePattern, row: Row, scope: str) -> FilledQuad | None:
+    parts = (pattern.subject, pattern.predicate, pattern.object)
+    subject, predicate, object_ = (_term(part, row, scope) for part in parts)
+    if subject is None or isinstance(subject, Literal) or object_ is None:
+        return None
+    if not isinstance(predicate, NamedNode):
+        return None
+    if isinstance(pattern.graph, DefaultGraph):
+        return subject, predicate, object_, None
+    assert not isinstance(pattern.graph, MergedGraph)  # noqa: S101 - a template names one graph
+    graph = _term(pattern.graph, row, scope)
+    return (subject, predicate, object_, graph) if isinstance(graph, NamedNode) else None
+
+
+def _term(part: Var | Term, row: Row, scope: str) -> Term | None:
+    match part:
+        case Var():
+            return row.get(part)
+        case BlankNode():
+            return _blank_node(part.value, row, scope)
+        case _:
+            return part
+
+
+def build_template_node(arguments: Sequence[Compiled]) -> Compiled:
+    """The blank node of a template for a row, from its label and the row's names and values."""
+    label, *cells = arguments
+
+    def make(row: Row) -> Term:
+        bound: dict[Var, Term] = {}
+        for name, value in zip(cells[::2], cells[1::2], strict=True):
+            with suppress(ExpressionError):
+                bound[Var(name(row).value)] = value(row)
+        return _blank_node(label(row).value, bound, "")
+
+    return make
+
+
+def _blank_node(label: str, row: Row, scope: str) -> BlankNode:
+    cells = sorted(f"{var.name} {term}" for var, term in row.items())
+    return BlankNode(f"t{sha256(chr(0).join([scope, label, *cells]).encode()).hexdigest()[:32]}")
