@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -29,8 +29,8 @@ from graphtide.engine.id_rows import id_rows, integers
 from graphtide.engine.once import in_order
 from graphtide.engine.pending import MOST_PENDING, Pending
 from graphtide.engine.quads import Ids, ObjectLike, TermLike, as_term, quad_ids
+from graphtide.engine.register import Register
 from graphtide.engine.stamps import Stamps
-from graphtide.engine.standing import Standing
 from graphtide.engine.stats import Stats
 from graphtide.engine.strict import first_redundant
 from graphtide.engine.together import Together
@@ -47,16 +47,13 @@ from graphtide.rdf.formats import find_format
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
-    from graphtide.engine.delta import Delta
     from graphtide.engine.feed import Lines
+    from graphtide.engine.standing import Standing
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.patterns import Strategy
     from graphtide.plan.pinned import Pin
     from graphtide.plan.statistics import Statistics
     from graphtide.rdf.term import Term
-
-FIRST_REPLAN = 10_000
-"""Quads at which plans that were made for an emptier graph are looked at for the first time."""
 
 Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
 
@@ -99,16 +96,12 @@ class LiveGraph:
             )
         self.terms = TermDictionary()
         self.strict = strict
-        self.union = default_graph == "union"
         self.clock = 0
         self.callbacks = 0
         self._done = 0
         self._last_tx = -1
         self._store = QuadStore(store_all=store == "all")
-        self.standing = Standing(self._store, self.terms)
-        self._watches: dict[str, Watch] = {}
-        self._readers: dict[int, list[Watch]] = {}
-        self._replan_at = FIRST_REPLAN
+        self._register = Register(self._store, self.terms, union=default_graph == "union")
         self._pending = Pending()
         self._due: deque[Piece] = deque()
         self._running = False
@@ -216,7 +209,9 @@ class LiveGraph:
         self._done += 1
         self._running = True
         try:
-            self._tell(together.outputs(), Stamps((stamp,), (self._last_tx,), self._done - 1))
+            self._register.tell(
+                together.outputs(), Stamps((stamp,), (self._last_tx,), self._done - 1)
+            )
         finally:
             self._running = False
         self.settle()
@@ -249,69 +244,44 @@ class LiveGraph:
         """
         self.settle()
         parsed = parse_query(query) if isinstance(query, str) else query
-        chosen = choose_plan(
-            parsed, self.statistics(), strategy=strategy, pinned=plan, union=self.union
-        )
+        union = self._register.union
+        chosen = choose_plan(parsed, self.statistics(), strategy=strategy, pinned=plan, union=union)
         if self._store.counts()["dropped"]:
             raise GraphtideError(
                 "quads that no query matched have been dropped, so this query would start wrong",
                 hint='register queries before the data comes, or use LiveGraph(store="all")',
             )
-        watch = Watch(self, chosen, self._free_name(name), history)
+        watch = Watch(self, chosen, self._register.free_name(name), history)
         watch.replans = (parsed, strategy) if plan is None else None
         stamps = Stamps((self.clock,), (max(self._last_tx, 0),), self._done - 1)
-        watch.start(self._attach(watch), stamps)
-        self._watches[watch.name] = watch
+        self._register.add(watch, stamps)
         return watch
 
     def unwatch(self, watch: Watch) -> None:
         """End a standing query and give back what only it needed."""
         self.settle()
-        if self._watches.get(watch.name) is not watch:
-            raise GraphtideError(f"{watch!r} does not watch this graph (any more)")
-        del self._watches[watch.name]
+        self._register.remove(watch)
         self.callbacks -= watch.callbacks
-        self._detach(watch)
 
     def replan(self, watch: Watch) -> bool:
         """Plan a query anew by the statistics of now; whether that gave another plan.
 
-        Its memories are filled from the quads; its answer and its deltas do not notice. A pinned
-        plan stays. Where nobody asks, this happens by itself whenever the graph has grown fourfold.
+        A pinned plan stays. Where nobody asks, this happens by itself whenever the graph has grown
+        fourfold.
         """
         self.settle()
-        if self._watches.get(watch.name) is not watch:
-            raise GraphtideError(f"{watch!r} does not watch this graph (any more)")
-        return self._replan(watch)
+        self._register.check(watch)
+        return self._register.replan(watch)
 
-    def _replan(self, watch: Watch) -> bool:
-        if watch.replans is None:
-            return False
-        query, strategy = watch.replans
-        chosen = choose_plan(query, self.statistics(), strategy=strategy, union=self.union)
-        if chosen == watch.plan:
-            return False
-        self._detach(watch)
-        watch.plan = chosen
-        self._attach(watch)
-        return True
-
-    def _attach(self, watch: Watch) -> Ints:
-        watch.places, rows = self.standing.attach(watch.plan)
-        self._readers.setdefault(watch.places[watch.plan.root], []).append(watch)
-        return rows
-
-    def _detach(self, watch: Watch) -> None:
-        root = watch.places[watch.plan.root]
-        self._readers[root].remove(watch)
-        if not self._readers[root]:
-            del self._readers[root]
-        self.standing.detach(watch.places)
+    @property
+    def standing(self) -> Standing:
+        """The plans of the queries at work."""
+        return self._register.standing
 
     @property
     def watches(self) -> tuple[Watch, ...]:
         """The registered queries, oldest first."""
-        return tuple(self._watches.values())
+        return tuple(self._register)
 
     # --- looking at it ---
 
@@ -333,7 +303,9 @@ class LiveGraph:
         order = query.root if isinstance(query.root, Slice) else None
         if order is not None:
             query = replace(query, root=order.child, variables=schema(order.child))
-        plan = choose_plan(query, self.standing.statistics(), strategy="search", union=self.union)
+        plan = choose_plan(
+            query, self.standing.statistics(), strategy="search", union=self._register.union
+        )
         rows = self.standing.evaluate(plan)
         return rows if order is None else in_order(rows, plan.root, order, self.terms)
 
@@ -384,7 +356,7 @@ class LiveGraph:
         return Stats(
             quads=len(self._store),
             terms=len(self.terms),
-            watches=len(self._watches),
+            watches=len(self._register),
             searches=len(self.standing.programs),
             indexes=self._store.index_count,
             transactions=self._done,
@@ -392,7 +364,7 @@ class LiveGraph:
             quad_bytes=self._store.nbytes,
             term_bytes=self.terms.nbytes,
             watch_bytes=self.standing.network.nbytes
-            + sum(watch.answer_bytes for watch in self._watches.values()),
+            + sum(watch.answer_bytes for watch in self._register),
             **self._store.counts(),
         )
 
@@ -447,16 +419,6 @@ class LiveGraph:
                 hint="give times in order; equal times are allowed",
             )
         return time
-
-    def _free_name(self, name: str | None) -> str:
-        if name is None:
-            number = len(self._watches) + 1
-            while f"query{number}" in self._watches:
-                number += 1
-            return f"query{number}"
-        if name in self._watches:
-            raise GraphtideError(f"a query named {name!r} already watches this graph")
-        return name
 
     def _apply_whole(self, lines: Lines) -> None:
         """Apply changes with a time and a number each, unless something is wrong with them."""
@@ -519,23 +481,9 @@ class LiveGraph:
             self._done += len(times)
             if not batches:
                 return
-            self._tell(self.standing.advance(batches), stamps)
+            self._register.tell(self.standing.advance(batches), stamps)
         finally:
             self._running = False
-
-    def _tell(self, outputs: Mapping[int, Ints], stamps: Stamps) -> None:
-        """Let the queries take in what changed at their nodes, then call back."""
-        heard: list[tuple[Watch, Delta]] = []
-        for place in self._readers.keys() & outputs.keys():
-            for watch in self._readers[place]:
-                delta = watch.advance(outputs[place], stamps)
-                if delta is not None:
-                    heard.append((watch, delta))
-        if len(self._store) >= self._replan_at:
-            self._grown()
-        heard.sort(key=lambda each: each[0].number)
-        for watch, delta in heard:
-            watch.notify(delta)
 
     def _refuse_inside_callback(self, what: str) -> None:
         if self._running:
@@ -543,12 +491,6 @@ class LiveGraph:
                 f"{what} cannot be used inside a callback: its transaction is still under way",
                 hint="use insert() and delete(), which wait for their turn",
             )
-
-    def _grown(self) -> None:
-        """Look at the plans again: over all changes, this costs a constant per change."""
-        self._replan_at = 4 * len(self._store)
-        for watch in self._watches.values():
-            self._replan(watch)
 
 
 def _batches(changes: Changes) -> Iterable[ChangeBatch]:
