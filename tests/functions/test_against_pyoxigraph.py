@@ -14,6 +14,7 @@ import numpy as np
 import pyoxigraph
 import pytest
 
+from graphtide.algebra.as_select import TEMPLATE_NODE
 from graphtide.algebra.expressions import Call, Var
 from graphtide.functions import FUNCTIONS
 from graphtide.functions.vocabulary import DATE, DECIMAL, FLOAT, INTEGER, XSD
@@ -21,7 +22,7 @@ from graphtide.rdf.term import Literal, Term
 
 A, B = Var("a"), Var("b")
 EXACT = {INTEGER, DECIMAL}
-FORMS = {"BOUND", "IF", "COALESCE"}
+FORMS = {"BOUND", "IF", "COALESCE", TEMPLATE_NODE}
 UNARY = [
     name
     for name, entry in FUNCTIONS.items()

@@ -82,7 +82,7 @@ def test_an_error_has_its_place_and_what_was_expected(text, place, message):
         ("QUERY a AS\n  SELECT *\n  { ?s ex:p ?o }", (3, 8), "the prefix 'ex:' is not declared"),
         (f"QUERY a AS SELECT * {{ ?s ?p ?o\nQUERY b AS {ALL}", (2, 1), "expected a pattern or '}'"),
         (f"QUERY a AS {ALL} }}", (1, 34), "expected the end of the query, found '}'"),
-        ("PREFIX : <ex:>\nQUERY a AS ASK { ?s ?p ?o }", (2, 12), "ASK cannot be maintained"),
+        ("PREFIX : <ex:>\nQUERY a AS CLEAR ALL", (2, 12), "SPARQL Update cannot be maintained"),
     ],
 )
 def test_an_error_inside_a_query_is_placed_in_the_program(text, place, message):

@@ -6,10 +6,10 @@ It answers every query, also those that cannot be maintained.
 from __future__ import annotations
 
 import pytest
-from pyoxigraph import BlankNode, NamedNode
-from w3c.expected import Table, expected_boolean, expected_graph, expected_table, table
+from pyoxigraph import BlankNode, Literal, NamedNode
+from w3c.expected import Table, table
 from w3c.isomorphism import same_bag
-from w3c.judgement import BY_VALUE_ONCE, comparable, difference
+from w3c.judgement import comparable, difference
 from w3c.manifest import (
     EvaluationTest,
     UpdateTest,
@@ -19,11 +19,12 @@ from w3c.manifest import (
     suite_folder,
     update_tests,
 )
+from w3c.question import TRIPLE, expected_answer, quads_of, query_of
 
 from graphtide.algebra.nodes import SelectQuery, Slice
-from graphtide.algebra.queries import AskQuery, ConstructQuery, DescribeQuery, Query
+from graphtide.algebra.queries import AskQuery, ConstructQuery, Query
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_any_query, parse_update
+from graphtide.lang.sparql import parse_update
 from graphtide.testing.reference import evaluate_rows
 from graphtide.testing.reference_forms import (
     evaluate_ask,
@@ -32,9 +33,6 @@ from graphtide.testing.reference_forms import (
 )
 from graphtide.testing.reference_update import evaluate_update
 from graphtide.testing.transactions import terms_of
-
-EXCLUDED: dict[str, str] = {}
-"""Tests that are not run: name and reason."""
 
 ABSENT = pytest.param(
     None,
@@ -49,42 +47,39 @@ def parameters(tests) -> list:
 
 @pytest.mark.parametrize("test", parameters(evaluation_tests()))
 def test_evaluation(test: EvaluationTest) -> None:
-    if test.name in EXCLUDED:
-        pytest.skip(f"excluded: {EXCLUDED[test.name]}")
-    text = path_of(test.query).read_text(encoding="utf-8")
-    query = parse_any_query(text, base=test.query)
-    quads = data_of(test, query)
-    match query:
-        case SelectQuery():
-            check_table(query, quads, test)
-        case AskQuery():
-            assert evaluate_ask(query, quads) == expected_boolean(test.result)
-        case ConstructQuery():
-            assert same_bag([*evaluate_construct(query, quads)], expected_graph(test.result))
-        case DescribeQuery():
-            assert same_bag([*evaluate_describe(query, quads)], expected_graph(test.result))
+    query = query_of(test)
+    found = answer(query, [terms_of(quad) for quad in quads_of(test)])
+    wanted = expected_answer(test)
+    problem = difference(found, wanted, test)
+    assert problem is None, problem
+    if isinstance(query, SelectQuery) and isinstance(query.root, Slice) and query.root.keys:
+        one, other = comparable(found, wanted, test)
+        assert sort_columns(one, query.root) == sort_columns(other, query.root)
 
 
 @pytest.mark.parametrize("test", parameters(update_tests()))
 def test_update(test: UpdateTest) -> None:
-    if test.name in EXCLUDED:
-        pytest.skip(f"excluded: {EXCLUDED[test.name]}")
     text = path_of(test.request).read_text(encoding="utf-8")
     update = parse_update(text, base=test.request)
-    found = evaluate_update(update, quads_of(test.before), load)
-    assert same_bag([*found], list(dict.fromkeys(quads_of(test.after))))
+    found = evaluate_update(update, stored(test.before), load)
+    assert same_bag([*found], list(dict.fromkeys(stored(test.after))))
 
 
-def data_of(test: EvaluationTest, query: Query) -> list:
-    """The quads of a test's files, and of those that FROM names."""
-    select = query if isinstance(query, SelectQuery) else query.select
-    asked = () if select.dataset is None else {*select.dataset.default, *select.dataset.named}
-    names = {*test.graph_data, *(name.value for name in asked)}
-    files = [(iri, None) for iri in test.data] + [(iri, iri) for iri in sorted(names)]
-    return quads_of(files)
+def answer(query: Query, quads: list) -> Table:
+    """The answer of a query as a table, whatever its form."""
+    if isinstance(query, AskQuery):
+        return table(["answer"], [{"answer": Literal(evaluate_ask(query, quads))}])
+    if isinstance(query, SelectQuery):
+        names = [variable.name for variable in query.variables]
+        rows = evaluate_rows(query, quads)
+    else:
+        construct = isinstance(query, ConstructQuery)
+        evaluate = evaluate_construct if construct else evaluate_describe
+        names, rows = list(TRIPLE), evaluate(query, quads)
+    return table(names, [dict(zip(names, row, strict=True)) for row in rows])
 
 
-def quads_of(files) -> list:
+def stored(files) -> list:
     """The quads of files, each in the default graph or a named one."""
     quads = []
     for file, graph in files:
@@ -96,18 +91,7 @@ def quads_of(files) -> list:
 def load(source: NamedNode) -> list:
     if not path_of(source.value).is_file():
         raise GraphtideError(f"there is no file behind {source}")
-    return [quad[:3] for quad in quads_of([(source.value, None)])]
-
-
-def check_table(query: SelectQuery, quads: list, test: EvaluationTest) -> None:
-    names = [variable.name for variable in query.variables]
-    rows = [dict(zip(names, row, strict=True)) for row in evaluate_rows(query, quads)]
-    found, wanted = table(names, rows), expected_table(test.result)
-    problem = difference(found, wanted, test, BY_VALUE_ONCE)
-    assert problem is None, problem
-    if isinstance(query.root, Slice) and query.root.keys:
-        one, other = comparable(found, wanted, test, BY_VALUE_ONCE)
-        assert sort_columns(one, query.root) == sort_columns(other, query.root)
+    return [quad[:3] for quad in stored([(source.value, None)])]
 
 
 def sort_columns(found: Table, root: Slice) -> list:

@@ -6,10 +6,10 @@ from collections import Counter
 from zlib import crc32
 
 import pytest
-from pyoxigraph import NamedNode
-from w3c.expected import Table, expected_table, table, term_of
+from w3c.expected import Table, table, term_of
 from w3c.judgement import EXCLUDED, difference
-from w3c.manifest import EvaluationTest, evaluation_tests, path_of, read_quads, suite_folder
+from w3c.manifest import EvaluationTest, evaluation_tests, suite_folder
+from w3c.question import expected_answer, quads_of, text_of
 from w3c.ways import WAYS
 
 from graphtide import LiveGraph
@@ -26,14 +26,12 @@ ABSENT = pytest.param(
 
 @pytest.mark.parametrize("test", [pytest.param(test, id=test.name) for test in TESTS] or [ABSENT])
 def test_evaluation(test: EvaluationTest, record_property) -> None:
-    query = f"BASE <{test.query}>\n{path_of(test.query).read_text(encoding='utf-8')}"
+    query = text_of(test)
     record_property("w3c", test.name)
     if (reason := EXCLUDED.get(test.iri) or refusal(query)) is not None:
         record_property("w3c-excluded", reason)
         pytest.skip(f"excluded: {reason}")
-    quads = [quad for iri in test.data for quad in read_quads(iri)]
-    quads += [quad for iri in test.graph_data for quad in read_quads(iri, NamedNode(iri))]
-    wanted = expected_table(test.result)
+    quads, wanted = quads_of(test), expected_answer(test)
     for way, run in WAYS.items():
         for watch in run(query, quads, crc32(test.iri.encode())):
             found = answer(watch)

@@ -44,6 +44,7 @@ class FormParser(SelectParser):
     def query(self) -> Query:
         """The query as algebra; fails at the first thing that is wrong or refused."""
         self.prologue()
+        self.register_clause()
         query = self._form()
         if self.token.kind != "end":
             self.fail(f"expected the end of the query, found {self.token}")
@@ -56,7 +57,12 @@ class FormParser(SelectParser):
         while self.at(keyword):
             self.needs("dataset")
             self.advance()
-            (named if self.accept("NAMED") else default).append(self.iri())
+            if not self.accept("NAMED"):
+                default.append(self.iri())
+            elif self.accept("WINDOW"):
+                self.windows.append(self.window_clause())
+            else:
+                named.append(self.iri())
         return Dataset(tuple(default), tuple(named)) if default or named else None
 
     def template(self) -> tuple[TriplePattern, ...]:

@@ -21,12 +21,13 @@ from graphtide.algebra.nodes import (
 )
 from graphtide.algebra.variables import schema
 from graphtide.lang.expressions import ExpressionParser
-from graphtide.lang.graphs import in_named_graph, in_variable_graph
+from graphtide.lang.graphs import in_default_graph, in_named_graph, in_variable_graph
 from graphtide.lang.hints import PATTERN_KEYWORDS, word_hint
 from graphtide.lang.join import EMPTY_GROUP, join
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
+    from graphtide.algebra.windows import WindowClause
     from graphtide.rdf.term import Term
 
 
@@ -47,6 +48,11 @@ class _Group:
 
 class GroupParser(ExpressionParser):
     """Reads `{ … }`."""
+
+    def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
+        super().__init__(text, base, standing=standing)
+        self.windows: list[WindowClause] = []
+        self._in_window = False
 
     def group(self) -> Node:
         """A group with its filters applied to the whole of it, wherever they were written."""
@@ -124,6 +130,8 @@ class GroupParser(ExpressionParser):
                 group.node = join(group.node, self.values())
             case "GRAPH":
                 group.node = join(group.node, self._graph())
+            case "WINDOW":
+                group.node = join(group.node, self._window())
             case "SERVICE":
                 self._service(word.start)
             case "LATERAL":
@@ -161,7 +169,26 @@ class GroupParser(ExpressionParser):
             node = Union(node, self.group())
         return node
 
+    def _window(self) -> Node:
+        """`WINDOW iri { … }`: patterns asked of what the window holds."""
+        start = self.token.start
+        if self.token.kind == "var":
+            hint = "name the window: a query has to know which streams it waits for"
+            self.refuse("WINDOW with a variable", hint)
+        name = self.iri()
+        clause = next((window for window in self.windows if window.iri == name), None)
+        if clause is None:
+            hint = f"declare it: FROM NAMED WINDOW {name} ON a stream [RANGE … STEP …]"
+            self.fail(f"there is no window {name}", at=start, hint=hint)
+        outside, self._in_window = self._in_window, True
+        inside = self.group()
+        self._in_window = outside
+        return in_default_graph(inside, clause.graph)
+
     def _graph(self) -> Node:
+        if self._in_window:
+            hint = "a window holds the triples of its events merged into one graph"
+            self.refuse("GRAPH inside WINDOW", hint)
         if self.token.kind == "var":
             variable = self.variable()
             return in_variable_graph(self.group(), variable, self.fresh)

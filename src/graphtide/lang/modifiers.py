@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from graphtide.lang.groups import GroupParser
+from graphtide.lang.window_clause import WindowParser
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Expression, Var
@@ -37,7 +37,7 @@ class Modifiers:
     values: Values | None = None
 
 
-class ModifierParser(GroupParser):
+class ModifierParser(WindowParser):
     """Reads what may follow the pattern of a query level."""
 
     def modifiers(self, level: Level) -> Modifiers:

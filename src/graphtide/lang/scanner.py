@@ -69,6 +69,10 @@ class Scanner:
         self.token = self._scan(token.end)
         return token
 
+    def skip_to(self, offset: int) -> None:
+        """Go on with the token at an offset of the text."""
+        self.token = self._scan(offset)
+
     def at(self, *texts: str) -> bool:
         """Whether the current token is one of these signs or (in any case) keywords."""
         token = self.token

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Store
 
 from graphtide.algebra.as_select import as_select
-from graphtide.errors import QueryError
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.algebra.windows import WindowedQuery
+from graphtide.errors import QueryError, UnsupportedError
 from graphtide.lang.forms import FormParser
 from graphtide.lang.scanner import excerpt
 from graphtide.lang.update import UpdateParser
 
 if TYPE_CHECKING:
-    from graphtide.algebra.nodes import SelectQuery
     from graphtide.algebra.queries import Query
     from graphtide.algebra.updates import Update
 
@@ -39,6 +40,22 @@ def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
     >>> query = parse_query("SELECT ?s WHERE { ?s a <http://example.org/Sensor> }")
     >>> [str(variable) for variable in query.variables]
     ['?s']
+    """
+    query = _parse_standing(text, base)
+    if isinstance(query, SelectQuery):
+        return query
+    raise UnsupportedError(
+        "a query over windows cannot be used here", hint="register it with LiveGraph.watch"
+    )
+
+
+def parse_standing(text: str, *, base: str | None = None) -> SelectQuery | WindowedQuery:
+    """Read a standing query, over windows (RSP-QL) or not.
+
+    >>> window = "FROM NAMED WINDOW <a:w> ON <a:s> [RANGE 10 STEP 5]"
+    >>> text = f"SELECT * {window} WHERE {{ WINDOW <a:w> { ?s ?p 1 } }}"
+    >>> parse_standing(text).windows[0].step
+    5
     """
     return _parse_standing(text, base)
 
@@ -66,11 +83,16 @@ def parse_update(text: str, *, base: str | None = None) -> Update:
 
 
 @lru_cache(maxsize=1024)
-def _parse_standing(text: str, base: str | None) -> SelectQuery:
+def _parse_standing(text: str, base: str | None) -> SelectQuery | WindowedQuery:
     parser = FormParser(text, base)
-    query = _read(parser)
+    query = as_select(_read(parser))
+    if parser.windows:
+        name = parser.registered
+        return WindowedQuery(query, tuple(parser.windows), parser.output or "RSTREAM", name)
+    if parser.output is not None:
+        parser.fail("a registered query needs a window", hint="add FROM NAMED WINDOW … ON …", at=0)
     _second_opinion(parser.plain_text, base)
-    return as_select(query)
+    return query
 
 
 @lru_cache(maxsize=1024)
