@@ -11,7 +11,7 @@ JOBS ?= 2
 EDGES ?= 1300000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench cluster-test fuzz lock clean
+.PHONY: help setup demo test check format bench cluster-test faults fuzz lock clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,7 +48,7 @@ fuzz: setup ## Random queries and streams against the oracles (N=cases SEED=…)
 	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED)
 
 faults: setup ## Kill drivers, executors and workers of a stream at random, and compare its output
-	@$(BIN)/python -m pytest -p no:cacheprovider --override-ini addopts='--strict-markers --import-mode=importlib' tests/spark/faults $(ARGS)
+	@$(BIN)/python -m pytest tests/spark/faults $(ARGS)
 
 lock: setup ## Choose dependency versions anew and write the lock
 	@echo '# Written by `make lock`: edit pyproject.toml instead.' > $(LOCK).new

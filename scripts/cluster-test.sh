@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs the pipeline on a real standalone cluster of this machine: a master, two workers of one core
 # each, and a job that is submitted with the package shipped as a zip. Its deltas must equal the
-# in-process engine's. Called by `make cluster-test`; everything is stopped at the end.
+# in-process engine's. Called by `make cluster-test`; everything is stopped at the end, whatever the
+# end is.
 set -euo pipefail
+set -m # each process that is started here leads a group, so that its children can be stopped too
 cd "$(dirname "$0")/.."
 
 PYTHON="${PYTHON_BIN:-$PWD/.venv/bin/python}"
@@ -11,15 +13,21 @@ folder="$(mktemp -d -t graphtide-cluster-XXXXXX)"
 started=()
 
 stop() {
-    for pid in "${started[@]}"; do
-        kill "$pid" 2>/dev/null || true
-    done
-    for pid in "${started[@]}"; do
-        wait "$pid" 2>/dev/null || true
+    trap - EXIT INT TERM
+    local signal
+    for signal in TERM KILL; do
+        for pid in "${started[@]}"; do
+            kill -s "$signal" -- "-$pid" 2>/dev/null || true
+        done
+        for _ in $(seq 50); do # ten seconds to end well
+            kill -s 0 -- "${started[@]/#/-}" 2>/dev/null || break
+            sleep 0.2
+        done
     done
     rm -rf "$folder"
 }
 trap stop EXIT
+trap 'exit 130' INT TERM
 
 fail() {
     echo "cluster-test: $1" >&2
@@ -34,18 +42,18 @@ export SPARK_DAEMON_JAVA_OPTS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 read -r port web < <("$PYTHON" "$JOB" ports)
 master="spark://127.0.0.1:$port"
 
-launch() { # NAME CLASS ARGUMENTS...: a Java process in the background, with a log of its own
+launch() { # NAME COMMAND ARGUMENTS...: a process in the background, with a log of its own
     local name="$1"
     shift
-    "$SPARK_HOME/bin/spark-class" "$@" >"$folder/$name.log" 2>&1 &
+    "$SPARK_HOME/bin/$1" "${@:2}" >"$folder/$name.log" 2>&1 &
     started+=("$!")
 }
 
 echo "cluster-test: starting a master and two workers"
-launch master org.apache.spark.deploy.master.Master \
+launch master spark-class org.apache.spark.deploy.master.Master \
     --host 127.0.0.1 --port "$port" --webui-port "$web"
 for number in 1 2; do
-    launch "worker-$number" org.apache.spark.deploy.worker.Worker \
+    launch "worker-$number" spark-class org.apache.spark.deploy.worker.Worker \
         --host 127.0.0.1 --cores 1 --memory 1g --webui-port 0 --work-dir "$folder/work-$number" \
         "$master"
 done
@@ -56,11 +64,12 @@ PYTHONPATH="src:tests" "$PYTHON" "$JOB" prepare "$folder"
 
 # A zip carries no compiled code, and compiling takes longer than this small job: no compiler.
 echo "cluster-test: submitting the job"
-PYTHONPATH="src:tests" "$SPARK_HOME/bin/spark-submit" --master "$master" \
+PYTHONPATH="src:tests" launch job spark-submit --master "$master" \
     --py-files "$folder/graphtide.zip" \
     --driver-java-options "-XX:+UseSerialGC -XX:TieredStopAtLevel=1" \
     --conf spark.executor.cores=1 --conf spark.executor.memory=900m \
     --conf spark.executorEnv.PYTHONPATH=graphtide.zip --conf spark.executorEnv.GRAPHTIDE_NO_JIT=1 \
-    "$JOB" run "$folder" "$master" >"$folder/job.log" 2>&1 || fail "the job failed"
+    "$JOB" run "$folder" "$master"
+wait "$!" || fail "the job failed"
 
 PYTHONPATH="src:tests" "$PYTHON" "$JOB" check "$folder" || fail "the output is wrong"

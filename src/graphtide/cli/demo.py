@@ -73,7 +73,8 @@ def demo(
 
 def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
     """Somebody writes change logs into a directory; the pipeline tails it."""
-    from graphtide.spark.run import RunOptions, run_program
+    from graphtide.spark.run import start_program
+    from graphtide.spark.run_options import RunOptions
     from graphtide.spark.run_session import open_session
 
     start = time.monotonic()
@@ -89,7 +90,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
         open_session("local[2]", 2, home / "spark.log", FAST_START) as spark,
         asked() as stop,
     ):
-        running = run_program(spark, program, options, _printer(as_json=as_json))
+        running = start_program(spark, program, options, _printer(as_json=as_json))
         done = _follow(running, writer, start, stop)
     _say_what(running, home, done=done)
     return 0

@@ -22,7 +22,8 @@ from graphtide.cli.run_needs import check_needs
 from graphtide.lang.program import Program, read_program
 
 if TYPE_CHECKING:
-    from graphtide.spark.run import Run, RunOptions
+    from graphtide.spark.run import Run
+    from graphtide.spark.run_options import RunOptions
     from graphtide.spark.status import BatchStatus
 
 LINE_SECONDS = 1.0
@@ -80,13 +81,15 @@ def run(
     """
     queries = read_program(program)
     check_needs()
-    from graphtide.spark.run import RunOptions
+    from graphtide.spark.run_options import RunOptions, check_options
 
     once = once or trigger == "once"
     pause = "0s" if trigger == "once" else trigger
     parts = _cells(cells, checkpoint, master)
     limits = rows_per_batch, most_quarantined, only_new
     options = RunOptions(changes, out, checkpoint, parts, pause, once, format, *limits)
+    check_options(queries, options)
+    _say_where(changes, options, queries)
     return _run(queries, options, master, as_json=as_json)
 
 
@@ -99,14 +102,12 @@ def _cells(cells: int | None, checkpoint: Path, master: str) -> int:
 
 
 def _run(program: Program, options: RunOptions, master: str, *, as_json: bool) -> int:
-    from graphtide.spark.run import check_options, run_program
+    from graphtide.spark.run import start_program
     from graphtide.spark.run_session import open_session
 
-    check_options(program, options)
-    _say_where(options, program)
     log = options.checkpoint / "spark.log"
     with open_session(master, options.cells, log) as spark, asked() as stop:
-        running = run_program(spark, program, options)
+        running = start_program(spark, program, options)
         follow(running, stop, as_json=as_json)
     _say_what(running, options)
     return INTERRUPTED if options.once and stop() else 0
@@ -158,8 +159,9 @@ def _lines(statuses: Iterator[BatchStatus]) -> None:
         print(held.line_of_text(), file=sys.stderr, flush=True)
 
 
-def _say_where(options: RunOptions, program: Program) -> None:
+def _say_where(changes: Path, options: RunOptions, program: Program) -> None:
     from graphtide.spark.run import resumes_from
+    from graphtide.spark.source_plan import Directory
 
     found = resumes_from(options.checkpoint)
     what = f"{counted(len(program.queries), 'query').replace('querys', 'queries')}"
@@ -170,10 +172,18 @@ def _say_where(options: RunOptions, program: Program) -> None:
         place = offset.place
         where = f"after batch {batch}: {place.file} is read up to line {place.line - 1}"
     verb = "starts" if found is None else "goes on"
-    print(f"{what} over {options.changes}: {verb} {where}", file=sys.stderr)
-    if not any(options.changes.iterdir()):
+    print(f"{what} over {changes}: {verb} {where}", file=sys.stderr)
+    logs = Directory(changes).names()
+    empty = [name for name in logs if not (changes / name).stat().st_size]
+    if len(empty) == len(logs):
         wait = "so there is nothing to do" if options.once else "waiting for change logs"
-        print(f"{options.changes} is empty: {wait}", file=sys.stderr)
+        print(f"{changes} is empty: {wait}", file=sys.stderr)
+    elif empty:
+        some = ", ".join(empty[:3]) + (", …" if len(empty) > 3 else "")
+        print(
+            f"empty: {some}; only the last file may grow, those before it are passed over",
+            file=sys.stderr,
+        )
 
 
 def _say_what(running: Run, options: RunOptions) -> None:

@@ -15,12 +15,14 @@ from graphtide.spark.frontier import END, START, Frontier
 from graphtide.spark.hashing import cell_keys
 from graphtide.spark.log import DictLog
 from graphtide.spark.matched import MatchedRow, matched_rows
+from graphtide.spark.metrics_cache import counted_in
 from graphtide.spark.schemas import MATCHED
 from graphtide.spark.state_log import StateLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from graphtide.spark.metrics_cache import CacheCounts
     from graphtide.spark.task import Task
 
 CACHE = Cache()
@@ -32,12 +34,14 @@ _frozen = 0
 class Match(StatefulProcessor):
     """Takes a micro-batch into one cell after the other."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, counts: CacheCounts | None = None) -> None:
         self._task = task
+        self._counts = counts
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state (called by Spark)."""
-        self._log = StateLog(handle)
+        self._log = StateLog(handle, self._task.mark)
+        self._before = counted_in(CACHE)
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
         self,
@@ -55,6 +59,8 @@ class Match(StatefulProcessor):
     def close(self) -> None:
         """The task is done (called by Spark)."""
         freeze_engines()
+        if self._counts is not None:
+            self._counts.report(CACHE, self._before)
 
 
 def match_all(packed: pd.DataFrame, task: Task) -> pd.DataFrame:

@@ -56,7 +56,7 @@ class Meet(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state (called by Spark)."""
-        self._log = StateLog(handle)
+        self._log = StateLog(handle, self._task.mark)
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
         self,

@@ -19,25 +19,27 @@ COUNTED: Final = {
 }
 """Attributes of a `Cache`, and the words by which they are shown."""
 
-_told: dict[str, int] = {}
-
 
 class CacheCounts:
     """Counters that travel with a stage, as Spark's accumulators.
 
-    A task that fails after its work counts as well: these are figures to look at, not results.
+    A micro-batch that is run again counts again: these are figures to look at, not results.
     """
 
     def __init__(self, context: SparkContext) -> None:
         self._counters = {name: context.accumulator(0) for name in COUNTED}
 
-    def report(self, cache: Cache) -> None:
-        """Tell, from a worker, what has happened in it since it last told."""
+    def report(self, cache: Cache, before: Mapping[str, int]) -> None:
+        """Tell, from a worker, what has happened in its cache since `before` (`counted_in`)."""
+        now = counted_in(cache)
         for name, counter in self._counters.items():
-            now: int = getattr(cache, name)
-            counter.add(now - _told.get(name, 0))
-            _told[name] = now
+            counter.add(now[name] - before[name])
 
     def values(self) -> Mapping[str, int]:
         """The sums so far (on the driver)."""
         return {word: self._counters[name].value for name, word in COUNTED.items()}
+
+
+def counted_in(cache: Cache) -> dict[str, int]:
+    """What a worker's cache has counted so far."""
+    return {name: getattr(cache, name) for name in COUNTED}

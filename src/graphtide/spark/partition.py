@@ -16,29 +16,38 @@ graph. `by` always holds variables that are bound in every row of the node.
   right side is divided only by variables that it binds in every row, and partners agree on them. So
   it is with EXISTS, whose pattern is asked with the values of an own row.
 - Filters, BIND, DISTINCT and projections that keep the variables look at single rows.
+- Groups are right if the variables are among their keys: all rows of an own group are own. So it is
+  with ranges of an order that are taken for each value of the variables.
+- A path is not divided: its edges are sent to every cell.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import (
+    DEFAULT_GRAPH,
     Bgp,
     Distinct,
     Extend,
     Filter,
     GraphNames,
+    Group,
     Join,
     LeftJoin,
+    MergedGraph,
     Minus,
     Node,
+    Path,
     Project,
+    Slice,
     TriplePattern,
     Union,
     Values,
 )
+from graphtide.algebra.paths import link_iris, may_stand_still
 from graphtide.algebra.variables import certain, pattern_variables
 
 if TYPE_CHECKING:
@@ -78,8 +87,12 @@ def partition_variables(node: Node) -> frozenset[Var]:
             return partition_variables(child) & frozenset(variables)
         case Extend(child, var, _):
             return partition_variables(child) - {var}
-        case Values():
+        case Values() | Path():
             return frozenset()
+        case Group(child, keys):
+            return partition_variables(child) & frozenset(keys)
+        case Slice(child, per=per):
+            return partition_variables(child) & frozenset(per)
         case _:
             assert_never(node)
 
@@ -88,7 +101,10 @@ def leaves(node: Node, by: frozenset[Var]) -> Iterator[Leaf]:
     """Every pattern of a query that is partitioned by the variables `by`."""
     match node:
         case Bgp(patterns):
-            yield from (Leaf(p, by & frozenset(pattern_variables(p))) for p in patterns)
+            each = (p for pattern in patterns for p in in_each_graph(pattern))
+            yield from (Leaf(p, by & frozenset(pattern_variables(p))) for p in each)
+        case Path():
+            yield from (Leaf(p, frozenset()) for step in steps(node) for p in in_each_graph(step))
         case GraphNames(var):
             yield Leaf(TriplePattern(Var(".s"), Var(".p"), Var(".o"), var), by & {var})
         case Join(left, right):
@@ -111,12 +127,31 @@ def leaves(node: Node, by: frozenset[Var]) -> Iterator[Leaf]:
         case Extend(child, _, expression):
             yield from leaves(child, by)
             yield from _inside(expression, by)
-        case Project(child, _) | Distinct(child):
+        case Project(child, _) | Distinct(child) | Group(child) | Slice(child):
             yield from leaves(child, by)
         case Values():
             return
         case _:
             assert_never(node)
+
+
+def in_each_graph(pattern: TriplePattern) -> list[TriplePattern]:
+    """A pattern asked of several graphs as one, asked of each of them."""
+    graph = pattern.graph
+    if not isinstance(graph, MergedGraph):
+        return [pattern]
+    if graph.names is None:
+        return [replace(pattern, graph=each) for each in (DEFAULT_GRAPH, Var(".g"))]
+    return [replace(pattern, graph=each) for each in graph.names]
+
+
+def steps(node: Path) -> list[TriplePattern]:
+    """The patterns of the quads that a path may lead over, or that make its ends exist."""
+    s, o = Var(".s"), Var(".o")
+    links = link_iris(node.path)
+    if links is None or (may_stand_still(node.path) and isinstance(node.subject, Var)):
+        return [TriplePattern(s, Var(".p"), o, node.graph)]
+    return [TriplePattern(s, iri, o, node.graph) for iri in links]
 
 
 def _inside(expression: Expression, by: frozenset[Var]) -> Iterator[Leaf]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from graphtide.spark.metrics_cache import CacheCounts
+
 Queries = str | Mapping[str, str]
 
 
@@ -30,6 +32,7 @@ def watch(
     *,
     cells: int | None = None,
     sizes: Mapping[str, int] | None = None,
+    counts: CacheCounts | None = None,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -37,7 +40,7 @@ def watch(
     N-Triples texts or as structs of `kind, value, datatype, language`. `queries` is one SELECT
     query, or several by name. `cells` is the number of partitions of the match, by default the
     number of shuffle partitions. `sizes` may give the number of quads per predicate, for a better
-    division.
+    division. `counts` is told how cells of a stream find their engines.
 
     Transactions come in the order of `(time, tx)`. In a stream, one is complete when a later one or
     its end (a row with diff 0) has been seen; then its deltas come out, whole and net. The changes
@@ -52,7 +55,7 @@ def watch(
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return unpack_deltas(batches, task, single=single)
 
-    return match(changes, task).mapInArrow(unpack, schema)
+    return match(changes, task, counts).mapInArrow(unpack, schema)
 
 
 def make_task(
@@ -73,7 +76,7 @@ def make_task(
     return task
 
 
-def match(changes: DataFrame, task: Task) -> DataFrame:
+def match(changes: DataFrame, task: Task, counts: CacheCounts | None = None) -> DataFrame:
     """Chunks of deltas and of rejects (`MATCHED_SQL`), per cell and micro-batch."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -83,7 +86,7 @@ def match(changes: DataFrame, task: Task) -> DataFrame:
     packed = summarise(changes, task).mapInArrow(pack, PACKED_SQL)
     if changes.isStreaming:
         matched = packed.groupBy("cell").transformWithStateInPandas(
-            statefulProcessor=Match(task),
+            statefulProcessor=Match(task, counts),
             outputStructType=MATCHED_SQL,
             outputMode="Append",
             timeMode="None",

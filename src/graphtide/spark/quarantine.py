@@ -34,7 +34,7 @@ QUARANTINE: Final = pa.schema(_FIELDS)
 
 def with_reports(changes: DataFrame) -> DataFrame:
     """The source's rows as changes only; what it has set aside becomes a row without stamps."""
-    if "reason" not in changes.columns:
+    if not set(_REPORT) <= set(changes.columns):
         return changes
     report = f.concat(f.lit(_MARK), f.to_json(f.struct(*_REPORT)))
     terms = [f.col(name) for name in ("s", "p", "g")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import DefaultGraph, TriplePattern
+from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
 from graphtide.spark.hashing import id_hashes
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def matching_rows(
                 mask &= quads[:, 3] != 0
         elif isinstance(position, DefaultGraph):
             mask &= quads[:, column] == 0
-        else:
+        elif not isinstance(position, MergedGraph):  # a leaf is asked of one graph
             wanted = terms.lookup(position)
             mask &= (quads[:, column] == wanted) & (wanted != 0)
     return np.flatnonzero(mask)

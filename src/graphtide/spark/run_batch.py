@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphtide.errors import GraphtideError
 from graphtide.spark.chunk import from_chunks
 from graphtide.spark.quarantine import set_aside
 from graphtide.spark.schemas import DELTAS, REJECTS
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from graphtide.spark.sink import Sink
     from graphtide.spark.task import Task
+
+OnDeltas = Callable[[dict[str, pa.Table]], None]
+"""What sees the deltas of a micro-batch after they were written, by query."""
+
+
+class BatchWriter:
+    """Writes micro-batches, and remembers why it could not."""
+
+    def __init__(
+        self, task: Task, sink: Sink, most_quarantined: int | None, on_deltas: OnDeltas | None
+    ) -> None:
+        self.sink = sink
+        self.failure: GraphtideError | None = None
+        self._task = task
+        self._most = most_quarantined
+        self._on_deltas = on_deltas
+
+    def take(self, matched: DataFrame, batch: int) -> None:
+        """Write a micro-batch. It is computed even if it was written: the state depends on it."""
+        deltas, aside = unpacked(matched.toArrow(), self._task)
+        try:
+            self.sink.write(batch, deltas, aside)
+            self._check_quarantine()
+        except GraphtideError as error:
+            self.failure = error
+            raise
+        if self._on_deltas is not None:
+            self._on_deltas(deltas)
+
+    def _check_quarantine(self) -> None:
+        found = self.sink.progress.quarantined
+        if self._most is not None and found > self._most:
+            raise GraphtideError(
+                f"{found} rows are set aside, more than the {self._most} that are allowed",
+                hint=f"look into {self.sink.out / 'quarantine'}; mend the input, or allow more "
+                "with --most-quarantined, and start again",
+            )
 
 
 def unpacked(matched: pa.Table, task: Task) -> tuple[dict[str, pa.Table], pa.Table]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.sink import replace_text
+from graphtide.spark.sink import holds_something, replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ def read_fingerprint(checkpoint: Path) -> Fingerprint | None:
     try:
         if path.exists():
             return Fingerprint(**json.loads(path.read_text(encoding="utf-8")))
-        strange = checkpoint.is_dir() and any(checkpoint.iterdir())
+        strange = checkpoint.is_dir() and holds_something(checkpoint)
     except (OSError, ValueError, TypeError) as error:
         raise GraphtideError(f"{path} cannot be read: {error}", hint=_HINT) from None
     if strange:
@@ -46,10 +46,10 @@ def read_fingerprint(checkpoint: Path) -> Fingerprint | None:
 
 
 def claim_checkpoint(
-    checkpoint: Path, queries: Mapping[str, str], cells: int, changes: Path
+    checkpoint: Path, queries: Mapping[str, str], cells: int, changes: str
 ) -> Fingerprint:
     """Take a checkpoint for this program, or refuse one that was made by another."""
-    wanted = Fingerprint(uuid.uuid4().hex, dict(queries), cells, str(changes.resolve()))
+    wanted = Fingerprint(uuid.uuid4().hex, dict(queries), cells, changes)
     found = read_fingerprint(checkpoint)
     if found is None:
         try:

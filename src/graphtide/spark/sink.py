@@ -71,6 +71,16 @@ class Sink:
 
     def write(self, batch: int, deltas: Mapping[str, pa.Table], aside: pa.Table) -> None:
         """Write a micro-batch; one that was written before stays as it is."""
+        try:
+            self._write_batch(batch, deltas, aside)
+        except OSError as error:
+            raise GraphtideError(
+                f"batch {batch} cannot be written to {self.out}: {error.strerror or error}",
+                hint="make room, or let this user write there, and start again: nothing is lost, "
+                "the micro-batch is run again",
+            ) from error
+
+    def _write_batch(self, batch: int, deltas: Mapping[str, pa.Table], aside: pa.Table) -> None:
         for name, table in [*deltas.items(), (QUARANTINE_NAME, aside)]:
             if len(table):
                 self._write(self.out / name / f"batch-{batch:08}.{self._format}", table)
@@ -97,7 +107,7 @@ class Sink:
         try:
             self.out.mkdir(parents=True, exist_ok=True)
             if not owner.exists():
-                if any(self.out.iterdir()):
+                if holds_something(self.out):
                     raise GraphtideError(
                         f"{self.out} is not empty, and not the output of graphtide",
                         hint="choose another --out",
@@ -139,6 +149,11 @@ def replace_text(path: Path, text: str) -> None:
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(path)
+
+
+def holds_something(directory: Path) -> bool:
+    """Whether a directory has anything in it, but for what a crash in `replace_text` may leave."""
+    return any(path.suffix != ".tmp" for path in directory.iterdir())
 
 
 def _integers(table: pa.Table, name: str) -> list[int]:

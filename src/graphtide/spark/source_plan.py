@@ -29,6 +29,8 @@ NO_LIMIT: Final = 1 << 62
 SET_ASIDE: Final = -1
 """The position in a file that is not read at all."""
 
+GIVE_LATER_NAME: Final = "to have it read, give it a name behind all others"
+
 UNREADABLE = (DataError, OSError, EOFError, zlib.error, pa.ArrowException)
 _IGNORED_STARTS, _IGNORED_ENDS = (".", "_"), ("~", ".tmp", ".crc", ".part")
 
@@ -110,7 +112,7 @@ def plan(
     """The pieces from an offset on, and the offset behind them; the same one if there are none."""
     names = directory.names()
     late = directory.too_late(names, start)
-    reason = f"too late: files up to {start.place.file} were read already"
+    reason = f"too late: files up to {start.place.file} were read already; {GIVE_LATER_NAME}"
     taken = [Taken(name, 0, reason=reason) for name in late]
     pieces = [_aside(directory, part, start.place) for part in taken]
     place, lines, files = start.place, 0, start.files + len(late)
@@ -161,7 +163,7 @@ def _take(
         if last and not ended and directory.age(name) < STALE_SECONDS:
             return None
         reason = error.message if isinstance(error, DataError) else f"cannot be read: {error}"
-        part = Taken(name, 0, reason=reason)
+        part = Taken(name, 0, reason=f"{reason}; mend it, and {GIVE_LATER_NAME}")
         return part, [_aside(directory, part, begin)], replace(begin, position=SET_ASIDE)
     end = pieces[-1] if pieces else Piece(str(path), begin, begin.position)
     return Taken(name, end.stop, end.finished), pieces, place

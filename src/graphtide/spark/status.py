@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """One micro-batch: input, speed, what is left to read, state, output so far."""
+    """One micro-batch: input, speed, what is left to read (if known), state, output so far."""
 
     batch: int
     rows: int
     rows_per_s: float
     batch_ms: int
-    lag_files: int
-    lag_bytes: int
+    lag_files: int | None
+    lag_bytes: int | None
     state_rows: int
     state_bytes: int
     quarantined: int
@@ -42,25 +42,31 @@ class BatchStatus:
         >>> status.line_of_text()
         'batch 3  4,500 rows/s  200 ms  up to date  state 2.0 KiB  1 set aside  q: 7'
         """
-        lag = f"{sized(self.lag_bytes)} behind" if self.lag_bytes else "up to date"
         parts = [
             f"batch {self.batch}",
             f"{self.rows_per_s:,.0f} rows/s",
             f"{self.batch_ms:,} ms",
-            lag,
+            *self._lag(),
             f"state {sized(self.state_bytes)}",
             f"{self.quarantined:,} set aside",
             *(f"{name}: {count:,}" for name, count in self.matches.items()),
         ]
         return "  ".join(parts)
 
+    def _lag(self) -> list[str]:
+        if self.lag_bytes is None:
+            return []
+        return [f"{sized(self.lag_bytes)} behind" if self.lag_bytes else "up to date"]
 
-def batch_status(report: Mapping[str, Any], progress: Progress, changes: Path) -> BatchStatus:
-    """The status of a micro-batch from Spark's report on it and our own progress."""
+
+def batch_status(
+    report: Mapping[str, Any], progress: Progress, changes: Path | None
+) -> BatchStatus:
+    """The status of a micro-batch from Spark's report, our progress and the directory it reads."""
     source = report["sources"][0] if report["sources"] else {}
-    place = (source.get("endOffset") or {}).get("place") or {}
+    place = ((source.get("endOffset") or {}) if changes else {}).get("place") or {}
     file, position = place.get("file", ""), place.get("position", 0)
-    files, size = lag(changes, file, position)
+    files, size = (None, None) if changes is None else lag(changes, file, position)
     operators = report["stateOperators"]
     tallies = progress.queries.values()
     took = int(report["durationMs"].get("triggerExecution", 0))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.dataset import with_dataset
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery
 from graphtide.lang.sparql import parse_query
 from graphtide.spark.shares import Grid, best_grid, body_of
@@ -45,6 +48,21 @@ class Task:
         sizes = dict(self.sizes) or None
         return tuple(cell_query(name, text, self.cells, sizes) for name, text in self.queries)
 
+    @cached_property
+    def mark(self) -> str:
+        """What a cell's state depends on: the number of cells; and a hash of queries and grids.
+
+        >>> one = Task((("q", "SELECT ?a { ?a <ex:p> ?b }"),), 2)
+        >>> one.mark == Task(one.queries, 2).mark, one.mark == Task(one.queries, 4).mark
+        (True, False)
+        """
+        grids = [
+            [[variable.name for variable in each.grid.variables], each.grid.shares]
+            for each in self.cell_queries
+        ]
+        made = json.dumps([self.cells, self.queries, grids])
+        return f"{self.cells} {sha256(made.encode()).hexdigest()[:16]}"
+
 
 def cell_query(name: str, text: str, cells: int, sizes: Mapping[str, int] | None) -> CellQuery:
     """How a query is divided among cells.
@@ -53,7 +71,7 @@ def cell_query(name: str, text: str, cells: int, sizes: Mapping[str, int] | None
     >>> divided.grid.variables, divided.grid.shares, divided.meets
     ((Var(name='b'),), (4,), False)
     """
-    parsed = parse_query(text)
+    parsed = with_dataset(parse_query(text))
     grid = best_grid(parsed, cells, sizes)
     distinct = isinstance(parsed.root, Distinct)
     extra = tuple(v for v in grid.variables if v not in parsed.variables)

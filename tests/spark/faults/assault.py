@@ -41,9 +41,13 @@ class Assault:
         settings = {"spark.local.dir": str(self.folder / "scratch")}
         job = {"files_per_trigger": files_per_trigger, "settings": settings, **self.job}
         path.write_text(json.dumps(job), encoding="utf-8")
+        self.launch([sys.executable, str(JOB), str(path)])
+
+    def launch(self, command: list[str]) -> None:
+        """Start a process in a session of its own, so that its whole family can be found."""
         with (self.folder / f"log-{self.lives}.txt").open("w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
-                [sys.executable, str(JOB), str(path)],
+                command,
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
@@ -60,7 +64,7 @@ class Assault:
             time.sleep(0.02)
         os.kill(self.random.choice(victims), signal.SIGKILL)
         self.kills[kind] += 1
-        if kind == "driver":
+        if kind in {"driver", "command"}:
             self.clear()
 
     def finish(self) -> None:
@@ -70,7 +74,7 @@ class Assault:
         self.clear()
 
     def victims(self, kind: str) -> list[int]:
-        """The processes of a kind that belong to this life; of drivers Java's half is the first."""
+        """The processes of a kind in this life: `driver` is its Java half, `command` its Python."""
         found = []
         for pid, parent, command in self.family():
             match kind:
@@ -79,6 +83,8 @@ class Assault:
                 case "executor" if "CoarseGrainedExecutorBackend" in command:
                     found.append(pid)
                 case "driver" if "SparkSubmit" in command:
+                    found.append(pid)
+                case "command" if pid == self.process.pid:
                     found.append(pid)
         return sorted(found)
 
@@ -132,6 +138,25 @@ class Assault:
 
     def found(self) -> Counter:
         """How often engines were found to be right, behind, ahead, missing, of another attempt."""
+        return Counter(note["found"] for note in self.noted())
+
+    def noted(self) -> list[dict]:
+        """What the tasks wrote down; of a line that a kill has cut off, nothing."""
         notes = Path(self.job["notes"]).glob("*.jsonl")
-        lines = (line for path in notes for line in path.read_text(encoding="utf-8").splitlines())
-        return Counter(json.loads(line)["found"] for line in lines)
+        lines = [line for path in notes for line in path.read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+class RunAssault(Assault):
+    """`graphtide run`, started again with the same command but for the size of micro-batches."""
+
+    def start(self, rows_per_batch: int) -> None:
+        """Begin a life of the command."""
+        self.lives += 1
+        paths = {"--changes": "input", "--out": "out", "--checkpoint": "checkpoint"}
+        options = {name: str(self.folder / folder) for name, folder in paths.items()}
+        options |= {"--master": "local[2,4]", "--rows-per-batch": str(rows_per_batch)}
+        tokens = [token for option in options.items() for token in option]
+        program = str(self.folder / "rail.tide")
+        command = [sys.executable, "-m", "graphtide.cli.main", "run", program, "--once", *tokens]
+        self.launch(command)

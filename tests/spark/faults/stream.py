@@ -34,9 +34,11 @@ SCHEMA = pa.schema(
 END = (2**62, 0, 0, 0, None, None, None, None)
 
 
-def write_stream(folder: Path, queries: dict[str, str], *, files: int, seed: int) -> Counter:
+def write_stream(
+    folder: Path, queries: dict[str, str], *, files: int, seed: int, routes: int = 12
+) -> Counter:
     """Write a railway's changes as so many files, cut anywhere; the deltas they must lead to."""
-    batches = list(change_stream(2 * files, seed=seed))
+    batches = list(change_stream(2 * files, seed=seed, routes=routes))
     rows = [row for batch in batches for row in batch.to_arrow().to_pylist()]
     table = [
         (r["time"], r["tx"], r["diff"], i, r["s"], r["p"], r["o"], r["g"])

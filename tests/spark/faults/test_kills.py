@@ -1,11 +1,18 @@
-"""Whatever is killed, and whenever: nothing is lost and nothing comes out twice."""
+"""Whatever is killed, and whenever: nothing is lost and nothing comes out twice.
 
-import json
+There are 20 kills in all. Starting Spark takes most of the time, so there are few starts.
+"""
+
+from collections import Counter
 from random import Random
 
+import pyarrow.parquet as pq
 import pytest
-from spark.faults.assault import Assault
-from spark.faults.stream import ONE_STAGE, TWO_STAGES, read_output, write_stream
+from spark.faults.assault import Assault, RunAssault
+from spark.faults.stream import ONE_STAGE, TWO_STAGES, in_process, read_output, write_stream
+
+from graphtide.bench.railway import PREFIX, change_stream
+from graphtide.rdf import write_changes
 
 pytestmark = pytest.mark.slow
 
@@ -15,11 +22,12 @@ def make_assault(tmp_path):
     """A job on a stream of its own; at the end nothing of it is left."""
     made = []
 
-    def make(seed, queries, *, master, files, fail_at=""):
+    def make(seed, queries, *, master, files, routes=12, fail_at="", small_log=1000):
         folders = {name: str(tmp_path / name) for name in ("input", "out", "checkpoint", "notes")}
-        expected = write_stream(tmp_path / "input", queries, files=files, seed=seed)
+        expected = write_stream(tmp_path / "input", queries, files=files, seed=seed, routes=routes)
         (tmp_path / "notes").mkdir()
-        job = {"master": master, "cells": 2, "queries": queries, "fail_at": fail_at, **folders}
+        job = {"master": master, "cells": 2, "queries": queries, **folders}
+        job |= {"fail_at": fail_at, "small_log": small_log}
         assault = Assault(tmp_path, job, Random(seed))
         made.append(assault)
         return assault, expected
@@ -37,55 +45,82 @@ def assert_exact(assault, expected):
 
 
 def test_drivers_and_python_workers(make_assault):
-    assault, expected = make_assault(1, ONE_STAGE, master="local[2,4]", files=120)
-    for _ in range(5):
-        assault.start([assault.random.randint(1, 3)] * 5)
-        for _ in range(2):
-            assault.kill("worker")
-        assault.kill("driver")
-    assault.start([20])
+    assault, expected = make_assault(
+        1, ONE_STAGE, master="local[2,4]", files=80, routes=2, small_log=0
+    )
+    assault.start([2] * 5)
+    for victim in ["worker"] * 4 + ["driver"]:
+        assault.kill(victim)
+    assault.start([3] * 5)
+    for _ in range(4):
+        assault.kill("worker")
     assault.finish()
-    assert assault.kills == {"driver": 5, "worker": 10}
+    assert assault.kills == {"driver": 1, "worker": 8}
     assert_exact(assault, expected)
     found = assault.found()
     assert found["missing"] > 0 and found["behind"] > 0, found
+    assert max(note["oldest"] for note in assault.noted()) > 1, "logs were compacted on the way"
 
 
 def test_executors_and_python_workers(make_assault):
-    assault, expected = make_assault(2, ONE_STAGE, master="local-cluster[2,1,1024]", files=60)
-    assault.start([1] * 5)
-    for _ in range(2):
-        assault.kill("executor")
-        assault.kill("worker")
-    assault.kill("driver")
-    assault.start([2] * 5)
-    for _ in range(2):
-        assault.kill("worker")
-        assault.kill("executor")
+    assault, expected = make_assault(2, ONE_STAGE, master="local-cluster[2,1,1024]", files=40)
+    assault.start([1, 2, 2, 2])
+    assault.await_batches(8)
+    # Executors of one core: until something goes wrong, a cell meets its engine every time.
+    found = assault.found()
+    assert found["new"] == 2 and found["hit"] >= 12 and len(found) == 2, found
+    for victim in ("executor", "worker", "worker", "executor", "worker"):
+        assault.kill(victim)
     assault.finish()
-    assert assault.kills == {"executor": 4, "worker": 4, "driver": 1}
+    assert assault.kills == {"executor": 2, "worker": 3}
     assert_exact(assault, expected)
     assert assault.found()["missing"] > 0
 
 
-def test_a_cell_meets_its_engine_again_on_executors_of_one_core(make_assault):
-    assault, expected = make_assault(4, ONE_STAGE, master="local-cluster[2,1,1024]", files=12)
-    assault.start([1])
-    assault.finish()
-    assert_exact(assault, expected)
-    found = assault.found()
-    assert found == {"new": 2, "hit": 22}
-    counts = json.loads((assault.folder / "notes" / "counts.json").read_text(encoding="utf-8"))
-    assert counts == {"hit": 22, "behind": 0, "rebuilt": 0, "new": 2}
-
-
 def test_a_failure_after_the_cache_was_updated(make_assault):
-    assault, expected = make_assault(
-        3, TWO_STAGES, master="local[2]", files=50, fail_at="4,9,17,23"
-    )
-    assault.start([1, 3, 2, 1, 4])
+    assault, expected = make_assault(3, TWO_STAGES, master="local[2]", files=30, fail_at="3,5,8,12")
+    assault.start([1, 3, 2, 1, 2])
     assault.finish()
     restarts = (assault.folder / "notes" / "restarts.txt").read_text(encoding="utf-8")
     assert restarts.count("injected after the engine") >= 4
     assert_exact(assault, expected)
-    assert assault.found()["ahead"] > 0, "the workers outlived the query, and knew too much"
+    # The worker of the other cell outlived the query, and knew of changes that were never written.
+    # It is ahead if it gets its cell at once, or of another attempt if only later.
+    found = assault.found()
+    assert found["ahead"] + found["other attempt"] > 0, found
+
+
+def test_the_run_command(tmp_path):
+    """A worker, the Java half and the command itself are killed; the same command goes on."""
+    stream = list(change_stream(90, seed=6))
+    (tmp_path / "input").mkdir()
+    for number, batch in enumerate(stream):
+        write_changes(batch, tmp_path / "input" / f"{number:03}.rdfp")
+    queries = [f"QUERY {name} AS {text}" for name, text in TWO_STAGES.items()]
+    program = PREFIX + "".join(queries).replace(PREFIX, "")
+    (tmp_path / "rail.tide").write_text(program, encoding="utf-8")
+    checkpoint = str(tmp_path / "checkpoint" / "stream")
+    assault = RunAssault(tmp_path, {"checkpoint": checkpoint}, Random(6))
+    try:
+        assault.start(5)
+        for victim in ("worker", "worker", "driver"):
+            assault.kill(victim)
+        assault.start(9)
+        for victim in ("worker", "command"):
+            assault.kill(victim)
+        assault.start(20)
+        assault.kill("worker")
+        assault.finish()
+    finally:
+        assault.clear()
+    assert assault.kills == {"worker": 4, "driver": 1, "command": 1}
+    assert "goes on after batch" in assault.log()
+    found = Counter(
+        (name, row.pop("time"), row.pop("tx"), row.pop("diff"), frozenset(row.items()))
+        for name in TWO_STAGES
+        for row in pq.read_table(tmp_path / "out" / name).to_pylist()
+    )
+    expected = in_process(TWO_STAGES, stream)
+    assert len(expected) > 5 and len({name for name, *_ in expected}) == len(TWO_STAGES)
+    assert not expected - found, "lost"
+    assert not found - expected, "double, or never true"

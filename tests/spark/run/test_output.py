@@ -8,11 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphtide.cli import run_needs
+from graphtide.cli.run import _say_where
 from graphtide.errors import GraphtideError
 from graphtide.lang.program import parse_program
 from graphtide.spark.quarantine import QUARANTINE
-from graphtide.spark.run import RunOptions, check_options, trigger_milliseconds
 from graphtide.spark.run_checkpoint import claim_checkpoint, read_fingerprint
+from graphtide.spark.run_options import RunOptions, check_options, trigger_milliseconds
 from graphtide.spark.run_session import default_cells
 from graphtide.spark.sink import Sink
 from graphtide.spark.status import lag
@@ -50,6 +51,40 @@ def test_what_a_crash_leaves_behind_is_no_output(tmp_path):
     assert [path.name for path in (tmp_path / "q").iterdir()] == ["batch-00000000.parquet"]
 
 
+@pytest.mark.parametrize("full", ["q", "quarantine"])
+def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, full):
+    sink = Sink(tmp_path, "run", ["q"])
+    written = {"q": deltas((1, 0, 1, "<ex:a>"))}
+    unfinished = tmp_path / full / "_batch-00000000.parquet.tmp"
+    unfinished.symlink_to("/dev/full")
+    with pytest.raises(GraphtideError, match=r"batch 0 cannot be written to .*No space left") as no:
+        sink.write(0, written, ASIDE)
+    assert "make room" in no.value.hint
+    assert not (tmp_path / full / "batch-00000000.parquet").exists()
+    assert not (tmp_path / "_progress.json").exists()
+    unfinished.unlink(missing_ok=True)
+    again = Sink(tmp_path, "run", ["q"])
+    again.write(0, written, ASIDE)
+    assert pq.read_table(tmp_path / "q").to_pylist() == written["q"].to_pylist()
+    assert pq.read_table(tmp_path / "quarantine").num_rows == again.progress.quarantined == 1
+
+
+def test_an_output_directory_that_is_gone_is_told(tmp_path):
+    sink = Sink(tmp_path, "run", ["q"])
+    (tmp_path / "quarantine").rmdir()
+    with pytest.raises(GraphtideError, match="cannot be written") as caught:
+        sink.write(0, {"q": deltas((1, 0, 1, "<ex:a>"))}, ASIDE)
+    assert "start again" in caught.value.hint
+
+
+def test_what_a_crash_at_the_very_start_leaves_is_no_hindrance(tmp_path):
+    for name, file in {"out": "_graphtide.json.7.tmp", "c": "graphtide.json.7.tmp"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("{")
+    made = claim_checkpoint(tmp_path / "c", {"q": "x"}, 2, "in")
+    Sink(tmp_path / "out", made.run, ["q"])
+
+
 def test_tallies_go_on_after_a_restart(tmp_path):
     Sink(tmp_path, "run", ["q"]).write(0, {"q": deltas((1, 0, 2, "<ex:a>"))}, NOTHING)
     sink = Sink(tmp_path, "run", ["q"])
@@ -76,7 +111,7 @@ def test_a_directory_of_something_else_is_refused(tmp_path):
     with pytest.raises(GraphtideError, match="not the output of graphtide"):
         Sink(tmp_path, "run", ["q"])
     with pytest.raises(GraphtideError, match="not a checkpoint of graphtide"):
-        claim_checkpoint(tmp_path, {"q": "x"}, 2, tmp_path)
+        claim_checkpoint(tmp_path, {"q": "x"}, 2, "in")
 
 
 def test_a_query_cannot_take_the_quarantines_place(tmp_path):
@@ -85,15 +120,15 @@ def test_a_query_cannot_take_the_quarantines_place(tmp_path):
 
 
 def test_a_checkpoint_goes_on_with_its_own_program_only(tmp_path):
-    made = claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, tmp_path)
-    assert claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, tmp_path) == made
+    made = claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, "in")
+    assert claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, "in") == made
     assert read_fingerprint(tmp_path / "c") == made
     for queries, cells, changes, said in [
-        ({"a": "x"}, 2, tmp_path, "query b is missing"),
-        ({"a": "x", "b": "z"}, 2, tmp_path, "query b has changed"),
-        ({"b": "y", "a": "x"}, 2, tmp_path, "another order"),
-        ({"a": "x", "b": "y"}, 3, tmp_path, "it has 2 cells and not 3"),
-        ({"a": "x", "b": "y"}, 2, tmp_path / "in", "and not"),
+        ({"a": "x"}, 2, "in", "query b is missing"),
+        ({"a": "x", "b": "z"}, 2, "in", "query b has changed"),
+        ({"b": "y", "a": "x"}, 2, "in", "another order"),
+        ({"a": "x", "b": "y"}, 3, "in", "it has 2 cells and not 3"),
+        ({"a": "x", "b": "y"}, 2, "other", "it reads in and not other"),
     ]:
         with pytest.raises(GraphtideError, match=said) as caught:
             claim_checkpoint(tmp_path / "c", queries, cells, changes)
@@ -125,6 +160,25 @@ def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
         check_options(parse_program("QUERY a AS SELECT * { ?s ?p ?o }"), RunOptions(**options))
     assert message in str(caught.value)
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    ("contents", "once", "message"),
+    [
+        ({}, False, "is empty: waiting for change logs"),
+        ({"a.nt": "", "_b.nt": "hidden"}, True, "is empty: so there is nothing to do"),
+        ({"a.nt": "", "b.nt": "x"}, True, "empty: a.nt; only the last file may grow"),
+        ({"a.nt": "x"}, True, None),
+    ],
+)
+def test_empty_files_are_told(tmp_path, capsys, contents, once, message):
+    for name, text in contents.items():
+        (tmp_path / name).write_text(text)
+    options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2, once=once)
+    _say_where(tmp_path, options, parse_program("QUERY a AS SELECT * { ?s ?p ?o }"))
+    first, *more = capsys.readouterr().err.splitlines()
+    assert first == f"1 query over {tmp_path}: starts from the start"
+    assert [message in line for line in more] == ([] if message is None else [True])
 
 
 def test_triggers_and_cells():

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from graphtide.errors import DataError, GraphtideError
 from graphtide.rdf import ChangeBatch, read_changes, write_changes
 from graphtide.spark.source import GraphtideSource, LogReader, LogStreamReader
+from graphtide.spark.source_plan import GIVE_LATER_NAME
 
 TERMS = ("s", "p", "o", "g")
 
@@ -226,6 +227,7 @@ def test_a_file_that_cannot_be_read_is_set_aside_once(tmp_path, name, content, r
     rows, offsets = drain(stream, stream.initialOffset(), ReadMaxRows(1))
     assert objects(rows) == ["a", "c"]
     assert [(file, why[: len(reason)]) for file, _, why in aside(rows)] == [(name, reason)]
+    assert aside(rows)[0][2].endswith(f"; mend it, and {GIVE_LATER_NAME}")
     assert [rows_between(reader(tmp_path), *pair) for pair in itertools.pairwise(offsets)] == [
         rows_between(stream, *pair) for pair in itertools.pairwise(offsets)
     ]
@@ -256,7 +258,9 @@ def test_a_file_whose_turn_has_passed_is_set_aside(tmp_path):
     middle, _ = pull(stream, stream.initialOffset())
     (tmp_path / "a.rdfp").write_text(tx("a"))
     end, rows = pull(stream, middle)
-    assert aside(rows) == [("a.rdfp", 0, "too late: files up to b.rdfp were read already")]
+    assert aside(rows) == [
+        ("a.rdfp", 0, f"too late: files up to b.rdfp were read already; {GIVE_LATER_NAME}")
+    ]
     assert stream.latestOffset(end, ReadAllAvailable()) == end
     again = reader(tmp_path)
     assert again.latestOffset(end, ReadAllAvailable()) == end

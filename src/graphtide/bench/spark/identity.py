@@ -33,7 +33,7 @@ class Keep(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state (called by Spark)."""
-        self._log = StateLog(handle)
+        self._log = StateLog(handle, "identity")
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
         self,
