@@ -140,21 +140,6 @@ def may_stand_still(path: PathExpression) -> bool:
             assert_never(path)
 
 
-def has_closure(path: PathExpression) -> bool:
-    """Whether a path needs more than patterns: `?`, `*` or `+` anywhere in it."""
-    match path:
-        case Link() | NegatedSet() | ToBlank():
-            return False
-        case ZeroOrOne() | ZeroOrMore() | OneOrMore():
-            return True
-        case Inverse(inner):
-            return has_closure(inner)
-        case Sequence(first, second) | Alternative(first, second):
-            return has_closure(first) or has_closure(second)
-        case _:
-            assert_never(path)
-
-
 def link_iris(path: PathExpression) -> tuple[NamedNode, ...] | None:
     """The predicates that a path leads over; None if it may be any.
 

@@ -14,6 +14,7 @@ from graphtide.plan.physical import (
     Closure,
     Compute,
     Constant,
+    Decomposed,
     GroupBy,
     HashJoin,
     Keep,
@@ -44,6 +45,8 @@ def _positions(node: Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
             return (to_program(node, terms),)
         case Constant(rows):
             return (rows, len(node.schema))
+        case Decomposed():
+            return instance_numbers(node)
         case HashJoin(left, right, keys, loose, overlap):
             pairs = [_pairs(variables, left, right) for variables in (keys, loose, overlap)]
             return (*pairs, _pairs(node.schema, left, right))
@@ -72,6 +75,15 @@ def _positions(node: Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
             return ()
         case _:
             assert_never(node)
+
+
+def instance_numbers(
+    node: Decomposed,
+) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[tuple[int, ...], int], ...]]:
+    """The columns of each input, and the order of instantiation, as numbers of output columns."""
+    patterns = tuple(_places(each.schema, node.schema) for each in node.inputs)
+    order = tuple((_places(each.variables, node.schema), each.above) for each in node.order)
+    return patterns, order
 
 
 def _pairs(variables: Schema, left: Physical, right: Physical) -> tuple[tuple[int, int], ...]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.algebra.as_select import as_select
-from graphtide.algebra.nodes import Slice
+from graphtide.algebra.nodes import SelectQuery, Slice
 from graphtide.algebra.variables import schema
 from graphtide.engine.feed import (
     Piece,
@@ -35,20 +35,27 @@ from graphtide.engine.stats import Stats
 from graphtide.engine.strict import first_redundant
 from graphtide.engine.together import Together
 from graphtide.engine.transaction import Transaction
-from graphtide.engine.update import changes_of
+from graphtide.engine.update import carry_out
 from graphtide.engine.watch import Watch
+from graphtide.engine.windows.continuous import Continuous
+from graphtide.engine.windows.streams import Streams
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel import QuadStore
 from graphtide.kernel.batch import DIFF, VALUES
-from graphtide.lang.sparql import parse_any_query, parse_query, parse_update
+from graphtide.lang.sparql import parse_any_query, parse_query, parse_standing, parse_update
 from graphtide.plan.choose import choose_plan
 from graphtide.rdf import ChangeBatch, TermDictionary, read_changes
+from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.rdf.formats import find_format
 
 if TYPE_CHECKING:
-    from graphtide.algebra.nodes import SelectQuery
+    from collections.abc import Mapping
+
+    from graphtide.algebra.windows import WindowedQuery
     from graphtide.engine.feed import Lines
     from graphtide.engine.standing import Standing
+    from graphtide.engine.windows.shape import Alignment
+    from graphtide.engine.windows.stream import Stream
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.patterns import Strategy
     from graphtide.plan.pinned import Pin
@@ -65,6 +72,9 @@ class LiveGraph:
     they have no effect and are counted. `store="matched"` keeps only what a registered query can
     match: less memory, but queries must then be registered before the data comes. With
     `default_graph="union"`, queries see the union of all graphs as their default graph.
+
+    Times are whole ticks of `tick_ms` milliseconds; windows are aligned to `window_origin` in one
+    of the ways of `graphtide.engine.windows.shape`.
 
     >>> graph = LiveGraph()
     >>> watch = graph.watch("SELECT ?a ?c { ?a <ex:knows> ?b . ?b <ex:knows> ?c }")
@@ -83,6 +93,9 @@ class LiveGraph:
         strict: bool = False,
         store: Literal["all", "matched"] = "all",
         default_graph: Literal["own", "union"] = "own",
+        tick_ms: int = 1000,
+        window_origin: int = 0,
+        window_alignment: Alignment = "close",
     ) -> None:
         if default_graph not in ("own", "union"):
             known = 'use "own" or "union"'
@@ -102,6 +115,7 @@ class LiveGraph:
         self._last_tx = -1
         self._store = QuadStore(store_all=store == "all")
         self._register = Register(self._store, self.terms, union=default_graph == "union")
+        self._streams = Streams(self, tick_ms, window_origin, window_alignment)
         self._pending = Pending()
         self._due: deque[Piece] = deque()
         self._running = False
@@ -192,34 +206,48 @@ class LiveGraph:
         """
         self.settle()
         request = parse_update(text)
-        folder = None if load_from is None else Path(load_from)
         stamp = self._stamp(time)
         self._refuse_inside_callback("update()")
         together = Together(self._store, self.standing)
-        try:
-            changed = [
-                together.change(*changes_of(operation, self, folder))
-                for operation in request.operations
-            ]
-        except BaseException:
-            together.undo()
-            raise
+        changed = carry_out(request, self, together, load_from)
         self.clock = stamp
         self._last_tx += 1
         self._done += 1
-        self._running = True
-        try:
-            self._register.tell(
-                together.outputs(), Stamps((stamp,), (self._last_tx,), self._done - 1)
-            )
-        finally:
-            self._running = False
+        stamps = Stamps((stamp,), (self._last_tx,), self._done - 1)
+        self._tell(together.outputs(), stamps)
         self.settle()
-        return sum(changed)
+        return changed
 
     def advance(self, to: int) -> None:
-        """Let the clock go on to a time at which nothing else happens."""
+        """Let the clock go on to a time at which nothing else happens; windows close up to then."""
         self.clock = self._stamp(to)
+
+    def stream(self, name: TermLike, *, lateness: int | None = None) -> Stream:
+        """The stream of that name, for pushing events; windowed queries read it.
+
+        Events may come out of order by up to `lateness` ticks (0 if nothing is said).
+        """
+        return self._streams.stream(name, lateness)
+
+    def apply_window_changes(self, times: Longs, changes: Ints) -> None:
+        """Take in what windows hold at their closes (called when streams move on)."""
+        self.settle()
+        self._refuse_inside_callback("a stream")
+        stamps = np.maximum(times, self.clock)
+        numbers = np.arange(self._last_tx + 1, self._last_tx + 1 + len(times), dtype=np.int64)
+        self._last_tx += len(times)
+        self.clock = int(stamps[-1])
+        self._run((changes, stamps, numbers))
+
+    def clear_graph(self, number: int) -> None:
+        """Take all quads out of a graph that is no window's any more."""
+        quads = self._store.quads()
+        left = quads[quads[:, 3] == number]
+        if len(left):
+            changes = np.zeros((len(left), 6), np.int32)
+            changes[:, 1] = -1
+            changes[:, 2:] = left
+            self.apply_window_changes(np.array([self.clock]), changes)
 
     # --- standing queries ---
 
@@ -257,9 +285,29 @@ class LiveGraph:
         self._register.add(watch, stamps)
         return watch
 
-    def unwatch(self, watch: Watch) -> None:
+    def register(
+        self,
+        query: str | WindowedQuery,
+        *,
+        strategy: Strategy | None = None,
+        name: str | None = None,
+    ) -> Continuous:
+        """Register a query over windows, in RSP-QL; it reports whenever one of them closes."""
+        self.settle()
+        parsed = parse_standing(query) if isinstance(query, str) else query
+        if isinstance(parsed, SelectQuery):
+            raise GraphtideError(
+                "this query has no window",
+                hint="register it with watch(), or add FROM NAMED WINDOW",
+            )
+        return self._streams.watch(parsed, strategy, name)
+
+    def unwatch(self, watch: Watch | Continuous) -> None:
         """End a standing query and give back what only it needed."""
         self.settle()
+        if isinstance(watch, Continuous):
+            self._streams.unwatch(watch)
+            return
         self._register.remove(watch)
         self.callbacks -= watch.callbacks
 
@@ -311,7 +359,7 @@ class LiveGraph:
 
     def __len__(self) -> int:
         self.settle()
-        return len(self._store)
+        return len(self._store) - self._streams.held()
 
     def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:
         self.settle()
@@ -332,11 +380,15 @@ class LiveGraph:
     def quad_ids(self) -> Ints:
         """The current quads as rows of ids of `graph.terms`."""
         self.settle()
-        return self._store.quads()
+        return self.quad_ids_now()
 
     def quad_ids_now(self) -> Ints:
         """As `quad_ids`, in the middle of a transaction."""
-        return self._store.quads()
+        quads = self._store.quads()
+        if not self._streams:
+            return quads
+        own: Ints = quads[quads[:, 3] < HIDDEN_GRAPHS]
+        return own
 
     @property
     def transactions(self) -> int:
@@ -411,8 +463,11 @@ class LiveGraph:
             self.settle()
 
     def _stamp(self, time: int | None) -> int:
+        """A time for what comes next. Windows that close before it close first."""
         if time is None:
             return self.clock
+        if self._streams and time > self.clock:
+            self._streams.advance(time)
         if time < self.clock:
             raise GraphtideError(
                 f"time runs backwards: {time} is before the graph's clock, {self.clock}",
@@ -482,6 +537,14 @@ class LiveGraph:
             if not batches:
                 return
             self._register.tell(self.standing.advance(batches), stamps)
+        finally:
+            self._running = False
+
+    def _tell(self, outputs: Mapping[int, Ints], stamps: Stamps) -> None:
+        """Let the queries take in what changed, and whoever wants to hear of it."""
+        self._running = True
+        try:
+            self._register.tell(outputs, stamps)
         finally:
             self._running = False
 

@@ -149,9 +149,9 @@ class Network:
                 if batch is not None and len(batch):
                     outputs[place] = step(batch)
             else:
-                left, right = (outputs.get(i, self._nodes[i].nothing) for i in inputs)
-                if len(left) or len(right):
-                    outputs[place] = step(left, right)
+                batches = [outputs.get(i, self._nodes[i].nothing) for i in inputs]
+                if any(map(len, batches)):
+                    outputs[place] = step(*batches)
         for place, batch in outputs.items():
             self._nodes[place].messages += len(batch)
         return outputs

@@ -9,18 +9,20 @@ import numpy as np
 from graphtide.algebra.expressions import Var
 from graphtide.engine.conditions import Condition
 from graphtide.engine.group_rows import GroupRows
+from graphtide.engine.identity import instance_numbers
 from graphtide.engine.memo import Memo, argument_columns
 from graphtide.engine.reach import Reach
 from graphtide.engine.top_rows import TopRows
 from graphtide.errors import ExpressionError
 from graphtide.functions import Row, compile_expression
-from graphtide.kernel import Distinct, Join
+from graphtide.kernel import Distinct, Instances, Join
 from graphtide.kernel import SemiJoin as SemiJoinKernel
 from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
 from graphtide.plan.physical import (
     Closure,
     Compute,
     Constant,
+    Decomposed,
     GroupBy,
     HashJoin,
     Keep,
@@ -59,6 +61,8 @@ def make_operator(node: Physical, terms: TermDictionary) -> Operator:
     match node:
         case Search() | Constant():
             return PassOn()
+        case Decomposed():
+            return Instances(*instance_numbers(node))
         case HashJoin():
             return make_join(node)
         case SemiJoin(left, _, keys, negated):

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import DefaultGraph, TriplePattern
+from graphtide.algebra.windows import WINDOW_SPACE
 from graphtide.kernel.program import Check, Pattern, Program
+from graphtide.rdf.term import NamedNode
 
 if TYPE_CHECKING:
     from graphtide.kernel import QuadStore
@@ -23,6 +25,8 @@ def to_program(node: Search, terms: TermDictionary) -> Program:
             return 0
         if isinstance(value, Var):
             return -1 - numbers.setdefault(value, len(numbers))
+        if isinstance(value, NamedNode) and value.value.startswith(WINDOW_SPACE):
+            return terms.hidden_graph(value.value)
         return terms.encode(value)  # type: ignore[arg-type]
 
     def pattern(triple: TriplePattern) -> Pattern:

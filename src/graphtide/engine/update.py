@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
@@ -29,17 +30,32 @@ from graphtide.rdf import read_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
-    from graphtide.algebra.updates import Operation
+    from graphtide.algebra.updates import Operation, Update
     from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.together import Together
     from graphtide.functions.templates import FilledQuad
     from graphtide.rdf.term import NamedNode, Term
 
 NOTHING: Ints = np.empty((0, 4), np.int32)
 GRAPH = 3
+
+
+def carry_out(
+    request: Update, graph: LiveGraph, together: Together, load_from: str | Path | None
+) -> int:
+    """Carry out a request step by step, all or nothing; how many quads it changed."""
+    folder = None if load_from is None else Path(load_from)
+    try:
+        return sum(
+            together.change(*changes_of(operation, graph, folder))
+            for operation in request.operations
+        )
+    except BaseException:
+        together.undo()
+        raise
 
 
 def changes_of(operation: Operation, graph: LiveGraph, folder: Path | None) -> tuple[Ints, Ints]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import inlined
+from graphtide.kernel.program import HIDDEN
 from graphtide.kernel.rowtable import (
     HEAD,
     HIGH,
@@ -58,7 +59,7 @@ def match_row(t: Table, patterns: Ints, pattern: Int, row: Int, bind: Ints) -> I
                 unbind(bind, fresh)
                 return np.int64(-1)
         elif bind[-1 - wanted] == 0:
-            if value == 0:  # the default graph is no value for a graph variable
+            if value == 0 or value >= HIDDEN:  # the default graph and hidden ones are no values
                 unbind(bind, fresh)
                 return np.int64(-1)
             bind[-1 - wanted] = value
@@ -206,6 +207,19 @@ def next_match(
 @inlined
 def start(frames: Longs, patterns: Int) -> None:
     """Begin a search for all of the first `patterns` patterns of a group."""
+    start_with(frames, (np.int64(1) << np.int64(patterns)) - 1)
+
+
+@inlined
+def start_with(frames: Longs, patterns: Int) -> None:
+    """Begin a search for a set of patterns of a group."""
     frames[0, DEPTH] = 0
-    frames[0, REMAINING] = (np.int64(1) << np.int64(patterns)) - 1
+    frames[0, REMAINING] = patterns
     frames[0, FRESH] = 1
+
+
+@inlined
+def stop(bind: Ints, frames: Longs) -> None:
+    """Forget what a search has bound."""
+    for frame in range(1, frames[0, DEPTH] + 1):
+        unbind(bind, frames[frame, 3])

@@ -10,6 +10,9 @@ Pattern = tuple[int, int, int, int]
 MOST_PATTERNS = 60
 """Patterns and variables of one program are bits of an int64."""
 
+HIDDEN = 1 << 30
+"""Graphs from this id on, and the default graph, are no values of graph variables."""
+
 
 @dataclass(frozen=True, slots=True)
 class Check:

@@ -153,7 +153,6 @@ class ExpressionParser(TriplesParser, ABC):
         return self._call(_SYNONYMS.get(name, name), word.start)
 
     def _aggregate(self, name: str, start: int) -> Var:
-        self.needs("aggregate", at=start, name=name)
         level = self.level
         if level is None:
             hint = "aggregates stand in SELECT, HAVING and ORDER BY"

@@ -55,7 +55,6 @@ class FormParser(SelectParser):
         default: list[NamedNode] = []
         named: list[NamedNode] = []
         while self.at(keyword):
-            self.needs("dataset")
             self.advance()
             if not self.accept("NAMED"):
                 default.append(self.iri())
@@ -75,8 +74,6 @@ class FormParser(SelectParser):
         return triples
 
     def _form(self) -> Query:
-        if self.at("ASK", "CONSTRUCT", "DESCRIBE"):
-            self.needs(self.token.text.lower())
         if self.at("SELECT"):
             return self._select()
         if self.accept("ASK"):
@@ -92,7 +89,7 @@ class FormParser(SelectParser):
 
     def _no_query(self) -> NoReturn:
         if self.at(*UPDATE_KEYWORDS):
-            hint = "change the graph with LiveGraph.insert, delete or apply; watch it with SELECT"
+            hint = "it changes the graph: give it to LiveGraph.update, and watch with a query"
             self.refuse("SPARQL Update", hint)
         word = self.token.text if self.token.kind == "word" else ""
         near = word_hint(word, QUERY_KEYWORDS)

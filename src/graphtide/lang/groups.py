@@ -89,7 +89,6 @@ class GroupParser(ExpressionParser):
         start = self.expect("{").start
         group = _Group()
         if self.at("SELECT"):
-            self.needs("subquery")
             group.node = self.subselect()
         else:
             while not self.at("}"):

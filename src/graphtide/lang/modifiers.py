@@ -46,7 +46,6 @@ class ModifierParser(WindowParser):
         self._group_by(found)
         self.level = level
         if self.at("HAVING"):
-            self.needs("having")
             self.advance()
             found.having.append(self.constraint("HAVING"))
             while self.at_constraint() and not self._at_modifier():
@@ -64,7 +63,6 @@ class ModifierParser(WindowParser):
     def _group_by(self, found: Modifiers) -> None:
         if not self.at("GROUP"):
             return
-        self.needs("group")
         self.advance()
         self.expect("BY")
         found.group = [self._group_key()]
@@ -90,7 +88,6 @@ class ModifierParser(WindowParser):
     def _order_by(self, found: Modifiers) -> None:
         if not self.at("ORDER"):
             return
-        self.needs("order")
         self.advance()
         self.expect("BY")
         found.order.append(self._order_key())
@@ -111,7 +108,6 @@ class ModifierParser(WindowParser):
         seen: set[str] = set()
         while self.at("LIMIT", "OFFSET"):
             name = self.token.text.upper()
-            self.needs(name.lower())
             if name in seen:
                 self.fail(f"there is a second {name}")
             seen.add(name)

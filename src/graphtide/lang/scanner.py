@@ -105,7 +105,7 @@ class Scanner:
     def refuse(self, what: str, hint: str, *, at: int | None = None) -> NoReturn:
         """Report a part of the query that is valid SPARQL but not maintained."""
         line, column = place(self.text, self.token.start if at is None else at)
-        message = f"{what} cannot be maintained yet\n{excerpt(self.text, line, column)}"
+        message = f"{what} cannot be maintained\n{excerpt(self.text, line, column)}"
         raise UnsupportedError(message, line=line, column=column, hint=hint)
 
     def _scan(self, offset: int) -> Token:

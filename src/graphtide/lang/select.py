@@ -62,8 +62,6 @@ class SelectParser(ModifierParser):
     def select_clause(self) -> tuple[tuple[Var, ...] | None, bool, list[Column], Level]:
         """What stands between SELECT and the pattern; no variables for `*`."""
         self.expect("SELECT")
-        if self.at("REDUCED"):
-            self.needs("reduced")
         modifier = self.accept("DISTINCT", "REDUCED")
         distinct = modifier is not None and modifier.text.upper() == "DISTINCT"
         level = Level()

@@ -1,24 +1,19 @@
 """SPARQL text to algebra.
 
-Our own parser reads every query and gives the algebra, and messages with a place and a hint. For a
-standing query pyoxigraph, which passes the W3C syntax suites, has to accept the text as well.
+Our own parser, which passes the W3C syntax suites, reads every query and gives the algebra, and
+messages with a place and a hint.
 """
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from pyoxigraph import Store
 
 from graphtide.algebra.as_select import as_select
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.windows import WindowedQuery
-from graphtide.errors import QueryError, UnsupportedError
+from graphtide.errors import UnsupportedError
 from graphtide.lang.forms import FormParser
-from graphtide.lang.scanner import excerpt
 from graphtide.lang.update import UpdateParser
 
 if TYPE_CHECKING:
@@ -26,7 +21,6 @@ if TYPE_CHECKING:
     from graphtide.algebra.updates import Update
 
 _TOO_DEEP = "brackets or groups are nested too deeply here"
-_PLACED = re.compile(r"error at (\d+):(\d+): (?:expected (?:one of )?)?(.*)", re.DOTALL)
 
 
 def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
@@ -91,7 +85,6 @@ def _parse_standing(text: str, base: str | None) -> SelectQuery | WindowedQuery:
         return WindowedQuery(query, tuple(parser.windows), parser.output or "RSTREAM", name)
     if parser.output is not None:
         parser.fail("a registered query needs a window", hint="add FROM NAMED WINDOW … ON …", at=0)
-    _second_opinion(parser.plain_text, base)
     return query
 
 
@@ -105,23 +98,3 @@ def _read(parser: FormParser) -> Query:
         return parser.query()
     except RecursionError:
         parser.fail(_TOO_DEEP)
-
-
-def _second_opinion(text: str, base: str | None) -> None:
-    """Let pyoxigraph check the text. Its SELECT answers are lazy: nothing is evaluated here."""
-    try:
-        # A RuntimeError is no matter of syntax: it names a function that pyoxigraph lacks.
-        with suppress(RuntimeError):
-            Store().query(text, base_iri=base)
-    except SyntaxError as error:
-        raise _query_error(text, str(error)) from None
-
-
-def _query_error(text: str, report: str) -> QueryError:
-    match = _PLACED.search(report)
-    if match is None:
-        return QueryError(f"not valid SPARQL: {report}")
-    line, column = int(match[1]), int(match[2])
-    sentences = [part for part in match[3].split(", ") if re.match(r"[A-Z][a-z]+ \w+ ", part)]
-    reason = sentences[0] if sentences else "not valid SPARQL here"
-    return QueryError(f"{reason}\n{excerpt(text, line, column)}", line=line, column=column)

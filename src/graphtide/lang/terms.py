@@ -12,7 +12,6 @@ from pyoxigraph import RdfFormat, parse
 from graphtide.algebra.expressions import Var
 from graphtide.lang.hints import prefix_hint
 from graphtide.lang.scanner import Scanner, Token
-from graphtide.lang.standing import NOT_YET
 from graphtide.rdf.term import Literal, NamedNode, Term
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -31,16 +30,8 @@ class TermParser(Scanner):
         super().__init__(text)
         self.base = base
         self.standing = standing
-        # The text with every boolean in lower case: all that stricter parsers read.
-        self.plain_text = text
         self.prefixes: dict[str, str] = {}
         self.first_seen: dict[Var, int] = {}
-
-    def needs(self, part: str, *, at: int | None = None, name: str = "") -> None:
-        """Refuse a part of SPARQL that a standing query cannot have yet, if this is to be one."""
-        if self.standing and part in NOT_YET:
-            what, hint = NOT_YET[part]
-            self.refuse(what.format(name), hint, at=at)
 
     def prologue(self) -> None:
         """`BASE` and `PREFIX` declarations."""
@@ -84,11 +75,7 @@ class TermParser(Scanner):
         if token.kind == "string":
             return self._string(token)
         if token.kind == "word":
-            value = token.text.lower()
-            self.plain_text = (
-                f"{self.plain_text[: token.start]}{value}{self.plain_text[token.end :]}"
-            )
-            return Literal(value, datatype=NamedNode(XSD + "boolean"))
+            return Literal(token.text.lower(), datatype=NamedNode(XSD + "boolean"))
         sign = ""
         if token.kind == "sign":
             sign, token = token.text, self.advance()

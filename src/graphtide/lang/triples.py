@@ -11,7 +11,7 @@ from functools import reduce
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Bgp, Node, TriplePattern
-from graphtide.algebra.paths import Link, PathExpression, has_closure
+from graphtide.algebra.paths import Link, PathExpression
 from graphtide.lang.join import join
 from graphtide.lang.paths import PathParser, path_pattern
 from graphtide.lang.terms import RDF, RDF_NIL
@@ -160,12 +160,10 @@ class TriplesParser(PathParser):
             return self.predicate()
         if not self.at_path():
             self.fail(f"expected a predicate, found {self.token}")
-        start = self.token.start
         bracketed = self.at("(")
         path = self.path()
         if isinstance(path, Link) and not bracketed:
             return path.iri
-        self.needs("closure" if has_closure(path) else "path", at=start)
         return path
 
     def _node(self) -> Var | Term:

@@ -27,7 +27,7 @@ class WindowParser(GroupParser):
         word = self.advance()
         match word.text.upper():
             case "ISTREAM" | "DSTREAM" | "RSTREAM" as output:
-                self.output = output  # type: ignore[assignment]
+                self.output = output
             case "STREAM" | "QUERY":
                 self.output = "RSTREAM"
             case _:

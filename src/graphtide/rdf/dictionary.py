@@ -28,6 +28,9 @@ OnError = OneOf["raise", "zero"]
 CACHED_TERMS: Final = 2_000_000
 """So many single terms are remembered as Python objects; then the caches start afresh."""
 
+HIDDEN_GRAPHS: Final = 1 << 30
+"""Ids from here on are graphs of the engine's own (the contents of windows), not terms."""
+
 
 class TermDictionary:
     r"""Gives every RDF term a dense id (int32, from 1; 0 means unbound, or the default graph).
@@ -41,9 +44,10 @@ class TermDictionary:
     array([2, 1, 0], dtype=int32)
     """
 
-    __slots__ = ("_settled", "_terms", "_waiting", "known")
+    __slots__ = ("_hidden", "_settled", "_terms", "_waiting", "known")
 
     def __init__(self) -> None:
+        self._hidden: dict[str, int] = {}
         self._settled: TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
         self._terms: dict[int, Term] = {}
@@ -83,6 +87,10 @@ class TermDictionary:
         if term not in self.known:
             self._remember(term, found)
         return found
+
+    def hidden_graph(self, name: str) -> int:
+        """The id of a graph that no variable ranges over and no term names, given its own name."""
+        return self._hidden.setdefault(name, HIDDEN_GRAPHS + len(self._hidden))
 
     def lookup(self, term: Term | str) -> int:
         """Return the id of a term, or 0 when it has none.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from graphtide.kernel.program import HIDDEN
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
@@ -20,7 +22,7 @@ Binding = dict[int, int]
 def unify(pattern: Pattern, quad: Row, binding: Mapping[int, int]) -> Binding | None:
     """The binding with the pattern's variables added, or None if quad and pattern disagree.
 
-    The default graph, 0, is no value for a variable.
+    The default graph, 0, and hidden graphs are no values for a variable.
 
     >>> unify((-1, 7, -2, 0), (5, 7, 6, 0), {-1: 5})
     {-1: 5, -2: 6}
@@ -28,7 +30,7 @@ def unify(pattern: Pattern, quad: Row, binding: Mapping[int, int]) -> Binding | 
     """
     bound = dict(binding)
     for wanted, value in zip(pattern, quad, strict=True):
-        if wanted < 0 and value != 0:
+        if wanted < 0 and 0 < value < HIDDEN:
             wanted = bound.setdefault(wanted, value)
         if wanted != value:
             return None

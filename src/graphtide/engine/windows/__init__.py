@@ -1,0 +1,1 @@
+"""Windows: streams of graph events, and which of them are looked at when."""

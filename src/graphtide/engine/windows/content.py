@@ -1,0 +1,119 @@
+"""Window content: arrivals and evictions, as changes of a set of triples at each close.
+
+A triple that arrives again while it is in the window lives until its latest copy leaves: copies are
+counted, and only the first to come and the last to go are changes. No window is ever computed anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.engine.windows.shape import ElementWindow, TimeWindow
+from graphtide.kernel import Distinct
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+
+if TYPE_CHECKING:
+    from graphtide.engine.windows.shape import WindowShape
+    from graphtide.engine.windows.timelist import Timelist
+
+NO_TIMES: Longs = np.empty(0, np.int64)
+
+MOST = 10_000
+"""Closes that are carried out at a time."""
+
+
+class WindowContent:
+    """What one window of a stream holds, close after close, from its first event on."""
+
+    def __init__(self, shape: WindowShape, events: Timelist) -> None:
+        self.shape = shape
+        self._events = events
+        self._counts = Distinct(4)
+        self._entered = events.end
+        self._left = events.end
+        self._last: int | None = None
+
+    @property
+    def oldest(self) -> int:
+        """The place of the oldest event that the window may still need."""
+        return self._left
+
+    def __len__(self) -> int:
+        """The different quads in the window."""
+        return self._counts.sizes()["rows"]
+
+    def advance(self, complete: int) -> tuple[Longs, Ints]:
+        """Close windows that no further event can be part of: all before `complete` are here.
+
+        The times of the next closes, and the changes of the content, with the close's place as
+        `tx`. There may be more to close: ask again until there is none.
+        """
+        if isinstance(self.shape, ElementWindow):
+            return self._advance_elements(self.shape, complete)
+        return self._advance_time(self.shape, complete)
+
+    def _advance_time(self, shape: TimeWindow, complete: int) -> tuple[Longs, Ints]:
+        if self._last is None:
+            if self._entered == self._events.end:
+                return NO_TIMES, _no_changes()
+            first = self._events.times(self._entered, self._entered + 1)
+            self._last = int(shape.enters(first)[0]) - shape.step
+        lead = shape.bounds(0)[1] + (shape.alignment == "rsp4j")
+        closes = shape.closes(self._last, min(complete - lead, self._last + MOST * shape.step))
+        if not len(closes):
+            return NO_TIMES, _no_changes()
+        last = int(closes[-1])
+        first_out, first_in = shape.bounds(last)
+        come = self._events.place_of(first_in)
+        gone = min(self._events.place_of(first_out), come)
+        arrived = self._changes(shape, self._entered, come, closes, 1)
+        evicted = self._changes(shape, self._left, gone, closes, -1)
+        self._entered, self._left, self._last = come, gone, last
+        if shape.alignment == "rsp4j" and len(closes) > 1:  # only the latest of them reports
+            closes = closes[-1:]
+            arrived[:, TX] = evicted[:, TX] = 0
+        return closes, self._counted(arrived, evicted)
+
+    def _changes(self, shape: TimeWindow, first: int, last: int, closes: Longs, diff: int) -> Ints:
+        """Events that enter or leave, at the close where they do; not those never held."""
+        times = self._events.times(first, last)
+        enters, leaves = shape.enters(times), shape.leaves(times)
+        held = enters < leaves
+        at = enters if diff > 0 else leaves
+        rows = np.empty((len(times), VALUES + 4), np.int32)
+        rows[:, TX] = np.maximum(at - closes[0], 0) // shape.step
+        rows[:, DIFF] = diff
+        rows[:, VALUES:] = self._events.quads(first, last)
+        return rows if held.all() else rows[held]
+
+    def _advance_elements(self, shape: ElementWindow, complete: int) -> tuple[Longs, Ints]:
+        """One event more and one less, and a report after every `step` events."""
+        end = self._events.place_of(complete)
+        reports = np.arange(self._entered + shape.step, end + 1, shape.step)
+        if not len(reports):
+            return NO_TIMES, _no_changes()
+        last = int(reports[-1])
+        begin = max(self._left, last - shape.count)
+        arrived = self._numbered(self._entered, last, self._entered, 1, shape)
+        evicted = self._numbered(self._left, begin, self._entered - shape.count, -1, shape)
+        closes = np.array([self._events.times(int(r) - 1, int(r))[0] for r in reports], np.int64)
+        self._entered, self._left = last, begin
+        return closes, self._counted(arrived, evicted)
+
+    def _numbered(self, first: int, last: int, base: int, diff: int, shape: ElementWindow) -> Ints:
+        rows = np.empty((last - first, VALUES + 4), np.int32)
+        rows[:, TX] = np.maximum(np.arange(first, last) - base, 0) // shape.step
+        rows[:, DIFF] = diff
+        rows[:, VALUES:] = self._events.quads(first, last)
+        return rows
+
+    def _counted(self, arrived: Ints, evicted: Ints) -> Ints:
+        """Changes of the set; arrivals of a close count before its evictions."""
+        both = np.concatenate([arrived, evicted])
+        return self._counts.step(both[np.argsort(both[:, TX], kind="stable")])
+
+
+def _no_changes() -> Ints:
+    return np.empty((0, VALUES + 4), np.int32)

@@ -1,0 +1,129 @@
+"""Registry: the streams of a graph, the windows on them, and the queries over those windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.engine.windows.content import WindowContent
+from graphtide.engine.windows.stream import Stream
+from graphtide.errors import GraphtideError
+from graphtide.kernel.batch import TX, VALUES, Ints, Longs
+
+if TYPE_CHECKING:
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.windows.continuous import Continuous
+    from graphtide.engine.windows.shape import WindowShape
+
+GRAPH = VALUES + 3
+
+
+@dataclass(slots=True)
+class Placed:
+    """A window at work: on a stream, into a graph, for some queries."""
+
+    stream: Stream
+    content: WindowContent
+    graph: int
+    queries: list[Continuous] = field(default_factory=list)
+
+    def complete(self) -> int:
+        """Up to when all events are here, on every stream that a query of it needs."""
+        streams = {self.stream.name: self.stream}
+        for query in self.queries:
+            streams.update(query.streams)
+        return min(stream.complete for stream in streams.values())
+
+
+class WindowRegistry:
+    """Closes windows as streams move on, and lets queries report."""
+
+    def __init__(self, graph: LiveGraph) -> None:
+        self._graph = graph
+        self.streams: dict[str, Stream] = {}
+        self._windows: dict[int, Placed] = {}
+        self._moving = False
+
+    def stream(self, name: str, lateness: int | None) -> Stream:
+        """The stream of that name, made if need be."""
+        found = self.streams.get(name)
+        if found is None:
+            found = Stream(name, self._graph.terms, lateness or 0, self._move)
+            self.streams[name] = found
+        elif lateness is not None and lateness != found.lateness:
+            raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")
+        return found
+
+    def window(self, stream: Stream, shape: WindowShape, graph: int) -> Placed:
+        """The window of a shape on a stream, whose content is the graph of that id."""
+        placed = self._windows.get(graph)
+        if placed is None:
+            placed = Placed(stream, WindowContent(shape, stream.events), graph)
+            self._windows[graph] = placed
+        return placed
+
+    def held(self) -> int:
+        """How many quads are in windows."""
+        return sum(len(placed.content) for placed in self._windows.values())
+
+    def add(self, query: Continuous) -> None:
+        """Let a query report when one of its windows closes."""
+        for number in query.windows:
+            self._windows[number].queries.append(query)
+
+    def remove(self, query: Continuous) -> None:
+        """Let a query go, with the windows that only it had."""
+        for number in query.windows:
+            placed = self._windows[number]
+            placed.queries.remove(query)
+            if not placed.queries:
+                del self._windows[number]
+                self._graph.clear_graph(number)
+
+    def advance(self, to: int) -> None:
+        """Nothing before a time comes any more, on any stream."""
+        for stream in self.streams.values():
+            stream.advance(to)
+
+    def _move(self) -> None:
+        """Close what can be closed; events that come in meanwhile wait their turn."""
+        if self._moving:
+            return
+        self._moving = True
+        try:
+            while self._close():
+                pass
+        finally:
+            self._moving = False
+        for stream in self.streams.values():
+            needed = [p.content.oldest for p in self._windows.values() if p.stream is stream]
+            stream.events.drop_before(min(needed, default=stream.events.end))
+
+    def _close(self) -> bool:
+        """Close some windows, all that close at one time together; whether there were any."""
+        moved = [(p, *p.content.advance(p.complete())) for p in self._windows.values()]
+        moved = [(placed, closes, changes) for placed, closes, changes in moved if len(closes)]
+        if not moved:
+            return False
+        times = np.unique(np.concatenate([closes for _, closes, _ in moved]))
+        first = self._graph.transactions
+        self._graph.apply_window_changes(times, _merged(moved, times))
+        for query in dict.fromkeys(q for placed, _, _ in moved for q in placed.queries):
+            own = [closes for placed, closes, _ in moved if query in placed.queries]
+            reported = np.unique(np.concatenate(own))
+            numbers = first + np.searchsorted(times, reported)
+            query.take(list(zip(numbers.tolist(), reported.tolist(), strict=True)))
+        return True
+
+
+def _merged(moved: list[tuple[Placed, Longs, Ints]], times: Longs) -> Ints:
+    """The changes of several windows, with the place of their close among all times as `tx`."""
+    parts = []
+    for placed, closes, changes in moved:
+        changes[:, GRAPH] = placed.graph
+        changes[:, TX] = np.searchsorted(times, closes)[changes[:, TX]]
+        parts.append(changes)
+    merged = np.concatenate(parts)
+    return merged[np.argsort(merged[:, TX], kind="stable")]

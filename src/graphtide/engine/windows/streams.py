@@ -1,0 +1,109 @@
+"""Streams of a live graph: the part of `LiveGraph` that has to do with windows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.substitute import substitute
+from graphtide.algebra.windows import WINDOW_SPACE
+from graphtide.engine.windows.continuous import Continuous
+from graphtide.engine.windows.registry import WindowRegistry
+from graphtide.engine.windows.shape import ElementWindow, TimeWindow
+from graphtide.errors import GraphtideError
+from graphtide.rdf.term import NamedNode
+
+if TYPE_CHECKING:
+    from graphtide.algebra.windows import WindowClause, WindowedQuery
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.quads import TermLike
+    from graphtide.engine.windows.shape import Alignment, WindowShape
+    from graphtide.engine.windows.stream import Stream
+    from graphtide.plan.patterns import Strategy
+    from graphtide.rdf.term import Term
+
+MOST_REPORTS = 10_000
+"""Reports of a query that are kept; the oldest go first."""
+
+
+class Streams:
+    """The streams of a graph, and the windowed queries over them."""
+
+    def __init__(self, graph: LiveGraph, tick_ms: int, origin: int, alignment: Alignment) -> None:
+        if tick_ms < 1:
+            raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
+        self._graph = graph
+        self._tick_ms = tick_ms
+        self._origin = origin
+        self._alignment = alignment
+        self._registry = WindowRegistry(graph)
+        self._queries: dict[str, Continuous] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._registry.streams)
+
+    def stream(self, name: TermLike, lateness: int | None) -> Stream:
+        """The stream of that name, made if need be."""
+        text = str(name)
+        iri = text[1:-1] if text.startswith("<") and text.endswith(">") else text
+        return self._registry.stream(iri, lateness)
+
+    def watch(
+        self, query: WindowedQuery, strategy: Strategy | None, name: str | None
+    ) -> Continuous:
+        """Register a query over windows; it reports from its windows' first close on."""
+        graphs: dict[Term, Term] = {}
+        placed = []
+        for clause in query.windows:
+            shape = self._shape(clause)
+            stream = self._registry.stream(clause.stream.value, None)
+            shared = _graph_of(clause.stream.value, shape)
+            graphs[clause.graph] = shared
+            number = self._graph.terms.hidden_graph(shared.value)
+            placed.append(self._registry.window(stream, shape, number))
+        select = replace(query.select, root=substitute(query.select.root, graphs))
+        watch = self._graph.watch(select, strategy=strategy, name=name or query.name, history=2**62)
+        streams = {each.stream.name: each.stream for each in placed}
+        numbers = tuple(each.graph for each in placed)
+        found = Continuous(self._graph, query, watch, numbers, streams, MOST_REPORTS)
+        found.take([])
+        self._registry.add(found)
+        self._queries[watch.name] = found
+        return found
+
+    def unwatch(self, query: Continuous) -> None:
+        """End a windowed query."""
+        if self._queries.pop(query.name, None) is not query:
+            raise GraphtideError(f"{query.name} does not watch this graph (any more)")
+        self._graph.unwatch(query.watch)
+        self._registry.remove(query)
+
+    def advance(self, to: int) -> None:
+        """Nothing before a time comes any more: close what closes up to then."""
+        self._registry.advance(to)
+
+    def _shape(self, clause: WindowClause) -> WindowShape:
+        if clause.kind == "ELEMENTS":
+            return ElementWindow(clause.length, clause.step)
+        length, step = clause.length, clause.step
+        if clause.in_time:
+            length, step = self._ticks(length), self._ticks(step)
+        return TimeWindow(length, step, self._origin, self._alignment)
+
+    def _ticks(self, milliseconds: int) -> int:
+        ticks, rest = divmod(milliseconds, self._tick_ms)
+        if rest:
+            raise GraphtideError(
+                f"{milliseconds} ms is no whole number of ticks of {self._tick_ms} ms",
+                hint="use LiveGraph(tick_ms=…) with a shorter tick, and times in such ticks",
+            )
+        return ticks
+
+    def held(self) -> int:
+        """How many quads are in windows."""
+        return self._registry.held()
+
+
+def _graph_of(stream: str, shape: WindowShape) -> NamedNode:
+    """The graph that holds a window: equal windows on one stream are one."""
+    return NamedNode(f"{WINDOW_SPACE}{stream}#{shape}".replace(" ", "").replace("'", ""))

@@ -1,0 +1,303 @@
+"""Windowed queries against the reference evaluator, at every report time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from engine.against_reference import iri, unhurried
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphtide import LiveGraph
+from graphtide.engine.windows.shape import ElementWindow, TimeWindow
+from graphtide.errors import GraphtideError, QueryError
+from graphtide.kernel.program import HIDDEN
+from graphtide.lang.sparql import parse_standing
+from graphtide.rdf.dictionary import HIDDEN_GRAPHS
+from graphtide.testing.reference import evaluate_query
+
+NODES = [iri(n) for n in "abc"]
+LINKS = [iri(n) for n in "pq"]
+triples = st.tuples(st.sampled_from(NODES), st.sampled_from(LINKS), st.sampled_from(NODES))
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(("s", "s", "t")), st.lists(triples, min_size=1, max_size=3)),
+        st.tuples(st.sampled_from(("insert", "delete")), triples),
+    ),
+    max_size=20,
+)
+gaps = st.lists(st.sampled_from((0, 1, 1, 2, 7)), min_size=20, max_size=20)
+extents = st.sampled_from(("RANGE 4 STEP 2", "RANGE 3 STEP 3", "RANGE 2 STEP 5", "RANGE 5 STEP 1"))
+BODIES = (
+    "WINDOW :w { ?a :p ?b }",
+    "WINDOW :w { ?a :p ?b . ?b :q ?c }",
+    "WINDOW :w { ?a :p ?b } ?b :q ?c",
+    "WINDOW :w { ?a :p ?b } OPTIONAL { ?b :q ?c }",
+    "?a :p ?b FILTER NOT EXISTS { WINDOW :w { ?a :p ?b } }",
+    "WINDOW :w { ?a :p ?b } WINDOW :v { ?b :q ?c }",
+    "WINDOW :w { ?a :p+ ?b }",
+    "{ SELECT ?a (COUNT(*) AS ?n) { WINDOW :w { ?a :p ?b } } GROUP BY ?a }",
+)
+
+
+def text(output, body, extent, second):
+    other = f"FROM NAMED WINDOW :v ON :t [{second}]" if ":v" in body else ""
+    window = f"FROM NAMED WINDOW :w ON :s [{extent}] {other}"
+    return f"PREFIX : <ex:> REGISTER {output} :{output} AS SELECT * {window} WHERE {{ {body} }}"
+
+
+class Model:
+    """The same by definition: every event and fact of the past, looked at anew at each close."""
+
+    def __init__(self, query, shapes):
+        self.query = query
+        self.shapes = shapes
+        self.events = {"s": [], "t": []}
+        self.facts: list[tuple[int, int, tuple]] = []
+
+    def answer(self, close):
+        facts: dict[tuple, None] = {}
+        for time, diff, triple in self.facts:
+            if time < close:
+                facts.update({(*triple, None): None}) if diff > 0 else facts.pop(
+                    (*triple, None), None
+                )
+        quads = list(facts)
+        for clause in self.query.windows:
+            stream, shape = clause.stream.value[-1], self.shapes[clause.iri.value[-1]]
+            begin, end = self.last(shape, close)
+            quads += {(*t, clause.graph) for time, t in self.events[stream] if begin <= time < end}
+        return evaluate_query(self.query.select, quads)
+
+    def last(self, shape, now):
+        """The bounds of the last window that has closed by now."""
+        first = self.first_close(shape)
+        if first is None or now < first:
+            return 0, 0
+        return shape.bounds(first + (now - first) // shape.step * shape.step)
+
+    def first_close(self, shape):
+        stream = "s" if shape is self.shapes["w"] else "t"
+        if not self.events[stream]:
+            return None
+        return int(shape.enters(np.array([self.events[stream][0][0]]))[0])
+
+
+def shape_of(extent):
+    _, length, _, step = extent.split()
+    return TimeWindow(int(length), int(step))
+
+
+@unhurried
+@given(st.sampled_from(BODIES), extents, extents, steps, gaps)
+def test_reports_are_what_the_definition_says(body, extent, second, happenings, times):
+    graph = LiveGraph()
+    queries = {
+        o: graph.register(text(o, body, extent, second)) for o in ("RSTREAM", "ISTREAM", "DSTREAM")
+    }
+    shapes = {"w": shape_of(extent), "v": shape_of(second)}
+    model = Model(parse_standing(text("RSTREAM", body, extent, second)), shapes)
+    streams = {name: graph.stream(f"<ex:{name}>") for name in "st"}
+    now = 0
+    for (kind, what), gap in zip(happenings, times, strict=False):
+        now += gap
+        if kind in streams:
+            streams[kind].push(what, time=now)
+            model.events[kind] += [(now, triple) for triple in what]
+        else:
+            (graph.insert if kind == "insert" else graph.delete)(*what, time=now)
+            model.facts.append((now, 1 if kind == "insert" else -1, what))
+    graph.advance(now + 20)
+    reports = [query.reports() for query in queries.values()]
+    assert (
+        [r.time for r in reports[0]] == [r.time for r in reports[1]] == [r.time for r in reports[2]]
+    )
+    before: Counter = Counter()
+    for everything, come, gone in zip(*reports, strict=True):
+        expected = model.answer(everything.time)
+        assert bag(everything) == expected
+        assert bag(come) == expected - before
+        assert bag(gone) == before - expected
+        before = expected
+
+
+def bag(report):
+    return Counter(tuple(row.values()) for row in report)
+
+
+def feed(graph, times, name="s"):
+    stream = graph.stream(f"<ex:{name}>")
+    for time in times:
+        stream.push([(iri(f"e{time}"), iri("p"), time)], time=time)
+    return stream
+
+
+ALL = "PREFIX : <ex:> SELECT ?v FROM NAMED WINDOW :w ON :s [{}] {{ WINDOW :w {{ ?e :p ?v }} }}"
+
+
+def seen(query):
+    return {r.time: sorted(int(row["v"].value) for row in r) for r in query.reports()}
+
+
+def test_windows_slide():
+    graph = LiveGraph()
+    query = graph.register(ALL.format("RANGE PT4S STEP PT2S"))
+    feed(graph, [0, 1, 3, 4, 6])
+    graph.advance(10)
+    assert seen(query) == {4: [0, 1, 3], 6: [3, 4], 8: [4, 6], 10: [6]}
+
+
+def test_a_heartbeat_closes_windows_without_events():
+    graph = LiveGraph()
+    query = graph.register(ALL.format("RANGE 5 STEP 5"))
+    feed(graph, [1])
+    assert query.reports() == []
+    graph.advance(5)
+    assert seen(query) == {5: [1]}
+    graph.advance(16)
+    assert seen(query) == {5: [1], 10: [], 15: []}
+
+
+def test_a_triple_that_arrives_again_lives_on():
+    graph = LiveGraph()
+    query = graph.register(
+        ALL.format("RANGE 4 STEP 2").replace("SELECT", "REGISTER DSTREAM :q AS SELECT")
+    )
+    stream = graph.stream("<ex:s>")
+    for time in (0, 3):
+        stream.push([(iri("a"), iri("p"), 7)], time=time)
+    graph.advance(12)
+    assert seen(query) == {4: [], 6: [], 8: [7], 10: [], 12: []}
+
+
+@pytest.mark.parametrize(
+    "extent",
+    [
+        "RANGE PT4S STEP PT2S",
+        "range pt4s slide pt2s",
+        "RANGE 4 STEP 2",
+        "RANGE 4s STEP 2s",
+        "RANGE 4000ms STEP 2000ms",
+    ],
+)
+def test_durations_in_any_spelling(extent):
+    graph = LiveGraph()
+    query = graph.register(ALL.format(extent))
+    feed(graph, [0, 1, 3])
+    graph.advance(4)
+    assert seen(query) == {4: [0, 1, 3]}
+
+
+def test_on_stream_may_be_written_out_and_elements_counted():
+    graph = LiveGraph()
+    query = graph.register(ALL.format("ELEMENTS 2 STEP 2").replace("ON :s", "ON STREAM :s"))
+    feed(graph, [1, 2, 3, 4, 5])
+    graph.advance(6)
+    assert seen(query) == {2: [1, 2], 4: [3, 4]}
+
+
+def test_ticks_can_be_milliseconds():
+    graph = LiveGraph(tick_ms=1)
+    query = graph.register(ALL.format("RANGE PT0.5S STEP PT0.5S"))
+    feed(graph, [100, 499, 500])
+    graph.advance(1000)
+    assert seen(query) == {500: [100, 499], 1000: [500]}
+
+
+def test_a_duration_that_is_no_whole_number_of_ticks_is_refused():
+    with pytest.raises(GraphtideError, match="500 ms is no whole number of ticks"):
+        LiveGraph().register(ALL.format("RANGE PT0.5S STEP PT0.5S"))
+
+
+@pytest.mark.parametrize(
+    ("extent", "problem"),
+    [
+        ("RANGE 0 STEP 1", "must have a length"),
+        ("RANGE PT4S STEP 2", "different kinds"),
+        ("RANGE often", "expected a duration"),
+        ("ELEMENTS 0", "at least 1"),
+        ("SIZE 4", "expected 'RANGE'"),
+    ],
+)
+def test_a_broken_window_tells_where(extent, problem):
+    with pytest.raises(QueryError, match=problem):
+        LiveGraph().register(ALL.format(extent))
+
+
+def test_a_window_that_is_not_declared_is_named():
+    with pytest.raises(QueryError, match="there is no window <ex:v>"):
+        LiveGraph().register(ALL.format("RANGE 1").replace("WINDOW :w {", "WINDOW :v {"))
+
+
+def test_a_query_without_a_window_belongs_to_watch():
+    with pytest.raises(GraphtideError, match="no window"):
+        LiveGraph().register("SELECT * { ?s ?p ?o }")
+
+
+def test_a_windowed_query_belongs_to_register():
+    with pytest.raises(GraphtideError, match="over windows"):
+        LiveGraph().watch(ALL.format("RANGE 4 STEP 2"))
+
+
+def test_late_events_are_counted_and_kept_apart():
+    graph = LiveGraph()
+    query = graph.register(ALL.format("RANGE 4 STEP 2"))
+    stream = graph.stream("<ex:s>", lateness=0)
+    for time in (1, 5, 3):
+        stream.push([(iri("e"), iri("p"), time)], time=time)
+    graph.advance(8)
+    assert stream.late_count == 1
+    assert [time for time, _ in stream.late] == [3]
+    assert seen(query) == {4: [1], 6: [5], 8: [5]}
+
+
+def test_events_within_the_lateness_are_put_in_order():
+    graph = LiveGraph()
+    stream = graph.stream("<ex:s>", lateness=4)
+    query = graph.register(ALL.format("RANGE 4 STEP 2"))
+    for time in (1, 5, 3, 8, 2):
+        stream.push([(iri("e"), iri("p"), time)], time=time)
+    graph.advance(8)
+    assert stream.late_count == 1  # 2 is before 8 - 4
+    assert seen(query) == {4: [1, 3], 6: [3, 5], 8: [5]}
+
+
+def test_equal_windows_are_held_once():
+    graph = LiveGraph()
+    queries = [graph.register(ALL.format("RANGE 4 STEP 2"), name=f"q{n}") for n in range(3)]
+    feed(graph, [0, 1, 2, 3, 4])
+    assert graph.stats().quads == 4
+    for query in queries:
+        assert seen(query) == {4: [0, 1, 2, 3]}
+        graph.unwatch(query)
+    assert graph.stats().quads == 0
+
+
+def test_what_windows_hold_is_no_part_of_the_graph():
+    graph = LiveGraph()
+    graph.register(ALL.format("RANGE 4 STEP 2"))
+    feed(graph, [0, 1, 2, 3, 4])
+    assert len(graph) == 0
+    assert list(graph.quads()) == []
+    assert graph.query("SELECT * { ?s ?p ?o }").num_rows == 0
+    assert graph.query("SELECT * { GRAPH ?g { ?s ?p ?o } }").num_rows == 0
+
+
+def test_kernel_and_dictionary_agree_on_which_graphs_are_hidden():
+    assert HIDDEN_GRAPHS == HIDDEN
+
+
+def test_reports_can_be_heard():
+    graph = LiveGraph()
+    query = graph.register(ALL.format("RANGE 5 STEP 5"))
+    heard = []
+    query.on_report(lambda report: heard.append((report.time, len(report))))
+    feed(graph, [1, 2, 7])
+    graph.advance(10)
+    assert heard == [(5, 2), (10, 1)]
+
+
+def test_elements_are_windows_too():
+    assert ElementWindow(3).step == 1
