@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from graphtide.engine.standing import Standing
     from graphtide.engine.windows.shape import Alignment
     from graphtide.engine.windows.stream import Stream
+    from graphtide.engine.windows.streams import ReportPolicy
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.patterns import Strategy
     from graphtide.plan.pinned import Pin
@@ -290,9 +291,13 @@ class LiveGraph:
         query: str | WindowedQuery,
         *,
         strategy: Strategy | None = None,
+        report: ReportPolicy = "close",
         name: str | None = None,
     ) -> Continuous:
-        """Register a query over windows, in RSP-QL; it reports whenever one of them closes."""
+        """Register a query over windows, in RSP-QL; it reports whenever one of them closes.
+
+        With `report="change"` it reports at every time at which events come.
+        """
         self.settle()
         parsed = parse_standing(query) if isinstance(query, str) else query
         if isinstance(parsed, SelectQuery):
@@ -300,7 +305,7 @@ class LiveGraph:
                 "this query has no window",
                 hint="register it with watch(), or add FROM NAMED WINDOW",
             )
-        return self._streams.watch(parsed, strategy, name)
+        return self._streams.watch(parsed, strategy, name, report)
 
     def unwatch(self, watch: Watch | Continuous) -> None:
         """End a standing query and give back what only it needed."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphtide.engine.windows.content import WindowContent
-from graphtide.engine.windows.shape import ALIGNMENTS, ElementWindow, TimeWindow
+from graphtide.engine.windows.shape import ALIGNMENTS, ChangingWindow, ElementWindow, TimeWindow
 from graphtide.engine.windows.timelist import Timelist
 from graphtide.errors import GraphtideError
 
@@ -135,3 +135,14 @@ def test_windows_of_elements(count, step, events, sizes):
 def test_a_stream_that_starts_late_does_not_report_all_the_time_before():
     found = contents(TimeWindow(10, 1), [1_700_000_000], [])
     assert found[0] == (1_700_000_001, {1})
+
+
+@given(st.integers(1, 8), st.integers(1, 7), st.integers(-5, 5), times, st.lists(st.integers(1, 6)))
+def test_windows_that_report_every_change(length, step, origin, events, sizes):
+    """tau_b = floor((tau - omega) / x) x: what is older is evicted when an event comes at tau."""
+    expected = []
+    for now in sorted(set(events)):
+        begin = origin + (now - origin - length) // step * step
+        held = frozenset(1 + n % 4 for n, t in enumerate(events) if begin <= t <= now)
+        expected.append((now, held))
+    assert contents(ChangingWindow(length, step, origin), events, sizes) == expected

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine.windows.shape import ElementWindow, TimeWindow
+from graphtide.engine.windows.shape import ChangingWindow, ElementWindow, TimeWindow
 from graphtide.kernel import Distinct
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 
@@ -50,9 +50,13 @@ class WindowContent:
         The times of the next closes, and the changes of the content, with the close's place as
         `tx`. There may be more to close: ask again until there is none.
         """
-        if isinstance(self.shape, ElementWindow):
-            return self._advance_elements(self.shape, complete)
-        return self._advance_time(self.shape, complete)
+        match self.shape:
+            case TimeWindow():
+                return self._advance_time(self.shape, complete)
+            case ChangingWindow():
+                return self._advance_changing(self.shape, complete)
+            case ElementWindow():
+                return self._advance_elements(self.shape, complete)
 
     def _advance_time(self, shape: TimeWindow, complete: int) -> tuple[Longs, Ints]:
         if self._last is None:
@@ -82,11 +86,33 @@ class WindowContent:
         enters, leaves = shape.enters(times), shape.leaves(times)
         held = enters < leaves
         at = enters if diff > 0 else leaves
-        rows = np.empty((len(times), VALUES + 4), np.int32)
+        rows = self._rows(first, last, diff)
         rows[:, TX] = np.maximum(at - closes[0], 0) // shape.step
+        return rows if held.all() else rows[held]
+
+    def _advance_changing(self, shape: ChangingWindow, complete: int) -> tuple[Longs, Ints]:
+        """A report for every time at which there are events."""
+        come = self._events.place_of(complete)
+        reports = np.unique(self._events.times(self._entered, come))
+        if len(reports) > MOST:
+            reports = reports[:MOST]
+            come = self._events.place_of(int(reports[-1]) + 1)
+        if not len(reports):
+            return NO_TIMES, _no_changes()
+        begins = shape.begin(reports)
+        gone = min(self._events.place_of(int(begins[-1])), come)
+        arrived = self._rows(self._entered, come, 1)
+        arrived[:, TX] = np.searchsorted(reports, self._events.times(self._entered, come))
+        evicted = self._rows(self._left, gone, -1)
+        evicted[:, TX] = np.searchsorted(begins, self._events.times(self._left, gone), side="right")
+        self._entered, self._left = come, gone
+        return reports, self._counted(arrived, evicted)
+
+    def _rows(self, first: int, last: int, diff: int) -> Ints:
+        rows = np.empty((last - first, VALUES + 4), np.int32)
         rows[:, DIFF] = diff
         rows[:, VALUES:] = self._events.quads(first, last)
-        return rows if held.all() else rows[held]
+        return rows
 
     def _advance_elements(self, shape: ElementWindow, complete: int) -> tuple[Longs, Ints]:
         """One event more and one less, and a report after every `step` events."""
@@ -103,10 +129,8 @@ class WindowContent:
         return closes, self._counted(arrived, evicted)
 
     def _numbered(self, first: int, last: int, base: int, diff: int, shape: ElementWindow) -> Ints:
-        rows = np.empty((last - first, VALUES + 4), np.int32)
+        rows = self._rows(first, last, diff)
         rows[:, TX] = np.maximum(np.arange(first, last) - base, 0) // shape.step
-        rows[:, DIFF] = diff
-        rows[:, VALUES:] = self._events.quads(first, last)
         return rows
 
     def _counted(self, arrived: Ints, evicted: Ints) -> Ints:

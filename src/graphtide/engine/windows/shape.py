@@ -97,6 +97,30 @@ class TimeWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangingWindow:
+    """A window that reports whenever events come, not only when it closes.
+
+    At time t it holds the events from floor((t - range) / step) * step on: old ones leave a step at
+    a time.
+
+    >>> ChangingWindow(range=10, step=5).begin(np.array([12, 15, 19, 20])).tolist()
+    [0, 5, 5, 10]
+    """
+
+    range: int
+    step: int
+    origin: int = 0
+
+    def __post_init__(self) -> None:
+        TimeWindow(self.range, self.step)  # the same lengths are refused
+
+    def begin(self, times: Longs) -> Longs:
+        """The time of the oldest event that the window may hold, at each of some times."""
+        steps = (times - self.origin - self.range) // self.step
+        return np.asarray(self.origin + steps * self.step, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
 class ElementWindow:
     """A window over the last `count` events that reports after every `step` of them."""
 
@@ -110,4 +134,4 @@ class ElementWindow:
             )
 
 
-WindowShape = TimeWindow | ElementWindow
+WindowShape = TimeWindow | ChangingWindow | ElementWindow

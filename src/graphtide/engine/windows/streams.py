@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from graphtide.algebra.substitute import substitute
 from graphtide.algebra.windows import WINDOW_SPACE
 from graphtide.engine.windows.continuous import Continuous
 from graphtide.engine.windows.registry import WindowRegistry
-from graphtide.engine.windows.shape import ElementWindow, TimeWindow
+from graphtide.engine.windows.shape import ChangingWindow, ElementWindow, TimeWindow
 from graphtide.errors import GraphtideError
 from graphtide.rdf.term import NamedNode
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from graphtide.engine.windows.stream import Stream
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.term import Term
+
+ReportPolicy = Literal["close", "change"]
+"""When a query reports: when a window closes, or whenever events come."""
 
 MOST_REPORTS = 10_000
 """Reports of a query that are kept; the oldest go first."""
@@ -49,13 +52,19 @@ class Streams:
         return self._registry.stream(iri, lateness)
 
     def watch(
-        self, query: WindowedQuery, strategy: Strategy | None, name: str | None
+        self,
+        query: WindowedQuery,
+        strategy: Strategy | None,
+        name: str | None,
+        report: ReportPolicy,
     ) -> Continuous:
         """Register a query over windows; it reports from its windows' first close on."""
+        if report not in ("close", "change"):
+            raise GraphtideError(f"report={report!r} is unknown", hint='use "close" or "change"')
         graphs: dict[Term, Term] = {}
         placed = []
         for clause in query.windows:
-            shape = self._shape(clause)
+            shape = self._shape(clause, report)
             stream = self._registry.stream(clause.stream.value, None)
             shared = _graph_of(clause.stream.value, shape)
             graphs[clause.graph] = shared
@@ -82,12 +91,14 @@ class Streams:
         """Nothing before a time comes any more: close what closes up to then."""
         self._registry.advance(to)
 
-    def _shape(self, clause: WindowClause) -> WindowShape:
+    def _shape(self, clause: WindowClause, report: ReportPolicy) -> WindowShape:
         if clause.kind == "ELEMENTS":
             return ElementWindow(clause.length, clause.step)
         length, step = clause.length, clause.step
         if clause.in_time:
             length, step = self._ticks(length), self._ticks(step)
+        if report == "change":
+            return ChangingWindow(length, step, self._origin)
         return TimeWindow(length, step, self._origin, self._alignment)
 
     def _ticks(self, milliseconds: int) -> int:
