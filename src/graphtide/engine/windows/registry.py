@@ -40,8 +40,9 @@ class Placed:
 class WindowRegistry:
     """Closes windows as streams move on, and lets queries report."""
 
-    def __init__(self, graph: LiveGraph) -> None:
+    def __init__(self, graph: LiveGraph, tick_ms: int) -> None:
         self._graph = graph
+        self._tick_ms = tick_ms
         self.streams: dict[str, Stream] = {}
         self._windows: dict[int, Placed] = {}
         self._moving = False
@@ -50,7 +51,7 @@ class WindowRegistry:
         """The stream of that name, made if need be."""
         found = self.streams.get(name)
         if found is None:
-            found = Stream(name, self._graph.terms, lateness or 0, self._move)
+            found = Stream(name, self._graph.terms, lateness or 0, self._tick_ms, self._move)
             self.streams[name] = found
         elif lateness is not None and lateness != found.lateness:
             raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.engine.quads import quad_ids
+from graphtide.engine.windows.read_events import GENERATED_AT, read_events
 from graphtide.engine.windows.timelist import Timelist
 from graphtide.errors import GraphtideError
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from graphtide.engine.quads import ObjectLike, TermLike
+    from graphtide.engine.windows.read_events import Events
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
 
@@ -37,7 +39,12 @@ class Stream:
     """
 
     def __init__(
-        self, name: str, terms: TermDictionary, lateness: int, moved: Callable[[], None]
+        self,
+        name: str,
+        terms: TermDictionary,
+        lateness: int,
+        tick_ms: int,
+        moved: Callable[[], None],
     ) -> None:
         if lateness < 0:
             raise GraphtideError(f"lateness {lateness} is negative", hint="use 0 or more ticks")
@@ -48,6 +55,7 @@ class Stream:
         self.late: list[tuple[int, tuple[int, ...]]] = []
         self.complete = -LARGEST
         self._terms = terms
+        self._tick_ms = tick_ms
         self._moved = moved
         self._newest = -LARGEST
         self._waiting: list[tuple[Longs, Ints]] = []
@@ -72,6 +80,16 @@ class Stream:
         if newest is not None:
             self._newest = max(self._newest, newest)
         self._release(self._newest - self.lateness)
+
+    def feed(self, source: Events, *, timestamp: str = GENERATED_AT) -> None:
+        """Events from a file or from batches: RDF Patch, Parquet, Arrow, or TriG and N-Quads.
+
+        In TriG and N-Quads each named graph is an event, and the default graph says when it
+        happened, by a triple with the predicate `timestamp`.
+        """
+        found = read_events(source, self._terms, timestamp=timestamp, tick_ms=self._tick_ms)
+        for times, quads in found:
+            self.push_ids(times, quads)
 
     def advance(self, to: int) -> None:
         """All events before a time are here: let go what waited for them."""

@@ -39,7 +39,7 @@ class Streams:
         self._tick_ms = tick_ms
         self._origin = origin
         self._alignment = alignment
-        self._registry = WindowRegistry(graph)
+        self._registry = WindowRegistry(graph, tick_ms)
         self._queries: dict[str, Continuous] = {}
 
     def __bool__(self) -> bool:
