@@ -53,11 +53,15 @@ def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> F
     return compiler(**options)(function)  # type: ignore[no-any-return]
 
 
-def drop_stale_code(folder: Path) -> bool:
-    """Remove a folder's machine code if its sources are not those it was made from."""
+def drop_stale_code(folder: Path, *folded: Path) -> bool:
+    """Remove a folder's machine code if its sources are not those it was made from.
+
+    `folded` names other folders, whose helpers are folded into this one's loops.
+    """
     digest = hashlib.sha256()
-    for source in sorted(folder.glob("*.py")):
-        digest.update(source.read_bytes())
+    for place in (folder, *folded):
+        for source in sorted(place.glob("*.py")):
+            digest.update(source.read_bytes())
     stamp = folder / "__pycache__" / "sources.sha256"
     with suppress(OSError):
         if stamp.exists() and stamp.read_text() == digest.hexdigest():

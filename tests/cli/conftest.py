@@ -53,7 +53,7 @@ def files(tmp_path, monkeypatch):
         "empty.rq": "",
         "syntax.rq": "SELECT ?s WHERE { ?s ?p }",
         "prefix.rq": "SELECT ?s WHERE { ?s foaf:name ?n }",
-        "count.rq": "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }",
+        "random.rq": "SELECT (RAND() AS ?n) WHERE { ?s ?p ?o }",
         "table.csv": "a,b",
     }.items():
         tmp_path.joinpath(name).write_text(text)

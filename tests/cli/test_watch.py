@@ -129,7 +129,7 @@ def test_broken_lines_are_set_aside_and_listed(files, run):
         (("empty.rq", "--changes", "log.rdfp"), "empty.rq: is empty"),
         (("syntax.rq", "--changes", "log.rdfp"), "syntax.rq:1:25: expected"),
         (("prefix.rq", "--changes", "log.rdfp"), "hint: add: PREFIX foaf:"),
-        (("count.rq", "--changes", "log.rdfp"), "count.rq:1:9: the aggregate COUNT"),
+        (("random.rq", "--changes", "log.rdfp"), "random.rq:1:9: RAND"),
         (("route.rq", "--changes", "nope.nt"), "nope.nt: there is no such file"),
         (("route.rq", "--changes", "folder.nt"), "folder.nt: is a directory"),
         (("route.rq", "--changes", "table.csv"), "table.csv: no format has the suffix '.csv'"),

@@ -32,6 +32,7 @@ from graphtide.engine.quads import Ids, ObjectLike, TermLike, as_term, quad_ids
 from graphtide.engine.register import Register
 from graphtide.engine.stamps import Stamps
 from graphtide.engine.stats import Stats
+from graphtide.engine.storage import Storage, make_store, strategy_for
 from graphtide.engine.strict import first_redundant
 from graphtide.engine.together import Together
 from graphtide.engine.transaction import Transaction
@@ -71,7 +72,9 @@ class LiveGraph:
 
     With `strict`, an insert of a present quad and a delete of an absent one are errors; otherwise
     they have no effect and are counted. `store="matched"` keeps only what a registered query can
-    match: less memory, but queries must then be registered before the data comes. With
+    match: less memory, but queries must then be registered before the data comes. So it is with
+    `store="none"`, which keeps no quad at all: the strategy is `decomposed`, and that no change is
+    redundant is then the caller's promise. With
     `default_graph="union"`, queries see the union of all graphs as their default graph.
 
     Times are whole ticks of `tick_ms` milliseconds; windows are aligned to `window_origin` in one
@@ -92,7 +95,7 @@ class LiveGraph:
         self,
         *,
         strict: bool = False,
-        store: Literal["all", "matched"] = "all",
+        store: Storage = "all",
         default_graph: Literal["own", "union"] = "own",
         tick_ms: int = 1000,
         window_origin: int = 0,
@@ -101,20 +104,13 @@ class LiveGraph:
         if default_graph not in ("own", "union"):
             known = 'use "own" or "union"'
             raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
-        if store not in ("all", "matched"):
-            raise GraphtideError(f"store={store!r} is unknown", hint='use "all" or "matched"')
-        if strict and store == "matched":
-            raise GraphtideError(
-                "strict mode has to know every quad, but a store of matched quads drops some",
-                hint='use strict=True with store="all"',
-            )
         self.terms = TermDictionary()
         self.strict = strict
         self.clock = 0
         self.callbacks = 0
         self._done = 0
         self._last_tx = -1
-        self._store = QuadStore(store_all=store == "all")
+        self._store = make_store(store, strict=strict)
         self._register = Register(self._store, self.terms, union=default_graph == "union")
         self._streams = Streams(self, tick_ms, window_origin, window_alignment)
         self._pending = Pending()
@@ -274,6 +270,7 @@ class LiveGraph:
         self.settle()
         parsed = parse_query(query) if isinstance(query, str) else query
         union = self._register.union
+        strategy = strategy_for(self._store, strategy)
         chosen = choose_plan(parsed, self.statistics(), strategy=strategy, pinned=plan, union=union)
         if self._store.counts()["dropped"]:
             raise GraphtideError(
@@ -292,11 +289,13 @@ class LiveGraph:
         *,
         strategy: Strategy | None = None,
         report: ReportPolicy = "close",
+        reevaluate: bool = False,
         name: str | None = None,
     ) -> Continuous:
         """Register a query over windows, in RSP-QL; it reports whenever one of them closes.
 
-        With `report="change"` it reports at every time at which events come.
+        With `report="change"` it reports at every time at which events come. With `reevaluate` the
+        answer is not maintained but worked out anew for every report, to compare.
         """
         self.settle()
         parsed = parse_standing(query) if isinstance(query, str) else query
@@ -305,7 +304,7 @@ class LiveGraph:
                 "this query has no window",
                 hint="register it with watch(), or add FROM NAMED WINDOW",
             )
-        return self._streams.watch(parsed, strategy, name, report)
+        return self._streams.watch(parsed, strategy, name, report, reevaluate=reevaluate)
 
     def unwatch(self, watch: Watch | Continuous) -> None:
         """End a standing query and give back what only it needed."""

@@ -81,7 +81,8 @@ class Standing:
         statistics = self.statistics()
         expect = Estimator(statistics)
         expected = {node: expect(node).rows for node in places} if statistics.known else None
-        counted = actual_rows(plan.root, self._rows_of, self._terms) if actual else None
+        known = actual and self._store.stores
+        counted = actual_rows(plan.root, self._rows_of, self._terms) if known else None
         return Facts(self.network.sizes(places), expected, counted, answer)
 
     def _rows_of(self, node: Search) -> Ints:

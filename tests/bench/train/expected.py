@@ -25,6 +25,22 @@ MODELS = {
     ("repair", 8): (11499, 32782, 63232, (868, 5, 145, 24, 47, 70)),
 }
 
+# scenario, size: matches of ActiveRoute, RouteReachability, RouteLength
+EXTRA = {
+    ("inject", 1): (1, 0, 3),
+    ("inject", 2): (2, 124, 8),
+    ("inject", 4): (6, 468, 18),
+    ("inject", 8): (13, 796, 37),
+    ("repair", 1): (2, 0, 3),
+    ("repair", 2): (7, 26, 8),
+    ("repair", 4): (16, 220, 18),
+    ("repair", 8): (38, 326, 38),
+    ("batch", 1): (0, 0, 3),
+    ("batch", 2): (0, 0, 8),
+    ("batch", 4): (0, 0, 18),
+    ("batch", 8): (0, 0, 38),
+}
+
 # elements of batch models by type and edge
 ELEMENTS = {
     1: {

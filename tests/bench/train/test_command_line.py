@@ -5,7 +5,7 @@ import sys
 from dataclasses import asdict, replace
 
 import pytest
-from bench.train.expected import FIRST_ROUND, TOGETHER
+from bench.train.expected import FIRST_ROUND, TOGETHER, TRACES
 
 from graphtide.bench.train import run as run_module
 from graphtide.bench.train.plot import write_plot
@@ -97,6 +97,35 @@ def test_json_of_single_queries(command, in_process):
     assert all(each["matches"] == [0] and each["transform_ms"] == [] for each in found)
 
 
+def test_json_of_plans_and_their_nodes(command, in_process):
+    code, out, _ = command(
+        *("bench", "train", "--sizes", "1", "--queries", "RouteSensor", "--json", "--nodes"),
+        *("--plans", "default,A,B,C", "--scenario", "inject", "--select", "fixed:10"),
+        *("--rounds", "3"),
+    )
+    found = json.loads(out)
+    assert code == 0
+    assert [each["plan"] for each in found] == ["default", "A", "B", "C"]
+    assert all(each["matches"] == TRACES["inject", 1, "RouteSensor"] for each in found)
+    nodes = [{node["node"].split(" . ")[0]: node for node in each["nodes"]} for each in found]
+    for plan in nodes[1:]:
+        # 10 edges of 3 rounds go, each of which lets one row appear
+        assert plan["input ?route :requires ?sensor"]["messages"] == 30
+        assert plan["antijoin on ?route ?sensor"]["messages"] >= 30
+    assert "product" in nodes[3] and "product" not in nodes[1] | nodes[2]
+
+
+def test_a_peer_gets_a_line_of_its_own(command, in_process):
+    code, out, _ = command(
+        *("bench", "train", "--sizes", "1", "--together", "--peer", "--json", "--rounds", "1"),
+        *("--select", "fixed:10"),
+    )
+    found = [each for each in json.loads(out) if each["strategy"] == "pyoxigraph"]
+    assert code == 0
+    assert {each["query"]: each["matches"] for each in found} == FIRST_ROUND["repair", 1]
+    assert all(len(each["recheck_ms"]) == 1 for each in found)
+
+
 def test_the_table_shows_the_first_and_the_last_matches(command, in_process):
     code, out, _ = command("bench", "train", "--sizes", "1", "--queries", "PosLength")
     assert code == 0
@@ -115,6 +144,11 @@ def test_the_table_shows_the_first_and_the_last_matches(command, in_process):
         (["--scenario", "nope"], "scenario 'nope' is unknown"),
         (["--strategy", "nope"], "strategy 'nope' is unknown"),
         (["--plans", "nope"], "has no plan named 'nope'"),
+        (["--plans", "A"], "ConnectedSegments has no plan named 'A'"),
+        (["--queries", "RouteSensor", "--plans", "D"], "choose from default, A, B, C"),
+        (["--queries", "RouteSensor", "--plans", "A", "--strategy", "search"], "rete or auto"),
+        (["--spark", "--cells", "0"], "0 cells are too few"),
+        (["--peer", "--queries", "RouteLength"], "only the in-process engine"),
         (["--select", "some"], "selection 'some' cannot be read"),
         (["--rounds", "-1"], "rounds"),
         (["--scenario", "batch", "--rounds", "1"], "a batch model is not transformed"),
@@ -138,6 +172,7 @@ def results(**options):
         "transform_ms": [1.0],
         "recheck_ms": [0.5],
         "tuples_stored": {"PosLength": 7},
+        "nodes": {"PosLength": []},
         "rss_mb": 100.0,
     }
     workload = Workload("repair", 1, ("PosLength",))

@@ -3,6 +3,7 @@
 import pytest
 from bench.train.expected import FIRST_ROUND, TOGETHER, TRACES
 
+from graphtide.bench.train.layouts import LAYOUTS
 from graphtide.bench.train.selection import DEFAULTS, Selection, parse_selection
 from graphtide.bench.train.workload import Workload, make_workloads
 from graphtide.errors import GraphtideError
@@ -29,6 +30,32 @@ def test_the_default_workloads(scenario, size, strategy):
 def test_all_together_with_ten_matches_each(scenario, size):
     found = Workload(scenario, size, rounds=1, select="fixed:10").run()
     assert found.matches == FIRST_ROUND[scenario, size]
+
+
+# E and F begin with a product of all edges: size 1 is enough of that.
+LAID_OUT = [
+    (size, query, plan)
+    for size in (1, 2)
+    for query in LAYOUTS
+    for plan in LAYOUTS[query]
+    if size == 1 or plan < "E"
+]
+
+
+@pytest.mark.parametrize("scenario", ["inject", "repair"])
+@pytest.mark.parametrize(("size", "query", "plan"), LAID_OUT)
+def test_every_layout_has_the_same_trace(scenario, size, query, plan):
+    found = Workload(scenario, size, (query,), plan=plan, rounds=3, select="fixed:10").run()
+    assert found.matches == {query: TRACES[scenario, size, query]}
+
+
+def test_a_product_stores_far_more():
+    stored = [
+        Workload("repair", 1, ("RouteSensor",), plan=plan).run().tuples_stored["RouteSensor"]
+        for plan in "ABC"
+    ]
+    # C keeps every pair of a followed position (25) and a monitored switch's sensor (90 to 112)
+    assert max(stored[:2]) < 1000 and stored[2] > 25 * 90
 
 
 def test_memories_are_counted():

@@ -4,7 +4,7 @@ import pytest
 from bench.train.expected import QUERIES
 from bench.train.minimal import CHAIN, MINIMAL, edge
 
-from graphtide.bench.train.java_random import JavaRandom
+from graphtide.bench.java_random import JavaRandom
 from graphtide.bench.train.operation import Operation
 from graphtide.bench.train.plans import watch_query
 from graphtide.bench.train.queries import find_query

@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from graphtide.spark.metrics_cache import CacheCounts
     from graphtide.spark.task import Task
 
 
 class NotedMatch(match.Match):
     """A line per cell and micro-batch. With `forget`, engines have to be rebuilt each time."""
 
-    def __init__(self, task: Task, notes: str, *, forget: bool = False) -> None:
-        super().__init__(task)
+    def __init__(
+        self, task: Task, counts: CacheCounts | None = None, *, notes: str, forget: bool = False
+    ) -> None:
+        super().__init__(task, counts)
         self._notes = notes
         self._forget = forget
 

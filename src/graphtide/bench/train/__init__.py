@@ -10,4 +10,4 @@ from pathlib import Path
 from graphtide.jit import JIT, drop_stale_code
 
 if JIT:
-    drop_stale_code(Path(__file__).parent)
+    drop_stale_code(Path(__file__).parent, Path(__file__).parents[1])

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from graphtide.bench.train.java_random import JavaRandom
+from graphtide.bench.java_random import JavaRandom
 from graphtide.bench.train.load import load_model
 from graphtide.bench.train.model import SEED, Model
+from graphtide.bench.train.nodes import NodeFigures, node_figures
 from graphtide.bench.train.operation import Operation
 from graphtide.bench.train.plans import DEFAULT_PLAN, watch_query
 from graphtide.bench.train.transformations import Yard
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from graphtide.bench.train.plans import Choice
     from graphtide.bench.train.queries import Query
     from graphtide.bench.train.selection import Selection
+    from graphtide.bench.train.transformations import Change
 
 
 @dataclass(slots=True)
 class Figures:
-    """What a run measured. Times are in ms; matches, and the most tuples stored, are by query."""
+    """What a run measured. Times are in ms; matches, the most tuples stored and nodes by query."""
 
     triples: int = 0
     matches: dict[str, list[int]] = field(default_factory=dict)
@@ -33,6 +35,7 @@ class Figures:
     transform_ms: list[float] = field(default_factory=list)
     recheck_ms: list[float] = field(default_factory=list)
     tuples_stored: dict[str, int] = field(default_factory=dict)
+    nodes: dict[str, list[NodeFigures]] = field(default_factory=dict)
 
 
 class Run:
@@ -47,6 +50,8 @@ class Run:
     >>> run = Run(Model(1, "repair"), find_queries(["PosLength"]), Selection("fixed", 10))
     >>> run.run(rounds=2).matches
     {'PosLength': [52, 42, 32]}
+
+    `heard` is told of each transaction that transforms the model.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class Run:
         *,
         strategy: Choice = "auto",
         plan: str = DEFAULT_PLAN,
+        heard: Callable[[Sequence[Change]], None] = lambda _: None,
     ) -> None:
         self.graph = LiveGraph()
         self.figures = Figures()
@@ -66,6 +72,7 @@ class Run:
         self._selection = selection
         self._strategy: Choice = strategy
         self._plan = plan
+        self._heard = heard
         self._random = JavaRandom(SEED)
         self._yard = Yard(0)
 
@@ -79,6 +86,9 @@ class Run:
             progress(f"round {number} of {rounds}")
             self.transform()
             self.recheck()
+        for operation in self.operations:
+            nodes = node_figures(self.graph, operation.watch)
+            self.figures.nodes[operation.query.name] = nodes
         return self.figures
 
     def read(self) -> None:
@@ -86,7 +96,7 @@ class Run:
         start = perf_counter()
         self._yard.last_vertex = load_model(self.graph, self._model)
         self.figures.triples = len(self.graph)
-        self.figures.read_ms = _since(start)
+        self.figures.read_ms = since(start)
 
     def check(self) -> None:
         """Register the queries, and count their matches."""
@@ -95,7 +105,7 @@ class Run:
             watch = watch_query(self.graph, query, self._strategy, self._plan)
             self.operations.append(Operation(self.graph, query, watch, self._model.scenario))
         self._count()
-        self.figures.check_ms = _since(start)
+        self.figures.check_ms = since(start)
         self._weigh()
 
     def transform(self) -> None:
@@ -104,16 +114,18 @@ class Run:
         for operation in self.operations:
             operation.choose(self._selection, self._random, self._yard)
         for operation in self.operations:
+            changes = list(operation.changes(self._yard))
             with self.graph.transaction() as tx:
-                for diff, triple in operation.changes(self._yard):
+                for diff, triple in changes:
                     (tx.insert if diff > 0 else tx.delete)(*triple)
-        self.figures.transform_ms.append(_since(start))
+            self._heard(changes)
+        self.figures.transform_ms.append(since(start))
 
     def recheck(self) -> None:
         """Bring the answers up to date, and count the matches again."""
         start = perf_counter()
         self._count()
-        self.figures.recheck_ms.append(_since(start))
+        self.figures.recheck_ms.append(since(start))
         self._weigh()
 
     def _count(self) -> None:
@@ -127,5 +139,6 @@ class Run:
             most[name] = max(most.get(name, 0), operation.watch.cache_size().entries)
 
 
-def _since(start: float) -> float:
+def since(start: float) -> float:
+    """Milliseconds that have passed."""
     return round(1000 * (perf_counter() - start), 3)

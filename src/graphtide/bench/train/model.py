@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from graphtide.bench.train.java_random import scrambled
+from graphtide.bench.java_random import scrambled
 from graphtide.bench.train.route_kernel import (
     MARKS,
     MOST_ROWS,

@@ -8,13 +8,13 @@ import numpy as np
 
 from graphtide.bench.train.matches import Matches, VertexNumbers
 from graphtide.bench.train.plans import UNBOUNDED
-from graphtide.bench.train.queries import query_text
+from graphtide.bench.train.queries import EXTRA, query_text
 from graphtide.bench.train.transformations import TRANSFORMATIONS, Change, Match, Yard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.bench.train.java_random import JavaRandom
+    from graphtide.bench.java_random import JavaRandom
     from graphtide.bench.train.queries import Query
     from graphtide.bench.train.selection import Selection
     from graphtide.bench.train.vocabulary import Scenario
@@ -46,6 +46,8 @@ class Operation:
 
     def choose(self, selection: Selection, random: JavaRandom, yard: Yard) -> None:
         """Choose matches, and look up what changing them needs to know."""
+        if self.query in EXTRA:
+            return
         places = self._found if self._scenario == "repair" else self._injection_places()
         chosen = selection.choose(places.rows(), random)
         self._chosen = texts_of(self._graph, chosen)
@@ -56,9 +58,8 @@ class Operation:
 
     def changes(self, yard: Yard) -> Iterator[Change]:
         """The changes that transform the chosen matches, in order."""
-        transform = TRANSFORMATIONS[self._scenario, self.query.name]
         for match in self._chosen:
-            yield from transform(match, yard)
+            yield from TRANSFORMATIONS[self._scenario, self.query.name](match, yard)
 
     def _injection_places(self) -> Matches:
         """Where errors can be put in: standing queries too, from the first round on."""

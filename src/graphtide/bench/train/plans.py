@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.bench.train.layouts import LAYOUTS
+from graphtide.bench.train.segment_links import keep_segment_links
 from graphtide.errors import GraphtideError
+from graphtide.lang.sparql import parse_query
 from graphtide.plan.patterns import STRATEGIES, Strategy
 
 if TYPE_CHECKING:
+    from graphtide.algebra.relational import Relation
     from graphtide.bench.train.queries import Query
     from graphtide.engine import LiveGraph, Watch
-    from graphtide.plan.pinned import Pin
 
 Choice: TypeAlias = Strategy | Literal["auto"]
 """A strategy, or `auto` for the planner's choice."""
@@ -36,29 +40,54 @@ def check_strategy(text: str) -> Choice:
     return text
 
 
-def plan_for(query: Query, plan: str) -> Pin | None:
-    """The plan of that name for a query; None lets the planner choose.
+def plan_for(query: Query, plan: str) -> Relation | None:
+    """The layout of that name for a query; None lets the planner choose.
 
     >>> from graphtide.bench.train.queries import find_query
+    >>> plan_for(find_query("RouteSensor"), "A").attributes
+    ('route', 'swP', 'sw', 'sensor')
     >>> plan_for(find_query("PosLength"), "A")
     Traceback (most recent call last):
         ...
     graphtide.errors.GraphtideError: PosLength has no plan named 'A'
       hint: choose from default
     """
+    layouts = LAYOUTS.get(query.name, {})
+    if plan in layouts:
+        return layouts[plan]()
     if plan != DEFAULT_PLAN:
+        known = ", ".join((DEFAULT_PLAN, *layouts))
         raise GraphtideError(
-            f"{query.name} has no plan named {plan!r}", hint=f"choose from {DEFAULT_PLAN}"
+            f"{query.name} has no plan named {plan!r}", hint=f"choose from {known}"
         )
     return None
 
 
+def check_plan(query: Query, strategy: Choice, plan: str) -> None:
+    """Raise unless a query can be run with a strategy and a plan."""
+    if plan_for(query, plan) is not None and strategy == "search":
+        raise GraphtideError(
+            f"plan {plan} of {query.name} is a network of joins, which a search does without",
+            hint="use the strategy rete or auto with plans by name",
+        )
+
+
 def watch_query(graph: LiveGraph, query: Query, strategy: Choice, plan: str) -> Watch:
     """Register a query with a strategy and a plan."""
+    if query.name == "RouteLength":
+        keep_segment_links(graph)
+    layout = plan_for(query, plan)
+    if layout is not None:
+        parsed = parse_query(query.text)
+        return graph.watch(
+            SelectQuery(parsed.variables, layout.node, query.text),
+            plan="written",
+            name=query.name,
+            history=UNBOUNDED,
+        )
     return graph.watch(
         query.text,
         strategy=None if strategy == "auto" else strategy,
-        plan=plan_for(query, plan),
         name=query.name,
         history=UNBOUNDED,
     )

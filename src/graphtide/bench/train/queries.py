@@ -1,7 +1,8 @@
 """The queries of the benchmark, in the order in which its workloads register them.
 
 A query's first variables identify a match: matches are sorted by them. Those that follow are values
-which a repair needs. The queries under `inject` find where an error can be put in.
+which a repair needs. The queries under `inject` find where an error can be put in. The extra ones
+are checked only: the benchmark has no transformations for them.
 """
 
 from __future__ import annotations
@@ -53,6 +54,14 @@ QUERIES: Final = (
 )
 
 
+EXTRA: Final = (
+    Query("ActiveRoute", 3, 0),
+    Query("RouteReachability", 5, 0),
+    Query("RouteLength", 1, 0),
+)
+"""Queries beside the six: with property paths and sums."""
+
+
 def query_text(name: str, *folders: str) -> str:
     """The text of a query that comes with the package.
 
@@ -68,15 +77,15 @@ def find_query(name: str) -> Query:
     >>> find_query("PosLength").keys
     1
     """
-    for query in QUERIES:
+    for query in (*QUERIES, *EXTRA):
         if query.name == name:
             return query
-    known = ", ".join(query.name for query in QUERIES)
+    known = ", ".join(query.name for query in (*QUERIES, *EXTRA))
     raise GraphtideError(f"query {name!r} is unknown", hint=f"choose from {known}, or all")
 
 
 def find_queries(names: Iterable[str]) -> tuple[Query, ...]:
-    """The queries of these names, in the benchmark's order; `all` stands for every one.
+    """The queries of these names, in the benchmark's order; `all` stands for the six.
 
     >>> [query.name for query in find_queries(["SwitchSet", "PosLength"])]
     ['PosLength', 'SwitchSet']
@@ -86,4 +95,4 @@ def find_queries(names: Iterable[str]) -> tuple[Query, ...]:
     }
     if not wanted:
         raise GraphtideError("no query is named", hint="name one or more, or all")
-    return tuple(query for query in QUERIES if query in wanted)
+    return tuple(query for query in (*QUERIES, *EXTRA) if query in wanted)

@@ -21,9 +21,10 @@ COLUMNS = (
 TEXTS = ("query", "strategy", "plan")
 
 
-def to_objects(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """One object for each result."""
-    return [asdict(result) for result in results]
+def to_objects(results: Sequence[Result], *, nodes: bool = False) -> list[dict[str, Any]]:
+    """One object for each result, with or without its nodes."""
+    objects = [asdict(result) for result in results]
+    return objects if nodes else [{k: v for k, v in o.items() if k != "nodes"} for o in objects]
 
 
 def to_table(results: Sequence[Result], scenario: str) -> Table:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from graphtide.bench.train.java_random import next_int
+from graphtide.bench.java_random import next_int
 from graphtide.bench.train.vocabulary import (
     ACTIVE,
     CONNECTS_TO,

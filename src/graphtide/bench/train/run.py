@@ -14,6 +14,8 @@ from graphtide.errors import GraphtideError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from graphtide.bench.train.nodes import NodeFigures
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -32,6 +34,7 @@ class Result:
     recheck_ms: list[float]
     rss_mb: float
     tuples_stored: int
+    nodes: list[NodeFigures]
 
 
 def run_workloads(
@@ -81,10 +84,11 @@ def to_results(workload: Workload, figures: dict[str, Any]) -> list[Result]:
             scenario=workload.scenario,
             size=workload.size,
             query=query,
-            strategy=workload.strategy,
+            strategy=workload.way,
             plan=workload.plan,
             matches=matches,
             tuples_stored=figures["tuples_stored"][query],
+            nodes=figures["nodes"].get(query, []),
             **{key: figures[key] for key in shared},
         )
         for query, matches in figures["matches"].items()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from graphtide.bench.train.java_random import JavaRandom
+    from graphtide.bench.java_random import JavaRandom
     from graphtide.bench.train.vocabulary import Scenario
     from graphtide.kernel.batch import Ints
 

@@ -1,4 +1,4 @@
-"""Blocks of a model as texts: N-Triples lines and batches of changes, whole columns at a time."""
+"""Blocks of a model as texts: whole columns at a time."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from graphtide.bench.train.vocabulary import VERTEX_0, constant_texts, vertex_texts
-from graphtide.rdf import ChangeBatch
+from graphtide.bench.triples import Triples
 
 if TYPE_CHECKING:
     from graphtide.bench.train.model import Block
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
 _CONSTANTS: Strings = constant_texts()
 
 
-def block_texts(block: Block) -> tuple[Strings, Strings, Strings]:
+def block_triples(block: Block) -> Triples:
     """The subjects, predicates and objects of a block, as N-Triples texts.
 
     >>> from graphtide.bench.train.model import Model
     >>> from graphtide.bench.train.vocabulary import name
     >>> block = next(Model(1, "batch").blocks())
-    >>> block_texts(block)[2][:2].to_pylist() == [name("Semaphore"), name("SIGNAL_GO")]
+    >>> block_triples(block).o[:2].to_pylist() == [name("Semaphore"), name("SIGNAL_GO")]
     True
     """
     codes = block.triples.astype(np.int64)
@@ -38,8 +37,7 @@ def block_texts(block: Block) -> tuple[Strings, Strings, Strings]:
         is_older = (codes >= VERTEX_0) & (codes < first)
         found = np.searchsorted(older, codes[is_older])
         places[is_older] = VERTEX_0 + len(own) + found
-    s, p, o = (texts.take(pa.array(places[:, column])) for column in range(3))
-    return s, p, o
+    return Triples(*(texts.take(pa.array(places[:, column])) for column in range(3)))
 
 
 def block_lines(block: Block) -> memoryview:
@@ -49,22 +47,4 @@ def block_lines(block: Block) -> memoryview:
     >>> bytes(block_lines(next(Model(1, "batch").blocks()))).count(b" .\n")
     4073
     """
-    join: Any = pc.binary_join_element_wise
-    lines = join(*block_texts(block), ".\n", " ")
-    # The texts of an array lie one behind the other: they are the text of the file.
-    _, offsets, data = lines.buffers()
-    ends = np.frombuffer(offsets, np.int32, len(lines) + 1)
-    return memoryview(data)[int(ends[0]) : int(ends[-1])]
-
-
-def block_changes(block: Block) -> ChangeBatch:
-    """The block as inserts of one transaction at time 0.
-
-    >>> from graphtide.bench.train.model import Model
-    >>> len(block_changes(next(Model(1, "batch").blocks())))
-    4073
-    """
-    count = len(block.triples)
-    stamps = np.zeros(count, np.int64)
-    graph: Strings = pa.nulls(count, pa.string())
-    return ChangeBatch(stamps, stamps, np.ones(count, np.int8), *block_texts(block), graph)
+    return block_triples(block).lines()

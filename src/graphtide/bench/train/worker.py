@@ -19,7 +19,8 @@ WARM_ROUNDS = 2
 
 def measure(workload: Workload) -> dict[str, Any]:
     """The figures of a run, without the stops of Python's garbage collection."""
-    replace(workload, size=1, rounds=min(workload.rounds, WARM_ROUNDS)).run()
+    if workload.engine != "spark":
+        replace(workload, size=1, rounds=min(workload.rounds, WARM_ROUNDS)).run()
     gc.collect()
     gc.disable()
     try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from graphtide.bench.train.driver import Figures, Run
 from graphtide.bench.train.model import Model
-from graphtide.bench.train.plans import DEFAULT_PLAN, Choice, check_strategy, plan_for
+from graphtide.bench.train.on_spark import SparkRun
+from graphtide.bench.train.peer import PeerRun
+from graphtide.bench.train.plans import DEFAULT_PLAN, Choice, check_plan, check_strategy
 from graphtide.bench.train.queries import QUERIES, find_queries, find_query
 from graphtide.bench.train.selection import DEFAULTS, parse_selection
 from graphtide.errors import GraphtideError
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from graphtide.bench.train.vocabulary import Scenario
+
+Engine: TypeAlias = Literal["graphtide", "pyoxigraph", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,8 @@ class Workload:
     plan: str = DEFAULT_PLAN
     rounds: int = 0
     select: str = "fixed:10"
+    engine: Engine = "graphtide"
+    cells: int = 2
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, before anything is."""
@@ -46,23 +52,43 @@ class Workload:
                 "a batch model is not transformed, so there are no rounds",
                 hint="choose the scenario inject or repair, or leave out the rounds",
             )
+        if self.cells < 1:
+            raise GraphtideError(f"{self.cells} cells are too few", hint="1 is the least")
+        if self.engine != "graphtide" and "RouteLength" in self.queries:
+            raise GraphtideError(
+                "RouteLength walks on links that only the in-process engine keeps",
+                hint="leave it out of --queries",
+            )
         for query in find_queries(self.queries):
-            plan_for(query, self.plan)
+            check_plan(query, self.strategy, self.plan)
 
     def run(self, progress: Callable[[str], None] = lambda _: None) -> Figures:
         """Run it in this process."""
-        run = Run(
+        return self._run().run(self.rounds, progress)
+
+    def _run(self) -> Run | PeerRun | SparkRun:
+        what = (
             Model(self.size, self.scenario),
             find_queries(self.queries),
             parse_selection(self.select),
-            strategy=self.strategy,
-            plan=self.plan,
         )
-        return run.run(self.rounds, progress)
+        match self.engine:
+            case "graphtide":
+                return Run(*what, strategy=self.strategy, plan=self.plan)
+            case "pyoxigraph":
+                return PeerRun(*what)
+            case "spark":
+                return SparkRun(*what, self.cells)
+
+    @property
+    def way(self) -> str:
+        """The strategy, or the engine that has none."""
+        return self.strategy if self.engine == "graphtide" else self.engine
 
     def __str__(self) -> str:
-        queries = "all queries" if len(self.queries) == len(QUERIES) else ", ".join(self.queries)
-        return f"{self.scenario} {self.size}: {queries}, {self.strategy}, plan {self.plan}"
+        every = self.queries == tuple(query.name for query in QUERIES)
+        queries = "all queries" if every else ", ".join(self.queries)
+        return f"{self.scenario} {self.size}: {queries}, {self.way}, plan {self.plan}"
 
 
 def make_workloads(
@@ -75,16 +101,22 @@ def make_workloads(
     together: bool = False,
     rounds: int | None = None,
     select: str | None = None,
+    engines: Iterable[Engine] = (),
+    cells: int = 2,
 ) -> list[Workload]:
     """One workload for each size, query, strategy and plan; `together` is all queries in one.
 
-    What is not given is as in the benchmark's own workloads.
+    What is not given is as in the benchmark's own workloads. Other `engines` follow ours.
 
     >>> [work.rounds for work in make_workloads("repair", [1], ["all"], ["rete"], ["default"])]
     [8, 8, 8, 8, 8, 8]
     """
     names = tuple(query.name for query in find_queries(queries))
     selection, usual = DEFAULTS[scenario]
+    ways: list[tuple[Choice, str, Engine]] = [
+        *((strategy, plan, "graphtide") for strategy in strategies for plan in plans),
+        *(("auto", DEFAULT_PLAN, engine) for engine in engines),
+    ]
     return [
         Workload(
             scenario,
@@ -94,9 +126,10 @@ def make_workloads(
             plan,
             usual if rounds is None else rounds,
             select or str(selection),
+            engine,
+            cells,
         )
         for size in sizes
         for group in ([names] if together else [(find_query(name).name,) for name in names])
-        for strategy in strategies
-        for plan in plans
+        for strategy, plan, engine in ways
     ]

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from graphtide.bench.train.texts import block_changes, block_lines
-from graphtide.errors import GraphtideError
-from graphtide.rdf.columnar import write_columnar
-from graphtide.rdf.formats import find_format, open_target
+from graphtide.bench.train.texts import block_triples
+from graphtide.bench.write_triples import LINE_FORMATS, check_target, write_triples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from graphtide.bench.train.model import Block, Model
-
-LINE_FORMATS: Final = ("nt", "nq", "ttl")
+    from graphtide.bench.triples import Triples
 
 FORMATS: Final = (*LINE_FORMATS, "parquet", "arrow", "arrows")
-
-PACKING: Final = 3
-"""Of gzip's levels: higher ones take much longer and save little."""
 
 
 def write_model(
@@ -42,45 +35,10 @@ def write_model(
     ...     write_model(Model(1, "repair"), Path(folder, "rail.nt.gz"))
     4054
     """
-    chosen = check_target(path, format)
-    written = 0
 
-    def blocks() -> Iterator[Block]:
-        nonlocal written
+    def parts() -> Iterator[Triples]:
         for block in model.blocks():
-            yield block
-            written += len(block.triples)
+            yield block_triples(block)
             progress(block)
 
-    with _open(path) as file:
-        if chosen in LINE_FORMATS:
-            for block in blocks():
-                file.write(block_lines(block))
-        else:
-            family = {"parquet": "parquet", "arrow": "arrow"}.get(chosen, "arrows")
-            write_columnar(map(block_changes, blocks()), file, family)  # type: ignore[arg-type]
-    return written
-
-
-def check_target(path: Path, format: str | None = None) -> str:  # noqa: A002 - as above
-    """The name of the format to write; raises if there is none, or the path cannot be written.
-
-    >>> from pathlib import Path
-    >>> check_target(Path("rail.nt.gz"))
-    'nt'
-    """
-    chosen = find_format(path, format).name
-    if chosen not in FORMATS:
-        raise GraphtideError(
-            f"a model cannot be written as {chosen}", hint=f"choose from {', '.join(FORMATS)}"
-        )
-    if path.suffix == ".gz" and chosen not in LINE_FORMATS:
-        raise GraphtideError(f"{path}: {chosen} packs its columns itself", hint="leave out .gz")
-    return chosen
-
-
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix != ".gz":
-        return open_target(path)
-    open_target(path).close()  # for its messages
-    return cast("IO[bytes]", gzip.open(path, "wb", compresslevel=PACKING))
+    return write_triples(parts(), path, check_target(path, format, FORMATS))

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.nodes import SelectQuery, Values
 from graphtide.engine.windows.report import Report
+from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.kernel.net import NET_VALUES
 
 if TYPE_CHECKING:
@@ -25,21 +27,23 @@ Row = tuple[int, ...]
 
 
 class Continuous:
-    """A registered windowed query. Made by `LiveGraph.watch`; ends with `LiveGraph.unwatch`."""
+    """A registered windowed query. Made by `LiveGraph.register`; ends with `LiveGraph.unwatch`."""
+
+    one_by_one = False
+    """Whether it has to see the graph as of every single report."""
 
     def __init__(
         self,
         graph: LiveGraph,
         query: WindowedQuery,
         watch: Watch,
-        windows: tuple[int, ...],
-        streams: Mapping[str, Stream],
+        windows: Mapping[int, Stream],
         most: int,
     ) -> None:
         self.query = query
         self.watch = watch
-        self.windows = windows
-        self.streams = streams
+        self.windows = tuple(windows)
+        self.streams = {stream.name: stream for stream in windows.values()}
         self._graph = graph
         self._reports: deque[Report] = deque(maxlen=most)
         self._pending: Counter[Row] = Counter()
@@ -114,3 +118,47 @@ class Continuous:
                 self._answer.update(pending)
                 self._answer = +self._answer
                 return self._answer
+
+
+class Reevaluated(Continuous):
+    """A windowed query whose whole answer is worked out at every report."""
+
+    one_by_one = True
+
+    def __init__(
+        self,
+        graph: LiveGraph,
+        query: WindowedQuery,
+        select: SelectQuery,
+        name: str,
+        windows: Mapping[int, Stream],
+        most: int,
+    ) -> None:
+        nothing = graph.watch(_NOTHING, name=name)  # holds the name, and costs nothing
+        super().__init__(graph, query, nothing, windows, most)
+        self._select = select
+        self._before: Counter[Row] = Counter()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns of a report."""
+        return tuple(v.name for v in self._select.variables)
+
+    def explain(self) -> str:
+        """What is put out; there is no standing plan."""
+        return f"output {self.query.output}\nevaluated anew at every report"
+
+    def take(self, closes: Sequence[tuple[int, int]]) -> None:
+        """Report for a close: the difference from the answer before."""
+        for _, time in closes:
+            rows = self._graph.rows_once(self._select)
+            now: Counter[Row] = Counter()
+            for line in rows.tolist():
+                now[tuple(line[VALUES:])] += line[DIFF]
+            self._pending = Counter(now)
+            self._pending.subtract(self._before)
+            self._before = now
+            self._report(time)
+
+
+_NOTHING = SelectQuery((), Values((), ()))

@@ -13,6 +13,8 @@ from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.windows.continuous import Continuous
     from graphtide.engine.windows.shape import WindowShape
@@ -109,14 +111,30 @@ class WindowRegistry:
         if not moved:
             return False
         times = np.unique(np.concatenate([closes for _, closes, _ in moved]))
+        changes = _merged(moved, times)
+        queries = dict.fromkeys(q for placed, _, _ in moved for q in placed.queries)
+        own = {
+            query: np.unique(np.concatenate([c for p, c, _ in moved if query in p.queries]))
+            for query in queries
+        }
+        if any(query.one_by_one for query in queries):
+            for place in range(len(times)):
+                at = slice(*np.searchsorted(changes[:, TX], (place, place + 1)))
+                part = changes[at].copy()
+                part[:, TX] = 0
+                self._report(times[place : place + 1], part, own)
+        else:
+            self._report(times, changes, own)
+        return True
+
+    def _report(self, times: Longs, changes: Ints, own: Mapping[Continuous, Longs]) -> None:
+        """Take in what changed at some closes, and let the queries report that close there."""
         first = self._graph.transactions
-        self._graph.apply_window_changes(times, _merged(moved, times))
-        for query in dict.fromkeys(q for placed, _, _ in moved for q in placed.queries):
-            own = [closes for placed, closes, _ in moved if query in placed.queries]
-            reported = np.unique(np.concatenate(own))
+        self._graph.apply_window_changes(times, changes)
+        for query, closes in own.items():
+            reported = np.intersect1d(closes, times)
             numbers = first + np.searchsorted(times, reported)
             query.take(list(zip(numbers.tolist(), reported.tolist(), strict=True)))
-        return True
 
 
 def _merged(moved: list[tuple[Placed, Longs, Ints]], times: Longs) -> Ints:

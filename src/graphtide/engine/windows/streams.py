@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from graphtide.algebra.substitute import substitute
 from graphtide.algebra.windows import WINDOW_SPACE
-from graphtide.engine.windows.continuous import Continuous
+from graphtide.engine.windows.continuous import Continuous, Reevaluated
 from graphtide.engine.windows.registry import WindowRegistry
 from graphtide.engine.windows.shape import ChangingWindow, ElementWindow, TimeWindow
 from graphtide.errors import GraphtideError
@@ -57,6 +57,8 @@ class Streams:
         strategy: Strategy | None,
         name: str | None,
         report: ReportPolicy,
+        *,
+        reevaluate: bool,
     ) -> Continuous:
         """Register a query over windows; it reports from its windows' first close on."""
         if report not in ("close", "change"):
@@ -71,13 +73,17 @@ class Streams:
             number = self._graph.terms.hidden_graph(shared.value)
             placed.append(self._registry.window(stream, shape, number))
         select = replace(query.select, root=substitute(query.select.root, graphs))
-        watch = self._graph.watch(select, strategy=strategy, name=name or query.name, history=2**62)
-        streams = {each.stream.name: each.stream for each in placed}
-        numbers = tuple(each.graph for each in placed)
-        found = Continuous(self._graph, query, watch, numbers, streams, MOST_REPORTS)
-        found.take([])
+        graph, name = self._graph, name or query.name
+        windows = {each.graph: each.stream for each in placed}
+        if reevaluate:
+            name = name or f"query{len(self._queries) + 1} over windows"
+            found: Continuous = Reevaluated(graph, query, select, name, windows, MOST_REPORTS)
+        else:
+            watch = graph.watch(select, strategy=strategy, name=name, history=2**62)
+            found = Continuous(graph, query, watch, windows, MOST_REPORTS)
+            found.take([])
         self._registry.add(found)
-        self._queries[watch.name] = found
+        self._queries[found.name] = found
         return found
 
     def unwatch(self, query: Continuous) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from graphtide.bench.train.java_random import JavaRandom
+from graphtide.bench.java_random import JavaRandom
 
 SEED = 19871053
 
