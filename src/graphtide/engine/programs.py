@@ -25,16 +25,19 @@ def to_program(node: Search, terms: TermDictionary) -> Program:
             return 0
         if isinstance(value, Var):
             return -1 - numbers.setdefault(value, len(numbers))
+        return terms.encode(value)  # type: ignore[arg-type]
+
+    def graph(value: object) -> int:
         if isinstance(value, NamedNode) and value.value.startswith(WINDOW_SPACE):
             return terms.hidden_graph(value.value)
-        return terms.encode(value)  # type: ignore[arg-type]
+        return position(value)
 
     def pattern(triple: TriplePattern) -> Pattern:
         return (
             position(triple.subject),
             position(triple.predicate),
             position(triple.object),
-            position(triple.graph),
+            graph(triple.graph),
         )
 
     return Program(

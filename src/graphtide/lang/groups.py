@@ -20,6 +20,7 @@ from graphtide.algebra.nodes import (
     Values,
 )
 from graphtide.algebra.variables import schema
+from graphtide.algebra.windows import written_down
 from graphtide.lang.expressions import ExpressionParser
 from graphtide.lang.graphs import in_default_graph, in_named_graph, in_variable_graph
 from graphtide.lang.hints import PATTERN_KEYWORDS, word_hint
@@ -52,7 +53,7 @@ class GroupParser(ExpressionParser):
     def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
         super().__init__(text, base, standing=standing)
         self.windows: list[WindowClause] = []
-        self._in_window = False
+        self._window_clause: WindowClause | None = None
 
     def group(self) -> Node:
         """A group with its filters applied to the whole of it, wherever they were written."""
@@ -179,15 +180,19 @@ class GroupParser(ExpressionParser):
         if clause is None:
             hint = f"declare it: FROM NAMED WINDOW {name} ON a stream [RANGE … STEP …]"
             self.fail(f"there is no window {name}", at=start, hint=hint)
-        outside, self._in_window = self._in_window, True
+        if self._window_clause is not None:
+            self.fail("a window inside a window", at=start, hint="write the two side by side")
+        self._window_clause = clause
         inside = self.group()
-        self._in_window = outside
+        self._window_clause = None
         return in_default_graph(inside, clause.graph)
 
     def _graph(self) -> Node:
-        if self._in_window:
-            hint = "a window holds the triples of its events merged into one graph"
-            self.refuse("GRAPH inside WINDOW", hint)
+        node = self._named_graph()
+        clause = self._window_clause
+        return node if clause is None else written_down(node, clause.quads, self.fresh)
+
+    def _named_graph(self) -> Node:
         if self.token.kind == "var":
             variable = self.variable()
             return in_variable_graph(self.group(), variable, self.fresh)

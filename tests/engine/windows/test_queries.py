@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
+from graphtide.algebra.expressions import Var
 from graphtide.engine.windows.shape import ElementWindow, TimeWindow
 from graphtide.errors import GraphtideError, QueryError
 from graphtide.kernel.program import HIDDEN
-from graphtide.lang.sparql import parse_standing
+from graphtide.lang.sparql import parse_any_query, parse_standing
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.testing.reference import evaluate_query
 
@@ -301,3 +302,67 @@ def test_reports_can_be_heard():
 
 def test_elements_are_windows_too():
     assert ElementWindow(3).step == 1
+
+
+GRAPH_BODIES = (
+    "WINDOW :w { GRAPH ?g { ?a :p ?b } }",
+    "WINDOW :w { GRAPH ?g { ?a :p ?b . ?b :q ?c } }",
+    "WINDOW :w { ?a :p ?b GRAPH ?g { ?b :q ?c } }",
+    "WINDOW :w { GRAPH ?g { ?a :p ?b OPTIONAL { ?b :q ?c } } }",
+    "WINDOW :w { GRAPH ?g { ?a :p ?b FILTER NOT EXISTS { ?b :q ?a } } }",
+    "WINDOW :w { GRAPH :g1 { ?a :p ?b } }",
+    "WINDOW :w { GRAPH ?g { ?a :p ?b } } GRAPH ?h { ?a :p ?b }",
+)
+events = st.lists(
+    st.tuples(st.sampled_from((None, iri("g1"), iri("g2"))), st.lists(triples, max_size=3)),
+    max_size=12,
+)
+
+
+@unhurried
+@given(st.sampled_from(GRAPH_BODIES), extents, events, gaps)
+def test_graphs_of_events(body, extent, happenings, times):
+    """The reference sees each window as a data set of its own, joined with the live graph."""
+    graph = LiveGraph()
+    query = graph.register(text("RSTREAM", body, extent, extent))
+    graph.insert(iri("a"), iri("p"), iri("b"), iri("live"))
+    stream = graph.stream("<ex:s>")
+    now, known = 0, []
+    for (name, body_triples), gap in zip(happenings, times, strict=False):
+        now += gap
+        stream.push(body_triples, time=now, graph=name)
+        known += [(now, (*triple, name)) for triple in body_triples]
+    graph.advance(now + 20)
+    shape = shape_of(extent)
+    plain = parse_any_query(f"PREFIX : <ex:> SELECT * {{ {inside(body)} }}")
+    for report in query.reports():
+        begin, end = shape.bounds(report.time)
+        held = {quad for time, quad in known if begin <= time < end}
+        merged = {(s, p, o, None) for s, p, o, _ in held}
+        own = {quad for quad in held if quad[3] is not None}
+        live = (
+            {(iri("a"), iri("p"), iri("b"), iri("live"))} if ":h" in body or "?h" in body else set()
+        )
+        found = Counter(tuple(row[v.name] for v in plain.variables) for row in report)
+        expected = evaluate_query(plain, [*merged, *own, *live])
+        if live:  # ?g ranges over the window's graphs, ?h over the live ones
+            g, h = (plain.variables.index(v) for v in (Var("g"), Var("h")))
+            names = {iri("g1"), iri("g2")}
+            expected = Counter(
+                {r: n for r, n in expected.items() if r[g] in names and r[h] not in names}
+            )
+        assert found == expected
+
+
+def inside(body):
+    return body.replace("WINDOW :w {", "{")
+
+
+def test_the_same_triple_in_two_event_graphs_lives_while_one_of_them_does():
+    graph = LiveGraph()
+    query = graph.register(ALL.format("RANGE 4 STEP 2"))
+    stream = graph.stream("<ex:s>")
+    stream.push([(iri("a"), iri("p"), 7)], time=0, graph=iri("g1"))
+    stream.push([(iri("a"), iri("p"), 7)], time=3, graph=iri("g2"))
+    graph.advance(10)
+    assert seen(query) == {4: [7], 6: [7], 8: [], 10: []}

@@ -16,7 +16,10 @@ from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 
 if TYPE_CHECKING:
     from graphtide.engine.windows.shape import WindowShape
+    from graphtide.engine.windows.statements import StatementLog
     from graphtide.engine.windows.timelist import Timelist
+
+GRAPH = VALUES + 3
 
 NO_TIMES: Longs = np.empty(0, np.int64)
 
@@ -25,12 +28,17 @@ MOST = 10_000
 
 
 class WindowContent:
-    """What one window of a stream holds, close after close, from its first event on."""
+    """What one window of a stream holds, close after close, from its first event on.
+
+    The triples of all event graphs are one set; if somebody asks `by_graph`, the quads of named
+    event graphs are kept as a set too.
+    """
 
     def __init__(self, shape: WindowShape, events: Timelist) -> None:
         self.shape = shape
         self._events = events
         self._counts = Distinct(4)
+        self.by_graph: StatementLog | None = None
         self._entered = events.end
         self._left = events.end
         self._last: int | None = None
@@ -136,7 +144,11 @@ class WindowContent:
     def _counted(self, arrived: Ints, evicted: Ints) -> Ints:
         """Changes of the set; arrivals of a close count before its evictions."""
         both = np.concatenate([arrived, evicted])
-        return self._counts.step(both[np.argsort(both[:, TX], kind="stable")])
+        both = both[np.argsort(both[:, TX], kind="stable")]
+        if self.by_graph is not None:
+            self.by_graph.take(both)
+        both[:, GRAPH] = 0
+        return self._counts.step(both)
 
 
 def _no_changes() -> Ints:

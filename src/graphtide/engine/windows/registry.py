@@ -68,8 +68,9 @@ class WindowRegistry:
         return placed
 
     def held(self) -> int:
-        """How many quads are in windows."""
-        return sum(len(placed.content) for placed in self._windows.values())
+        """How many quads windows have put into the store."""
+        contents = [placed.content for placed in self._windows.values()]
+        return sum(len(c) + (len(c.by_graph) if c.by_graph else 0) for c in contents)
 
     def add(self, query: Continuous) -> None:
         """Let a query report when one of its windows closes."""
@@ -84,6 +85,8 @@ class WindowRegistry:
             if not placed.queries:
                 del self._windows[number]
                 self._graph.clear_graph(number)
+                if placed.content.by_graph is not None:
+                    self._graph.clear_graph(placed.content.by_graph.graph)
 
     def advance(self, to: int) -> None:
         """Nothing before a time comes any more, on any stream."""
@@ -141,8 +144,13 @@ def _merged(moved: list[tuple[Placed, Longs, Ints]], times: Longs) -> Ints:
     """The changes of several windows, with the place of their close among all times as `tx`."""
     parts = []
     for placed, closes, changes in moved:
+        at = np.searchsorted(times, closes)
         changes[:, GRAPH] = placed.graph
-        changes[:, TX] = np.searchsorted(times, closes)[changes[:, TX]]
+        changes[:, TX] = at[changes[:, TX]]
         parts.append(changes)
+        if placed.content.by_graph is not None:
+            statements = placed.content.by_graph.changes()
+            statements[:, TX] = at[statements[:, TX]]
+            parts.append(statements)
     merged = np.concatenate(parts)
     return merged[np.argsort(merged[:, TX], kind="stable")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from graphtide.algebra.substitute import substitute
@@ -10,6 +10,7 @@ from graphtide.algebra.windows import WINDOW_SPACE
 from graphtide.engine.windows.continuous import Continuous, Reevaluated
 from graphtide.engine.windows.registry import WindowRegistry
 from graphtide.engine.windows.shape import ChangingWindow, ElementWindow, TimeWindow
+from graphtide.engine.windows.statements import StatementLog
 from graphtide.errors import GraphtideError
 from graphtide.rdf.term import NamedNode
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.windows import WindowClause, WindowedQuery
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.quads import TermLike
+    from graphtide.engine.windows.registry import Placed
     from graphtide.engine.windows.shape import Alignment, WindowShape
     from graphtide.engine.windows.stream import Stream
     from graphtide.plan.patterns import Strategy
@@ -72,6 +74,8 @@ class Streams:
             graphs[clause.graph] = shared
             number = self._graph.terms.hidden_graph(shared.value)
             placed.append(self._registry.window(stream, shape, number))
+            if clause.quads in _terms_of(query.select.root):
+                graphs[clause.quads] = self._written_down(placed[-1], shared)
         select = replace(query.select, root=substitute(query.select.root, graphs))
         graph, name = self._graph, name or query.name
         windows = {each.graph: each.stream for each in placed}
@@ -85,6 +89,19 @@ class Streams:
         self._registry.add(found)
         self._queries[found.name] = found
         return found
+
+    def _written_down(self, placed: Placed, window: NamedNode) -> NamedNode:
+        """The graph in which the quads of a window's event graphs are written down."""
+        name = NamedNode(window.value.replace(WINDOW_SPACE, f"{WINDOW_SPACE}quads:", 1))
+        content, terms = placed.content, self._graph.terms
+        if content.by_graph is None:
+            if len(content):
+                raise GraphtideError(
+                    "this window is in use already, without the graphs of its events",
+                    hint="register queries with GRAPH inside WINDOW before the events come",
+                )
+            content.by_graph = StatementLog(terms.hidden_graph(name.value), terms)
+        return name
 
     def unwatch(self, query: Continuous) -> None:
         """End a windowed query."""
@@ -119,6 +136,17 @@ class Streams:
     def held(self) -> int:
         """How many quads are in windows."""
         return self._registry.held()
+
+
+def _terms_of(part: object) -> set[object]:
+    """All names of graphs in a node."""
+    if isinstance(part, NamedNode):
+        return {part}
+    if isinstance(part, tuple | frozenset):
+        return {term for each in part for term in _terms_of(each)}
+    if is_dataclass(part):
+        return {term for f in fields(part) for term in _terms_of(getattr(part, f.name))}
+    return set()
 
 
 def _graph_of(stream: str, shape: WindowShape) -> NamedNode:
