@@ -38,13 +38,10 @@ def test_a_rete_join_says_what_it_holds_now(graph):
     assert watch.explain().splitlines() == [
         "strategy rete",
         "answer ?a ?b ?n, 2 rows now",
-        "└─ [1] join on ?b",
-        "   │  expects 2 rows, has 2 rows",  # 3 * 2 / max(3, 2)
+        "└─ [1] join on ?b: 2 rows (2 expected)",  # 3 * 2 / max(3, 2)
         "   │  stores left rows (3 now) and right rows (2 now)",
-        "   ├─ [2] input ?a :knows ?b",
-        "   │     expects 3 rows, has 3 rows",
-        "   └─ [3] input ?b :age ?n",
-        "         expects 2 rows, has 2 rows",
+        "   ├─ [2] input ?a :knows ?b: 3 rows (3 expected)",
+        "   └─ [3] input ?b :age ?n: 2 rows (2 expected)",
     ]
     graph.delete(iri("b"), iri("age"), 1)
     assert "right rows (1 now)" in watch.explain()
@@ -56,8 +53,7 @@ def test_a_search_holds_nothing(graph):
     assert watch.explain().splitlines() == [
         "strategy search",
         "answer ?a ?b ?n, 2 rows now",
-        "└─ [1] search ?a :knows ?b . ?b :age ?n",
-        "      expects 2 rows, has 2 rows",
+        "└─ [1] search ?a :knows ?b . ?b :age ?n: 2 rows (2 expected)",
     ]
 
 
@@ -70,14 +66,14 @@ def test_an_antijoin_counts_keys_and_a_distinct_rows(graph):
 
 def test_an_empty_graph_raises_no_expectations():
     watch = LiveGraph().watch(PREFIX + "SELECT * { ?a :knows ?b }")
-    assert "expects" not in watch.explain()
-    assert "has 0 rows" in watch.explain()
+    assert "expected" not in watch.explain()
+    assert "input ?a :knows ?b: 0 rows" in watch.explain()
 
 
 def test_counting_rows_can_be_left_out(graph):
     watch = graph.watch(PREFIX + "SELECT * { ?a :knows ?b }")
-    assert "has 3 rows" in watch.explain()
-    assert "has" not in watch.explain(actual=False)
+    assert "?b: 3 rows (3 expected)" in watch.explain()
+    assert "?b: 3 rows expected" in watch.explain(actual=False)
 
 
 def test_the_picture_shows_every_node_and_every_line(graph):
@@ -87,7 +83,7 @@ def test_the_picture_shows_every_node_and_every_line(graph):
     assert len(picture.findall(f"{svg}rect")) == 4  # two inputs, the join, the answer
     assert len(picture.findall(f"{svg}path")) == 3
     texts = [text.text for text in picture.findall(f"{svg}text")]
-    assert "input ?b :age ?n" in texts
+    assert "input ?b :age ?n: 2 rows (2 expected)" in texts
     assert "answer ?a ?b ?n, 2 rows now" in texts
 
 
@@ -110,12 +106,12 @@ def test_the_diagram_shows_the_same_counts(graph):
         "flowchart BT",
         '  answer(["answer ?a ?b ?n, 2 rows now"])',
         (
-            '  n1["join on ?b<br/>expects 2 rows, has 2 rows'
+            '  n1["join on ?b: 2 rows (2 expected)'
             '<br/>stores left rows (3 now) and right rows (2 now)"]'
         ),
-        '  n2["input ?a :knows ?b<br/>expects 3 rows, has 3 rows"]',
+        '  n2["input ?a :knows ?b: 3 rows (3 expected)"]',
         "  n2 --> n1",
-        '  n3["input ?b :age ?n<br/>expects 2 rows, has 2 rows"]',
+        '  n3["input ?b :age ?n: 2 rows (2 expected)"]',
         "  n3 --> n1",
         "  n1 --> answer",
     ]

@@ -3,6 +3,9 @@
 `search` stores nothing but the quads and finds its order by itself: it is the choice unless `rete`
 is expected to touch far fewer rows per change (a walk with a large fan-out that mostly ends
 nowhere, where a memory of the few rows that matter saves the walk) and to hold them in bounds.
+
+A pattern of three or more parts that have no variable in common is `decomposed` if each part is a
+simple star or has no variables: a product two by two would store products of the first parts.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ from typing import TYPE_CHECKING
 from graphtide.errors import GraphtideError
 from graphtide.plan.build import build_plan
 from graphtide.plan.cost import change_cost, stored_rows
+from graphtide.plan.decomposition.parts import decompose, is_loosely_connected
 from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
+from graphtide.plan.physical import Decomposed, Search, nodes
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
-    from graphtide.plan.physical import QueryPlan
+    from graphtide.plan.physical import Physical, QueryPlan
     from graphtide.plan.pinned import Pin
     from graphtide.plan.statistics import Statistics
 
@@ -26,6 +31,9 @@ LONG_WALK = 50
 
 ADVANTAGE = 4
 """How many times fewer rows `rete` must touch: a row through a network costs more than a lookup."""
+
+LONG_PRODUCT = 3
+"""Parts with variables from which on a product two by two stores more than the parts."""
 
 MOST_STORED = 20
 """Rows that a network may hold per quad of the graph."""
@@ -44,9 +52,12 @@ def choose_plan(
         known = ", ".join(STRATEGIES)
         raise GraphtideError(f"strategy {strategy!r} is unknown", hint=f"choose from {known}")
     if pinned is not None:
-        if strategy == "search":
+        if strategy in ("search", "decomposed"):
+            why = "chooses its order anew for every change"
+            if strategy == "decomposed":
+                why = "instantiates one variable after the other"
             raise GraphtideError(
-                "a search has no join tree to pin: it chooses its order anew for every change",
+                f"{strategy!r} has no join tree to pin: it {why}",
                 hint='use strategy="rete" with plan=…, or leave the plan out',
             )
         return build_plan(query, Choices("rete", statistics, pinned, union))
@@ -58,6 +69,9 @@ def choose_plan(
 def _cheapest(query: SelectQuery, choices: Choices) -> QueryPlan:
     statistics = choices.statistics
     search = build_plan(query, choices)
+    decomposed = build_plan(query, replace(choices, strategy="decomposed"))
+    if _is_long_product(decomposed.root):
+        return decomposed
     if not statistics.known:
         return search
     walk = change_cost(search.root, statistics)
@@ -68,3 +82,14 @@ def _cheapest(query: SelectQuery, choices: Choices) -> QueryPlan:
         return search
     better = change_cost(rete.root, statistics) * ADVANTAGE < walk
     return rete if better else search
+
+
+def _is_long_product(root: Physical) -> bool:
+    """Whether all that a decomposed plan looks at is one product of several stars."""
+    every = nodes(root)
+    products = [node for node in every if isinstance(node, Decomposed)]
+    if len(products) != 1 or not is_loosely_connected(products[0].patterns):
+        return False
+    own = frozenset(nodes(products[0]))
+    only = all(node in own for node in every if isinstance(node, Search))
+    return only and len(decompose(products[0].patterns).open) >= LONG_PRODUCT

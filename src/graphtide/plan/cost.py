@@ -13,6 +13,7 @@ from graphtide.algebra.variables import pattern_variables
 from graphtide.plan.estimate import Estimate, Estimator, pattern_estimate
 from graphtide.plan.physical import (
     Closure,
+    Decomposed,
     GroupBy,
     HashJoin,
     Physical,
@@ -52,7 +53,7 @@ def stored_rows(root: Physical, statistics: Statistics) -> float:
     return sum(
         expect(child).rows
         for node in nodes(root)
-        if isinstance(node, HashJoin | SemiJoin | Unique | GroupBy | TopK | Closure)
+        if isinstance(node, HashJoin | SemiJoin | Unique | GroupBy | TopK | Closure | Decomposed)
         for child in children(node)
     )
 

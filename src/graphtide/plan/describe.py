@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra.variables import pattern_variables
+from graphtide.plan.describe_decomposed import decomposed_text
 from graphtide.plan.describe_modifiers import aggregate_text, top_text
 from graphtide.plan.physical import (
     Closure,
     Compute,
     Constant,
+    Decomposed,
     GroupBy,
     HashJoin,
     Keep,
@@ -37,6 +39,8 @@ def describe(node: Physical) -> str:
                 word = "without" if check.negated else "with"
                 text += f" {word} {{ {patterns_text(check.patterns)} }}"
             return text
+        case Decomposed():
+            return decomposed_text(node)
         case Constant(rows):
             return "one empty row" if rows == ((),) else _constants(len(rows))
         case HashJoin(_, _, keys, loose, overlap):
@@ -84,6 +88,8 @@ def state_of(node: Physical, sizes: Mapping[str, int] | None) -> str:
             return f"left rows{size('left')} and right rows{size('right')}"
         case SemiJoin():
             return f"left rows{size('left')} and a count per right key{size('right')}"
+        case Decomposed():
+            return f"a bit per pattern of each instance{size('instances')}"
         case Unique():
             return f"a count per row{size('rows')}"
         case GroupBy():

@@ -7,7 +7,6 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from graphtide.plan.describe import describe
 from graphtide.plan.physical import Physical, children, nodes
 
 if TYPE_CHECKING:
@@ -40,9 +39,9 @@ class Box:
         return len(self.lines) * LINE + MARGIN
 
 
-def draw(root: Physical, title: str, beside: Callable[[Physical], list[str]]) -> str:
-    """A plan as an SVG picture; `beside` gives the lines to write under what a node does."""
-    boxes = {node: Box(_lines(describe(node), *beside(node))) for node in nodes(root)}
+def draw(root: Physical, title: str, said: Callable[[Physical], list[str]]) -> str:
+    """A plan as an SVG picture; `said` gives the lines to write into a node's box."""
+    boxes = {node: Box(_lines(*said(node))) for node in nodes(root)}
     levels = _levels(root)
     _place(root, boxes, levels)
     top = Box(_lines(title), boxes[root].x, MARGIN)

@@ -16,6 +16,7 @@ from graphtide.plan.physical import (
     Closure,
     Compute,
     Constant,
+    Decomposed,
     GroupBy,
     HashJoin,
     Keep,
@@ -130,6 +131,8 @@ class Estimator:
         match node:
             case Search():
                 return self._search(node)
+            case Decomposed(patterns):
+                return patterns_estimate(patterns, self.statistics)
             case Constant(rows):
                 return Estimate(len(rows), dict.fromkeys(node.schema, float(len(rows))))
             case HashJoin(left, right):

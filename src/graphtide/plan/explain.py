@@ -31,18 +31,22 @@ class Facts:
         state = state_of(node, None if self.sizes is None else self.sizes.get(node))
         return f"stores {state}" if state else ""
 
-    def rows(self, node: Physical) -> str:
-        """How many rows a node has, expected and counted, in words; empty if not known."""
-        parts = []
-        if self.expected is not None and node in self.expected:
-            parts.append(f"expects {rows(round(self.expected[node]))}")
-        if self.actual is not None and node in self.actual:
-            parts.append(f"has {rows(self.actual[node])}")
-        return ", ".join(parts)
+    def line(self, node: Physical) -> str:
+        """What a node does, and how many rows it has: counted, and expected by the planner."""
+        there = None if self.actual is None else self.actual.get(node)
+        guess = None if self.expected is None else self.expected.get(node)
+        parts = [describe(node)]
+        if there is not None:
+            parts.append(
+                rows(there) + (f" ({round(guess):,} expected)" if guess is not None else "")
+            )
+        elif guess is not None:
+            parts.append(f"{rows(round(guess))} expected")
+        return ": ".join(parts)
 
     def lines(self, node: Physical) -> list[str]:
-        """All there is to say of a node beside what it does."""
-        return [line for line in (self.rows(node), self.stores(node)) if line]
+        """All there is to say of a node."""
+        return [line for line in (self.line(node), self.stores(node)) if line]
 
 
 NO_FACTS = Facts()
@@ -91,9 +95,10 @@ def _text(plan: QueryPlan, facts: Facts) -> str:
             lines.append(f"{prefix}{branch}[{numbers[node]}] again")
             return
         numbers[node] = len(numbers) + 1
-        lines.append(f"{prefix}{branch}[{numbers[node]}] {describe(node)}")
+        first, *others = facts.lines(node)
+        lines.append(f"{prefix}{branch}[{numbers[node]}] {first}")
         beside = f"{below}{'│  ' if children(node) else '   '}"
-        lines.extend(f"{beside}{line}" for line in facts.lines(node))
+        lines.extend(f"{beside}{line}" for line in others)
         for i, child in enumerate(inputs := children(node), start=1):
             walk(child, below, last=i == len(inputs))
 
@@ -109,7 +114,7 @@ def _mermaid(plan: QueryPlan, facts: Facts) -> str:
         if node in numbers:
             return numbers[node]
         numbers[node] = number = len(numbers) + 1
-        label = "<br/>".join([describe(node), *facts.lines(node)])
+        label = "<br/>".join(facts.lines(node))
         lines.append(f'  n{number}["{_escape(label)}"]')
         lines.extend(f"  n{walk(child)} --> n{number}" for child in children(node))
         return number

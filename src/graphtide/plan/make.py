@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import DEFAULT_GRAPH, DefaultGraph, MergedGraph, TriplePattern
 from graphtide.algebra.variables import Schema, merge, pattern_variables
+from graphtide.plan.decomposition.instances import instantiation_order
 from graphtide.plan.physical import (
     CheckBlock,
     Closure,
     Compute,
     Constant,
+    Decomposed,
     GroupBy,
     HashJoin,
     Keep,
@@ -55,6 +57,18 @@ def matches(pattern: TriplePattern) -> Physical:
     for each in graphs:
         found = union(found, keep(search((replace(pattern, graph=each),)), variables))
     return unique(found)
+
+
+def decomposed(patterns: Sequence[TriplePattern]) -> Physical:
+    """Rows of triple patterns, connected or not; the same pattern twice counts once."""
+    each = tuple(dict.fromkeys(patterns))
+    if not each:
+        return ONE_EMPTY_ROW
+    if len(each) == 1:
+        return matches(each[0])
+    schema = merge(*(pattern_variables(p) for p in each))
+    inputs = tuple(map(matches, each))
+    return Decomposed(each, inputs, instantiation_order(each), schema, frozenset(schema))
 
 
 def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:

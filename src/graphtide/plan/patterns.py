@@ -1,11 +1,12 @@
 """The pattern part of a plan: how a basic graph pattern is matched, by strategy.
 
-    rete     one input node per edge of the pattern, joined two by two, with a memory at every join
-    search   one search over each connected group of patterns, with nothing stored but the quads
+    rete        one input node per edge of the pattern, joined two by two, a memory at every join
+    search      one search over each connected group of patterns, with nothing stored but the quads
+    decomposed  variables instantiated one after the other, with a bit per pattern and instance
 
 A search chooses its order anew at every step, by the number of candidates that there are right
 then: it needs no plan. For `rete` the planner weighs join orders by statistics (`plan.order`).
-Groups that share no variable are joined by memories in both.
+Groups that share no variable are joined by memories in both. `plan.decomposition` has the third.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Exists, Expression, Var
     from graphtide.algebra.nodes import TriplePattern
 
-Strategy = Literal["rete", "search"]
+Strategy = Literal["rete", "search", "decomposed"]
 
-STRATEGIES: tuple[Strategy, ...] = ("rete", "search")
+STRATEGIES: tuple[Strategy, ...] = ("rete", "search", "decomposed")
 
 DEFAULT_STRATEGY: Strategy = "search"
 
@@ -54,6 +55,8 @@ class Choices:
 
 def plan_patterns(patterns: Sequence[TriplePattern], choices: Choices) -> Physical:
     """The plan of a basic graph pattern."""
+    if choices.strategy == "decomposed":
+        return make.decomposed(patterns)
     merged = [p for p in dict.fromkeys(patterns) if isinstance(p.graph, MergedGraph)]
     if merged:
         plain = [p for p in patterns if p not in merged]

@@ -14,6 +14,7 @@ from graphtide.algebra.expressions import Expression, Var
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import Aggregate, OrderKey, TriplePattern
     from graphtide.algebra.variables import Schema
+    from graphtide.plan.decomposition.instances import Instantiated
     from graphtide.rdf.term import Term
 
 Certain = frozenset[Var]
@@ -52,6 +53,23 @@ class Search(Hashed):
 
     patterns: tuple[TriplePattern, ...]
     checks: tuple[CheckBlock, ...]
+    schema: Schema
+    certain: Certain
+
+    __hash__ = cached_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed(Hashed):
+    """Rows of triple patterns by instantiating variables one after the other.
+
+    `inputs` are the matches of each pattern. Stores a bit per pattern and instance, and a count per
+    part of an instance; of a triple nothing but its bit.
+    """
+
+    patterns: tuple[TriplePattern, ...]
+    inputs: tuple[Physical, ...]
+    order: tuple[Instantiated, ...]
     schema: Schema
     certain: Certain
 
@@ -211,6 +229,7 @@ class Closure(Hashed):
 
 Physical = (
     Search
+    | Decomposed
     | Constant
     | HashJoin
     | SemiJoin
@@ -234,6 +253,8 @@ def children(node: Physical) -> tuple[Physical, ...]:
             return (child,)
         case GroupBy(child) | TopK(child) | Closure(child):
             return (child,)
+        case Decomposed(inputs=inputs):
+            return inputs
         case Search() | Constant():
             return ()
 
