@@ -1,0 +1,1 @@
+"""Rules over facts and time-stamped events: what holds in the graph while things happen."""

@@ -1,0 +1,109 @@
+"""Expiry: how long an event has to be kept for a rule, and why.
+
+The tests of a rule bound the distances in time between its events. Closing these bounds (if b is
+within 5 of a, and c within 3 of b, then c is within 8 of a) gives for each event the latest time
+at which a partner may still come. Until then it is kept; an event whose partners all lie in the
+past is not kept at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.rules.temporal import ANY, RELATIONS, Both, Bounds, Either, Not, Temporal
+
+if TYPE_CHECKING:
+    from graphtide.rules.temporal import Test
+
+Pair = tuple[str, str]
+Distances = Mapping[Pair, Bounds]
+"""The distance of the second event from the first, for each pair."""
+
+
+def distances_of(test: Test) -> dict[Pair, Bounds]:
+    """What a test says about distances by itself; pairs that it leaves open are not there.
+
+    >>> distances_of(Temporal("AFTER", "c", "a", (1, 5)))
+    {('a', 'c'): Bounds(low=1, high=5), ('c', 'a'): Bounds(low=-5, high=-1)}
+    """
+    match test:
+        case Temporal(operator, this, other, numbers):
+            bounds = RELATIONS[operator].distance(numbers)
+            return {(other, this): bounds, (this, other): -bounds}
+        case Both(tests):
+            found: dict[Pair, Bounds] = {}
+            for each in tests:
+                for pair, bounds in distances_of(each).items():
+                    found[pair] = found.get(pair, ANY).within(bounds)
+            return found
+        case Either(tests):
+            parts = [distances_of(each) for each in tests]
+            pairs = set.intersection(*(set(part) for part in parts)) if parts else set()
+            return {pair: _hull([part[pair] for part in parts]) for pair in sorted(pairs)}
+        case Not():
+            return {}  # what is not after may be before, or much later
+        case _:
+            assert_never(test)
+
+
+def _hull(parts: Sequence[Bounds]) -> Bounds:
+    found = parts[0]
+    for part in parts[1:]:
+        found = found.around(part)
+    return found
+
+
+def closed(events: Sequence[str], test: Test) -> dict[Pair, Bounds]:
+    """The tightest distances that follow from a test, for all pairs of events."""
+    known = distances_of(test)
+    matrix = {(a, b): known.get((a, b), ANY) for a in events for b in events}
+    for event in events:
+        matrix[event, event] = Bounds(0, 0)
+    for middle in events:
+        for a in events:
+            for b in events:
+                way = matrix[a, middle] + matrix[middle, b]
+                matrix[a, b] = matrix[a, b].within(way)
+    return matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How long an event of a rule is kept after it happened, and for which partner.
+
+    `ticks` None: not at all; infinite: for ever.
+    """
+
+    event: str
+    ticks: float | None
+    partner: str | None
+
+    def __str__(self) -> str:
+        if self.ticks is None:
+            return f"{self.event}: not kept, no partner comes after it"
+        if self.ticks == inf:
+            return f"{self.event}: kept for ever, {self.partner} may come at any time"
+        return f"{self.event}: kept for {self.ticks:g}, as long as {self.partner} may come"
+
+
+def keepings(events: Sequence[str], test: Test) -> list[Keeping]:
+    """For each event of a rule, how long it is kept.
+
+    >>> for keeping in keepings(("a", "c"), Temporal("AFTER", "c", "a", (1, 5))):
+    ...     print(keeping)
+    a: kept for 5, as long as c may come
+    c: not kept, no partner comes after it
+    """
+    matrix = closed(events, test)
+    return [_keeping(event, events, matrix) for event in events]
+
+
+def _keeping(event: str, events: Sequence[str], matrix: Distances) -> Keeping:
+    others = [other for other in events if other != event]
+    partner = max(others, key=lambda other: matrix[event, other].high, default=None)
+    if partner is None or matrix[event, partner].high < 0:
+        return Keeping(event, None, None)
+    return Keeping(event, matrix[event, partner].high, partner)

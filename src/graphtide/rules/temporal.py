@@ -1,0 +1,215 @@
+"""Temporal tests between events: after and before with bounds, and Allen's relations.
+
+An event lasts from its start to its end; an instant is both. `this` is the event that a test is
+written at, `other` the one it names. A distance is always that of `this` from `other`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Final, assert_never
+
+from graphtide.errors import GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When an event happened."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A range of distances in time; either end may be infinite.
+
+    >>> Bounds(1, 5) + Bounds(0, inf), -Bounds(1, 5), Bounds(0, 9).within(Bounds(5, 20))
+    (Bounds(low=1, high=inf), Bounds(low=-5, high=-1), Bounds(low=5, high=9))
+    """
+
+    low: float = -inf
+    high: float = inf
+
+    def __add__(self, other: Bounds) -> Bounds:
+        return Bounds(self.low + other.low, self.high + other.high)
+
+    def __neg__(self) -> Bounds:
+        return Bounds(-self.high, -self.low)
+
+    def __contains__(self, distance: float) -> bool:
+        return self.low <= distance <= self.high
+
+    def within(self, other: Bounds) -> Bounds:
+        """The distances that are in both."""
+        return Bounds(max(self.low, other.low), min(self.high, other.high))
+
+    def around(self, other: Bounds) -> Bounds:
+        """The smallest range that has the distances of both."""
+        return Bounds(min(self.low, other.low), max(self.high, other.high))
+
+
+ANY: Final = Bounds()
+
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What a temporal operator means, and what it says about the distance of the two events."""
+
+    most: int
+    holds: Callable[[Span, Span, Numbers], bool]
+    distance: Callable[[Numbers], Bounds]
+
+
+def _range(numbers: Numbers, least: float = 1) -> Bounds:
+    """No numbers: from `least` on; one: from there on; two: from one to the other."""
+    if not numbers:
+        return Bounds(least, inf)
+    if len(numbers) == 1:
+        return Bounds(numbers[0], inf)
+    return Bounds(min(numbers[:2]), max(numbers[:2]))
+
+
+def _upto(numbers: Numbers) -> Bounds:
+    """No numbers: from 1 on; one: from 1 to there; two: from one to the other."""
+    return Bounds(1, numbers[0]) if len(numbers) == 1 else _range(numbers)
+
+
+def _slack(numbers: Numbers, place: int = 0) -> float:
+    """By how much two times may differ and still be called equal."""
+    return numbers[min(place, len(numbers) - 1)] if numbers else 0
+
+
+def _inside(a: Span, b: Span, n: Numbers) -> bool:
+    starts = _range(n[:2]) if len(n) == 4 else _upto(n)
+    ends = _range(n[2:]) if len(n) == 4 else _upto(n)
+    return a.start - b.start in starts and b.end - a.end in ends
+
+
+def _coincides(a: Span, b: Span, n: Numbers) -> bool:
+    return abs(a.start - b.start) <= _slack(n) and abs(a.end - b.end) <= _slack(n, 1)
+
+
+def _finishes(a: Span, b: Span, n: Numbers) -> bool:
+    return a.start > b.start and abs(a.end - b.end) <= _slack(n)
+
+
+def _starts(a: Span, b: Span, n: Numbers) -> bool:
+    return abs(a.start - b.start) <= _slack(n) and a.end < b.end
+
+
+def _overlaps(a: Span, b: Span, n: Numbers) -> bool:
+    return a.start < b.start and a.end < b.end and a.end - b.start in _upto(n)
+
+
+def _meets(a: Span, b: Span, n: Numbers) -> bool:
+    return abs(b.start - a.end) <= _slack(n)
+
+
+def _near(n: Numbers) -> Bounds:
+    return Bounds(-_slack(n), _slack(n))
+
+
+RELATIONS: Final[Mapping[str, Relation]] = {
+    "AFTER": Relation(2, lambda a, b, n: a.start - b.end in _range(n), _range),
+    "BEFORE": Relation(2, lambda a, b, n: b.start - a.end in _range(n), lambda n: -_range(n)),
+    "COINCIDES": Relation(2, _coincides, _near),
+    "DURING": Relation(4, _inside, lambda _: Bounds(1, inf)),
+    "INCLUDES": Relation(4, lambda a, b, n: _inside(b, a, n), lambda _: Bounds(-inf, -1)),
+    "FINISHES": Relation(1, _finishes, lambda _: Bounds(0, inf)),
+    "FINISHEDBY": Relation(1, lambda a, b, n: _finishes(b, a, n), lambda _: Bounds(-inf, 0)),
+    "STARTS": Relation(1, _starts, _near),
+    "STARTEDBY": Relation(1, lambda a, b, n: _starts(b, a, n), _near),
+    "MEETS": Relation(1, _meets, lambda _: ANY),
+    "METBY": Relation(1, lambda a, b, n: _meets(b, a, n), lambda _: ANY),
+    "OVERLAPS": Relation(2, _overlaps, lambda _: Bounds(-inf, 0)),
+    "OVERLAPPEDBY": Relation(2, lambda a, b, n: _overlaps(b, a, n), lambda _: Bounds(0, inf)),
+}
+"""By name. The distance is between starts for instants; it may be wider than the relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal:
+    """`this OPERATOR[numbers] other`."""
+
+    operator: str
+    this: str
+    other: str
+    numbers: Numbers = ()
+
+    def __post_init__(self) -> None:
+        relation = RELATIONS.get(self.operator)
+        if relation is None:
+            known = ", ".join(RELATIONS)
+            raise GraphtideError(
+                f"{self.operator} is no temporal relation", hint=f"choose from {known}"
+            )
+        if len(self.numbers) > relation.most or len(self.numbers) == 3:
+            raise GraphtideError(
+                f"{self.operator} takes up to {relation.most} numbers, not {len(self.numbers)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """All of several tests."""
+
+    tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one of several tests."""
+
+    tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Not a test."""
+
+    test: Test
+
+
+Test = Temporal | Both | Either | Not
+
+NO_TEST: Final = Both(())
+
+
+def holds(test: Test, spans: Mapping[str, Span]) -> bool:
+    """Whether a test is true of some events.
+
+    >>> after = Temporal("AFTER", "c", "a", (1, 5))
+    >>> [holds(after, {"a": Span(10, 10), "c": Span(t, t)}) for t in (10, 11, 15, 16)]
+    [False, True, True, False]
+    """
+    match test:
+        case Temporal(operator, this, other, numbers):
+            return RELATIONS[operator].holds(spans[this], spans[other], numbers)
+        case Both(tests):
+            return all(holds(each, spans) for each in tests)
+        case Either(tests):
+            return any(holds(each, spans) for each in tests)
+        case Not(inner):
+            return not holds(inner, spans)
+        case _:
+            assert_never(test)
+
+
+def named(test: Test) -> set[str]:
+    """The events that a test speaks of."""
+    match test:
+        case Temporal(_, this, other):
+            return {this, other}
+        case Both(tests) | Either(tests):
+            return {name for each in tests for name in named(each)}
+        case Not(inner):
+            return named(inner)
+        case _:
+            assert_never(test)
