@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 
@@ -80,7 +81,7 @@ def matches(rule, events, states, end):
             whole = merged([binding, row])
             if whole is not None:
                 found.append((tuple(e.time for e in chosen), frozenset(whole.items())))
-    return sorted(found, key=str)
+    return Counter(found)
 
 
 def spoilt(rule, parts, spans, binding, events):

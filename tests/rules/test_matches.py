@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -117,16 +119,13 @@ def run(rule_list, history, times, end=60):
 
 def found(engine, rule):
     names = [c.name for c in rule.positive]
-    return sorted(
+    return Counter(
         (
-            (
-                tuple(firing.events[name][1] for name in names),
-                frozenset((Var(v), t) for v, t in firing.values.items()),
-            )
-            for firing in engine.firings
-            if firing.rule == rule.name
-        ),
-        key=str,
+            tuple(firing.events[name][1] for name in names),
+            frozenset((Var(v), t) for v, t in firing.values.items()),
+        )
+        for firing in engine.firings
+        if firing.rule == rule.name
     )
 
 
