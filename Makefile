@@ -11,7 +11,7 @@ JOBS ?= 2
 EDGES ?= 1300000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench cluster-test faults fuzz lock clean
+.PHONY: help setup demo test check format bench cluster-test faults fuzz w3c lock clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench: setup ## The RouteSensor benchmark beside its peers (EDGES=…)
 
 cluster-test: setup ## Submit a job to a standalone cluster of this machine
 	@bash scripts/cluster-test.sh
+
+w3c: setup ## The W3C's SPARQL suites: a line `SUITE WAY passed/total` for each
+	@$(BIN)/python -m pytest tests/w3c -n $(JOBS) --dist worksteal -q --no-header -r fE $(ARGS)
 
 fuzz: setup ## Random queries and streams against the oracles (N=cases SEED=…)
 	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED)

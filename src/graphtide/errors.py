@@ -5,6 +5,11 @@ A message says what was wrong, where in the user's own text or file, and what to
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class GraphtideError(Exception):
     """Base class: catch this to catch everything that Graphtide raises on purpose."""
@@ -51,6 +56,18 @@ class UnsupportedError(QueryError):
     """Valid SPARQL that Graphtide does not maintain; says which part and why."""
 
 
+class ProgramError(QueryError):
+    """Several mistakes in one program, each with its own place, in order."""
+
+    def __init__(self, errors: Sequence[QueryError]) -> None:
+        first = errors[0]
+        super().__init__(first.message, source=first.source, line=first.line, column=first.column)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.errors))
+
+
 class DataError(PlacedError):
     """A broken line or value in input data, with its file, line, column and reason.
 
@@ -66,6 +83,10 @@ class TermError(GraphtideError):
 
 class StrictError(GraphtideError):
     """Strict mode: an insert of a present quad, or a delete of an absent one."""
+
+
+class ActionError(GraphtideError):
+    """An action of a rule failed; says which rule, when, and with which values."""
 
 
 class ExpressionError(GraphtideError):

@@ -20,6 +20,8 @@ def test_help_lists_every_command(run):
     "tokens",
     [
         ("watch",),
+        ("query",),
+        ("update",),
         ("explain",),
         ("check",),
         ("demo",),

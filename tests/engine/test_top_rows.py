@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import Bgp, Slice
+from graphtide.engine.top_rows import TopRows
+from graphtide.kernel.batch import make_batch
 from graphtide.lang.sparql import parse_any_query
+from graphtide.plan import make
+from graphtide.plan.physical import Constant
+from graphtide.rdf import TermDictionary
 from graphtide.rdf.term import Literal
 
 VALUES = [number("1"), number("2"), number("10"), number("1.0", "decimal"), Literal("b"), iri("x")]
@@ -84,3 +91,23 @@ def test_a_change_outside_the_range_is_none(graph):
     graph.insert(iri("s15"), iri("p"), 15)
     graph.delete(iri("s10"), iri("p"), 10)
     assert signed(watch) == []
+
+
+def test_rows_that_go_before_they_come():
+    # Within a transaction a join may take a row back before it passes it on.
+    node = make.top(
+        Constant((), (Var("v"),), frozenset()), Slice(Bgp(()), (Var("v"),), (), limit=1)
+    )
+    terms = TermDictionary()
+    one, two = (terms.encode(number(text)) for text in "12")
+    rows = TopRows(node, terms)
+    rows.step(make_batch([(0, 1, two)], 1))
+    assert rows.step(make_batch([(1, -1, one), (1, 1, one)], 1)).tolist() == []
+    assert rows.in_order() == [(two,)]
+
+
+@unhurried
+@given(changes)
+def test_nothing_of_a_range_of_nothing(stream):
+    inner = "{ SELECT ?s ?v { ?s :p ?v } ORDER BY ?v LIMIT 0 OFFSET 1 }"
+    check(f"SELECT * {{ {inner} ?s :q ?w }} ORDER BY ?w LIMIT 2", stream)

@@ -196,3 +196,41 @@ def test_long_streams_end_where_a_fresh_evaluation_ends(seed):
         expected = net(fresh.evaluate(fresh.install(SHAPES[name])))[0]
         assert {row: n for row, n in answer.items() if n} == expected
         assert net(store.evaluate(number))[0] == expected
+
+
+def test_indexes_come_and_go_with_the_programs_that_need_them():
+    store = QuadStore()
+    forks, marked = SHAPES["forks"], SHAPES["edges to marked nodes"]
+    by_subject = store.install(forks)
+    assert store.index_count == 1
+    both_ways = store.install(SHAPES["paths of one predicate"])
+    assert store.index_count == 2
+    store.remove(by_subject)
+    assert store.index_count == 2
+    store.install(marked)
+    store.remove(both_ways)
+    assert store.index_count == 2
+    store.remove(2)
+    assert store.index_count == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_indexes_made_later_serve_as_those_made_first(seed):
+    """Programs one by one over a changing graph of freed rows, in chunks, against all at once."""
+    rng = np.random.default_rng(seed)
+    names = rng.permutation(sorted(SHAPES))[:8].tolist()
+    late, early = QuadStore(), QuadStore()
+    numbers = [early.install(SHAPES[name]) for name in names]
+    for name in names:
+        size = 100
+        changes = np.zeros((size, 6), np.int32)
+        changes[:, 0] = np.arange(size)
+        changes[:, 1] = rng.choice([1, -1], size)
+        changes[:, [2, 4]] = rng.integers(1, 6, (size, 2))
+        changes[:, 3] = rng.choice([EDGE, MARK], size)
+        mine, other = late.apply(changes), early.apply(changes)
+        known = numbers[: len(late._programs)]
+        assert nets(mine, net) == nets({n: other[n] for n in known if n in other}, net)
+        number = late.install(SHAPES[name])
+        for each in numbers[: number + 1]:
+            assert net(late.evaluate(each)) == net(early.evaluate(each))

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyoxigraph import BlankNode
 from w3c.expected import as_csv, numbers_by_value
 from w3c.isomorphism import same_bag, same_set
+from w3c.question import text_of
+
+from graphtide import LiveGraph
+from graphtide.algebra.nodes import SelectQuery, Slice
+from graphtide.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from w3c.expected import Table
     from w3c.manifest import EvaluationTest
+
+    from graphtide.algebra.queries import Query
 
 _TESTS10 = "http://www.w3.org/2001/sw/DataAccess/tests/data-r2/"
 _TESTS11 = "http://www.w3.org/2009/sparql/docs/tests/data-sparql11/"
 
 EXCLUDED: dict[str, str] = {}
 """Tests whose queries the engine accepts but which are not run: IRI and reason."""
+
+
+def refusal(test: EvaluationTest) -> str | None:
+    """Why a test's query is not maintained; None when it is."""
+    try:
+        LiveGraph().watch(text_of(test))
+    except UnsupportedError as error:
+        return f"{error.message.splitlines()[0]}: {(error.hint or '').split(';')[0]}"
+    return EXCLUDED.get(test.iri)
+
 
 BY_VALUE = frozenset(
     {
@@ -62,6 +80,21 @@ def comparable(found: Table, wanted: Table, test: EvaluationTest) -> tuple[Table
     if test.iri in BY_VALUE:
         found, wanted = numbers_by_value(found), numbers_by_value(wanted)
     return found, wanted
+
+
+def ordered_as_wanted(found: Table, wanted: Table, test: EvaluationTest, query: Query) -> bool:
+    """Whether the rows are in the expected order, if the query asks for one."""
+    if not isinstance(query, SelectQuery) or not isinstance(query.root, Slice):
+        return True
+    one, other = comparable(found, wanted, test)
+    return _sort_columns(one, query.root) == _sort_columns(other, query.root)
+
+
+def _sort_columns(found: Table, root: Slice) -> list:
+    """The sort columns of an ordered answer; a blank node is as good as another."""
+    shown = [found.variables.index(k.var.name) for k in root.keys if k.var in root.variables]
+    cells = [[row[i] for i in shown] for row in found.rows]
+    return [["_:" if isinstance(cell, BlankNode) else cell for cell in row] for row in cells]
 
 
 def listing(rows: Table) -> str:

@@ -83,7 +83,7 @@ def test_every_way_ends_with_the_data(way):
 
 def test_noise_really_deletes():
     quads = [Quad(NamedNode(f"a:{n}"), NamedNode("a:p"), Literal(str(n))) for n in range(9)]
-    for watch in WAYS["watch, then insert with noise"]("SELECT ?o { ?s <a:p> ?o }", quads, 1):
+    for watch in WAYS["noise"]("SELECT ?o { ?s <a:p> ?o }", quads, 1):
         assert sum(row.diff < 0 for row in watch.changes()) > 3
 
 

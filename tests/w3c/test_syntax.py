@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from w3c.manifest import SyntaxTest, path_of, suite_folder, syntax_tests
+from w3c.suites import line, parameters
 
 from graphtide.errors import QueryError, UnsupportedError
 from graphtide.lang.sparql import parse_any_query, parse_update
@@ -12,15 +13,11 @@ EXCLUDED: dict[str, str] = {}
 """Tests that are not run: name and reason."""
 
 TESTS = syntax_tests()
-ABSENT = pytest.param(
-    None,
-    id="absent",
-    marks=pytest.mark.skip(reason=f"the W3C suites are not at {suite_folder().name}"),
-)
 
 
-@pytest.mark.parametrize("test", [pytest.param(test, id=test.name) for test in TESTS] or [ABSENT])
-def test_syntax(test: SyntaxTest) -> None:
+@pytest.mark.parametrize("test", parameters(TESTS))
+def test_syntax(test: SyntaxTest, record_property) -> None:
+    record_property(*line(test, "parser"))
     if test.name in EXCLUDED:
         pytest.skip(f"excluded: {EXCLUDED[test.name]}")
     text = path_of(test.file).read_bytes().decode("utf-8")

@@ -16,14 +16,19 @@ if TYPE_CHECKING:
 
     from graphtide import Watch
 
-STRATEGIES = ("rete", "search")
+STRATEGIES = ("rete", "search", "decomposed")
 
 
 def load_then_watch(query: str, quads: Sequence[Quad], seed: int) -> list[Watch]:
     """All data in one transaction, then the query."""
+    return _watches(loaded(quads), query)
+
+
+def loaded(quads: Sequence[Quad]) -> LiveGraph:
+    """A graph with all data, from one transaction."""
     graph = LiveGraph()
     graph.apply(batch_of([StreamTransaction(0, tuple((1, quad) for quad in quads))]))
-    return _watches(graph, query)
+    return graph
 
 
 def watch_then_insert(query: str, quads: Sequence[Quad], seed: int) -> list[Watch]:
@@ -82,7 +87,7 @@ def _watches(graph: LiveGraph, query: str) -> list[Watch]:
 
 
 WAYS: dict[str, Callable[[str, Sequence[Quad], int], list[Watch]]] = {
-    "load, then watch": load_then_watch,
-    "watch, then insert one by one": watch_then_insert,
-    "watch, then insert with noise": watch_then_insert_with_noise,
+    "load-then-watch": load_then_watch,
+    "one-by-one": watch_then_insert,
+    "noise": watch_then_insert_with_noise,
 }

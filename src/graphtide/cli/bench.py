@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 app = App(name="bench", help="Measure it yourself, beside other engines.")
 app.command("graphtide.cli.bench_train:train", name="train")
+app.command("graphtide.cli.bench_sparql:sparql", name="sparql")
+app.command("graphtide.cli.bench_windows:windows", name="windows")
+app.command("graphtide.cli.bench_bgp:bgp", name="bgp")
 
 FEWEST_EDGES = 100
 FEWEST_CHANGES = 1000

@@ -14,7 +14,7 @@ from graphtide.cli.bench import show_table, telling
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from graphtide.bench.train.workload import Workload
+    from graphtide.bench.train.workload import Engine, Workload
 
 
 def train(
@@ -27,6 +27,10 @@ def train(
     rounds: int | None = None,
     select: str | None = None,
     together: bool = False,
+    peer: bool = False,
+    spark: bool = False,
+    cells: int = 2,
+    nodes: bool = False,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     plot: Path | None = None,
 ) -> None:
@@ -42,19 +46,29 @@ def train(
     sizes
         Sizes of models; size 1 has about 4,000 triples, 1024 has 9 million.
     queries
-        Names of queries, or all.
+        Names of queries, or all for the six that are transformed too. ActiveRoute,
+        RouteReachability and RouteLength can be named beside them.
     scenario
         batch only checks; inject puts errors in; repair mends them.
     strategy
         How queries are maintained: search, rete, or auto for the planner's choice.
     plans
-        Names of plans.
+        Names of plans: default for the planner's, A to C for layouts of RouteSensor, A to F for
+        those of SemaphoreNeighbor.
     rounds
         How often to transform and recheck; by default 12 times for inject, 8 for repair.
     select
         What a round transforms: fixed:10 for ten matches of a query, proportional:5 for 5 %.
     together
         Run all queries in one workload, instead of one after the other.
+    peer
+        Measure pyoxigraph as well, which evaluates the queries anew after every round.
+    spark
+        Run the same changes through the pipeline on Spark as well; sizes of 1 to 4 are enough.
+    cells
+        Into how many cells the pipeline divides the work.
+    nodes
+        Tell of each node of the plans what it stores and has sent; with --json only.
     as_json
         Print a list of JSON objects instead of a table.
     plot
@@ -65,6 +79,8 @@ def train(
     from graphtide.bench.train.vocabulary import check_scenario
     from graphtide.bench.train.workload import make_workloads
 
+    engines: list[Engine] = ["pyoxigraph"] if peer else []
+    engines += ["spark"] if spark else []
     workloads = make_workloads(
         check_scenario(scenario),
         [parse_size(size) for size in names(sizes, "--sizes")],
@@ -74,11 +90,15 @@ def train(
         together=together,
         rounds=rounds,
         select=select,
+        engines=engines,
+        cells=cells,
     )
-    measure(workloads, as_json=as_json, plot=plot)
+    measure(workloads, as_json=as_json, nodes=nodes, plot=plot)
 
 
-def measure(workloads: Sequence[Workload], *, as_json: bool, plot: Path | None) -> None:
+def measure(
+    workloads: Sequence[Workload], *, as_json: bool, nodes: bool, plot: Path | None
+) -> None:
     """Run workloads, print what was measured, and draw it if wanted."""
     from graphtide.bench.train.plot import check_plot, write_plot
     from graphtide.bench.train.report import to_objects, to_table
@@ -89,7 +109,7 @@ def measure(workloads: Sequence[Workload], *, as_json: bool, plot: Path | None) 
     with telling() as progress:
         results = run_workloads(workloads, progress=progress)
     if as_json:
-        print(json.dumps(to_objects(results)))
+        print(json.dumps(to_objects(results, nodes=nodes)))
     else:
         show_table(to_table(results, workloads[0].scenario), width=140)
     if plot is not None:

@@ -10,6 +10,7 @@ from graphtide.cli.files import QUERY_SUFFIXES, read_query
 from graphtide.cli.output import counted
 from graphtide.engine.feed import check_order
 from graphtide.errors import GraphtideError, PlacedError
+from graphtide.lang.program import PROGRAM_SUFFIX, check_program, read_text
 from graphtide.plan.build import build_plan
 from graphtide.plan.explain import explain
 from graphtide.plan.patterns import DEFAULT_STRATEGY
@@ -22,7 +23,7 @@ def check(*files: Path) -> int:
     Parameters
     ----------
     files
-        Queries (.rq, .sparql), RDF in any format, and change logs.
+        Programs (.tide), queries (.rq, .sparql), RDF in any format, and change logs.
     """
     if not files:
         raise GraphtideError("there is nothing to check", hint="graphtide check FILE...")
@@ -38,7 +39,9 @@ def check(*files: Path) -> int:
 def _problems(path: Path) -> Iterator[str]:
     """Every problem of a file; says what is in it when there is none."""
     try:
-        if path.suffix in QUERY_SUFFIXES:
+        if path.suffix == PROGRAM_SUFFIX:
+            yield from _program_problems(path)
+        elif path.suffix in QUERY_SUFFIXES:
             print(_query_report(path))
         else:
             yield from _data_problems(path)
@@ -46,6 +49,15 @@ def _problems(path: Path) -> Iterator[str]:
         yield str(error)
     except GraphtideError as error:
         yield f"{path}: {error}"
+
+
+def _program_problems(path: Path) -> Iterator[str]:
+    program, errors = check_program(read_text(path), name=str(path), folder=path.parent)
+    yield from map(str, errors)
+    if not errors:
+        queries = counted(len(program.queries), "query").replace("querys", "queries")
+        parts = queries, counted(len(program.events), "event"), counted(len(program.rules), "rule")
+        print(f"{path}: fine, {', '.join(parts)}")
 
 
 def _query_report(path: Path) -> str:

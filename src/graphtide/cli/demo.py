@@ -87,7 +87,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
     program = Program(tuple(NamedQuery(name, text, 1) for name, text in QUERIES.items()))
     print(f"a railway changes in {options.changes}; Spark is starting", file=sys.stderr)
     with (
-        open_session("local[2]", 2, home / "spark.log", FAST_START) as spark,
+        open_session("local[2,4]", 2, home / "spark.log", FAST_START) as spark,
         asked() as stop,
     ):
         running = start_program(spark, program, options, _printer(as_json=as_json))

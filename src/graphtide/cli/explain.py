@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 
+from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.files import load_data, read_query, refuse_query
 from graphtide.engine import LiveGraph
 from graphtide.errors import GraphtideError
+from graphtide.lang.program import PROGRAM_SUFFIX, read_program
+from graphtide.lang.sparql import parse_standing
 from graphtide.plan.build import build_plan
 from graphtide.plan.explain import ExplainFormat
 from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.explain_logical import explain_logical
 from graphtide.plan.patterns import DEFAULT_STRATEGY, Strategy
+from graphtide.rules.explain import explain_rules
 
 
 def explain(
@@ -28,7 +33,8 @@ def explain(
     Parameters
     ----------
     query
-        A file with a SPARQL SELECT query.
+        A file with a SPARQL SELECT query; or a program (.tide), of which the plans of its queries
+        are shown, and for each rule how long it keeps events, in ticks of a second.
     data
         RDF to load: the plan then shows the rows that each node holds. Repeat for several files.
     changes
@@ -41,6 +47,9 @@ def explain(
     logical
         Show the logical plan only.
     """
+    if query.suffix == PROGRAM_SUFFIX:
+        _explain_program(query)
+        return
     parsed = read_query(query)
     if logical:
         if format == "svg":
@@ -62,3 +71,16 @@ def explain(
         refuse_query(changes, "--changes")
         graph.apply(changes)
     print(watch.explain(format))
+
+
+def _explain_program(path: Path) -> None:
+    program = read_program(path)
+    parts = []
+    for query in program.queries:
+        parsed = parse_standing(query.text)
+        select = parsed if isinstance(parsed, SelectQuery) else parsed.select
+        plan = explain_plan(build_plan(select, DEFAULT_STRATEGY))
+        parts.append(f"QUERY {query.name}\n{indent(plan, '  ')}")
+    if program.rules:
+        parts.append(explain_rules(program))
+    print("\n\n".join(parts))

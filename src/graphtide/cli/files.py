@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphtide.errors import DataError, QueryError
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql import parse_any_query, parse_query
 from graphtide.rdf import read_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from graphtide.algebra.nodes import SelectQuery
+    from graphtide.algebra.queries import Query
     from graphtide.engine import LiveGraph
     from graphtide.rdf import BrokenLine
     from graphtide.rdf.broken import OnError
@@ -23,13 +24,24 @@ QUERY_SUFFIXES = (".rq", ".sparql")
 def read_query(path: Path) -> SelectQuery:
     """Read and parse the query of a file; errors name the file."""
     try:
-        return parse_query(_text(path))
+        return parse_query(read_text(path))
     except QueryError as error:
         error.source = str(path)
         raise
 
 
-def _text(path: Path) -> str:
+def read_any_query(path: Path) -> tuple[Query, str]:
+    """Read and parse a query of any form, to be answered once; and its text."""
+    text = read_text(path)
+    try:
+        return parse_any_query(text), text
+    except QueryError as error:
+        error.source = str(path)
+        raise
+
+
+def read_text(path: Path) -> str:
+    """The text of a file with a query or an update; errors name the file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

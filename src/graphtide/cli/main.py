@@ -47,16 +47,34 @@ COMMANDS = (
         "way to end and gives exit code 0; without, it gives 130.",
     ),
     Command(
+        "query:query",
+        "Answer a query once, as a table, CSV, TSV, JSON or XML; triples as N-Triples or Turtle.",
+        "graphtide query route.rq --data rail.ttl --format json",
+        "All of SPARQL 1.1 but SERVICE; NOW, RAND and the like are allowed here.",
+    ),
+    Command(
+        "update:update",
+        "Carry out a SPARQL Update request on files, and write what is there afterwards.",
+        "graphtide update mend.ru --data rail.ttl --out mended.nq",
+        "The data files stay as they are.",
+    ),
+    Command(
         "explain:explain",
-        "Show a query's plans: what it means, and how it is maintained.",
+        "Show a query's plans: what it means, and how it is maintained; of a program, its rules.",
         "graphtide explain route.rq --data rail.ttl --format mermaid",
     ),
     Command(
         "check:check",
-        "Check queries, data and change logs; report every problem with its place and reason.",
-        "graphtide check route.rq rail.ttl today.rdfp",
+        "Check programs, queries, data and change logs; report every problem, its place and reason.",
+        "graphtide check alarms.tide route.rq rail.ttl today.rdfp",
         "Of a query it also says whether it can be maintained, and by which plan. The exit code "
         "is 1 if there is a problem.",
+    ),
+    Command(
+        "fmt:fmt",
+        "Lay out programs in canonical form; comments and SPARQL stay as they are.",
+        "graphtide fmt alarms.tide",
+        "With --check nothing is changed, and the exit code is 1 if something would be.",
     ),
     Command(
         "run:run",

@@ -38,7 +38,7 @@ def run(
     changes: Path,
     out: Path,
     checkpoint: Path,
-    master: str = "local[*]",
+    master: str = "local[*,4]",
     cells: int | None = None,
     trigger: str = "1s",
     once: bool = False,
@@ -61,7 +61,8 @@ def run(
     checkpoint
         Where the run keeps its place. The same command again goes on from there.
     master
-        Spark's master: local[*] is this machine, spark://HOST:7077 a cluster.
+        Spark's master: local[*,4] is this machine, with four attempts at each task;
+        spark://HOST:7077 a cluster.
     cells
         Into how many parts the match is divided; by default one per core of this machine.
     trigger

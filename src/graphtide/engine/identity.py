@@ -79,10 +79,10 @@ def _positions(node: Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
 
 def instance_numbers(
     node: Decomposed,
-) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[tuple[int, ...], int], ...]]:
+) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
     """The columns of each input, and the order of instantiation, as numbers of output columns."""
     patterns = tuple(_places(each.schema, node.schema) for each in node.inputs)
-    order = tuple((_places(each.variables, node.schema), each.above) for each in node.order)
+    order = tuple(_places(each.variables, node.schema) for each in node.order)
     return patterns, order
 
 

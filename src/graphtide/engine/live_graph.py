@@ -25,6 +25,7 @@ from graphtide.engine.feed import (
     one_by_one,
     pieces_of,
 )
+from graphtide.engine.followers import Followers
 from graphtide.engine.id_rows import id_rows, integers
 from graphtide.engine.once import in_order
 from graphtide.engine.pending import MOST_PENDING, Pending
@@ -41,7 +42,6 @@ from graphtide.engine.watch import Watch
 from graphtide.engine.windows.continuous import Continuous
 from graphtide.engine.windows.streams import Streams
 from graphtide.errors import DataError, GraphtideError
-from graphtide.kernel import QuadStore
 from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.lang.sparql import parse_any_query, parse_query, parse_standing, parse_update
 from graphtide.plan.choose import choose_plan
@@ -74,8 +74,8 @@ class LiveGraph:
     they have no effect and are counted. `store="matched"` keeps only what a registered query can
     match: less memory, but queries must then be registered before the data comes. So it is with
     `store="none"`, which keeps no quad at all: the strategy is `decomposed`, and that no change is
-    redundant is then the caller's promise. With
-    `default_graph="union"`, queries see the union of all graphs as their default graph.
+    redundant is then the caller's promise. With `default_graph="union"`, queries see the union of
+    all graphs as their default graph.
 
     Times are whole ticks of `tick_ms` milliseconds; windows are aligned to `window_origin` in one
     of the ways of `graphtide.engine.windows.shape`.
@@ -108,8 +108,11 @@ class LiveGraph:
         self.strict = strict
         self.clock = 0
         self.callbacks = 0
+        self.tick_ms = tick_ms
+        self.followers = Followers()
         self._done = 0
         self._last_tx = -1
+        self._storage = store
         self._store = make_store(store, strict=strict)
         self._register = Register(self._store, self.terms, union=default_graph == "union")
         self._streams = Streams(self, tick_ms, window_origin, window_alignment)
@@ -304,6 +307,11 @@ class LiveGraph:
                 "this query has no window",
                 hint="register it with watch(), or add FROM NAMED WINDOW",
             )
+        if reevaluate and self._storage != "all":
+            raise GraphtideError(
+                "what is evaluated anew needs all quads, but this graph keeps only some",
+                hint='use LiveGraph(store="all"): streams leave out what no query can match',
+            )
         return self._streams.watch(parsed, strategy, name, report, reevaluate=reevaluate)
 
     def unwatch(self, watch: Watch | Continuous) -> None:
@@ -409,6 +417,8 @@ class LiveGraph:
     def stats(self) -> Stats:
         """What the graph holds and has done."""
         self.settle()
+        counts = self._store.counts()
+        counts["dropped"] += self._streams.pruned()
         return Stats(
             quads=len(self._store),
             terms=len(self.terms),
@@ -421,7 +431,7 @@ class LiveGraph:
             term_bytes=self.terms.nbytes,
             watch_bytes=self.standing.network.nbytes
             + sum(watch.answer_bytes for watch in self._register),
-            **self._store.counts(),
+            **counts,
         )
 
     # --- the machinery ---
@@ -472,6 +482,7 @@ class LiveGraph:
             return self.clock
         if self._streams and time > self.clock:
             self._streams.advance(time)
+        self.followers.before(time, self.clock)
         if time < self.clock:
             raise GraphtideError(
                 f"time runs backwards: {time} is before the graph's clock, {self.clock}",
@@ -526,6 +537,7 @@ class LiveGraph:
         """Whoever is called back sees the graph as of that transaction, not of the whole batch."""
         for one in one_by_one(piece):
             check_order(self.clock, one[1])  # a callback may have advanced the clock
+            self.followers.before(int(one[1][0]), self.clock)
             self.clock = int(one[1][0])
             self._run(one)
             self.settle()
@@ -538,11 +550,11 @@ class LiveGraph:
         try:
             batches = self._store.apply(changes)
             self._done += len(times)
-            if not batches:
-                return
-            self._register.tell(self.standing.advance(batches), stamps)
+            if batches:
+                self._register.tell(self.standing.advance(batches), stamps)
         finally:
             self._running = False
+        self.followers.after()
 
     def _tell(self, outputs: Mapping[int, Ints], stamps: Stamps) -> None:
         """Let the queries take in what changed, and whoever wants to hear of it."""
@@ -551,6 +563,7 @@ class LiveGraph:
             self._register.tell(outputs, stamps)
         finally:
             self._running = False
+        self.followers.after()
 
     def _refuse_inside_callback(self, what: str) -> None:
         if self._running:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.algebra.expressions import Call, Expression
+from graphtide.engine.netted import netted
 from graphtide.engine.network import first_rows
 from graphtide.engine.operators import Operator, make_operator
 from graphtide.engine.top_rows import TopRows
@@ -40,7 +41,7 @@ def evaluate_once(root: Physical, found: Found, terms: TermDictionary) -> Ints:
     for node in nodes(root):
         operator = _operator(node, terms, volatile)
         inputs = [outputs[child] for child in children(node)]
-        outputs[node] = first_rows(node, operator, inputs, found, terms)
+        outputs[node] = netted(first_rows(node, operator, inputs, found, terms))
     return outputs[root]
 
 

@@ -56,6 +56,8 @@ class Register:
 
     def add(self, watch: Watch, stamps: Stamps) -> None:
         """Put a query to work; it starts with the whole answer of now."""
+        if not self._watches:  # no plan is older than the graph of now
+            self._replan_at = max(FIRST_REPLAN, GROWTH * len(self._store))
         watch.start(self._attach(watch), stamps)
         self._watches[watch.name] = watch
 

@@ -1,8 +1,8 @@
 """Which quads a live graph keeps.
 
-    all      every quad; a query can be registered at any time
-    matched  quads that a registered query can match, by their predicate
-    none     no quad: changes are matched as they pass, and queries keep what they need
+all      every quad; a query can be registered at any time
+matched  quads that a registered query can match, by their predicate
+none     no quad: changes are matched as they pass, and queries keep what they need
 """
 
 from __future__ import annotations

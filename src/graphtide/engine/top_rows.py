@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedList
 
+from graphtide.engine.netted import netted
 from graphtide.functions.order import order_value
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, make_batch
 
@@ -67,7 +68,7 @@ class TopRows:
     def step(self, batch: Ints) -> Ints:
         """The rows that come into the range and leave it."""
         out: list[tuple[int, ...]] = []
-        for line in batch.tolist():
+        for line in netted(batch).tolist():
             entry = self._entry(line)
             for _ in range(abs(line[DIFF])):
                 if self._distinct:

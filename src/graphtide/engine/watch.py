@@ -172,7 +172,10 @@ class Watch:
         return self._graph.replan(self)
 
     def cache_size(self) -> CacheSize:
-        """What the query's nodes keep: nothing per quad with `search`, memories with `rete`."""
+        """What the query's nodes keep beside the shared quads.
+
+        `search` keeps nothing, `rete` the memories of its joins, `decomposed` its instances.
+        """
         self._graph.settle()
         network = self._graph.standing.network
         entries = sum(sum(held.values()) for held in network.sizes(self.places).values())

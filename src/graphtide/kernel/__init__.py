@@ -11,19 +11,36 @@ from graphtide.jit import JIT
 
 if JIT:
     from graphtide.kernel.compare import compare
+    from graphtide.kernel.count_values import count_values
     from graphtide.kernel.distinct import Distinct
+    from graphtide.kernel.instances import Instances
     from graphtide.kernel.join import Join
     from graphtide.kernel.net import Net
     from graphtide.kernel.quadstore import QuadStore
+    from graphtide.kernel.quadstream import QuadStream
     from graphtide.kernel.semijoin import SemiJoin
 else:
     from graphtide.kernel.twin import (  # type: ignore[assignment]
         Distinct,
+        Instances,
         Join,
         Net,
         QuadStore,
+        QuadStream,
         SemiJoin,
         compare,
+        count_values,
     )
 
-__all__ = ["JIT", "Distinct", "Join", "Net", "QuadStore", "SemiJoin", "compare"]
+__all__ = [
+    "JIT",
+    "Distinct",
+    "Instances",
+    "Join",
+    "Net",
+    "QuadStore",
+    "QuadStream",
+    "SemiJoin",
+    "compare",
+    "count_values",
+]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphtide.kernel.check_walks import walks_of
 from graphtide.kernel.program import MOST_PATTERNS, wanted_indexes
 from graphtide.kernel.search_plan import Plan
 
@@ -25,13 +26,24 @@ class Compiled:
 
     plan: Plan
     keys: tuple[Columns, ...]
-    links: tuple[tuple[Columns, ...], tuple[tuple[int, int], ...]]
+    links: dict[int, int]
+
+    def extends(self, other: Compiled) -> bool:
+        """Whether each index of another plan is here at the same place, with all that it holds."""
+        everywhere, before = self.links.get(-1, 0), other.links.get(-1, 0)
+        return self.keys[: len(other.keys)] == other.keys and not any(
+            other.links.get(predicate, before) & ~self.links.get(predicate, everywhere)
+            for predicate in (-1, *self.links, *other.links)
+        )
 
 
-def compile_programs(programs: Sequence[Program]) -> Compiled:
-    """All programs as arrays. A predicate of -1 stands for every predicate no pattern names."""
+def compile_programs(programs: Sequence[Program], order: Sequence[Columns] = ()) -> Compiled:
+    """All programs as arrays. A predicate of -1 stands for every predicate no pattern names.
+
+    Indexes that are in `order` and still needed come first, in that order.
+    """
     patterns, heads, checks, seeds = _flatten(programs)
-    keys, links = _indexes(programs)
+    keys, links = _indexes(programs, order)
     dispatch, ordered = _dispatch(seeds, links)
     plan = Plan(
         patterns=_array([p + _best(p[1], keys, links) for p in patterns], 20),
@@ -39,12 +51,15 @@ def compile_programs(programs: Sequence[Program]) -> Compiled:
         checks=_array(checks, 3),
         seeds=_array(ordered, 3),
         dispatch=dispatch,
+        walks=np.array([walk for program in programs for walk in walks_of(program)], np.int64),
         bind=np.zeros(MOST_PATTERNS + 4, np.int32),
+        walk_bind=np.zeros(MOST_PATTERNS + 4, np.int32),
         key=np.zeros((1, 4), np.int32),
         frames=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
         inner=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
+        walk=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
     )
-    return Compiled(plan, keys, (keys, tuple(sorted(links.items()))))
+    return Compiled(plan, keys, links)
 
 
 def _array(rows: Sequence[Sequence[int]], width: int) -> Ints:
@@ -84,13 +99,17 @@ def _flatten(
     return patterns, heads, checks, seeds
 
 
-def _indexes(programs: Sequence[Program]) -> tuple[tuple[Columns, ...], dict[int, int]]:
+def _indexes(
+    programs: Sequence[Program], order: Sequence[Columns]
+) -> tuple[tuple[Columns, ...], dict[int, int]]:
     """The key columns of each index, and per predicate a bit for each index that holds it."""
     wanted: dict[int, set[Columns]] = {}
     for program in programs:
         for pattern, columns in wanted_indexes(program).items():
             wanted.setdefault(max(pattern[1], -1), set()).update(columns)
-    keys = tuple(sorted(set().union(*wanted.values())))
+    needed = set().union(*wanted.values())
+    old = [key for key in order if key in needed]
+    keys = (*old, *sorted(needed.difference(old)))
     anywhere = wanted.get(-1, set())
     links = {
         predicate: sum(1 << keys.index(c) for c in columns | anywhere)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphtide.errors import GraphtideError
+
 Pattern = tuple[int, int, int, int]
 """Subject, predicate, object, graph: an id (>= 0), or variable number `v` written as `-1 - v`."""
 
@@ -73,3 +75,27 @@ def wanted_indexes(program: Program) -> dict[Pattern, set[tuple[int, ...]]]:
         into = wanted.setdefault(pattern, set())
         into.update(tuple(sorted(known | more)) for more in columns if len(known | more) < 4)
     return wanted
+
+
+def refuse_joins(program: Program) -> None:
+    """Raise unless a program is one pattern: a search has nowhere to look where no quad is stored.
+
+    >>> refuse_joins(Program(((-1, 7, -2, 0),), 2))
+    """
+    if len(program.patterns) > 1 or program.checks:
+        raise GraphtideError(
+            "a search needs stored quads, and this graph stores none",
+            hint='use strategy="decomposed", or LiveGraph(store="all")',
+        )
+
+
+def refuse_looking(passed: int) -> None:
+    """Raise if quads have passed that were not stored: nobody knows which are there.
+
+    >>> refuse_looking(0)
+    """
+    if passed:
+        raise GraphtideError(
+            "this graph stores no quads, so it cannot be asked for them",
+            hint='register queries before the data comes, or use LiveGraph(store="all")',
+        )

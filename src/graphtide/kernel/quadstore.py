@@ -8,7 +8,7 @@ import numpy as np
 
 from graphtide.kernel.batch import Ints, longer
 from graphtide.kernel.compile_programs import NO_PROGRAMS, compile_programs, first_seed
-from graphtide.kernel.rowtable import HIGH, LIVE, RowTable
+from graphtide.kernel.rowtable import HIGH, RowTable
 from graphtide.kernel.search import apply_changes, evaluate_seed, find_rows, relink
 from graphtide.kernel.search_plan import (
     DELETED,
@@ -23,11 +23,14 @@ from graphtide.kernel.search_plan import (
 )
 
 if TYPE_CHECKING:
+    from graphtide.kernel.compile_programs import Compiled
     from graphtide.kernel.program import Program
 
 CHUNK = 8192
 """Changes between two looks at the room left: growth is never needed inside compiled code."""
 
+LINKED_AT_ONCE = 1 << 16
+"""Quads that are put into new indexes between two looks at the room left there."""
 
 MOST_KEPT = 1 << 16
 """Rows of output space that are kept from one call to the next."""
@@ -44,14 +47,16 @@ class QuadStore:
     [[1, 1, 1, 2, 3], [2, -1, 1, 2, 3]]
     """
 
+    stores = True
+    """Whether quads can be looked up."""
+
     def __init__(self, *, store_all: bool = True) -> None:
         self._store_all = store_all
         self._programs: dict[int, Program] = {}
         self._order: list[int] = []
         self._next = 0
         self._table = RowTable(4)
-        self._plan: Plan = NO_PROGRAMS.plan
-        self._links = NO_PROGRAMS.links
+        self._compiled = NO_PROGRAMS
         self._room = 0
         self._state: tuple[Any, ...] = ()
         self._counts = np.zeros(7, np.int64)
@@ -69,6 +74,10 @@ class QuadStore:
     def index_count(self) -> int:
         """How many chain indexes the installed programs need."""
         return len(self._table.arrays.indexes)
+
+    @property
+    def _plan(self) -> Plan:
+        return self._compiled.plan
 
     def counts(self) -> dict[str, int]:
         """How many changes had an effect, and how many had none and why."""
@@ -165,30 +174,24 @@ class QuadStore:
     def _compile(self) -> None:
         """Lay the programs out anew; relink the quads only if the indexes they need changed."""
         self._order = list(self._programs)
-        compiled = compile_programs([self._programs[number] for number in self._order])
-        self._plan = compiled.plan
+        before = self._compiled
+        programs = [self._programs[number] for number in self._order]
+        self._compiled = compile_programs(programs, before.keys)
         self._room = 0  # what the kernel is called with has to be put together anew
         widest = max((p.outputs for p in self._programs.values()), default=0)
         if self._out.shape[1] != 3 + widest:
             self._out = np.empty((256, 3 + widest), np.int32)
-        if compiled.links != self._links:
-            self._links = compiled.links
-            self._relink(compiled.keys)
+        if (before.keys, before.links) != (self._compiled.keys, self._compiled.links):
+            self._relink(before)
 
-    def _relink(self, keys: tuple[tuple[int, ...], ...]) -> None:
-        old = self._table
-        table = RowTable(4, keys)
-        live = len(old)
-        table.reserve(live)
-        source, target = old.arrays, table.arrays
-        high = int(source.meta[HIGH])
-        rows = np.zeros((max(len(target.rows), high), target.rows.shape[1]), np.int32)
-        rows[:high, :5] = source.rows[:high, :5]
-        free = np.flatnonzero(rows[:high, 4] == 0)
-        rows[free, 5] = np.concatenate([[0], free[:-1] + 1])[: len(free)]
-        target.meta[:] = source.meta
-        target.meta[2] = free[-1] + 1 if len(free) else 0
-        target.meta[LIVE] = live
-        table.arrays = target._replace(rows=rows, slots=source.slots)
-        relink(table.arrays, self._plan.dispatch)
-        self._table = table
+    def _relink(self, before: Compiled) -> None:
+        """Change the indexes, and put quads into those in which they are not yet."""
+        if not self._compiled.extends(before):
+            before = NO_PROGRAMS
+        if len(before.keys) < max(len(self._compiled.keys), self.index_count):
+            self._table.change_indexes(self._compiled.keys, kept=len(before.keys))
+        high = int(self._table.arrays.meta[HIGH])
+        for begin in range(0, high, LINKED_AT_ONCE):
+            end = min(begin + LINKED_AT_ONCE, high)
+            self._table.reserve_keys(end - begin)
+            relink(self._table.arrays, self._plan.dispatch, before.plan.dispatch, begin, end)

@@ -2,7 +2,8 @@
 
 A row that uses the quad at several patterns is found at the first of them only: patterns before the
 seed may not use it again. A quad that matches inside an existence check moves the rows whose check
-turns: those that pass with the quad and not without it, or the other way round.
+turns: those that pass with the quad and not without it, or the other way round. If it has nothing
+in common with the rows by itself, the search walks through the check to them (`walk`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import inlined
-from graphtide.kernel.next_match import match_row, next_match, start, unbind
+from graphtide.kernel.next_match import match_row, next_match, start, stop, unbind
 from graphtide.kernel.search_plan import (
     CHECK_FIRST,
     CHECK_NEGATED,
     CHECK_PATTERNS,
     CHECKS,
-    DEPTH,
     EVERY,
     FIRST,
     FIRST_CHECK,
@@ -39,6 +39,7 @@ from graphtide.kernel.search_plan import (
     WRITTEN,
     Plan,
 )
+from graphtide.kernel.walk import begin_walk, leads, next_start
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
@@ -50,8 +51,7 @@ def exists(t: Table, p: Plan, check: Int, barred: Int) -> bool:
     """Whether a check's pattern has a match under the current bindings, without row `barred`."""
     start(p.inner, p.checks[check, CHECK_PATTERNS])
     found = next_match(t, p, p.checks[check, CHECK_FIRST], p.inner, barred, EVERY)
-    for frame in range(1, p.inner[0, DEPTH] + 1):
-        unbind(p.bind, p.inner[frame, 3])
+    stop(p.bind, p.inner)
     return found
 
 
@@ -72,10 +72,13 @@ def seen_before(t: Table, p: Plan, program: Int, check: Int, pattern: Int, row: 
     for earlier in range(first, check + 1):
         patterns = pattern if earlier == check else p.checks[earlier, CHECK_PATTERNS]
         for k in range(patterns):
-            fresh = match_row(t, p.patterns, p.checks[earlier, CHECK_FIRST] + k, row, p.bind)
+            own = p.checks[earlier, CHECK_FIRST] + k
+            fresh = match_row(t, p.patterns, own, row, p.bind)
             if fresh >= 0:
+                met = p.walks[own] == 0 or leads(t, p, earlier, own)
                 unbind(p.bind, fresh)
-                return True
+                if met:
+                    return True
     return False
 
 
@@ -141,11 +144,26 @@ def react_seed(
     t: Table, p: Plan, seed: Int, row: Int, tx: Int, sign: Int, out: Ints, n: Int, resume: bool
 ) -> Int:
     """The matches that one seed of a changed quad moves; -1 if the output is full."""
-    program, check = p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_CHECK]
+    _, pattern, check = seed_of(p, seed)
+    walks = check >= 0 and p.walks[p.checks[check, CHECK_FIRST] + pattern] != 0
+    if not resume:
+        if not (begin_walk(t, p, seed, row) if walks else begin(t, p, seed, row)):
+            return n
+    while True:
+        n = react_start(t, p, seed, row, tx, sign, out, n, resume)
+        resume = False
+        if n < 0 or not walks or not next_start(t, p, seed, row):
+            return n
+
+
+@inlined
+def react_start(
+    t: Table, p: Plan, seed: Int, row: Int, tx: Int, sign: Int, out: Ints, n: Int, resume: bool
+) -> Int:
+    """The matches that are moved and agree with what is bound; -1 if the output is full."""
+    program, pattern, check = seed_of(p, seed)
     first = p.programs[program, FIRST]
-    below = p.seeds[seed, SEED_PATTERN] if check < 0 else EVERY
-    if not resume and not begin(t, p, seed, row):
-        return n
+    below = pattern if check < 0 else EVERY
     while resume or next_match(t, p, first, p.frames, row, below):
         resume = False
         diff = weight(t, p, seed, row)

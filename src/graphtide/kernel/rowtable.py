@@ -258,18 +258,11 @@ class RowTable:
 
     def __init__(self, width: int, keys: Sequence[Sequence[int]] = ()) -> None:
         self.width = width
-        most = max((len(key) for key in keys), default=0)
-        indexes = np.zeros((len(keys), KEY0 + most), np.int32)
-        for i, key in enumerate(keys):
-            indexes[i, OFFSET] = i * MIN_SLOTS
-            indexes[i, SIZE] = MIN_SLOTS
-            indexes[i, KEYS] = len(key)
-            indexes[i, KEY0 : KEY0 + len(key)] = key
         self.arrays = Table(
             rows=np.zeros((MIN_SLOTS // 2, width + 1 + max(1, 2 * len(keys))), np.int32),
             slots=np.zeros((MIN_SLOTS, 2), np.int32),
             heads=np.zeros((len(keys) * MIN_SLOTS, 4), np.int32),
-            indexes=indexes,
+            indexes=empty_indexes(keys, 0),
             meta=np.zeros(4, np.int64),
             width=width,
         )
@@ -294,12 +287,33 @@ class RowTable:
         if (live + extra) * 5 > len(self.arrays.slots) * 3:
             self._grow_slots(live + extra)
         room = min(len(self.arrays.rows), len(self.arrays.slots) * 3 // 5) - live
+        return min(room, self.reserve_keys(extra))
+
+    def reserve_keys(self, extra: int) -> int:
+        """Make room for `extra` more keys in each index; for how many there is room now."""
         for index in range(len(self.arrays.indexes)):
             used = int(self.arrays.indexes[index, USED])
             if (used + extra) * 5 > int(self.arrays.indexes[index, SIZE]) * 3:
                 self._grow_heads(index, used + extra)
-            room = min(room, int(self.arrays.indexes[index, SIZE]) * 3 // 5 - used)
-        return room
+        room = self.arrays.indexes[:, SIZE].astype(np.int64) * 3 // 5 - self.arrays.indexes[:, USED]
+        return int(room.min(initial=np.iinfo(np.int32).max))
+
+    def change_indexes(self, keys: Sequence[Sequence[int]], kept: int) -> None:
+        """Have these indexes: the first `kept` are those there were first; the others are empty.
+
+        The reserve of rows that comes with it costs no memory before it is used.
+        """
+        t = self.arrays
+        live, high, width = int(t.meta[LIVE]), int(t.meta[HIGH]), self.width + 1
+        rows = np.zeros((max(len(t.rows), live * 5 // 4), width + max(1, 2 * len(keys))), np.int32)
+        same = width + max(1, 2 * kept)  # a free row is chained where the first index would be
+        rows[:high, :same] = t.rows[:high, :same]
+        end = int(t.indexes[:kept, SIZE].sum())
+        indexes = empty_indexes(keys, end - kept * MIN_SLOTS)
+        indexes[:kept, : t.indexes.shape[1]] = t.indexes[:kept, : indexes.shape[1]]
+        heads = np.zeros((end + (len(keys) - kept) * MIN_SLOTS, 4), np.int32)
+        heads[:end] = t.heads[:end]
+        self.arrays = t._replace(rows=rows, heads=heads, indexes=indexes)
 
     def values(self) -> Ints:
         """The live rows' values and multiplicities, in storage order."""
@@ -309,7 +323,8 @@ class RowTable:
 
     def _grow_rows(self, need: int) -> None:
         old = self.arrays.rows
-        rows = np.zeros((max(need, len(old) * 3 // 2, 64), old.shape[1]), np.int32)
+        # A table that is filled at once has room after that, too; unused, it costs no memory.
+        rows = np.zeros((max(need * 5 // 4, len(old) * 3 // 2, 64), old.shape[1]), np.int32)
         rows[: len(old)] = old
         self.arrays = self.arrays._replace(rows=rows)
 
@@ -325,11 +340,30 @@ class RowTable:
         sizes[index] = slots_for(need, int(sizes[index]))
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         heads = np.zeros((int(offsets[-1]), 4), np.int32)
-        for i, old in enumerate(t.indexes):
-            rehash(t.heads, int(old[OFFSET]), int(old[SIZE]), heads, int(offsets[i]), int(sizes[i]))
+        for i, (start, size) in enumerate(t.indexes[:, [OFFSET, SIZE]].tolist()):
+            if i == index:
+                rehash(t.heads, start, size, heads, int(offsets[i]), int(sizes[i]))
+            else:
+                heads[offsets[i] : offsets[i + 1]] = t.heads[start : start + size]
         t.indexes[:, SIZE] = sizes
         t.indexes[:, OFFSET] = offsets[:-1]
         self.arrays = t._replace(heads=heads)
+
+
+def empty_indexes(keys: Sequence[Sequence[int]], offset: int) -> Ints:
+    """The lines of indexes with these key columns, whose smallest hash regions begin at `offset`.
+
+    >>> empty_indexes([(0,), (0, 2)], 0).tolist()
+    [[0, 16, 0, 1, 0, 0], [16, 16, 0, 2, 0, 2]]
+    """
+    most = max((len(key) for key in keys), default=0)
+    indexes = np.zeros((len(keys), KEY0 + most), np.int32)
+    for i, key in enumerate(keys):
+        indexes[i, OFFSET] = offset + i * MIN_SLOTS
+        indexes[i, SIZE] = MIN_SLOTS
+        indexes[i, KEYS] = len(key)
+        indexes[i, KEY0 : KEY0 + len(key)] = key
+    return indexes
 
 
 def slots_for(need: int, at_least: int) -> int:

@@ -146,10 +146,13 @@ def apply_changes(
     checks: Ints,
     seeds: Ints,
     dispatch: Ints,
+    walks: Longs,
     bind: Ints,
+    walk_bind: Ints,
     key: Ints,
     frames: Longs,
     inner: Longs,
+    walk: Longs,
     counts: Longs,
     store_all: bool,
     changes: Ints,
@@ -164,7 +167,10 @@ def apply_changes(
     `counts` then says which, and how many rows were written.
     """
     t = Table(rows, slots, heads, indexes, meta, 4)
-    p = Plan(patterns, programs, checks, seeds, dispatch, bind, key, frames, inner)
+    p = Plan(
+        patterns, programs, checks, seeds, dispatch, walks,
+        bind, walk_bind, key, frames, inner, walk,
+    )  # fmt: skip
     for i in range(begin, end):
         # A search to be resumed still is in the scratch space that asking ahead uses.
         if i + AHEAD < end and counts[RESUME] == 0:
@@ -223,11 +229,12 @@ def evaluate_seed(
 
 
 @compiled
-def relink(t: Table, dispatch: Ints) -> None:
-    """Put every live quad into the chains that its predicate calls for."""
-    for row in range(t.meta[HIGH]):
+def relink(t: Table, dispatch: Ints, before: Ints, begin: Int, end: Int) -> None:
+    """Put quads into the chains that their predicates call for, but did not call for before."""
+    for row in range(begin, end):
         if t.rows[row, 4] != 0:
-            link_all(t, dispatch[find_dispatch(dispatch, t.rows[row, 1]), LINKS], row)
+            wanted = dispatch[find_dispatch(dispatch, t.rows[row, 1]), LINKS]
+            link_all(t, wanted & ~before[find_dispatch(before, t.rows[row, 1]), LINKS], row)
 
 
 @compiled

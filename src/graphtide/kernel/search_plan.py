@@ -43,14 +43,20 @@ OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
 
 
 class Plan(NamedTuple):
-    """All installed programs as arrays, and scratch space for the search."""
+    """All installed programs as arrays, and scratch space for the search.
+
+    `walks` has a set of patterns for each pattern: those to go through first from a change there.
+    """
 
     patterns: Ints
     programs: Ints
     checks: Ints
     seeds: Ints
     dispatch: Ints
+    walks: Longs
     bind: Ints
+    walk_bind: Ints
     key: Ints
     frames: Longs
     inner: Longs
+    walk: Longs

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from math import inf
 from typing import Final
+
+from graphtide.errors import GraphtideError
 
 UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 """Milliseconds per unit."""
@@ -26,3 +30,50 @@ def iso_milliseconds(text: str) -> int | None:
     *whole, fraction = match.groups()
     total = sum(int(n or 0) * unit for n, unit in zip(whole, _ISO_UNITS, strict=True))
     return total + int((fraction or "").ljust(3, "0"))
+
+
+_WRITTEN: Final = re.compile(r"([+-]?)\s*(?:(\d+)\s*([A-Za-z]*)|(P[0-9A-Za-z.]+))", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time: ticks, or milliseconds where `in_time`; only a graph knows its ticks."""
+
+    amount: float
+    in_time: bool = False
+
+    def ticks(self, tick_ms: int) -> float:
+        """How many ticks it is.
+
+        >>> Duration(10_000, in_time=True).ticks(1000), Duration(5).ticks(1000)
+        (10, 5)
+        """
+        if not self.in_time or abs(self.amount) == inf:
+            return self.amount
+        ticks, rest = divmod(int(self.amount), tick_ms)
+        if rest:
+            raise GraphtideError(
+                f"{self.amount:g} ms is no whole number of ticks of {tick_ms} ms",
+                hint="use LiveGraph(tick_ms=…) with a shorter tick, and times in such ticks",
+            )
+        return ticks
+
+
+def parse_duration(text: str) -> Duration | None:
+    """What a text means as a duration; None if it is none.
+
+    >>> parse_duration("-2h"), parse_duration("5"), parse_duration("PT1S"), parse_duration("5x")
+    (Duration(amount=-7200000, in_time=True), Duration(amount=5, in_time=False), \
+Duration(amount=1000, in_time=True), None)
+    """
+    match = _WRITTEN.fullmatch(text.strip())
+    if match is None:
+        return None
+    sign = -1 if match[1] == "-" else 1
+    if match[4]:
+        found = iso_milliseconds(match[4])
+        return None if found is None else Duration(sign * found, in_time=True)
+    unit = match[3].lower()
+    if unit and unit not in UNITS:
+        return None
+    return Duration(sign * int(match[2]) * UNITS.get(unit, 1), in_time=bool(unit))

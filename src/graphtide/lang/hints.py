@@ -57,3 +57,21 @@ def word_hint(word: str, known: Iterable[str]) -> str | None:
     """
     near = difflib.get_close_matches(word.upper(), list(known), n=1)
     return f"did you mean {near[0]}?" if near else None
+
+
+def name_hint(name: str, known: Iterable[str], what: str = "name") -> str:
+    """The nearest known name, or else which ones there are.
+
+    >>> name_hint("alarms", ["Alarm", "Confirmation"])
+    'did you mean Alarm?'
+    >>> name_hint("x", ["Alarm", "Bell"]), name_hint("x", [], "event")
+    ('there are Alarm, Bell', 'there is no event here')
+    """
+    names = list(dict.fromkeys(known))
+    by_case = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name.lower(), list(by_case), n=1)
+    if near:
+        return f"did you mean {by_case[near[0]]}?"
+    if len(names) > 1:
+        return f"there are {', '.join(names)}"
+    return f"there is {names[0]}" if names else f"there is no {what} here"

@@ -1,7 +1,8 @@
-"""Programs: named queries with shared prefixes in one file, the beginnings of the .tide language.
+"""Programs: queries, events and rules with shared prefixes in one file, the .tide language.
 
-    PREFIX : <http://example.org/>       # holds for every query of the file
+    PREFIX : <http://example.org/>       # holds for every declaration of the file
     QUERY Hot AS SELECT ?room WHERE { ?room :temperature ?t FILTER (?t > 30) }
+    RULE Tell ON APPEAR OF Hot THEN CALL tell(?room)
 
 A query's SPARQL text goes on until the next declaration. A `.rq` file is a program with one query,
 named after the file.
@@ -9,50 +10,37 @@ named after the file.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
-from lark import Lark, Token, Tree, UnexpectedToken
-
-from graphtide.errors import QueryError
-from graphtide.lang.hints import word_hint
-from graphtide.lang.scanner import Scanner, excerpt
-from graphtide.lang.sparql import parse_query
-from graphtide.lang.tide_lexer import MISFIT, TOP_LEVEL, TideLexer
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.errors import ProgramError, QueryError
+from graphtide.lang.declarations import EventDeclaration, NamedQuery, RuleDeclaration
+from graphtide.lang.sparql import parse_query, parse_standing
+from graphtide.lang.tide_events import read_event, tokens_of
+from graphtide.lang.tide_names import Names
+from graphtide.lang.tide_rules import read_rule
+from graphtide.lang.tide_source import Source
+from graphtide.lang.tide_tree import trees_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
+    from lark import Token, Tree
+
+__all__ = ["NamedQuery", "Program", "check_program", "parse_program", "read_program", "read_text"]
+
 QUERY_SUFFIXES: Final = (".rq", ".sparql")
-
-_EXPECTED: Final = {
-    "NAMESPACE": "a prefix such as 'ex:'",
-    "IRI": "an IRI such as <http://example.org/>",
-    "NAME": "a name for the query",
-    "AS": "AS",
-    "BODY": "a SELECT query",
-}
-_EXCERPT = re.compile(r"\n  \d+ \| [^\n]*\n +\| *\^\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class NamedQuery:
-    """A query of a program: its name, its whole SPARQL text, and the line where that begins."""
-
-    name: str
-    text: str
-    line: int
+PROGRAM_SUFFIX: Final = ".tide"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The queries of a program, in the order of the file."""
+    """The queries, events and rules of a program, in the order of the file."""
 
     queries: tuple[NamedQuery, ...]
+    events: tuple[EventDeclaration, ...] = ()
+    rules: tuple[RuleDeclaration, ...] = ()
 
     @property
     def texts(self) -> dict[str, str]:
@@ -60,8 +48,10 @@ class Program:
         return {query.name: query.text for query in self.queries}
 
 
-def parse_program(text: str) -> Program:
+def parse_program(text: str, *, folder: Path | None = None) -> Program:
     r"""Read a program; every error knows its line and column in this text.
+
+    If there are several, `ProgramError` has them all. INCLUDE reads files below `folder`.
 
     >>> text = "PREFIX : <ex:>\nQUERY Hot AS SELECT ?r { ?r :is :hot }"
     >>> parse_program(text).queries
@@ -69,36 +59,58 @@ def parse_program(text: str) -> Program:
     >>> parse_program("QURY Hot AS SELECT * { }")
     Traceback (most recent call last):
         ...
-    graphtide.errors.QueryError: 1:1: expected PREFIX or QUERY, found 'QURY'
+    graphtide.errors.QueryError: 1:1: expected PREFIX, INCLUDE, QUERY, EVENT or RULE, found 'QURY'
       1 | QURY Hot AS SELECT * { }
         | ^
       hint: did you mean QUERY?
     """
-    try:
-        tree = _parser().parse(text)
-    except UnexpectedToken as error:
-        _unexpected(text, error)
-    declared = _prefixes(text, tree)
-    prologue = " ".join(f"PREFIX {name} {iri}" for name, iri in declared.items())
-    found: dict[str, tuple[NamedQuery, Token]] = {}
-    for declaration in tree.find_data("query"):
-        _, name, _, body = _tokens(declaration)
-        if name in found:
-            hint = f"the first one is in line {found[name][1].line}"
-            _fail(text, name, f"there are two queries named {name}", hint)
-        query = NamedQuery(str(name), f"{prologue}\n{body}", body.line or 1)
-        _check(text, query.text, body)
-        found[name] = query, name
-    if not found:
+    program, errors = check_program(text, folder=folder)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ProgramError(errors)
+    return program
+
+
+def check_program(
+    text: str, *, name: str | None = None, folder: Path | None = None
+) -> tuple[Program, list[QueryError]]:
+    r"""What of a program is sound, and every mistake in it, in order.
+
+    >>> [error.line for error in check_program("QUERY\nQUERY a AS SELECT * { ?s ?p }")[1]]
+    [2, 2]
+    """
+    reading = _Reading()
+    reading.read(Source(text, name), folder, ())
+    program = reading.resolve()
+    if not reading.errors and not (program.queries or program.rules or program.events):
         hint = "write one, such as QUERY All AS SELECT * WHERE { ?s ?p ?o }"
-        raise QueryError("the program has no query", hint=hint)
-    return Program(tuple(query for query, _ in sorted(found.values(), key=_place)))
+        reading.errors.append(
+            QueryError("the program has no query and no rule", source=name, hint=hint)
+        )
+    return program, reading.errors
 
 
 def read_program(path: Path) -> Program:
     """Read the program of a file; errors name the file."""
+    text = read_text(path)
+    if path.suffix in QUERY_SUFFIXES:
+        try:
+            parse_query(text)
+        except QueryError as error:
+            error.source = str(path)
+            raise
+        return Program((NamedQuery(path.stem, text, 1),))
+    program, errors = check_program(text, name=str(path), folder=path.parent)
+    if errors:
+        raise errors[0] if len(errors) == 1 else ProgramError(errors)
+    return program
+
+
+def read_text(path: Path) -> str:
+    """The text of a program file; errors name the file."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise QueryError("there is no such file", source=str(path)) from None
     except IsADirectoryError:
@@ -108,74 +120,99 @@ def read_program(path: Path) -> Program:
         raise QueryError("is not a text file", source=str(path), hint=hint) from None
     except OSError as error:
         raise QueryError(f"cannot be read: {error.strerror}", source=str(path)) from None
-    try:
-        if path.suffix in QUERY_SUFFIXES:
-            parse_query(text)
-            return Program((NamedQuery(path.stem, text, 1),))
-        return parse_program(text)
-    except QueryError as error:
-        error.source = str(path)
-        raise
 
 
-@cache
-def _parser() -> Lark:
-    grammar = files("graphtide.lang").joinpath("tide.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", lexer=TideLexer)
+class _Reading:
+    """The files of a program while they are read: first the names, then what they mean."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self._files: list[tuple[Source, list[Tree[Token]]]] = []
+        self._seen: set[Path] = set()
+
+    @property
+    def errors(self) -> list[QueryError]:
+        """All mistakes, file by file, in order of place."""
+        return self._errors
+
+    def read(self, source: Source, folder: Path | None, above: tuple[Path, ...]) -> None:
+        """Cut a file into declarations, and those that it includes before it."""
+        trees = list(trees_of(source, self.names.broken))
+        for tree in trees:
+            if tree.data == "prefix":
+                _read_prefix(source, tree)
+            elif tree.data == "include":
+                self._include(source, tree, folder, above)
+        self._files.append((source, trees))
+
+    def _include(
+        self, source: Source, tree: Tree[Token], folder: Path | None, above: tuple[Path, ...]
+    ) -> None:
+        token = tokens_of(tree, "STRING")[0]
+        if folder is None:
+            hint = "read the program from a file"
+            source.report(token, "INCLUDE needs to know where the program lies", hint)
+            return
+        path = (folder / token.strip("\"'")).resolve()
+        if path in above:
+            source.report(token, f"{path.name} includes itself")
+            return
+        if path in self._seen:
+            return
+        self._seen.add(path)
+        try:
+            text = read_text(path)
+        except QueryError as error:
+            source.report(token, f"{token.strip(chr(34))}: {error.message}")
+            return
+        shown = str(folder / token.strip("\"'"))
+        self.read(Source(text, shown), path.parent, (*above, path))
+
+    def resolve(self) -> Program:
+        """Give all names their meaning: queries first, then events, then rules."""
+        names = self.names
+        for source, tree in self._declarations("query"):
+            _read_query(source, tree, names)
+        for source, tree in self._declarations("graph_event", "change_event"):
+            if names.declare(source, "event", tokens_of(tree, "NAME")[0]):
+                event = read_event(source, tree, names)
+                if event is not None:
+                    names.events[event.name] = event
+        for source, tree in self._declarations("rule"):
+            sound = names.declare(source, "rule", tokens_of(tree, "NAME")[0])
+            rule = read_rule(source, tree, names)
+            if rule is not None and sound:
+                names.rules[rule.name] = rule
+        self._errors = [
+            error
+            for source, _ in self._files
+            for error in sorted(source.errors, key=lambda e: (e.line or 0, e.column or 0))
+        ]
+        parts = names.queries, names.events, names.rules
+        queries, events, rules = (tuple(part.values()) for part in parts)
+        return Program(queries, events, rules)  # type: ignore[arg-type]
+
+    def _declarations(self, *kinds: str) -> list[tuple[Source, Tree[Token]]]:
+        return [
+            (source, tree) for source, trees in self._files for tree in trees if tree.data in kinds
+        ]
 
 
-def _tokens(declaration: Tree[Token]) -> list[Token]:
-    return [child for child in declaration.children if isinstance(child, Token)]
+def _read_prefix(source: Source, tree: Tree[Token]) -> None:
+    name, iri = tokens_of(tree, "NAMESPACE")[0], tokens_of(tree, "IRI")[0]
+    known = source.prefixes.setdefault(str(name), str(iri))
+    if known != iri:
+        message = f"the prefix '{name}' already stands for {known}"
+        source.report(name, message, "choose another prefix")
 
 
-def _place(found: tuple[NamedQuery, Token]) -> int:
-    return found[1].start_pos or 0
-
-
-def _prefixes(text: str, tree: Tree[Token]) -> Mapping[str, str]:
-    declared: dict[str, str] = {}
-    for declaration in tree.find_data("prefix"):
-        _, name, iri = _tokens(declaration)
-        if declared.setdefault(str(name), str(iri)) != iri:
-            message = f"the prefix '{name}' already stands for {declared[name]}"
-            _fail(text, name, message, "choose another prefix")
-    return declared
-
-
-def _check(text: str, query: str, body: Token) -> None:
-    """Parse the SPARQL text; an error's place becomes that in the program."""
-    try:
-        parse_query(query)
-    except QueryError as error:
-        if error.line is None or error.column is None or error.line < 2:
-            error.line, error.column = body.line, body.column
-        else:
-            first = error.line == 2
-            error.line += (body.line or 1) - 2
-            error.column += (body.column or 1) - 1 if first else 0
-        misspelt = re.match(r"expected the end of the query, found '(\w+)'", error.message)
-        if misspelt and error.hint is None:
-            error.hint = word_hint(misspelt[1], TOP_LEVEL)
-        shown = excerpt(text, error.line or 1, error.column or 1)
-        error.message = f"{_EXCERPT.sub('', error.message)}\n{shown}"
-        raise
-
-
-def _unexpected(text: str, error: UnexpectedToken) -> NoReturn:
-    """Say what was expected where Lark found something else, or the end."""
-    names = [_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED]
-    expected = " or ".join(names) or "PREFIX or QUERY"
-    scanner = Scanner(text)
-    token: Token = error.token
-    if token.type == "$END":
-        message = f"expected {expected}, found the end of the program"
-        scanner.fail(message, at=len(text.rstrip()))
-    hint = word_hint(token, TOP_LEVEL) if token.type == MISFIT else None
-    shown = token.split(maxsplit=1)[0]
-    scanner.fail(f"expected {expected}, found '{shown}'", at=token.start_pos, hint=hint)
-
-
-def _fail(text: str, token: Token, message: str, hint: str) -> NoReturn:
-    line, column = token.line or 1, token.column or 1
-    message = f"{message}\n{excerpt(text, line, column)}"
-    raise QueryError(message, line=line, column=column, hint=hint)
+def _read_query(source: Source, tree: Tree[Token], names: Names) -> None:
+    name, body = tokens_of(tree, "NAME")[0], tokens_of(tree, "BODY")[0]
+    sound = names.declare(source, "query", name)
+    query = source.piece(body, parse_standing)
+    if query is None or not sound:
+        return
+    text = f"{source.prologue}\n{body}"
+    names.queries[str(name)] = NamedQuery(str(name), text, body.line or 1)
+    select = query if isinstance(query, SelectQuery) else query.select
+    names.variables[str(name)] = select.variables

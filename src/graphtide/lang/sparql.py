@@ -47,7 +47,7 @@ def parse_standing(text: str, *, base: str | None = None) -> SelectQuery | Windo
     """Read a standing query, over windows (RSP-QL) or not.
 
     >>> window = "FROM NAMED WINDOW <a:w> ON <a:s> [RANGE 10 STEP 5]"
-    >>> text = f"SELECT * {window} WHERE {{ WINDOW <a:w> { ?s ?p 1 } }}"
+    >>> text = f"SELECT * {window} WHERE {{ WINDOW <a:w> {{ ?s ?p 1 }} }}"
     >>> parse_standing(text).windows[0].step
     5
     """

@@ -1,97 +1,192 @@
-"""Tokens of the .tide language; the SPARQL text of a query is one token, with its place."""
+"""Tokens of the .tide language, declaration by declaration; a SPARQL piece is one token."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from dataclasses import dataclass, field
+from typing import Final
 
 from lark import Token as LarkToken
-from lark.lexer import Lexer
 
-from graphtide.errors import UnsupportedError
-from graphtide.lang.scanner import Scanner, Token, excerpt, place
+from graphtide.errors import QueryError
+from graphtide.lang.scanner import Scanner, Token, place
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lark.common import LexerConf
-
-DECLARATIONS: Final = ("PREFIX", "QUERY")
-RESERVED: Final = ("EVENT", "PATTERN", "RULE", "GOAL", "FIX", "STREAM")
+DECLARATIONS: Final = ("PREFIX", "INCLUDE", "QUERY", "EVENT", "RULE")
+RESERVED: Final = ("PATTERN", "GOAL", "FIX", "STREAM")
 MISFIT: Final = "MISFIT"
 """A token that the grammar has no place for: Lark reports it with what was expected."""
 
 TOP_LEVEL: Final = (*DECLARATIONS, *RESERVED)
 """Words that start a declaration, wherever no bracket is open."""
 
+RELATIONS: Final = {
+    "AFTER": 2, "BEFORE": 2, "COINCIDES": 2, "DURING": 4, "INCLUDES": 4, "FINISHES": 1,
+    "FINISHEDBY": 1, "STARTS": 1, "STARTEDBY": 1, "MEETS": 1, "METBY": 1, "OVERLAPS": 2,
+    "OVERLAPPEDBY": 2,
+}  # fmt: skip
+"""The temporal relations, and how many numbers each may have."""
+
+WORDS: Final = (
+    *("AS", "ON", "APPEAR", "DISAPPEAR", "CHANGE", "OF", "FROM", "TO", "PRIORITY", "WHEN", "FACT"),
+    *("NO", "EVENT", "WHERE", "AND", "OR", "NOT", "FILTER", "THEN", "INSERT", "DELETE", "EMIT"),
+    *("CALL", "RETRACT"),
+)
+"""Words with a meaning inside a declaration."""
+
 _OPENING, _CLOSING = ("{", "(", "["), ("}", ")", "]")
+_SIGNS: Final = {"=": "EQUALS", ";": "SEMICOLON", "(": "OPEN", ")": "CLOSE"}
+_KINDS: Final = {"var": "VAR", "number": "NUMBER", "iri": "IRI", "name": "IRI", "string": "STRING"}
+_NEXT: Final = re.compile(rf"^[ \t]*(?:{'|'.join(TOP_LEVEL)})\b", re.IGNORECASE | re.MULTILINE)
 
 
-class TideLexer(Lexer):
-    """Cuts a program into tokens, for Lark."""
+@dataclass(slots=True)
+class Chunk:
+    """The tokens of one declaration, and what could not be read of it."""
 
-    def __init__(self, lexer_conf: LexerConf) -> None:
-        """Lark gives the terminals of the grammar; all of them are made here."""
+    tokens: list[LarkToken] = field(default_factory=list)
+    error: QueryError | None = None
 
-    def lex(self, data: str) -> Iterator[LarkToken]:  # type: ignore[override]
-        """Every token of a program."""
-        scanner = Scanner(data)
-        while scanner.token.kind != "end":
-            token = scanner.token
-            if scanner.at(*RESERVED):
-                refuse_reserved(data, token)
-            if scanner.at("PREFIX"):
-                yield from _prefix(scanner)
-            elif scanner.at("QUERY"):
-                yield from _query(scanner)
+    @property
+    def word(self) -> str:
+        """The word that it begins with."""
+        return str(self.tokens[0].type)
+
+
+def cut(text: str) -> list[Chunk]:
+    """The declarations of a program.
+
+    >>> [chunk.word for chunk in cut("PREFIX : <ex:> QUERY a AS SELECT * { ?s ?p ?o }")]
+    ['PREFIX', 'QUERY']
+    """
+    chunks: list[Chunk] = []
+    start = 0
+    while start < len(text):
+        chunk = Chunk()
+        try:
+            start = _Cutter(text, start, chunk).declaration()
+        except QueryError as error:
+            chunk.error = error
+            following = _NEXT.search(text, _after(text, start, error))
+            start = following.start() if following else len(text)
+        if chunk.tokens or chunk.error:
+            chunks.append(chunk)
+    return chunks
+
+
+def _after(text: str, start: int, error: QueryError) -> int:
+    """Where to go on after what could not be read: below the line in which it began."""
+    lines = text.split("\n")
+    ends = sum(len(line) + 1 for line in lines[: error.line or 1])
+    return min(max(start + 1, ends), len(text))
+
+
+class _Cutter(Scanner):
+    """Cuts one declaration."""
+
+    def __init__(self, text: str, start: int, chunk: Chunk) -> None:
+        self.text = text
+        self.skip_to(start)
+        self._chunk = chunk
+        self._previous = ""
+        self._waits = False
+
+    def declaration(self) -> int:
+        """Read it; the offset at which the next one begins."""
+        if self.token.kind == "end":
+            return len(self.text)
+        if not self.at(*TOP_LEVEL):
+            self._misfits()
+        elif self.at(*RESERVED):
+            self._add(self.token.text.upper())
+            if self.token.kind == "word":
+                self._add("NAME")
+            self._body("REST")
+        else:
+            query = self.at("QUERY")
+            self._add(self.token.text.upper())
+            self._rest(query=query)
+        return self.token.start if self.token.kind != "end" else len(self.text)
+
+    def _misfits(self) -> None:
+        self._add(MISFIT)
+        while self.token.kind != "end" and not self._begins():
+            self.advance()
+
+    def _rest(self, *, query: bool) -> None:
+        while self.token.kind != "end" and not self._begins():
+            if query and self._previous == "AS":
+                self._body("BODY")
             else:
-                yield _token(MISFIT, scanner)
+                self._next()
 
+    def _begins(self) -> bool:
+        """Whether the next declaration begins here; a rule that waits has events of its own."""
+        if self._waits and self.at("EVENT"):
+            return False
+        return self.at(*TOP_LEVEL)
 
-def refuse_reserved(text: str, token: Token) -> None:
-    """Report a declaration that the language is going to have."""
-    line, column = place(text, token.start)
-    raise UnsupportedError(
-        f"{token.text.upper()} is not available yet\n{excerpt(text, line, column)}",
-        line=line,
-        column=column,
-        hint="for now a program holds PREFIX and QUERY declarations",
-    )
+    def _body(self, kind: str) -> None:
+        """Everything up to the next declaration."""
+        first = last = self.token
+        depth = 0
+        while self.token.kind != "end":
+            if depth <= 0 and self.at(*TOP_LEVEL) and last.text.upper() not in ("ON", "REGISTER"):
+                break
+            depth += self.at(*_OPENING) - self.at(*_CLOSING)
+            last = self.advance()
+        if self.token is not first:
+            self._put(kind, self.text[first.start : last.end], first.start)
+        if depth > 0:  # never closed: the declarations below are not part of it
+            following = _NEXT.search(self.text, first.end)
+            if following:
+                self.skip_to(following.start())
 
+    def _next(self) -> None:
+        token = self.token
+        if self.at("{"):
+            self._piece("GROUP")
+        elif self.at("[") and self._previous == "RELATION":
+            self._piece("BOUNDS")
+        elif self.at("(") and self._previous in ("NAME", "FILTER"):
+            self._piece("ARGUMENTS" if self._previous == "NAME" else "EXPRESSION")
+        elif token.kind == "word":
+            self._word(token)
+        elif self._previous == "PREFIX":
+            fits = token.kind == "name" and token.text.endswith(":")
+            self._add("NAMESPACE" if fits else MISFIT)
+        else:
+            self._add(_SIGNS.get(token.text) or _KINDS.get(token.kind) or MISFIT)
 
-def _prefix(scanner: Scanner) -> Iterator[LarkToken]:
-    yield _token("PREFIX", scanner)
-    names = scanner.token.kind == "name" and scanner.token.text.endswith(":")
-    yield from _one(scanner, "NAMESPACE", fits=names)
-    yield from _one(scanner, "IRI", fits=scanner.token.kind == "iri")
+    def _word(self, token: Token) -> None:
+        word = token.text.upper()
+        if word in ("WHEN", "THEN"):
+            self._waits = word == "WHEN"
+        if word in WORDS:
+            self._add(word)
+        else:
+            self._add("RELATION" if word in RELATIONS else "NAME")
 
+    def _piece(self, kind: str) -> None:
+        """A bracket and all inside it."""
+        first = last = self.token
+        depth = 0
+        while True:
+            if self.token.kind == "end":
+                closing = _CLOSING[_OPENING.index(first.text)]
+                self.fail("this bracket is never closed", at=first.start, hint=f"add '{closing}'")
+            depth += self.at(*_OPENING) - self.at(*_CLOSING)
+            last = self.advance()
+            if depth == 0:
+                break
+        self._put(kind, self.text[first.start : last.end], first.start)
 
-def _query(scanner: Scanner) -> Iterator[LarkToken]:
-    yield _token("QUERY", scanner)
-    named = scanner.token.kind == "word" and not scanner.at("AS", "SELECT")
-    yield from _one(scanner, "NAME", fits=named)
-    yield from _one(scanner, "AS", fits=scanner.at("AS"))
-    first = last = scanner.token
-    depth = 0
-    while scanner.token.kind != "end" and not (depth <= 0 and scanner.at(*TOP_LEVEL)):
-        depth += scanner.at(*_OPENING) - scanner.at(*_CLOSING)
-        last = scanner.advance()
-    if scanner.token is not first:
-        yield _lark("BODY", scanner.text[first.start : last.end], scanner.text, first.start)
+    def _add(self, kind: str) -> None:
+        self._put(kind, self.token.text, self.token.start)
+        self.advance()
 
-
-def _one(scanner: Scanner, kind: str, *, fits: bool) -> Iterator[LarkToken]:
-    """The token that should come; or a misfit, unless the next declaration or the end comes."""
-    if fits and not scanner.at(*TOP_LEVEL):
-        yield _token(kind, scanner)
-    elif scanner.token.kind != "end" and not scanner.at(*TOP_LEVEL):
-        yield _token(MISFIT, scanner)
-
-
-def _token(kind: str, scanner: Scanner) -> LarkToken:
-    token = scanner.advance()
-    return _lark(kind, token.text, scanner.text, token.start)
-
-
-def _lark(kind: str, value: str, text: str, start: int) -> LarkToken:
-    line, column = place(text, start)
-    return LarkToken(kind, value, start_pos=start, line=line, column=column)
+    def _put(self, kind: str, value: str, start: int) -> None:
+        line, column = place(self.text, start)
+        token = LarkToken(kind, value, start_pos=start, line=line, column=column)
+        token.end_pos = start + len(value)
+        self._chunk.tokens.append(token)
+        self._previous = kind

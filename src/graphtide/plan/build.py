@@ -63,10 +63,6 @@ def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
             return None
 
 
-def _reads(node: Node, given: Physical) -> bool:
-    return reads_outer(node, frozenset(given.schema))
-
-
 @dataclass(slots=True)
 class _Builder:
     """Builds nodes; `given` is the plan of rows that an EXISTS pattern is evaluated for."""
@@ -110,21 +106,22 @@ class _Builder:
             case Path():
                 return self._joined(given, plan_path(node))
             case Group(child, keys, aggregates):
-                self._refuse_per_row(given, node, reads=given and _reads(child, given))
+                self._refuse_per_row(given, node)
                 return self._joined(given, make.group(self.build(child), keys, aggregates))
             case Slice(child):
-                self._refuse_per_row(given, node, reads=given and _reads(node, given))
+                self._refuse_per_row(given, node)
                 return self._joined(given, make.top(self.build(child), node))
             case _:
                 assert_never(node)
 
-    def _refuse_per_row(self, given: Physical | None, node: Node, *, reads: object) -> None:
+    def _refuse_per_row(self, given: Physical | None, node: Group | Slice) -> None:
         """Groups and ranges inside EXISTS are worked out once, not for each outer row."""
-        if given is not None and reads:
+        if given is not None and reads_outer(node, frozenset(given.schema)):
+            what = "GROUP BY" if isinstance(node, Group) else "LIMIT or OFFSET"
             raise UnsupportedError(
-                f"a {type(node).__name__.lower()} inside EXISTS depends on the row that is tested, "
-                "which cannot be maintained",
-                hint="give the subquery variables of its own, or join it outside EXISTS",
+                f"{what} inside EXISTS, where it depends on the row that is tested, cannot be "
+                "maintained",
+                hint="give the sub-SELECT variables of its own, or join it outside EXISTS",
             )
 
     def _joined(self, given: Physical | None, plan: Physical) -> Physical:

@@ -3,6 +3,8 @@
 `search` stores nothing but the quads and finds its order by itself: it is the choice unless `rete`
 is expected to touch far fewer rows per change (a walk with a large fan-out that mostly ends
 nowhere, where a memory of the few rows that matter saves the walk) and to hold them in bounds.
+Changes may not be spread over the patterns as the quads are, so one pattern from which all walks
+are long is reason enough, if a network is no worse on average.
 
 A pattern of three or more parts that have no variable in common is `decomposed` if each part is a
 simple star or has no variables: a product two by two would store products of the first parts.
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.errors import GraphtideError
 from graphtide.plan.build import build_plan
-from graphtide.plan.cost import change_cost, stored_rows
+from graphtide.plan.cost import change_cost, pattern_costs, stored_rows
 from graphtide.plan.decomposition.parts import decompose, is_loosely_connected
 from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
 from graphtide.plan.physical import Decomposed, Search, nodes
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 LONG_WALK = 50
 """Rows touched per change up to which a search is as good as anything."""
+
+LONGEST_WALK = 500
+"""Rows touched for a change of any one pattern up to which the same holds."""
 
 ADVANTAGE = 4
 """How many times fewer rows `rete` must touch: a row through a network costs more than a lookup."""
@@ -75,13 +80,22 @@ def _cheapest(query: SelectQuery, choices: Choices) -> QueryPlan:
     if not statistics.known:
         return search
     walk = change_cost(search.root, statistics)
-    if walk <= LONG_WALK:
+    walks = pattern_costs(search.root, statistics)
+    if walk <= LONG_WALK and max(walks.values(), default=0.0) <= LONGEST_WALK:
         return search
     rete = build_plan(query, replace(choices, strategy="rete"))
     if stored_rows(rete.root, statistics) > MOST_STORED * statistics.quads:
         return search
-    better = change_cost(rete.root, statistics) * ADVANTAGE < walk
-    return rete if better else search
+    sent = change_cost(rete.root, statistics)
+    if walk > LONG_WALK and sent * ADVANTAGE < walk:
+        return rete
+    sent_for = pattern_costs(rete.root, statistics)
+    saves = any(
+        cost > LONGEST_WALK and sent_for[pattern] * ADVANTAGE < cost
+        for pattern, cost in walks.items()
+        if pattern in sent_for
+    )
+    return rete if saves and sent <= walk else search
 
 
 def _is_long_product(root: Physical) -> bool:

@@ -31,8 +31,8 @@ def reads_outer(node: Node, outer: frozenset[Var]) -> bool:
     """Whether evaluating `node` once and joining it could differ from evaluating it per outer row.
 
     True when an expression mentions an outer variable that its own pattern does not certainly
-    bind, and for OPTIONAL, MINUS, BIND, DISTINCT and projection that meet an outer variable: for
-    these, substitution and joining are not the same.
+    bind, and for OPTIONAL, MINUS and BIND that meet an outer variable: for these, substitution and
+    joining are not the same. So it is with groups by, and ranges for each, other variables.
     """
     match node:
         case Bgp() | Values() | GraphNames() | Path():
@@ -41,7 +41,16 @@ def reads_outer(node: Node, outer: frozenset[Var]) -> bool:
             return reads_outer(left, outer) or reads_outer(right, outer)
         case Filter(condition, child):
             return _expression_reads(condition, child, outer) or reads_outer(child, outer)
-        case LeftJoin() | Minus() | Extend() | Project() | Distinct() | Group() | Slice():
+        case Project(child, variables):
+            return reads_outer(child, outer & frozenset(variables))
+        case Distinct(child):
+            return reads_outer(child, outer)
+        case Group(child, keys):
+            return reads_outer(child, outer) or bool((mentioned(child) & outer) - {*keys})
+        case Slice(child, variables, per=per):
+            seen = outer & frozenset(variables)
+            return reads_outer(child, seen) or bool((mentioned(child) & seen) - {*per})
+        case LeftJoin() | Minus() | Extend():
             return bool(mentioned(node) & outer)
         case _:
             assert_never(node)

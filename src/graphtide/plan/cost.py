@@ -47,6 +47,21 @@ def change_cost(root: Physical, statistics: Statistics) -> float:
     return touched / arrivals if arrivals else 0.0
 
 
+def pattern_costs(root: Physical, statistics: Statistics) -> dict[TriplePattern, float]:
+    """For each triple pattern, the rows that a change of one of its quads touches."""
+    expect = Estimator(statistics)
+    above = _rows_above(root, expect)
+    costs: dict[TriplePattern, float] = {}
+    for leaf in above:
+        if isinstance(leaf, Search):
+            patterns = (*leaf.patterns, *(p for check in leaf.checks for p in check.patterns))
+            passed_on = expect(leaf).rows * above[leaf]
+            for pattern, (quads, walked) in zip(patterns, _walks(leaf, statistics), strict=True):
+                touched = walked + passed_on / max(quads, 1.0)
+                costs[pattern] = costs.get(pattern, 0.0) + touched
+    return costs
+
+
 def stored_rows(root: Physical, statistics: Statistics) -> float:
     """The rows that the memories of a plan hold."""
     expect = Estimator(statistics)

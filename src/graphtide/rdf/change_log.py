@@ -19,6 +19,7 @@ from graphtide.rdf.formats import (
     open_text_source,
     source_name,
 )
+from graphtide.rdf.messages import read_messages, write_messages
 from graphtide.rdf.patch import read_patch
 from graphtide.rdf.read import read_quads
 from graphtide.rdf.write import write_quads
@@ -37,10 +38,10 @@ def read_changes(
 ) -> Iterator[ChangeBatch]:
     """Read the changes of a file (by its suffix, or `format`), a file object or a table.
 
-    RDF Patch, Parquet and Arrow hold changes; files of quads (N-Triples, Turtle…) are read as
-    inserts of one transaction at time 0. A transaction may go on from one batch to the next. With
-    `on_error="collect"` broken lines and rows go to the list `broken`, and reading goes on; with
-    "raise" the first one raises `DataError` with file, line, column and reason.
+    RDF Patch, update messages, Parquet and Arrow hold changes; files of quads (N-Triples, Turtle…)
+    are read as inserts of one transaction at time 0. A transaction may go on from one batch to the
+    next. With `on_error="collect"` broken lines and rows go to the list `broken`, and reading goes
+    on; with "raise" the first one raises `DataError` with file, line, column and reason.
 
     >>> import io
     >>> file = io.BytesIO(b"<ex:a> <ex:p> <ex:b> .")
@@ -55,10 +56,13 @@ def read_changes(
         yield from read_quads(source, format=found.name, on_error=on_error, broken=broken)
         return
     lines = BrokenLines(source_name(source), on_error, broken)
-    file = open_text_source(source) if found.family == "patch" else open_source(source)
+    textual = found.family in ("patch", "messages")
+    file = open_text_source(source) if textual else open_source(source)
     try:
         if found.family == "patch":
             yield from read_patch(file, lines)
+        elif found.family == "messages":
+            yield from read_messages(file, lines)
         else:
             yield from read_columnar(file, found.family, lines)
     except (OSError, EOFError, zlib.error) as error:
@@ -96,6 +100,8 @@ def write_changes(
         match found.family:
             case "patch":
                 write_patch(parts, file)
+            case "messages":
+                write_messages(parts, file)
             case "parquet" | "arrow" | "arrows":
                 write_columnar(parts, file, found.family)
     finally:

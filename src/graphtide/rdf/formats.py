@@ -13,7 +13,7 @@ from pyoxigraph import RdfFormat
 
 from graphtide.errors import DataError
 
-Family: TypeAlias = Literal["lines", "rdf", "patch", "parquet", "arrow", "arrows"]
+Family: TypeAlias = Literal["lines", "rdf", "patch", "messages", "parquet", "arrow", "arrows"]
 
 Source: TypeAlias = "str | Path | IO[bytes]"
 """A path, or a file object that reads (or writes) bytes."""
@@ -42,6 +42,7 @@ FORMATS: Final = (
     Format("rdf", (".rdf", ".xml"), "rdf", RdfFormat.RDF_XML),
     Format("jsonld", (".jsonld",), "rdf", RdfFormat.JSON_LD),
     Format("rdfp", (".rdfp", ".patch"), "patch"),
+    Format("updates", (".updates",), "messages"),
     Format("parquet", (".parquet",), "parquet"),
     Format("arrow", (".arrow", ".feather"), "arrow"),
     Format("arrows", (".arrows",), "arrows"),
@@ -57,8 +58,8 @@ def find_format(source: Source, name: str | None = None) -> Format:
     Traceback (most recent call last):
         ...
     graphtide.errors.DataError: data.csv: no format has the suffix '.csv'
-      hint: known are .nt .nq .ttl .trig .rdf .xml .jsonld .rdfp .patch .parquet .arrow .feather
-      .arrows (and .gz behind them), or name a format
+      hint: known are .nt .nq .ttl .trig .rdf .xml .jsonld .rdfp .patch .updates .parquet .arrow
+      .feather .arrows (and .gz behind them), or name a format
     """
     wanted = _suffix(source) if name is None else "." + name.lower().removeprefix(".")
     for candidate in FORMATS:

@@ -42,12 +42,22 @@ class EventMemory:
         if self.ticks is None:
             return
         while self._events and self._events[0][0].span.end + self.ticks < now:
-            kept = self._events.popleft()
-            for variables, index in self._indexes.items():
-                key = tuple(kept[1][v] for v in variables)
-                del index[key][id(kept)]
-                if not index[key]:
-                    del index[key]
+            self._unlist(self._events.popleft())
+
+    def remove(self, event: Happening) -> None:
+        """Let go an event before its time, if it is here."""
+        gone = [kept for kept in self._events if kept[0] is event]
+        if gone:
+            self._events = deque(kept for kept in self._events if kept[0] is not event)
+            for kept in gone:
+                self._unlist(kept)
+
+    def _unlist(self, kept: Kept) -> None:
+        for variables, index in self._indexes.items():
+            key = tuple(kept[1][v] for v in variables)
+            del index[key][id(kept)]
+            if not index[key]:
+                del index[key]
 
     def find(self, variables: tuple[Var, ...], binding: Binding) -> Collection[Kept]:
         """The events that agree with a binding on some variables."""

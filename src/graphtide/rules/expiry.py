@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, assert_never
 
-from graphtide.rules.temporal import ANY, RELATIONS, Both, Bounds, Either, Not, Temporal
+from graphtide.rules.temporal import ANY, RELATIONS, Both, Bounds, Check, Either, Not, Temporal
 
 if TYPE_CHECKING:
     from graphtide.rules.temporal import Test
@@ -43,6 +43,8 @@ def distances_of(test: Test) -> dict[Pair, Bounds]:
             parts = [distances_of(each) for each in tests]
             pairs = set.intersection(*(set(part) for part in parts)) if parts else set()
             return {pair: _hull([part[pair] for part in parts]) for pair in sorted(pairs)}
+        case Check():
+            return {}
         case Not():
             return {}  # what is not after may be before, or much later
         case _:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from graphtide.rules.event_memory import EventMemory
 from graphtide.rules.expiry import distances_of, keepings
 from graphtide.rules.happening import bound_by
-from graphtide.rules.temporal import Both, Test, holds, named
+from graphtide.rules.temporal import Both, Test, has_check, holds, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.expressions import Var
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.term import Term
     from graphtide.rules.fact_memory import FactMemory
     from graphtide.rules.happening import Binding, Happening
     from graphtide.rules.model import EventCondition, EventType, Rule
@@ -59,6 +60,7 @@ class Matcher:
         self._terms = terms
         self._orders = {c.name: _order(c, rule) for c in rule.positive}
         self._test, self._denied = _divided(rule)
+        self._checks = has_check(rule.test)
         self._waiting: list[Waiting] = []
         self._event_variables = {v for c in rule.positive for v in c.variables}
         names = [condition.name for condition in rule.events]
@@ -121,6 +123,14 @@ class Matcher:
                 self.memories[condition.name].add(event, binding)
         return [match for match in found if not self._must_wait(match)]
 
+    def retract(self, event: Happening) -> None:
+        """Forget an event: nothing matches it any more."""
+        for memory in self.memories.values():
+            memory.remove(event)
+        self._waiting = [
+            waiting for waiting in self._waiting if event not in waiting.match.events.values()
+        ]
+
     def _deny(self, condition: EventCondition, event: Happening, binding: Binding) -> None:
         """An event came that must not: the matches that it spoils are gone."""
         self._waiting = [
@@ -136,7 +146,9 @@ class Matcher:
         if any(binding[v] != match.binding[v] for v in known):
             return False
         spans = {name: each.span for name, each in match.events.items()}
-        return holds(self._denied[condition.name], {**spans, condition.name: event.span})
+        spans[condition.name] = event.span
+        values = self._values({**binding, **match.binding})
+        return holds(self._denied[condition.name], spans, values)
 
     def _must_wait(self, match: Match) -> bool:
         """Whether a match is spoilt already, or may still be; then it waits."""
@@ -163,9 +175,17 @@ class Matcher:
     ) -> Iterator[Match]:
         steps = self._orders[condition.name]
         for events, more in self._joined(steps, 0, {condition.name: event}, binding):
-            if holds(self._test, {name: each.span for name, each in events.items()}):
+            spans = {name: each.span for name, each in events.items()}
+            if self._checks or holds(self._test, spans):
                 for whole in self._with_facts(events, more):
-                    yield Match(self.rule, events, whole, event.span.end)
+                    if not self._checks or holds(self._test, spans, self._values(whole)):
+                        yield Match(self.rule, events, whole, event.span.end)
+
+    def _values(self, binding: Binding) -> dict[Var, Term] | None:
+        """The terms of a binding, where tests look at them."""
+        if not self._checks:
+            return None
+        return {v: self._terms.decode(i) for v, i in binding.items() if i}
 
     def _joined(
         self, steps: list[tuple[EventCondition, tuple[Var, ...]]], at: int, events: Events,

@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final, assert_never
 
-from graphtide.errors import GraphtideError
+from graphtide.errors import ExpressionError, GraphtideError
+from graphtide.functions.evaluate import evaluate
+from graphtide.functions.values import effective_boolean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from graphtide.algebra.expressions import Expression
+    from graphtide.functions.logic import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +182,20 @@ class Not:
     test: Test
 
 
-Test = Temporal | Both | Either | Not
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A SPARQL expression over the values of a match; an error counts as false."""
+
+    expression: Expression
+
+
+Test = Temporal | Both | Either | Not | Check
 
 NO_TEST: Final = Both(())
 
 
-def holds(test: Test, spans: Mapping[str, Span]) -> bool:
-    """Whether a test is true of some events.
+def holds(test: Test, spans: Mapping[str, Span], values: Row | None = None) -> bool:
+    """Whether a test is true of some events, and of the values of the match.
 
     >>> after = Temporal("AFTER", "c", "a", (1, 5))
     >>> [holds(after, {"a": Span(10, 10), "c": Span(t, t)}) for t in (10, 11, 15, 16)]
@@ -193,13 +205,33 @@ def holds(test: Test, spans: Mapping[str, Span]) -> bool:
         case Temporal(operator, this, other, numbers):
             return RELATIONS[operator].holds(spans[this], spans[other], numbers)
         case Both(tests):
-            return all(holds(each, spans) for each in tests)
+            return all(holds(each, spans, values) for each in tests)
         case Either(tests):
-            return any(holds(each, spans) for each in tests)
+            return any(holds(each, spans, values) for each in tests)
         case Not(inner):
-            return not holds(inner, spans)
+            return not holds(inner, spans, values)
+        case Check(expression):
+            return _is_true(expression, values or {})
         case _:
             assert_never(test)
+
+
+def _is_true(expression: Expression, values: Row) -> bool:
+    try:
+        return effective_boolean(evaluate(expression, values))
+    except ExpressionError:
+        return False
+
+
+def has_check(test: Test) -> bool:
+    """Whether a test looks at values."""
+    match test:
+        case Both(tests) | Either(tests):
+            return any(has_check(each) for each in tests)
+        case Not(inner):
+            return has_check(inner)
+        case _:
+            return isinstance(test, Check)
 
 
 def named(test: Test) -> set[str]:
@@ -211,5 +243,7 @@ def named(test: Test) -> set[str]:
             return {name for each in tests for name in named(each)}
         case Not(inner):
             return named(inner)
+        case Check():
+            return set()
         case _:
             assert_never(test)

@@ -13,13 +13,17 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
+
 from graphtide.spark.chunk import from_chunk, to_chunk
 from graphtide.spark.log import Head, Log
+from graphtide.spark.merge import merge_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pyarrow as pa
+REPLAY_ROWS = 100_000
+"""About how many changes an engine that catches up takes in at a time."""
 
 IDLE_SECONDS = 3600.0
 """An engine that no batch has asked for in this time is forgotten; its log can build it again."""
@@ -36,6 +40,9 @@ class Engine(Protocol):
 
     def apply(self, changes: pa.Table) -> pa.Table:
         """Take in changes; the deltas."""
+
+    def replay(self, changes: pa.Table) -> None:
+        """Take in changes whose deltas went out when they first came."""
 
     @property
     def overgrown(self) -> bool:
@@ -97,22 +104,27 @@ def recover(
         return cached.engine, head, None
     if cached and _is_behind(log, cached, head):
         cache.caught_up += 1
-        return _replayed(cached.engine, log, cached.version + 1, head.version), head, None
+        return _replayed(cached.engine, log, cached.version), head, None
     cache.rebuilt += 1
     engine = make()
     engine.first()
-    return _replayed(engine, log, head.oldest, head.version), head, None
+    return _replayed(engine, log, 0), head, None
 
 
-def advance(log: Log, head: Head, engine: Engine, changes: pa.Table) -> tuple[pa.Table, Head]:
-    """Take changes in and write them down as a new version; the deltas, and the head to put."""
+def advance(
+    log: Log, head: Head, engine: Engine, changes: pa.Table, chunk: bytes | None = None
+) -> tuple[pa.Table, Head]:
+    """Take changes in and write them down as a new version; the deltas, and the head to put.
+
+    `chunk` is the changes as a chunk, if there is one already.
+    """
     deltas = engine.apply(changes)
     version, token, oldest = head.version + 1, uuid.uuid4().hex, head.oldest
     if engine.overgrown:
-        for old in range(oldest, version):
-            log.drop_chunk(old)
-        oldest, changes = version, engine.snapshot()
-    log.put_chunk(version, token, to_chunk(changes))
+        log.clear()
+        oldest, chunk = version, to_chunk(engine.snapshot())
+    log.put_chunk(version, token, chunk or to_chunk(changes))
+    merge_chunks(log, version)
     return deltas, replace(head, version=version, token=token, oldest=oldest)
 
 
@@ -120,12 +132,20 @@ def _is_behind(log: Log, cached: Cached, head: Head) -> bool:
     """Whether the engine stands at a version that the log still has."""
     if not head.oldest <= cached.version < head.version:
         return False
-    token, _ = log.chunk(cached.version)
-    return token == cached.token
+    found = log.chunk(cached.version)
+    return found is not None and found[0] == cached.token
 
 
-def _replayed(engine: Engine, log: Log, first: int, last: int) -> Engine:
-    """Apply versions of the log; their deltas went out when they first came."""
-    for version in range(first, last + 1):
-        engine.apply(from_chunk(log.chunk(version)[1]))
+def _replayed(engine: Engine, log: Log, after: int) -> Engine:
+    """Apply what the log has after a version, many small chunks at a time."""
+    waiting: list[pa.Table] = []
+    for version in log.versions():
+        found = log.chunk(version) if version > after else None
+        if found is not None:
+            waiting.append(from_chunk(found[1]))
+        if sum(map(len, waiting)) > REPLAY_ROWS:
+            engine.replay(pa.concat_tables(waiting))
+            waiting.clear()
+    if waiting:
+        engine.replay(pa.concat_tables(waiting))
     return engine

@@ -43,6 +43,18 @@ class CellEngine:
 
     def apply(self, changes: pa.Table) -> pa.Table:
         """Apply complete transactions, sorted by time, number and place; this cell's deltas."""
+        self._take(changes)
+        return self._deltas()
+
+    def replay(self, changes: pa.Table) -> None:
+        """Apply transactions whose deltas are known: of them, only what DISTINCT counts matters."""
+        self._take(changes)
+        for query, watch in self._watches:
+            for net, _ in watch.drain():
+                if counts_rows(query):
+                    self._own(query, net)
+
+    def _take(self, changes: pa.Table) -> None:
         terms = self.graph.terms
         rows = np.empty((len(changes), 6), np.int32)
         rows[:, 1] = changes["diff"].to_numpy()
@@ -52,7 +64,6 @@ class CellEngine:
         for piece in cut(rows, time, tx):
             self.graph.apply_piece(piece)
         self._logged += len(changes)
-        return self._deltas()
 
     @property
     def overgrown(self) -> bool:
@@ -91,6 +102,11 @@ class CellEngine:
         mine = owners(net[:, at], self.graph.terms, query.grid) == self._cell
         keep = [TX, DIFF, *range(NET_VALUES, NET_VALUES + query.shown)]
         batch = np.take(net[mine], keep, axis=1)
-        if query.distinct and not query.meets:
+        if counts_rows(query):
             return self._distinct[query.name].step(batch)
         return batch
+
+
+def counts_rows(query: CellQuery) -> bool:
+    """Whether a cell decides alone which rows of a query are there for the first time."""
+    return query.distinct and not query.meets

@@ -41,29 +41,38 @@ def take_batch(
     """Take one micro-batch's chunks into a cell: complete transactions run, the rest is held."""
     key = (run, "match", cell)
     engine, head, first = recover(log, cache, key, lambda: CellEngine(task, cell))
+    chunks = list(chunks)
     arrived = from_chunks(chunks, CHANGES)
-    late = _complete(arrived, head.frontier)
+    late, timely = _divided(arrived, head.frontier)
     held = from_chunk(head.held) if head.held else CHANGES.empty_table()
-    waiting = in_order(pa.concat_tables([held, arrived.filter(pa.array(~late))]))
+    waiting = in_order(pa.concat_tables([held, timely]) if len(held) else timely)
     frontier = max(head.frontier, seen)
-    done = _complete(waiting, frontier)
-    closed, rest = waiting.filter(pa.array(done)), waiting.filter(pa.array(~done))
+    closed, rest = _divided(waiting, frontier)
+    # As a rule all of one chunk is taken in as it came, and is not packed anew.
+    same = chunks[0] if closed is arrived and len(chunks) == 1 else None
     deltas = DELTAS.empty_table() if first is None else first
     after = replace(head, frontier=frontier, held=to_chunk(rest) if len(rest) else b"")
     if len(closed):
-        more, after = advance(log, after, engine, closed)
+        more, after = advance(log, after, engine, closed, same)
         deltas = pa.concat_tables([deltas, more])
     if first is not None or after != head:
         log.put_head(after)
     cache.put(key, engine, after)
-    return Outcome(deltas, rejected_late(arrived.filter(pa.array(late)), head.frontier))
+    return Outcome(deltas, rejected_late(late, head.frontier))
 
 
 def in_order(changes: pa.Table) -> pa.Table:
     """Changes by transaction, inside one by `seq`, and with the same `seq` as they came."""
     keys = [changes[name].to_numpy() for name in ("seq", "tx", "time")]
-    return changes.take(np.lexsort(keys))
+    order = np.lexsort(keys)
+    return changes if (order[1:] > order[:-1]).all() else changes.take(order)
 
 
-def _complete(changes: pa.Table, frontier: Frontier) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return frontier.complete(changes["time"].to_numpy(), changes["tx"].to_numpy())
+def _divided(changes: pa.Table, frontier: Frontier) -> tuple[pa.Table, pa.Table]:
+    """The changes of complete transactions, and the others; all of them are not copied."""
+    done = frontier.complete(changes["time"].to_numpy(), changes["tx"].to_numpy())
+    if done.all():
+        return changes, changes.slice(0, 0)
+    if not done.any():
+        return changes.slice(0, 0), changes
+    return changes.filter(pa.array(done)), changes.filter(pa.array(~done))

@@ -36,6 +36,16 @@ def from_chunk(chunk: bytes) -> pa.Table:
         return reader.read_all()
 
 
+def merged(chunks: Iterable[bytes]) -> bytes:
+    """Several chunks as one.
+
+    >>> one, two = (to_chunk(pa.table({"a": [number]})) for number in (1, 2))
+    >>> from_chunk(merged([one, two])).to_pydict()
+    {'a': [1, 2]}
+    """
+    return to_chunk(pa.concat_tables([from_chunk(chunk) for chunk in chunks]).combine_chunks())
+
+
 def from_chunks(chunks: Iterable[bytes], schema: pa.Schema) -> pa.Table:
     """The tables of several chunks as one."""
     tables = [from_chunk(chunk) for chunk in chunks]

@@ -52,6 +52,10 @@ class Counts:
         ]
         return pa.concat_tables([DELTAS.empty_table(), *parts])
 
+    def replay(self, changes: pa.Table) -> None:
+        """Rows that went out before."""
+        self.apply(changes)
+
     @property
     def overgrown(self) -> bool:
         """Whether the log of changes is worth replacing by the counts that are left of it."""

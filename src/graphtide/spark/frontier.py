@@ -42,5 +42,7 @@ def frontier_of(time: NDArray[np.int64], tx: NDArray[np.int64], diff: NDArray[np
     """The frontier that a set of rows shows."""
     if not len(time):
         return START
-    last = np.lexsort((diff == 0, tx, time))[-1]
-    return Frontier(int(time[last]), int(tx[last]), int(diff[last] == 0))
+    latest = time == time.max()
+    last = tx[latest].max()
+    ended = (diff[latest] == 0) & (tx[latest] == last)
+    return Frontier(int(time.max()), int(last), int(ended.any()))

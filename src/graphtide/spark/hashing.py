@@ -48,9 +48,10 @@ def text_hashes(texts: pa.Array[Any]) -> NDArray[np.int64]:
 
 
 def id_hashes(terms: TermDictionary, ids: NDArray[np.int32]) -> NDArray[np.int64]:
-    """A hash per id, of the term's canonical text."""
-    distinct, places = np.unique(ids, return_inverse=True)
-    return text_hashes(terms.decode_column(distinct))[places.reshape(-1)]
+    """A hash per id, of the term's canonical text; each term once if they are fewer than ids."""
+    if len(ids) < len(terms):
+        return text_hashes(terms.decode_column(ids))
+    return text_hashes(terms.decode_column(np.arange(len(terms) + 1)))[ids]
 
 
 def spark_partition(key: int, partitions: int) -> int:

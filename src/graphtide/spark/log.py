@@ -1,7 +1,8 @@
 """Log: a cell's durable state, kept by Spark's state store or, for a bounded input, in memory.
 
 A log is a row of chunks, each with a version and a token, and a head that says which of them count.
-A token names one attempt at a version: two attempts at the same micro-batch never share one.
+A chunk holds what came after the chunk before it, up to its version. A token names one attempt at a
+version: two attempts at the same micro-batch never share one.
 """
 
 from __future__ import annotations
@@ -32,14 +33,20 @@ class Log(Protocol):
     def put_head(self, head: Head) -> None:
         """Replace the head."""
 
-    def chunk(self, version: int) -> tuple[str, bytes]:
-        """A version's token and chunk."""
+    def versions(self) -> list[int]:
+        """The versions that have a chunk, in order."""
+
+    def chunk(self, version: int) -> tuple[str, bytes] | None:
+        """A version's token and chunk; None if it was merged into a later one, or forgotten."""
 
     def put_chunk(self, version: int, token: str, chunk: bytes) -> None:
         """Add a version."""
 
     def drop_chunk(self, version: int) -> None:
         """Forget a version."""
+
+    def clear(self) -> None:
+        """Forget all versions."""
 
 
 @dataclass(slots=True)
@@ -63,9 +70,13 @@ class DictLog:
         """Replace the head."""
         self.current = head
 
-    def chunk(self, version: int) -> tuple[str, bytes]:
-        """A version's token and chunk."""
-        return self.chunks[version]
+    def versions(self) -> list[int]:
+        """The versions that have a chunk, in order."""
+        return sorted(self.chunks)
+
+    def chunk(self, version: int) -> tuple[str, bytes] | None:
+        """A version's token and chunk, if there is one."""
+        return self.chunks.get(version)
 
     def put_chunk(self, version: int, token: str, chunk: bytes) -> None:
         """Add a version."""
@@ -74,3 +85,7 @@ class DictLog:
     def drop_chunk(self, version: int) -> None:
         """Forget a version."""
         del self.chunks[version]
+
+    def clear(self) -> None:
+        """Forget all versions."""
+        self.chunks.clear()

@@ -35,12 +35,10 @@ def pack_task(
     for batch in batches:
         table, unstamped = split_unstamped(numbered(pa.Table.from_batches([batch])))
         seen = max(seen, frontier_of(*(table[name].to_numpy() for name in ("time", "tx", "diff"))))
-        changes, cells, bad = route_table(table, task)
+        changes, bad = route_table(table, task)
         rejects += [unstamped, bad]
-        for cell in range(task.cells):
-            chosen = np.flatnonzero(cells == cell)
-            if len(chosen):
-                parts[cell].append(changes.take(chosen))
+        for cell, part in changes.items():
+            parts[cell].append(part)
     yield packed_rows(parts, pa.concat_tables(rejects) if rejects else None, seen, number)
 
 
@@ -77,27 +75,39 @@ def split_unstamped(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     early: Any = pc.less(table["time"], pa.scalar(0, pa.int64()))
     for row in np.flatnonzero(early.fill_null(False).to_numpy()).tolist():
         reasons.setdefault(row, "time is before 0")
-    good = np.setdiff1d(np.arange(len(table)), np.array(sorted(reasons), np.int64))
-    return table.take(good), rejected(table, dict(sorted(reasons.items())))
+    good = table.take(others(len(table), reasons)) if reasons else table
+    return good, rejected(table, dict(sorted(reasons.items())))
 
 
-def route_table(table: pa.Table, task: Task) -> tuple[pa.Table, NDArray[np.int64], pa.Table]:
-    """Changes with canonical terms, one row per copy; the cell of each; and what is set aside."""
+def others(count: int, rows: Iterable[int]) -> NDArray[np.int64]:
+    """All rows but these.
+
+    >>> others(4, [2, 0]).tolist()
+    [1, 3]
+    """
+    kept = np.ones(count, np.bool_)
+    kept[np.fromiter(rows, np.int64)] = False
+    return np.flatnonzero(kept)
+
+
+def route_table(table: pa.Table, task: Task) -> tuple[dict[int, pa.Table], pa.Table]:
+    """By cell, the changes that go there, with canonical terms; and what is set aside."""
     terms = TermDictionary()
     real = table.filter(pc.and_(pc.not_equal(table["diff"], 0), table["wanted"]))  # type: ignore[call-overload]
     quads, bad = _encode(real, terms)
-    good = np.setdiff1d(np.arange(len(real)), np.array(sorted(bad), np.int64))
+    good = others(len(real), bad)
     rows, cells = route(quads[good], terms, [q.grid for q in task.cell_queries])
     home = np.ones(len(rows), np.bool_)
     home[1:] = rows[1:] != rows[:-1]
-    source, ids = real.take(good[rows]), quads[good][rows]
-    columns = [
-        *(source[name] for name in ("time", "tx", "seq")),
-        source["diff"].cast(pa.int8()),
-        home,
-        *(terms.decode_column(ids[:, column]) for column in range(4)),
-    ]
-    return table_of(CHANGES, columns), cells, rejected(real, bad)
+    stamps = [real[name].to_numpy() for name in ("time", "tx", "seq", "diff")]
+    changes = {}
+    for cell in np.flatnonzero(np.bincount(cells)).tolist():
+        chosen = np.flatnonzero(cells == cell)
+        at = good[rows[chosen]]
+        texts = [terms.decode_column(quads[at, column]) for column in range(4)]
+        columns = [*(stamp[at] for stamp in stamps), home[chosen], *texts]
+        changes[cell] = table_of(CHANGES, columns)
+    return changes, rejected(real, bad)
 
 
 def _encode(table: pa.Table, terms: TermDictionary) -> tuple[NDArray[np.int32], dict[int, str]]:

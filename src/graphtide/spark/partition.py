@@ -149,7 +149,8 @@ def steps(node: Path) -> list[TriplePattern]:
     """The patterns of the quads that a path may lead over, or that make its ends exist."""
     s, o = Var(".s"), Var(".o")
     links = link_iris(node.path)
-    if links is None or (may_stand_still(node.path) and isinstance(node.subject, Var)):
+    open_ends = isinstance(node.subject, Var) and isinstance(node.object, Var)
+    if links is None or (may_stand_still(node.path) and (open_ends or isinstance(node.graph, Var))):
         return [TriplePattern(s, Var(".p"), o, node.graph)]
     return [TriplePattern(s, iri, o, node.graph) for iri in links]
 

@@ -25,18 +25,15 @@ def route(
     quads: NDArray[np.int32], terms: TermDictionary, grids: Iterable[Grid]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs (row, cell), each once and sorted by row: where each quad of ids has to go."""
-    rows: list[NDArray[np.int64]] = []
-    cells: list[NDArray[np.int64]] = []
+    grids = tuple(grids)
+    wanted = np.zeros((len(quads), max((grid.cells for grid in grids), default=0)), np.bool_)
     for grid in grids:
         for leaf in grid.leaves:
             matched = matching_rows(quads, terms, leaf.pattern)
             for cell in _cells(quads[matched], terms, grid, leaf):
-                rows.append(matched)
-                cells.append(cell)
-    if not rows:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    pairs = np.unique(np.stack([np.concatenate(rows), np.concatenate(cells)], axis=1), axis=0)
-    return pairs[:, 0], pairs[:, 1]
+                wanted[matched, cell] = True
+    rows, cells = np.nonzero(wanted)
+    return rows, cells
 
 
 def matching_rows(

@@ -14,7 +14,7 @@ _KNOWN: Final = {
     ),
     "Python worker exited unexpectedly": (
         "a Python worker was killed, or it crashed",
-        "is there enough memory? Start again; with --master 'local[*,4]' Spark tries again itself",
+        "is there enough memory? Start again; --master 'local[*,4]' allows each task four attempts",
     ),
 }
 """Signs of a failure in Spark's reports; what it was, and what to do."""

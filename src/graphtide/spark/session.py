@@ -52,7 +52,7 @@ WORKER_ENVIRONMENT: Final = {
 
 def make_session(
     *,
-    master: str = "local[*]",
+    master: str = "local[*,4]",
     cells: int = 2,
     name: str = "graphtide",
     settings: Mapping[str, str] | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
 from graphtide.rdf.patch import PatchReader
@@ -16,8 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.rdf.broken import BrokenLine
+    from graphtide.rdf.patch_row import Row
+
+_IRI = rb"<[A-Za-z][A-Za-z0-9]*:[A-Za-z0-9/._-]*(?:#[A-Za-z0-9/._-]*)?>"
+PLAIN = re.compile(rb"[AD] %s %s (?:%s|\"[A-Za-z0-9 ]*\") \.(?=\n)" % (_IRI, _IRI, _IRI))
+"""A change that is right beyond doubt, whatever prefixes there are."""
 
 _CONTROL = re.compile(rb"^[ \t]*(?:T[XCA]|H|P[AD])(?=[ \t.]|$).*$", re.MULTILINE)
+
+
+_Mark = tuple[
+    int, int, int | None, int, int | None, int, int, tuple[int, int] | None, dict[str, str]
+]
+"""The fields of a place, without its file."""
 
 
 class ResumedPatch(PatchReader):
@@ -60,13 +72,16 @@ class PatchScan(ResumedPatch):
     valid one only: whether there is any is all that the rules ask.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, step: int = 1) -> None:
         super().__init__(place, "")
         self._at = place
+        self._number, self._shift = place.tx, place.shift
+        self._step, self._shown = step, place.line
+        self._passed: _Mark | None = None
         self._rows = _Counted()
 
     def places(self, data: bytes) -> Iterator[Place]:
-        """The places between the transactions of whole lines, and their end if it is one."""
+        """Places between the transactions of whole lines: some `step` lines apart, and the last."""
         start, line, base = 0, self._at.line, self._at.position
         text = data.replace(b"\r", b"\n")
         for row in _CONTROL.finditer(text):
@@ -74,31 +89,41 @@ class PatchScan(ResumedPatch):
             line += count_lines(data[start : row.start()])
             if row.group().split(maxsplit=1)[0] == b"TX" and self._opened is None and self._waits:
                 self._commit(self._rows.count, line)
-                yield self._here(base + row.start(), line)
+                yield from self._pass(base + row.start(), line)
             self._control(row.group().decode(errors="replace"), line)
             end = min(row.end() + 1, len(data))
             end += data[end - 1 : end + 1] == b"\r\n"
             line += count_lines(data[row.start() : end])
             start = end
             if self._opened is None and not self._waits:
-                yield self._here(base + end, line)
+                yield from self._pass(base + end, line)
         self._run(text, start, len(text))
         line += count_lines(data[start:])
         self._at = replace(self._at, position=base + len(data), line=line)
         if self._opened is None and not self._waits:
-            yield self._here(self._at.position, line)
+            self._passed = self._mark(self._at.position, line)
+        if self._passed is not None:
+            yield self._place(self._passed)
+            self._shown, self._passed = self._passed[1], None
 
     def pause(self) -> Place | None:
         """End a run of changes outside of transactions; the place, unless a transaction is open."""
         if self._opened is not None:
             return None
         self._commit(self._rows.count, self._at.line)
-        return self._here(self._at.position, self._at.line)
+        return self._place(self._mark(self._at.position, self._at.line))
 
     def abandon(self) -> Place:
         """The end of a finished file, whatever transaction is open."""
         self._opened, self._start = None, self._rows.count
-        return self._here(self._at.position, self._at.line)
+        return self._place(self._mark(self._at.position, self._at.line))
+
+    def _pass(self, position: int, line: int) -> Iterator[Place]:
+        """Take note of a place, and show it if the last one that was shown is far enough away."""
+        self._passed = self._mark(position, line)
+        if line - self._shown >= self._step:
+            yield self._place(self._passed)
+            self._shown, self._passed = line, None
 
     @property
     def _waits(self) -> bool:
@@ -106,6 +131,8 @@ class PatchScan(ResumedPatch):
 
     def _run(self, text: bytes, start: int, stop: int) -> None:
         """Take note of a valid change in these lines, if the transaction has none yet."""
+        if start < stop and not self._waits and PLAIN.match(text, start, stop):
+            self._rows.count += 1
         while start < stop and not self._waits:
             end = text.find(b"\n", start, stop)
             end = stop if end < 0 else end
@@ -123,7 +150,10 @@ class PatchScan(ResumedPatch):
 
     def _control(self, text: str, line: int) -> None:
         try:
-            self._row(split_row(text), line, self._rows, 0)
+            row = _without_values(text) if text.startswith("T") else split_row(text)
+            if row.code in {"PA", "PD"}:
+                self.prefixes = dict(self.prefixes)  # places that were passed keep theirs
+            self._row(row, line, self._rows, 0)
         except RowError:
             return
 
@@ -133,28 +163,33 @@ class PatchScan(ResumedPatch):
         self.late.clear()
         self._segments.clear()
         if self._last is not None and self._last is not before:
-            shift = self._at.shift_of(self._last[1])
-            tx = max(self._at.tx, self._last[1] + shift)
-            self._at = replace(self._at, tx=tx, shift=shift, time=self._latest)
+            if self._shift is None:
+                self._shift = self._at.shift_of(self._last[1])
+            self._number = max(self._number, self._last[1] + self._shift)
 
-    def _here(self, position: int, line: int) -> Place:
-        prefixes = self._at.prefixes
-        return replace(
-            self._at,
-            position=position,
-            line=line,
-            own_time=self._time,
-            own_tx=self._tx,
-            own_last=self._last,
-            prefixes=prefixes if prefixes == self.prefixes else dict(self.prefixes),
-        )
+    def _mark(self, position: int, line: int) -> _Mark:
+        """All that a place here needs. There are many of these, and few become places."""
+        numbers = self._latest, self._number, self._shift, self._time, self._tx
+        return position, line, *numbers, self._last, self.prefixes
+
+    def _place(self, mark: _Mark) -> Place:
+        return Place(self._at.file, *mark)
+
+
+@lru_cache(maxsize=64)
+def _without_values(text: str) -> Row:
+    """A row that begins or ends a transaction: there are many of them, and few that differ."""
+    return split_row(text)
 
 
 def scan_patch(
-    file: IO[bytes], place: Place, stop: int | None, closing: Closing
+    file: IO[bytes], place: Place, stop: int | None, closing: Closing, step: int = 1
 ) -> Iterator[Place]:
-    """The places of a file from one on, as far as one can go up to `stop` or the end."""
-    scan, held, left = PatchScan(place), b"", None if stop is None else stop - place.position
+    """Places of a file from one on, `step` lines apart or more, as far as one can go up to `stop`.
+
+    The last one is always among them.
+    """
+    scan, held, left = PatchScan(place, step), b"", None if stop is None else stop - place.position
     position = place.position
     while piece := file.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left)):
         left = None if left is None else left - len(piece)

@@ -178,7 +178,8 @@ def _cut(
     finished = closing == Closing.END
     pieces: list[Piece] = []
     start = last = begin
-    for place in _scan(path, begin, stop, closing):
+    # Cuts need not be exact to the line, and many small transactions are scanned sooner.
+    for place in _scan(path, begin, stop, closing, step=max(1, most // 50)):
         last = place
         if place.line - start.line >= most:
             pieces.append(Piece(str(path), start, place.position, place.shift or 0))
@@ -193,7 +194,9 @@ def _cut(
     return pieces, last
 
 
-def _scan(path: Path, begin: Place, stop: int | None, closing: Closing) -> Iterator[Place]:
+def _scan(
+    path: Path, begin: Place, stop: int | None, closing: Closing, step: int
+) -> Iterator[Place]:
     family = find_format(path).family
     if family == "parquet":
         yield from scan_table(path, begin, stop)
@@ -203,8 +206,10 @@ def _scan(path: Path, begin: Place, stop: int | None, closing: Closing) -> Itera
     if _whole(path) and begin.position > 0:
         return
     with open_log(path, begin.position) as file:
-        scan = scan_patch if family == "patch" else scan_lines
-        yield from scan(file, begin, stop, closing)
+        if family == "patch":
+            yield from scan_patch(file, begin, stop, closing, step)
+        else:
+            yield from scan_lines(file, begin, stop, closing)
 
 
 def open_log(path: Path, position: int) -> IO[bytes]:

@@ -13,6 +13,8 @@ from graphtide.spark.frontier import Frontier
 from graphtide.spark.log import Head
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 HEAD_SCHEMA = (
@@ -44,10 +46,15 @@ class StateLog:
         stamps = head.version, head.oldest, head.token, *head.frontier
         self._head.update((self._mark, *stamps, head.held))
 
-    def chunk(self, version: int) -> tuple[str, bytes]:
-        """A version's token and chunk."""
-        token, chunk = self._chunks.getValue((version,))
-        return token, bytes(chunk)
+    def versions(self) -> list[int]:
+        """The versions that have a chunk, in order."""
+        keys: Iterator[tuple[int]] = self._chunks.keys()
+        return sorted(version for (version,) in keys)
+
+    def chunk(self, version: int) -> tuple[str, bytes] | None:
+        """A version's token and chunk, if there is one."""
+        found = self._chunks.getValue((version,))
+        return None if found is None else (found[0], bytes(found[1]))
 
     def put_chunk(self, version: int, token: str, chunk: bytes) -> None:
         """Add a version."""
@@ -56,6 +63,10 @@ class StateLog:
     def drop_chunk(self, version: int) -> None:
         """Forget a version."""
         self._chunks.removeKey((version,))
+
+    def clear(self) -> None:
+        """Forget all versions."""
+        self._chunks.clear()
 
 
 def check_mark(found: str, wanted: str) -> None:

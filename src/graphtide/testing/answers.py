@@ -6,11 +6,15 @@ from collections import Counter
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
-from pyoxigraph import QuerySolutions
+from pyoxigraph import Literal, QueryBoolean, QuerySolutions, QueryTriples
 
-from graphtide.lang.sparql import parse_query
+from graphtide.algebra.as_select import ANSWER, TRIPLE
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.algebra.queries import AskQuery, ConstructQuery
+from graphtide.lang.sparql import parse_any_query
 from graphtide.testing.pools import XSD
-from graphtide.testing.reference import evaluate_query
+from graphtide.testing.reference import evaluate_rows
+from graphtide.testing.reference_forms import evaluate_ask, evaluate_construct, evaluate_describe
 from graphtide.testing.transactions import terms_of
 
 if TYPE_CHECKING:
@@ -68,15 +72,26 @@ def oxigraph_answer(query: str, store: Store, *, limit: int | None = None) -> Ba
     >>> oxigraph_answer("SELECT ?x { VALUES ?x { 1 1 } }", Store(), limit=1) is None
     True
     """
-    solutions = store.query(query)
-    assert isinstance(solutions, QuerySolutions)
-    names = [variable.value for variable in solutions.variables]
     bag: Bag = Counter()
-    for count, solution in enumerate(solutions, 1):
+    for count, row in enumerate(_rows(store.query(query)), 1):
         if limit is not None and count > limit:
             return None
-        bag[row_of({name: solution[name] for name in names})] += 1
+        bag[row] += 1
     return bag
+
+
+def _rows(found: QuerySolutions | QueryBoolean | QueryTriples) -> Iterable[Row]:
+    """The rows that a standing query of the same form has."""
+    if isinstance(found, QueryBoolean):
+        return [row_of({ANSWER.name: Literal(bool(found))})]
+    if isinstance(found, QueryTriples):
+        return {_triple(t.subject, t.predicate, t.object) for t in found}
+    names = [variable.value for variable in found.variables]
+    return (row_of({name: solution[name] for name in names}) for solution in found)
+
+
+def _triple(*terms: Term) -> Row:
+    return row_of({var.name: term for var, term in zip(TRIPLE, terms, strict=True)})
 
 
 def reference_answer(query: str, quads: Iterable[Quad]) -> Bag:
@@ -85,9 +100,14 @@ def reference_answer(query: str, quads: Iterable[Quad]) -> Bag:
     >>> reference_answer("SELECT ?x { VALUES ?x { 'a' 'a' } }", [])
     Counter({(('x', '"a"'),): 2})
     """
-    parsed = parse_query(query)
-    names = [variable.name for variable in parsed.variables]
-    bag: Bag = Counter()
-    for row, count in evaluate_query(parsed, [terms_of(quad) for quad in quads]).items():
-        bag[row_of(dict(zip(names, row, strict=True)))] += count
-    return bag
+    parsed = parse_any_query(query)
+    there = [terms_of(quad) for quad in quads]
+    if isinstance(parsed, AskQuery):
+        return Counter({row_of({ANSWER.name: Literal(evaluate_ask(parsed, there))}): 1})
+    if isinstance(parsed, SelectQuery):
+        names = [variable.name for variable in parsed.variables]
+        rows = evaluate_rows(parsed, there)
+        return Counter(row_of(dict(zip(names, row, strict=True))) for row in rows)
+    if isinstance(parsed, ConstructQuery):
+        return Counter(_triple(*triple) for triple in evaluate_construct(parsed, there))
+    return Counter(_triple(*triple) for triple in evaluate_describe(parsed, there))

@@ -1,4 +1,4 @@
-"""Random SELECT queries from a grammar over everything a standing query may say.
+"""Random queries from a grammar over everything a standing query may say.
 
 A query is grown top-down. Each group knows which variables it has made visible so far, which keeps
 the text legal (BIND needs a new variable) and most filters meaningful. Where the recommendation is
@@ -8,11 +8,14 @@ silent, or engines are known to differ, the grammar stays away:
   undefined), and there is no MINUS;
 - inside GRAPH, every group starts with a triple pattern, and there is no other GRAPH;
 - inside `GRAPH ?g`, only the group itself may mention `?g` (it is joined in afterwards), and both
-  sides of a MINUS share a variable.
+  sides of a MINUS share a variable;
+- groups and ranges inside EXISTS have variables of their own: they may depend on the outer row in
+  a way that is refused.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +27,8 @@ from graphtide.testing.expression_grammar import (
     ExpressionGrammar,
     term_text,
 )
+from graphtide.testing.form_grammar import FormGrammar
+from graphtide.testing.path_grammar import PathGrammar
 from graphtide.testing.pools import GRAPH_NAMES, IRIS, PREDICATES
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ _PREDICATES: Final = tuple(term_text(term) for term in PREDICATES)
 _IRIS: Final = tuple(term_text(term) for term in IRIS)
 
 # Basic graph patterns by shape. 1-4 stand for variables, P, Q, R for predicates, ? for a variable
-# predicate, _ for a blank node, C for a constant.
+# predicate, _ for a blank node, C for a constant, W for a path.
 _SHAPES: Final = (
     "1 P 2",
     "1 P 2",
@@ -62,6 +67,16 @@ _SHAPES: Final = (
     "1 P C . 1 Q 2",
     "_ P 1",
     "1 P _ . _ Q 2",
+)
+_PATH_SHAPES: Final = (
+    *("1 W 2",) * 4,
+    "C W 1",
+    "1 W C",
+    "1 W 1",
+    "C W C",
+    "1 P 2 . 2 W 3",
+    "1 W 2 . 1 Q 3",
+    "_ W 1",
 )
 
 
@@ -112,7 +127,7 @@ class RandomQuery:
 
 @st.composite
 def random_queries(draw: st.DrawFn, *, max_patterns: int = 6) -> RandomQuery:
-    """A random SELECT query; `max_patterns` bounds its basic graph patterns.
+    """A random query; `max_patterns` bounds its basic graph patterns.
 
     >>> from hypothesis import find
     >>> find(random_queries(), lambda query: len(query.patterns) > 1).text.startswith("PREFIX")
@@ -132,21 +147,55 @@ class QueryGrammar:
         self._triples: list[tuple[str, str, str, str]] = []
 
     def query(self) -> RandomQuery:
-        """Prologue, SELECT clause and group."""
+        """Prologue, form and group."""
         group = self._group(Place(depth=self._draw(st.sampled_from((1, 2, 3)))))
-        text = f"{PROLOGUE}SELECT {self._head(group)} WHERE {{\n  {group.text}\n}}"
+        dataset = self._dataset() if self._chance(8) else ""
+        text = PROLOGUE + self._form(group, dataset)
         return RandomQuery(text, tuple(self._triples))
 
-    def _head(self, group: Group) -> str:
-        distinct = "DISTINCT " if self._chance(25) else ""
-        names = sorted(group.visible)
-        if not names or self._chance(30):
-            return f"{distinct}*" if names else f"{distinct}?a"
-        chosen = self._draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
-        columns = [f"?{name}" for name in chosen]
-        if self._chance(12):
-            columns.append(f"({self._expressions(group.visible).value()} AS ?{self._new_name()})")
-        return distinct + " ".join(columns)
+    def _form(self, group: Group, dataset: str) -> str:
+        around = self._around(group)
+        where = f"{dataset}WHERE {{ {group.text} }}"
+        match self._pick((*("select",) * 15, "ask", "construct", "construct", "describe")):
+            case "ask":
+                return f"ASK {where}"
+            case "construct":
+                return f"CONSTRUCT {{ {around.template()} }} {where}"
+            case "describe":
+                return f"DESCRIBE {around.targets()} {where}"
+            case _:
+                selection = around.grouped() if self._chance(20) else around.plain()
+                if self._chance(15):
+                    selection = around.in_order(selection)
+                return selection.around(dataset, group.text)
+
+    def _around(self, group: Group) -> FormGrammar:
+        return FormGrammar(self._draw, group.visible, group.certain, self._new_name)
+
+    def _dataset(self) -> str:
+        """FROM clauses; patterns of the default graph are then asked of the graphs they name."""
+        names = [term_text(name) for name in GRAPH_NAMES]
+        merged = self._draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
+        named = self._draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
+        place = (self._pick(merged or names) for _ in self._triples)
+        self._triples = [(s, p, o, g or next(place)) for s, p, o, g in self._triples]
+        lines = [f"FROM {name} " for name in merged] + [f"FROM NAMED {name} " for name in named]
+        return "".join(lines)
+
+    def _subselect(self, place: Place, group: Group) -> Group:
+        inside = place.inside(group)
+        narrow = self._chance(40)
+        if place.exists and narrow:
+            names = tuple(self._new_name() for _ in "1234")
+            inside = replace(inside, names=names, near=frozenset(), outer=frozenset())
+        inner = self._group(inside)
+        around = self._around(inner)
+        selection = around.plain()
+        if narrow:
+            selection = around.grouped() if self._chance(60) else selection
+            selection = around.in_order(selection) if self._chance(50) else selection
+        text = f"{{ {selection.around('', inner.text)} }}"
+        return _and(group, text, selection.shown, selection.certain)
 
     def _group(self, place: Place) -> Group:
         group = self._first(place)
@@ -165,7 +214,7 @@ class QueryGrammar:
     def _first(self, place: Place) -> Group:
         empty = Group("", frozenset(), frozenset())
         if place.depth > 0 and place.graph is None and self._chance(15):
-            kind = self._pick(("union", "graph", "values", "nested", "optional"))
+            kind = self._pick(("union", "graph", "values", "nested", "optional", "select"))
             return self._element(kind, place, empty)
         if place.graph_variable and place.graph_body and self._chance(15):
             return self._patterns(place, empty, ("g P 1",))
@@ -175,6 +224,7 @@ class QueryGrammar:
         if place.depth <= 0 or self._budget <= 0:
             return self._element(self._pick(("bind", "filter")), place, group)
         kinds = ["patterns", "optional", "optional", "union", "bind", "nested", "values", "filter"]
+        kinds += ["path", "path", "select"]
         if place.graph is None:
             kinds += ["graph", "graph"]
         if not place.exists:
@@ -185,6 +235,10 @@ class QueryGrammar:
         match kind:
             case "patterns":
                 return self._patterns(place, group)
+            case "path":
+                return self._patterns(place, group, _PATH_SHAPES)
+            case "select":
+                return self._subselect(place, group)
             case "optional":
                 return self._optional(place, group)
             case "union":
@@ -211,11 +265,17 @@ class QueryGrammar:
         known = sorted(group.visible | place.near | place.outer)
         triples = []
         for triple in self._pick(shapes).split(" . "):
+            path = PathGrammar(self._draw).path() if " W " in triple else None
+            words["W"] = path.text if path else ""
             s, p, o = (self._word(sign, words, known, place.names) for sign in triple.split())
             triples.append(f"{s} {p} {o}")
-            self._triples.append((s, p, o, place.graph or ""))
+            graph = place.graph or ""
+            for link in path.links if path else (p,):
+                self._triples.append((s, link, o, graph))
+                if path:
+                    self._triples.append((o, link, self._pick((s, *_IRIS)), graph))
         text = " . ".join(triples) + " ."
-        bound = frozenset(word[1:] for word in text.split() if word.startswith("?"))
+        bound = frozenset(word[1:] for word in text.split() if re.fullmatch(r"\?\w+", word))
         return _and(group, text, bound, bound)
 
     def _word(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Store
 
 from graphtide.lang.sparql import parse_query
+from graphtide.testing.agreement import oxigraph_agrees
 from graphtide.testing.answers import Bag, by_value, oxigraph_answer, reference_answer
 from graphtide.testing.transactions import apply_to_store
-from graphtide.testing.well_designed import well_designed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,9 +42,9 @@ class Oracle:
     """Knows the answer of one query after every transaction of one stream.
 
     `answers[i]` is pyoxigraph's answer after transaction `i`, with numbers spelled by value; None
-    where it is no oracle, because its Store has respelled a literal of the data, or because the
-    query is not well-designed. `exact[i]` is the reference evaluator's answer: there, and after the
-    last transaction.
+    where it is no oracle, because its Store has respelled a literal of the data, or because it
+    reads the query otherwise (see `agreement`). `exact[i]` is the reference evaluator's answer:
+    there, and after the last transaction.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Oracle:
         self.answers: list[Bag | None] = []
         self.exact: dict[int, Bag] = {}
         store = Store()
-        trusted = well_designed(parse_query(query).root)
+        trusted = oxigraph_agrees(parse_query(query))
         for number, (each, quads) in enumerate(
             zip(transactions, snapshots(transactions), strict=True)
         ):

@@ -5,15 +5,12 @@ What is exact is shown without Spark, case by case; here it is shown that Spark 
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from random import Random
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyoxigraph import Literal
-from spark.exact.splits import END, in_process, without_zeros
+from spark.exact.frames import SCHEMA, net_columns, net_maps, read_files, write_files
+from spark.exact.splits import END, in_process
 from spark.exact.test_shapes import query, stream
 
 from graphtide.errors import GraphtideError
@@ -21,13 +18,11 @@ from graphtide.spark import watch
 from graphtide.spark.consolidate import counted
 from graphtide.spark.pipeline import make_task, match
 from graphtide.spark.schemas import REJECTS_SQL
-from graphtide.spark.session import make_session
 from graphtide.spark.task import Task
 from graphtide.spark.unpack import unpack_rejects
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
-SCHEMA = "time long, tx long, diff int, s string, p string, o string, g string"
 QUERIES = {
     shape: query(shape)
     for shape in ("chain", "optional, nested", "not exists", "hidden", "distinct, hidden", "graph",
@@ -36,66 +31,12 @@ QUERIES = {
 ROWS = stream(4, transactions=12)
 
 
-@pytest.fixture(scope="module")
-def spark():
-    session = make_session(master="local[2]", cells=2, name="exact")
-    yield session
-    session.stop()
-
-
-def net_maps(rows, queries=QUERIES):
-    """Collected rows of many queries, as `in_process` gives them."""
-    order = {
-        name: [v.name for v in each.query.variables[: each.shown]]
-        for name, each in zip(queries, task_of(queries).cell_queries, strict=True)
-    }
-    net = Counter()
-    for row in rows:
-        values = tuple(row.row.get(name) for name in order[row.query])
-        net[row.query, row.time, row.tx, values] += row.diff
-    return without_zeros(net)
-
-
-def task_of(queries):
-    return Task(tuple(queries.items()), 4)
-
-
-def net_columns(rows):
-    net = Counter()
-    for row in rows:
-        net[row[0], row[1], row[2], tuple(row[4:])] += row[3]
-    return without_zeros(net)
-
-
-def write_files(folder, rows, seed=1):
-    """The rows in small Parquet files whose times tell their order."""
-    folder.mkdir(exist_ok=True)
-    before = len(list(folder.iterdir()))
-    rng, at = Random(seed), 0
-    names = ["time", "tx", "diff", "s", "p", "o", "g"]
-    kinds = [pa.int64(), pa.int64(), pa.int32(), *[pa.string()] * 4]
-    while at < len(rows):
-        part = rows[at : at + rng.randint(5, 30)]
-        at += len(part)
-        columns = [
-            pa.array(list(c), k) for c, k in zip(zip(*part, strict=True), kinds, strict=True)
-        ]
-        path = folder / f"{before:05d}.parquet"
-        pq.write_table(pa.table(columns, names=names), path)
-        os.utime(path, (10**9 + before, 10**9 + before))
-        before += 1
-
-
-def read_files(spark, folder):
-    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
-
-
 @pytest.mark.parametrize("cells", [1, 2, 4, 8])
 def test_batch(spark, cells):
     changes = spark.createDataFrame(ROWS, SCHEMA).coalesce(1)
     out = watch(changes, QUERIES, cells=cells)
     assert out.columns == ["query", "time", "tx", "diff", "row"]
-    assert net_maps(out.collect()) == in_process(QUERIES, ROWS)
+    assert net_maps(out.collect(), QUERIES) == in_process(QUERIES, ROWS)
 
 
 def test_batch_with_a_sequence_in_any_order(spark):
@@ -201,11 +142,11 @@ def test_streaming_from_files_with_a_restart_in_the_middle(spark, tmp_path):
         return spark.read.parquet(str(tmp_path / "out")).collect()
 
     first = run()
-    assert net_maps(first) != in_process(QUERIES, ROWS)
+    assert net_maps(first, QUERIES) != in_process(QUERIES, ROWS)
     write_files(tmp_path / "in", [*ROWS[half:], END], seed=2)
     out = run()
     assert len(out) > len(first)
-    assert net_maps(out) == in_process(QUERIES, ROWS)
+    assert net_maps(out, QUERIES) == in_process(QUERIES, ROWS)
     keys = [
         (r.query, r.time, r.tx, tuple(sorted(r.row.items())))
         for r in out

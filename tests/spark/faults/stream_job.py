@@ -79,7 +79,8 @@ def found(cached, head, log):
         return "ahead"
     if cached.version < head.oldest:
         return "too old"
-    return "behind" if log.chunk(cached.version)[0] == cached.token else "other attempt"
+    found = log.chunk(cached.version)
+    return "behind" if found and found[0] == cached.token else "other attempt"
 
 
 def batch_id():

@@ -20,7 +20,6 @@ from graphtide.spark import run_program, watch
 from graphtide.spark.metrics_cache import CacheCounts
 from graphtide.spark.run_checkpoint import claim_checkpoint
 from graphtide.spark.run_options import source_name
-from graphtide.spark.session import make_session
 from graphtide.spark.sink import Sink
 from graphtide.spark.source_plan import GIVE_LATER_NAME
 
@@ -30,13 +29,6 @@ SCHEMA = "time long, tx long, diff int, s string, p string, o string, g string"
 TEXT = QUERIES["RouteSensor"]
 PROGRAM = Program((NamedQuery("Sensors", TEXT, 1),))
 STREAM = list(change_stream(10, seed=16))
-
-
-@pytest.fixture(scope="module")
-def spark():
-    session = make_session(master="local[2]", cells=2, name="run")
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,18 @@ import gzip
 import itertools
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from graphtide.errors import DataError, GraphtideError
 from graphtide.rdf import ChangeBatch, read_changes, write_changes
+from graphtide.rdf.patch_row import change_terms, split_row
+from graphtide.spark import source_patch
 from graphtide.spark.source import GraphtideSource, LogReader, LogStreamReader
 from graphtide.spark.source_plan import GIVE_LATER_NAME
 
@@ -408,3 +413,11 @@ def test_a_file_that_grows_byte_by_byte(tmp_path, seed):
     rows += drain(stream, offset)[0]
     assert changes(rows) == changes(expected)
     assert aside(rows) == aside(expected)
+
+
+@given(
+    st.from_regex(re.compile(source_patch.PLAIN.pattern.removesuffix(rb"(?=\n)")), fullmatch=True)
+)
+def test_what_the_scan_takes_for_a_change_is_one(line):
+    row = split_row(line.decode())
+    assert row.code in {"A", "D"} and len(change_terms(row, {})) == 3

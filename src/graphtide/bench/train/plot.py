@@ -33,7 +33,7 @@ MARKERS: Final = "os^vDPX*<>"
 
 def check_plot(path: Path) -> None:
     """Raise unless plots can be drawn and written there: better before a long run than after."""
-    _figure_class()
+    figure_class()
     if path.suffix not in ("", *SUFFIXES):
         raise GraphtideError(
             f"{path}: a plot cannot be written with the suffix {path.suffix!r}",
@@ -55,7 +55,7 @@ def write_plot(results: Sequence[Result], path: Path, *, together: bool = False)
         )
     shown = [name for name in PHASES if any(points(results, name))]
     queries = list(dict.fromkeys(result.query for result in results))
-    figure = _figure_class()(
+    figure = figure_class()(
         figsize=(3.6 * len(shown), 0.6 + 2.9 * len(queries)), layout="constrained"
     )
     axes = figure.subplots(len(queries), len(shown), squeeze=False, sharex=True)
@@ -97,7 +97,8 @@ def _median(times: Sequence[float]) -> float | None:
     return median(times) if times else None
 
 
-def _figure_class() -> type[Figure]:
+def figure_class() -> type[Figure]:
+    """What figures are made of, or an error that says how to get it."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

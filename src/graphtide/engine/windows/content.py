@@ -23,8 +23,10 @@ GRAPH = VALUES + 3
 
 NO_TIMES: Longs = np.empty(0, np.int64)
 
-MOST = 10_000
+MOST = 1 << 16
 """Closes that are carried out at a time."""
+
+UNLIMITED = 1 << 62
 
 
 class WindowContent:
@@ -41,7 +43,13 @@ class WindowContent:
         self.by_graph: StatementLog | None = None
         self._entered = events.end
         self._left = events.end
+        self._seen = events.moments.end
         self._last: int | None = None
+
+    @property
+    def oldest_moment(self) -> int:
+        """The place of the oldest moment that the window may still need."""
+        return self._seen
 
     @property
     def oldest(self) -> int:
@@ -56,7 +64,7 @@ class WindowContent:
         """Close windows that no further event can be part of: all before `complete` are here.
 
         The times of the next closes, and the changes of the content, with the close's place as
-        `tx`. There may be more to close: ask again until there is none.
+        `tx`.
         """
         match self.shape:
             case TimeWindow():
@@ -66,20 +74,42 @@ class WindowContent:
             case ElementWindow():
                 return self._advance_elements(self.shape, complete)
 
-    def _advance_time(self, shape: TimeWindow, complete: int) -> tuple[Longs, Ints]:
-        if self._last is None:
-            if self._entered == self._events.end:
-                return NO_TIMES, _no_changes()
-            first = self._events.times(self._entered, self._entered + 1)
+    def reach(self) -> int:
+        """The time that it can be taken to at once: a few closes, not a whole backlog."""
+        match self.shape:
+            case TimeWindow(step=step):
+                begun = self._begun(self.shape)
+                return UNLIMITED if begun is None else begun + MOST * step + self._lead(self.shape)
+            case ChangingWindow() if self._seen + MOST < self._events.moments.end:
+                last = self._seen + MOST
+                return int(self._events.moments.rows(last - 1, last)[0]) + 1
+            case _:
+                return UNLIMITED
+
+    def _begun(self, shape: TimeWindow) -> int | None:
+        """The last close that there was, or the one before the first; None before any event."""
+        moments = self._events.moments
+        if self._last is None and self._seen < moments.end:
+            first = moments.rows(self._seen, self._seen + 1)
             self._last = int(shape.enters(first)[0]) - shape.step
-        lead = shape.bounds(0)[1] + (shape.alignment == "rsp4j")
-        closes = shape.closes(self._last, min(complete - lead, self._last + MOST * shape.step))
+        self._seen = moments.end
+        return self._last
+
+    def _lead(self, shape: TimeWindow) -> int:
+        """How long after a close an event may still be part of the window."""
+        return shape.bounds(0)[1] + (shape.alignment == "rsp4j")
+
+    def _advance_time(self, shape: TimeWindow, complete: int) -> tuple[Longs, Ints]:
+        begun = self._begun(shape)
+        if begun is None:
+            return NO_TIMES, _no_changes()
+        closes = shape.closes(begun, complete - self._lead(shape))
         if not len(closes):
             return NO_TIMES, _no_changes()
         last = int(closes[-1])
         first_out, first_in = shape.bounds(last)
-        come = self._events.place_of(first_in)
-        gone = min(self._events.place_of(first_out), come)
+        come = self._place_of(first_in, self._entered)
+        gone = min(self._place_of(first_out, self._left), come)
         arrived = self._changes(shape, self._entered, come, closes, 1)
         evicted = self._changes(shape, self._left, gone, closes, -1)
         self._entered, self._left, self._last = come, gone, last
@@ -100,21 +130,23 @@ class WindowContent:
 
     def _advance_changing(self, shape: ChangingWindow, complete: int) -> tuple[Longs, Ints]:
         """A report for every time at which there are events."""
-        come = self._events.place_of(complete)
-        reports = np.unique(self._events.times(self._entered, come))
-        if len(reports) > MOST:
-            reports = reports[:MOST]
-            come = self._events.place_of(int(reports[-1]) + 1)
+        seen = max(self._events.moment_of(complete), self._seen)
+        reports = _different(self._events.moments.rows(self._seen, seen))
         if not len(reports):
             return NO_TIMES, _no_changes()
+        come = self._place_of(int(reports[-1]) + 1, self._entered)
         begins = shape.begin(reports)
-        gone = min(self._events.place_of(int(begins[-1])), come)
+        gone = min(self._place_of(int(begins[-1]), self._left), come)
         arrived = self._rows(self._entered, come, 1)
         arrived[:, TX] = np.searchsorted(reports, self._events.times(self._entered, come))
         evicted = self._rows(self._left, gone, -1)
         evicted[:, TX] = np.searchsorted(begins, self._events.times(self._left, gone), side="right")
-        self._entered, self._left = come, gone
+        self._entered, self._left, self._seen = come, gone, seen
         return reports, self._counted(arrived, evicted)
+
+    def _place_of(self, time: int, least: int) -> int:
+        """The place of the first event at or after a time; older ones are none of the window's."""
+        return max(self._events.place_of(time), least)
 
     def _rows(self, first: int, last: int, diff: int) -> Ints:
         rows = np.empty((last - first, VALUES + 4), np.int32)
@@ -124,7 +156,8 @@ class WindowContent:
 
     def _advance_elements(self, shape: ElementWindow, complete: int) -> tuple[Longs, Ints]:
         """One event more and one less, and a report after every `step` events."""
-        end = self._events.place_of(complete)
+        self._seen = self._events.moments.end
+        end = self._place_of(complete, self._entered)
         reports = np.arange(self._entered + shape.step, end + 1, shape.step)
         if not len(reports):
             return NO_TIMES, _no_changes()
@@ -132,7 +165,7 @@ class WindowContent:
         begin = max(self._left, last - shape.count)
         arrived = self._numbered(self._entered, last, self._entered, 1, shape)
         evicted = self._numbered(self._left, begin, self._entered - shape.count, -1, shape)
-        closes = np.array([self._events.times(int(r) - 1, int(r))[0] for r in reports], np.int64)
+        closes = self._events.times(self._entered, last)[shape.step - 1 :: shape.step].copy()
         self._entered, self._left = last, begin
         return closes, self._counted(arrived, evicted)
 
@@ -143,12 +176,21 @@ class WindowContent:
 
     def _counted(self, arrived: Ints, evicted: Ints) -> Ints:
         """Changes of the set; arrivals of a close count before its evictions."""
-        both = np.concatenate([arrived, evicted])
-        both = both[np.argsort(both[:, TX], kind="stable")]
+        both = arrived
+        if len(evicted):
+            both = np.concatenate([arrived, evicted])
+            both = both[np.argsort(both[:, TX], kind="stable")]
         if self.by_graph is not None:
             self.by_graph.take(both)
         both[:, GRAPH] = 0
         return self._counts.step(both)
+
+
+def _different(times: Longs) -> Longs:
+    """Times in order, each once."""
+    first = np.ones(len(times), np.bool_)
+    np.not_equal(times[1:], times[:-1], out=first[1:])
+    return times[first]
 
 
 def _no_changes() -> Ints:

@@ -7,21 +7,26 @@ RSTREAM   all rows
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from graphtide.algebra.nodes import SelectQuery, Values
-from graphtide.engine.windows.report import Report
-from graphtide.kernel.batch import DIFF, VALUES
+from graphtide.engine.windows.report_log import ReportLog, Run
+from graphtide.kernel.batch import DIFF, TX, VALUES
 from graphtide.kernel.net import NET_VALUES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from graphtide.algebra.windows import WindowedQuery
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.watch import Watch
+    from graphtide.engine.windows.report import Report
     from graphtide.engine.windows.stream import Stream
+    from graphtide.engine.windows.summary import Asked
+    from graphtide.kernel.batch import Longs
 
 Row = tuple[int, ...]
 
@@ -37,15 +42,15 @@ class Continuous:
         graph: LiveGraph,
         query: WindowedQuery,
         watch: Watch,
-        windows: Mapping[int, Stream],
+        windows: Mapping[int, tuple[Stream, Asked]],
         most: int,
     ) -> None:
         self.query = query
         self.watch = watch
-        self.windows = tuple(windows)
-        self.streams = {stream.name: stream for stream in windows.values()}
+        self.windows = {number: asked for number, (_, asked) in windows.items()}
+        self.streams = {stream.name: stream for stream, _ in windows.values()}
         self._graph = graph
-        self._reports: deque[Report] = deque(maxlen=most)
+        self._reports = ReportLog(most, self.variables, graph.terms)
         self._pending: Counter[Row] = Counter()
         self._answer: Counter[Row] = Counter()
         self._callbacks: list[Callable[[Report], object]] = []
@@ -66,7 +71,11 @@ class Continuous:
 
     def last(self) -> Report | None:
         """The last report, if there was one."""
-        return self._reports[-1] if self._reports else None
+        return self._reports.last()
+
+    def count(self) -> int:
+        """How many rows the answer has, duplicates counted, whatever is put out of them."""
+        return self.watch.count()
 
     def on_report(self, callback: Callable[[Report], object]) -> Callable[[Report], object]:
         """Call back with each report. Usable as a decorator."""
@@ -81,29 +90,45 @@ class Continuous:
         ]
         return "\n".join([f"output {self.query.output}", *clauses, self.watch.explain()])
 
-    def take(self, closes: Sequence[tuple[int, int]]) -> None:
+    def take(self, numbers: Longs, times: Longs) -> None:
         """Report for closes, given as transaction numbers and times (called by the graph)."""
         changes = self._changes()
-        change = next(changes, None)
-        for number, time in closes:
-            while change is not None and change[0] <= number:
-                self._pending[change[2]] += change[1]
-                change = next(changes, None)
-            self._report(time)
-        while change is not None:
-            self._pending[change[2]] += change[1]
-            change = next(changes, None)
+        one_by_one = self._callbacks or self._pending or self.query.output == "RSTREAM"
+        at = np.searchsorted(numbers, changes[:, TX])
+        if one_by_one or not _each_reports(numbers, at, changes):
+            self._take_each(numbers, times, changes)
+            return
+        sign = 1 if self.query.output == "ISTREAM" else -1
+        counts = np.maximum(sign * changes[:, DIFF], 0)
+        rows = np.repeat(changes[:, VALUES:], counts, axis=0).astype(np.int32)
+        sizes = np.bincount(at, counts, minlength=len(times)).astype(np.int64)
+        self._reports.add(Run(times, np.concatenate([[0], np.cumsum(sizes)]), rows))
 
-    def _changes(self) -> Iterator[tuple[int, int, Row]]:
+    def _take_each(self, numbers: Longs, times: Longs, changes: Longs) -> None:
+        """As `take`, report by report: for callbacks, or where transactions lie between reports."""
+        rows = iter(changes.tolist())
+        row = next(rows, None)
+        for number, time in zip(numbers.tolist(), times.tolist(), strict=True):
+            while row is not None and row[TX] <= number:
+                self._pending[tuple(row[VALUES:])] += row[DIFF]
+                row = next(rows, None)
+            self._report(time)
+        while row is not None:
+            self._pending[tuple(row[VALUES:])] += row[DIFF]
+            row = next(rows, None)
+
+    def _changes(self) -> Longs:
         """The rows of the answer that changed since last asked: transaction number, diff, row."""
+        parts: list[Longs] = [np.empty((0, VALUES + len(self.variables)), np.int64)]
         for net, stamps in self.watch.drain():
-            for line in net.tolist():
-                yield stamps.first + line[0], line[1], tuple(line[NET_VALUES:])
+            part = np.delete(net, np.s_[VALUES:NET_VALUES], axis=1).astype(np.int64)
+            part[:, TX] += stamps.first
+            parts.append(part)
+        return np.concatenate(parts)
 
     def _report(self, time: int) -> None:
         rows = [row for row, count in self._put_out().items() for _ in range(count)]
-        report = Report(time, rows, self.variables, self._graph.terms)
-        self._reports.append(report)
+        report = self._reports.add_one(time, rows)
         for callback in self._callbacks:
             callback(report)
 
@@ -131,12 +156,12 @@ class Reevaluated(Continuous):
         query: WindowedQuery,
         select: SelectQuery,
         name: str,
-        windows: Mapping[int, Stream],
+        windows: Mapping[int, tuple[Stream, Asked]],
         most: int,
     ) -> None:
+        self._select = select
         nothing = graph.watch(_NOTHING, name=name)  # holds the name, and costs nothing
         super().__init__(graph, query, nothing, windows, most)
-        self._select = select
         self._before: Counter[Row] = Counter()
 
     @property
@@ -144,13 +169,17 @@ class Reevaluated(Continuous):
         """The columns of a report."""
         return tuple(v.name for v in self._select.variables)
 
+    def count(self) -> int:
+        """How many rows the answer had at the last report."""
+        return self._before.total()
+
     def explain(self) -> str:
         """What is put out; there is no standing plan."""
         return f"output {self.query.output}\nevaluated anew at every report"
 
-    def take(self, closes: Sequence[tuple[int, int]]) -> None:
+    def take(self, numbers: Longs, times: Longs) -> None:  # noqa: ARG002 - all is seen anew
         """Report for a close: the difference from the answer before."""
-        for _, time in closes:
+        for time in times.tolist():
             rows = self._graph.rows_once(self._select)
             now: Counter[Row] = Counter()
             for line in rows.tolist():
@@ -159,6 +188,13 @@ class Reevaluated(Continuous):
             self._pending.subtract(self._before)
             self._before = now
             self._report(time)
+
+
+def _each_reports(numbers: Longs, at: Longs, changes: Longs) -> bool:
+    """Whether all changes belong to transactions with a report of their own."""
+    if not len(changes):
+        return True
+    return bool(at[-1] < len(numbers) and (numbers[at] == changes[:, TX]).all())
 
 
 _NOTHING = SelectQuery((), Values((), ()))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.engine.windows.content import WindowContent
+from graphtide.engine.windows.shape import ElementWindow
 from graphtide.engine.windows.stream import Stream
+from graphtide.engine.windows.summary import EVERYTHING, Asked, Summary, covers
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 
@@ -29,7 +31,18 @@ class Placed:
     stream: Stream
     content: WindowContent
     graph: int
+    pruned: int
     queries: list[Continuous] = field(default_factory=list)
+
+    def asked(self) -> Asked:
+        """What its queries can match. Elements are counted, whether they match or not."""
+        if isinstance(self.content.shape, ElementWindow):
+            return EVERYTHING
+        return frozenset().union(*(query.windows[self.graph] for query in self.queries))
+
+    def serves(self, asked: Asked) -> bool:
+        """Whether it holds all that a further query asks for."""
+        return self.stream.pruned == self.pruned or covers(self.asked(), asked)
 
     def complete(self) -> int:
         """Up to when all events are here, on every stream that a query of it needs."""
@@ -59,13 +72,20 @@ class WindowRegistry:
             raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")
         return found
 
-    def window(self, stream: Stream, shape: WindowShape, graph: int) -> Placed:
-        """The window of a shape on a stream, whose content is the graph of that id."""
+    def window(self, stream: Stream, shape: WindowShape, graph: int, asked: Asked) -> Placed | None:
+        """The window of a shape on a stream, whose content is the graph of that id.
+
+        None if there is one already, but without some of what is asked for.
+        """
         placed = self._windows.get(graph)
         if placed is None:
-            placed = Placed(stream, WindowContent(shape, stream.events), graph)
+            placed = Placed(stream, WindowContent(shape, stream.events), graph, stream.pruned)
             self._windows[graph] = placed
-        return placed
+        return placed if placed.serves(asked) else None
+
+    def pruned(self) -> int:
+        """How many triples streams have dropped, because no query can match them."""
+        return sum(stream.pruned for stream in self.streams.values())
 
     def held(self) -> int:
         """How many quads windows have put into the store."""
@@ -76,6 +96,13 @@ class WindowRegistry:
         """Let a query report when one of its windows closes."""
         for number in query.windows:
             self._windows[number].queries.append(query)
+        self._summarise()
+
+    def _summarise(self) -> None:
+        """Tell each stream what its queries can match."""
+        for stream in self.streams.values():
+            placed = [p for p in self._windows.values() if p.stream is stream]
+            stream.summary = Summary(frozenset().union(*(p.asked() for p in placed)))
 
     def remove(self, query: Continuous) -> None:
         """Let a query go, with the windows that only it had."""
@@ -87,6 +114,7 @@ class WindowRegistry:
                 self._graph.clear_graph(number)
                 if placed.content.by_graph is not None:
                     self._graph.clear_graph(placed.content.by_graph.graph)
+        self._summarise()
 
     def advance(self, to: int) -> None:
         """Nothing before a time comes any more, on any stream."""
@@ -104,22 +132,23 @@ class WindowRegistry:
         finally:
             self._moving = False
         for stream in self.streams.values():
-            needed = [p.content.oldest for p in self._windows.values() if p.stream is stream]
-            stream.events.drop_before(min(needed, default=stream.events.end))
+            needed = [p.content for p in self._windows.values() if p.stream is stream]
+            events, moments = stream.events, stream.events.moments
+            events.drop_before(min((c.oldest for c in needed), default=events.end))
+            moments.drop_before(min((c.oldest_moment for c in needed), default=moments.end))
 
     def _close(self) -> bool:
         """Close some windows, all that close at one time together; whether there were any."""
-        moved = [(p, *p.content.advance(p.complete())) for p in self._windows.values()]
-        moved = [(placed, closes, changes) for placed, closes, changes in moved if len(closes)]
+        # No window may go ahead of another that has too much to close for one step.
+        reach = min((p.content.reach() for p in self._windows.values()), default=0)
+        found = [(p, *p.content.advance(min(p.complete(), reach))) for p in self._windows.values()]
+        moved = [(placed, closes, changes) for placed, closes, changes in found if len(closes)]
         if not moved:
             return False
-        times = np.unique(np.concatenate([closes for _, closes, _ in moved]))
+        times = _united([closes for _, closes, _ in moved])
         changes = _merged(moved, times)
         queries = dict.fromkeys(q for placed, _, _ in moved for q in placed.queries)
-        own = {
-            query: np.unique(np.concatenate([c for p, c, _ in moved if query in p.queries]))
-            for query in queries
-        }
+        own = {q: _united([c for p, c, _ in moved if q in p.queries]) for q in queries}
         if any(query.one_by_one for query in queries):
             for place in range(len(times)):
                 at = slice(*np.searchsorted(changes[:, TX], (place, place + 1)))
@@ -135,9 +164,15 @@ class WindowRegistry:
         first = self._graph.transactions
         self._graph.apply_window_changes(times, changes)
         for query, closes in own.items():
-            reported = np.intersect1d(closes, times)
-            numbers = first + np.searchsorted(times, reported)
-            query.take(list(zip(numbers.tolist(), reported.tolist(), strict=True)))
+            reported = closes
+            if len(own) > 1 or len(times) < len(closes):
+                reported = np.intersect1d(closes, times, assume_unique=True)
+            query.take(first + np.searchsorted(times, reported), reported)
+
+
+def _united(times: list[Longs]) -> Longs:
+    """All times of some lists in order, each once; a single list is so already."""
+    return times[0] if len(times) == 1 else np.unique(np.concatenate(times))
 
 
 def _merged(moved: list[tuple[Placed, Longs, Ints]], times: Longs) -> Ints:
@@ -152,5 +187,7 @@ def _merged(moved: list[tuple[Placed, Longs, Ints]], times: Longs) -> Ints:
             statements = placed.content.by_graph.changes()
             statements[:, TX] = at[statements[:, TX]]
             parts.append(statements)
+    if len(parts) == 1:
+        return parts[0]
     merged = np.concatenate(parts)
     return merged[np.argsort(merged[:, TX], kind="stable")]

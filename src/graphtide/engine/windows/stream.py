@@ -8,6 +8,7 @@ import numpy as np
 
 from graphtide.engine.quads import quad_ids
 from graphtide.engine.windows.read_events import GENERATED_AT, read_events
+from graphtide.engine.windows.summary import Summary
 from graphtide.engine.windows.timelist import Timelist
 from graphtide.errors import GraphtideError
 
@@ -28,6 +29,9 @@ MOST_LATE = 10_000
 
 class Stream:
     """Made by `LiveGraph.stream`. Events may come late by up to `lateness` ticks.
+
+    Of the triples `received` in time, those that no registered query can match are `pruned` before
+    anything is stored.
 
     >>> from graphtide import LiveGraph
     >>> graph = LiveGraph()
@@ -54,6 +58,9 @@ class Stream:
         self.late_count = 0
         self.late: list[tuple[int, tuple[int, ...]]] = []
         self.complete = -LARGEST
+        self.received = 0
+        self.pruned = 0
+        self.summary = Summary(frozenset())
         self._terms = terms
         self._tick_ms = tick_ms
         self._moved = moved
@@ -113,16 +120,25 @@ class Stream:
             times, quads = self._waiting[0]
             ready = int(np.searchsorted(times, complete, side="right"))
             if ready:
-                self.events.append(times[:ready], quads[:ready])
+                self._append(times[:ready], quads[:ready])
                 self._waiting = [(times[ready:], quads[ready:])] if ready < len(times) else []
         if complete > self.complete:
             self.complete = complete
             self._moved()
 
+    def _append(self, times: Longs, quads: Ints) -> None:
+        held = self.summary.mask(quads)
+        self.received += len(quads)
+        if held is not None:
+            self.pruned += len(quads) - int(np.count_nonzero(held))
+        self.events.append(times, quads, held)
+
     def _order(self) -> None:
         """What waits as one run of events in order of time; equal times as they came."""
-        times = np.concatenate([part for part, _ in self._waiting])
-        quads = np.concatenate([part for _, part in self._waiting])
+        times, quads = self._waiting[0]
+        if len(self._waiting) > 1:
+            times = np.concatenate([part for part, _ in self._waiting])
+            quads = np.concatenate([part for _, part in self._waiting])
         if len(times) > 1 and (times[1:] < times[:-1]).any():
             order = np.argsort(times, kind="stable")
             times, quads = times[order], quads[order]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from graphtide.algebra.substitute import substitute
 from graphtide.algebra.windows import WINDOW_SPACE
+from graphtide.engine.windows.content import NO_TIMES
 from graphtide.engine.windows.continuous import Continuous, Reevaluated
 from graphtide.engine.windows.registry import WindowRegistry
 from graphtide.engine.windows.shape import ChangingWindow, ElementWindow, TimeWindow
 from graphtide.engine.windows.statements import StatementLog
+from graphtide.engine.windows.summary import EVERYTHING, asked_of
 from graphtide.errors import GraphtideError
 from graphtide.rdf.term import NamedNode
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from graphtide.engine.windows.registry import Placed
     from graphtide.engine.windows.shape import Alignment, WindowShape
     from graphtide.engine.windows.stream import Stream
+    from graphtide.engine.windows.summary import Asked
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.term import Term
 
@@ -66,29 +70,42 @@ class Streams:
         if report not in ("close", "change"):
             raise GraphtideError(f"report={report!r} is unknown", hint='use "close" or "change"')
         graphs: dict[Term, Term] = {}
-        placed = []
+        windows: dict[int, tuple[Stream, Asked]] = {}
         for clause in query.windows:
-            shape = self._shape(clause, report)
-            stream = self._registry.stream(clause.stream.value, None)
-            shared = _graph_of(clause.stream.value, shape)
-            graphs[clause.graph] = shared
-            number = self._graph.terms.hidden_graph(shared.value)
-            placed.append(self._registry.window(stream, shape, number))
-            if clause.quads in _terms_of(query.select.root):
-                graphs[clause.quads] = self._written_down(placed[-1], shared)
+            root = query.select.root
+            by_graph = clause.quads in _terms_of(root)
+            asked = EVERYTHING if by_graph else asked_of(root, clause.graph, self._graph.terms)
+            name_of, placed = self._place(clause, self._shape(clause, report), asked)
+            graphs[clause.graph] = name_of
+            if by_graph:
+                graphs[clause.quads] = self._written_down(placed, name_of)
+            before = windows.get(placed.graph, (placed.stream, frozenset()))[1]
+            windows[placed.graph] = placed.stream, before | asked
         select = replace(query.select, root=substitute(query.select.root, graphs))
         graph, name = self._graph, name or query.name
-        windows = {each.graph: each.stream for each in placed}
         if reevaluate:
             name = name or f"query{len(self._queries) + 1} over windows"
             found: Continuous = Reevaluated(graph, query, select, name, windows, MOST_REPORTS)
         else:
             watch = graph.watch(select, strategy=strategy, name=name, history=2**62)
             found = Continuous(graph, query, watch, windows, MOST_REPORTS)
-            found.take([])
+            found.take(NO_TIMES, NO_TIMES)
         self._registry.add(found)
         self._queries[found.name] = found
         return found
+
+    def _place(
+        self, clause: WindowClause, shape: WindowShape, asked: Asked
+    ) -> tuple[NamedNode, Placed]:
+        """A window and its graph's name: that of other queries, if it holds all that is asked."""
+        stream = self._registry.stream(clause.stream.value, None)
+        for number in count():
+            name = _graph_of(clause.stream.value, shape, number)
+            graph = self._graph.terms.hidden_graph(name.value)
+            placed = self._registry.window(stream, shape, graph, asked)
+            if placed is not None:
+                return name, placed
+        raise AssertionError
 
     def _written_down(self, placed: Placed, window: NamedNode) -> NamedNode:
         """The graph in which the quads of a window's event graphs are written down."""
@@ -133,6 +150,10 @@ class Streams:
             )
         return ticks
 
+    def pruned(self) -> int:
+        """How many triples streams have dropped, because no query can match them."""
+        return self._registry.pruned()
+
     def held(self) -> int:
         """How many quads are in windows."""
         return self._registry.held()
@@ -149,6 +170,7 @@ def _terms_of(part: object) -> set[object]:
     return set()
 
 
-def _graph_of(stream: str, shape: WindowShape) -> NamedNode:
-    """The graph that holds a window: equal windows on one stream are one."""
-    return NamedNode(f"{WINDOW_SPACE}{stream}#{shape}".replace(" ", "").replace("'", ""))
+def _graph_of(stream: str, shape: WindowShape, number: int) -> NamedNode:
+    """The graph that holds a window: equal windows on one stream are one, as far as they can."""
+    again = f"/{number}" if number else ""
+    return NamedNode(f"{WINDOW_SPACE}{stream}#{shape}{again}".replace(" ", "").replace("'", ""))

@@ -5,10 +5,23 @@ transaction from its definition, and passes on how it differs from the one befor
 """
 
 from graphtide.kernel.twin.compare import compare
+from graphtide.kernel.twin.count_values import count_values
 from graphtide.kernel.twin.distinct import Distinct
+from graphtide.kernel.twin.instances import Instances
 from graphtide.kernel.twin.join import Join
 from graphtide.kernel.twin.net import Net
 from graphtide.kernel.twin.quadstore import QuadStore
+from graphtide.kernel.twin.quadstream import QuadStream
 from graphtide.kernel.twin.semijoin import SemiJoin
 
-__all__ = ["Distinct", "Join", "Net", "QuadStore", "SemiJoin", "compare"]
+__all__ = [
+    "Distinct",
+    "Instances",
+    "Join",
+    "Net",
+    "QuadStore",
+    "QuadStream",
+    "SemiJoin",
+    "compare",
+    "count_values",
+]

@@ -30,6 +30,7 @@ class QuadStore:
     """
 
     index_count = 0
+    stores = True
 
     def __init__(self, *, store_all: bool = True) -> None:
         self._store_all = store_all

@@ -1,0 +1,1 @@
+"""What one change costs each operator of SPARQL, as its state grows."""

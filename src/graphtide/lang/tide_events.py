@@ -1,0 +1,114 @@
+"""EVENT declarations: from trees to events whose queries, variables and patterns are checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lark import Token, Tree
+
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.variables import merge, pattern_variables
+from graphtide.lang.declarations import EventDeclaration, GraphPattern, QueryChange, StateChange
+from graphtide.lang.hints import name_hint
+from graphtide.lang.sparql import parse_query
+from graphtide.lang.tide_pieces import triples_of, variables_of
+
+if TYPE_CHECKING:
+    from graphtide.lang.tide_names import Names
+    from graphtide.lang.tide_source import Source
+
+Variables = tuple[Var, ...]
+
+
+def tokens_of(tree: Tree[Token], kind: str) -> list[Token]:
+    """The tokens of a kind that stand directly in a tree."""
+    return [t for t in tree.children if isinstance(t, Token) and t.type == kind]
+
+
+def token_of(tree: Tree[Token], kind: str) -> Token | None:
+    """The first token of a kind that stands directly in a tree, if there is one."""
+    found = tokens_of(tree, kind)
+    return found[0] if found else None
+
+
+def read_event(source: Source, tree: Tree[Token], names: Names) -> EventDeclaration | None:
+    """An EVENT declaration; None, and mistakes noted, if it is not sound."""
+    name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
+    parameters = variables_of(source, written) if written is not None else None
+    if tree.data == "graph_event":
+        patterns = triples_of(source, tokens_of(tree, "GROUP")[0])
+        if patterns is None or (written is not None and parameters is None):
+            return None
+        known: Variables = merge(*(pattern_variables(pattern) for pattern in patterns))
+        event = EventDeclaration(
+            str(name), parameters or (), GraphPattern(patterns), name.line or 1
+        )
+    else:
+        change = next(each for each in tree.children if isinstance(each, Tree))
+        found = read_change(source, change, names, name)
+        if found is None or (written is not None and parameters is None):
+            return None
+        event, known = found
+        if parameters is not None:
+            event = EventDeclaration(event.name, parameters, event.source, event.line)
+    return event if _known(source, written, event, known) else None
+
+
+def _known(
+    source: Source, written: Token | None, event: EventDeclaration, known: Variables
+) -> bool:
+    for parameter in event.parameters if written is not None else ():
+        if parameter not in known:
+            hint = name_hint(str(parameter), [str(v) for v in known if _nameable(v)], "variable")
+            message = f"the event {event.name} has the parameter {parameter}, which nothing binds"
+            source.report_variable(written, parameter.name, message, hint)  # type: ignore[arg-type]
+            return False
+    return True
+
+
+def _nameable(variable: Var) -> bool:
+    return not variable.name.startswith("_:")
+
+
+def read_change(
+    source: Source, tree: Tree[Token], names: Names, name: Token | None = None
+) -> tuple[EventDeclaration, Variables] | None:
+    """APPEAR, DISAPPEAR or CHANGE: the event with its own parameters, and all it could have."""
+    if tree.data == "change":
+        return _state_change(source, tree, name)
+    called, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
+    columns = names.columns(source, called)
+    wanted = variables_of(source, written) if written is not None else columns
+    if columns is None or wanted is None:
+        return None
+    for variable in wanted:
+        if variable not in columns:
+            hint = name_hint(str(variable), map(str, columns), "variable")
+            message = f"the query {called} has no variable {variable}"
+            source.report_variable(written or called, variable.name, message, hint)
+            return None
+    shown = f"{tree.data.upper()} OF {called}({', '.join(map(str, wanted))})"
+    change = QueryChange(str(called), wanted, tree.data == "appear")
+    line = (name or called).line or 1
+    return EventDeclaration(str(name) if name else shown, wanted, change, line), wanted
+
+
+def _state_change(
+    source: Source, tree: Tree[Token], name: Token | None
+) -> tuple[EventDeclaration, Variables] | None:
+    variable = tokens_of(tree, "VAR")[0]
+    of = Var(variable[1:])
+    groups = tokens_of(tree, "GROUP")
+    states = [source.piece(group, parse_query, "SELECT * WHERE") for group in groups]
+    before, after = states
+    if before is None or after is None:
+        return None
+    for group, state in zip(groups, (before, after), strict=True):
+        if of not in state.variables:
+            source.report(group, f"this state does not tell of {of}", f"use {of} in it")
+            return None
+    event = EventDeclaration(
+        str(name) if name else f"CHANGE OF {of}", (of,), StateChange(of, before, after),
+        (name or variable).line or 1,
+    )  # fmt: skip
+    return event, merge(before.variables, after.variables)

@@ -1,0 +1,156 @@
+"""From the tokens of a declaration to its tree, by Lark; and what was expected where it fails."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from lark import Lark, Token, Tree, UnexpectedToken
+from lark.lexer import Lexer
+
+from graphtide.errors import UnsupportedError
+from graphtide.lang.hints import word_hint
+from graphtide.lang.scanner import excerpt
+from graphtide.lang.tide_lexer import (
+    DECLARATIONS,
+    MISFIT,
+    RELATIONS,
+    RESERVED,
+    TOP_LEVEL,
+    WORDS,
+    Chunk,
+    cut,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lark.common import LexerConf
+
+    from graphtide.lang.tide_source import Source
+
+Piece = Token | Tree[Token] | None
+
+_EXPECTED: Final = {
+    "NAMESPACE": "a prefix such as 'ex:'",
+    "IRI": "an IRI such as <http://example.org/>",
+    "STRING": 'a file such as "other.tide"',
+    "BODY": "a SELECT query",
+    "NAME": "a name",
+    "VAR": "a variable",
+    "NUMBER": "a number",
+    "GROUP": "'{'",
+    "ARGUMENTS": "'('",
+    "EXPRESSION": "'('",
+    "OPEN": "'('",
+    "CLOSE": "')'",
+    "BOUNDS": "'['",
+    "EQUALS": "'='",
+    "SEMICOLON": "';'",
+    "RELATION": "a relation such as AFTER",
+    "$END": "the next declaration",
+}
+
+
+class _NoLexer(Lexer):
+    """Lark is fed with tokens, one by one."""
+
+    def __init__(self, lexer_conf: LexerConf) -> None:
+        """All tokens are made elsewhere."""
+
+    def lex(self, data: str) -> Iterator[Token]:  # type: ignore[override]  # noqa: ARG002
+        """Nothing."""
+        yield from ()
+
+
+@cache
+def _parser() -> Lark:
+    grammar = files("graphtide.lang").joinpath("tide.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", lexer=_NoLexer)
+
+
+def trees_of(source: Source, reserved: set[str]) -> Iterator[Tree[Token]]:
+    """The declarations of a file that can be read; mistakes in others are noted.
+
+    Names of declarations that the language does not have yet go to `reserved`.
+    """
+    chunks = cut(source.text)
+    for number, chunk in enumerate(chunks):
+        following = chunks[number + 1] if number + 1 < len(chunks) else None
+        if chunk.error is not None:
+            source.add(chunk.error)
+        elif chunk.word in RESERVED:
+            reserved.update(str(t) for t in chunk.tokens if t.type == "NAME")
+            _refuse_reserved(source, chunk.tokens[0])
+        elif chunk.word == MISFIT:
+            _unexpected(source, chunk.tokens[0], set(DECLARATIONS), chunk)
+        else:
+            end = following.tokens[0] if following and following.tokens else None
+            tree = _tree(source, chunk, end)
+            if tree is not None:
+                yield tree
+
+
+def _tree(source: Source, chunk: Chunk, end: Token | None) -> Tree[Token] | None:
+    parsing = _parser().parse_interactive()
+    try:
+        for token in chunk.tokens:
+            parsing.feed_token(token)
+        whole: Tree[Token] = parsing.feed_eof(chunk.tokens[-1])  # type: ignore[no-untyped-call]
+    except UnexpectedToken as error:
+        found = error.token if error.token.type != "$END" else end
+        accepts = set(error.accepts or error.expected)
+        if not _misspelt(source, chunk, found, accepts):
+            _unexpected(source, found, accepts, chunk)
+        return None
+    declaration = whole.children[0]
+    return declaration if isinstance(declaration, Tree) else None
+
+
+def _misspelt(source: Source, chunk: Chunk, found: Token | None, accepts: set[str]) -> bool:
+    """Whether the word before was taken for the name of an event, but is near another word."""
+    if accepts != {"RELATION"} or found not in chunk.tokens:
+        return False
+    word = chunk.tokens[chunk.tokens.index(found) - 1]
+    hint = word_hint(word, WORDS)
+    if hint is not None:
+        source.report(word, f"'{word}' has no meaning here", hint)
+    return hint is not None
+
+
+def _unexpected(source: Source, found: Token | None, accepts: set[str], chunk: Chunk) -> None:
+    """Say what was expected where something else was found, or the end."""
+    expected = _wording(accepts, chunk)
+    if found is None:
+        message = f"expected {expected}, found the end of the program"
+        source.report_at(len(source.text.rstrip()), message)
+        return
+    known = [*accepts, *(RELATIONS if "RELATION" in accepts else ())]
+    words = TOP_LEVEL if found.type == MISFIT else [w for w in known if w in (*WORDS, *RELATIONS)]
+    hint = word_hint(found, words) if found.type in (MISFIT, "NAME") else None
+    source.report(found, f"expected {expected}, found '{found.split(maxsplit=1)[0]}'", hint)
+
+
+def _wording(accepts: set[str], chunk: Chunk) -> str:
+    """What may come, in the order of the language: words as they are, other tokens described."""
+    known = (*_EXPECTED, *DECLARATIONS, *WORDS)
+    ordered = sorted(accepts, key=lambda name: known.index(name) if name in known else -1)
+    names = list(dict.fromkeys(_EXPECTED.get(name, name) for name in ordered))
+    if len(chunk.tokens) == 1 or (len(chunk.tokens) > 1 and accepts == {"NAME"}):
+        first = chunk.word.lower()
+        if chunk.word in ("QUERY", "EVENT", "RULE") and _misses_name(chunk):
+            names = [f"a name for the {first}"]
+    return ", ".join(names[:-1]) + (" or " if len(names) > 1 else "") + names[-1]
+
+
+def _misses_name(chunk: Chunk) -> bool:
+    return len(chunk.tokens) < 2 or chunk.tokens[1].type != "NAME"
+
+
+def _refuse_reserved(source: Source, token: Token) -> None:
+    """Report a declaration that the language is going to have."""
+    line, column = token.line or 1, token.column or 1
+    message = f"{token.type} is not available yet\n{excerpt(source.text, line, column)}"
+    hint = f"for now a program holds {', '.join(DECLARATIONS[:-1])} and {DECLARATIONS[-1]}"
+    source.add(UnsupportedError(message, line=line, column=column, hint=hint))

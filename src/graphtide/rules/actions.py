@@ -1,0 +1,87 @@
+"""Actions: what a rule does when it fires; all it changes in the graph is one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.expressions import Var
+from graphtide.errors import ActionError
+from graphtide.functions.templates import fill_template
+from graphtide.lang.declarations import CallFunction, Delete, Emit, Insert, Retract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from graphtide.functions.templates import FilledQuad
+    from graphtide.lang.declarations import RuleDeclaration
+    from graphtide.rules.firing import Firing
+    from graphtide.rules.program import RunningProgram
+
+
+class Actions:
+    """Carries out the actions of a rule. First come the calls: if one fails, nothing is changed."""
+
+    def __init__(
+        self, running: RunningProgram, rule: RuleDeclaration,
+        functions: Mapping[str, Callable[..., object]],
+    ) -> None:  # fmt: skip
+        self._running = running
+        self._rule = rule
+        self._functions = functions
+
+    def __call__(self, firing: Firing) -> None:
+        """Carry them out; what happens if one fails is for the policy to say."""
+        policy = self._running.policy
+        for left in range(policy.retries, -1, -1):
+            try:
+                self._carry_out(firing)
+            except Exception as problem:
+                if left:
+                    continue
+                error = failed(firing, problem)
+                if policy.on_error == "stop":
+                    raise error from problem
+                self._running.problems.append(error)
+            return
+
+    def _carry_out(self, firing: Firing) -> None:
+        row = firing.row
+        for action in self._rule.actions:
+            if isinstance(action, CallFunction):
+                given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
+                self._functions[action.function](*given)
+        self._running.change(self._changes(firing))
+        for number, action in enumerate(self._rule.actions):
+            match action:
+                case Retract(event) if firing.match is not None:
+                    self._running.retract(firing.match.events[event])
+                case Emit(stream, template):
+                    quads = fill_template(template, row, scope=_scope(firing, number))
+                    self._running.emit(stream, [(s, p, o) for s, p, o, _ in quads])
+                case _:
+                    pass
+
+    def _changes(self, firing: Firing) -> dict[FilledQuad, bool]:
+        """Which quads are to be there afterwards, and which not; the last word counts."""
+        wanted: dict[FilledQuad, bool] = {}
+        for number, action in enumerate(self._rule.actions):
+            if isinstance(action, Insert | Delete):
+                scope = _scope(firing, number)
+                for quad in fill_template(action.template, firing.row, scope=scope):
+                    wanted[quad] = isinstance(action, Insert)
+        return wanted
+
+
+def _scope(firing: Firing, number: int) -> str:
+    """New blank nodes are made for each action of each firing."""
+    return f"{firing.rule} {firing.number} {number}"
+
+
+def failed(firing: Firing, problem: Exception) -> ActionError:
+    """What to tell of an action that failed."""
+    values = ", ".join(f"?{name}={term}" for name, term in firing.values.items())
+    return ActionError(
+        f"the rule {firing.rule} failed at {firing.time} with {values or 'no values'}: "
+        f"{type(problem).__name__}: {problem}",
+        hint='run(…, on_error="skip") goes on with other rules, retries=n tries again',
+    )

@@ -1,0 +1,108 @@
+"""Events that come from changes of the graph: rows of queries that come and go, states that change.
+
+Each transaction is looked at as a whole, after it: what it adds and takes away again is no event.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.nodes import Project, SelectQuery
+from graphtide.algebra.variables import merge
+from graphtide.kernel.batch import DIFF, TX
+from graphtide.kernel.net import NET_BEFORE, NET_VALUES
+from graphtide.rules.compile import HAPPENS, parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphtide.algebra.expressions import Var
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.watch import Watch
+    from graphtide.lang.declarations import StateChange
+    from graphtide.rules.happening import Ids
+    from graphtide.rules.model import EventType
+
+Row = tuple[int, ...]
+Change = tuple[int, int, Row]
+"""The number of a transaction, its time, and the values of an event."""
+
+
+class RowChanges:
+    """The rows of a query, cut down to some variables, that come or that go."""
+
+    def __init__(
+        self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...], *, appears: bool
+    ) -> None:
+        if variables != select.variables:
+            root = Project(select.root, variables)
+            select = replace(select, variables=variables, root=root)
+        self.variables = variables
+        self._appears = appears
+        self.watches: tuple[Watch, ...] = (graph.watch(select, history=2**62),)
+
+    def changes(self) -> Iterator[Change]:
+        """What came or went since last asked."""
+        for net, stamps in self.watches[0].drain():
+            for line in net.tolist():
+                before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
+                if (before <= 0 < after) if self._appears else (after <= 0 < before):
+                    time, _ = stamps.stamp(line[TX])
+                    yield stamps.first + line[TX], time, tuple(line[NET_VALUES:])
+
+
+class StateChanges:
+    """Things that leave one state and enter another by one transaction."""
+
+    def __init__(self, graph: LiveGraph, change: StateChange, parameters: tuple[Var, ...]) -> None:
+        states = change.before, change.after
+        shared = tuple(v for v in change.before.variables if v in change.after.variables)
+        columns = [
+            merge(shared, tuple(v for v in parameters if v in state.variables)) for state in states
+        ]
+        self._gone = RowChanges(graph, change.before, columns[0], appears=False)
+        self._come = RowChanges(graph, change.after, columns[1], appears=True)
+        self._shared = len(shared)
+        self._parameters = parameters
+        self.watches = self._gone.watches + self._come.watches
+
+    def changes(self) -> Iterator[Change]:
+        """The changes of state since last asked."""
+        gone: dict[tuple[int, Row], list[Row]] = defaultdict(list)
+        for number, _, row in self._gone.changes():
+            gone[number, row[: self._shared]].append(row)
+        seen: set[Change] = set()
+        for number, time, row in self._come.changes():
+            for old in gone.get((number, row[: self._shared]), ()):
+                found = number, time, self._values(old, row)
+                if found not in seen:
+                    seen.add(found)
+                    yield found
+
+    def _values(self, old: Row, new: Row) -> Row:
+        known = dict(zip(self._gone.variables, old, strict=True))
+        known.update(zip(self._come.variables, new, strict=True))
+        return tuple(known[v] for v in self._parameters)
+
+
+class ChangeEvents:
+    """One type of event that changes of the graph cause, told in triples of ids."""
+
+    def __init__(
+        self, graph: LiveGraph, type_: EventType, found: RowChanges | StateChanges
+    ) -> None:
+        encode = graph.terms.encode
+        self.found = found
+        kind = type_.pattern[0].object
+        self._kind = encode(kind)  # type: ignore[arg-type]
+        self._happens = encode(HAPPENS)
+        self._numbers = [encode(parameter(n)) for n in range(len(type_.parameters))]
+
+    def drain(self) -> Iterator[tuple[int, int, tuple[Ids, ...]]]:
+        """The events since last asked: transaction, time, triples."""
+        for number, time, row in self.found.changes():
+            values = zip(self._numbers, row, strict=True)
+            told = tuple((self._kind, predicate, value) for predicate, value in values)
+            yield number, time, ((self._kind, self._happens, self._kind), *told)

@@ -1,0 +1,94 @@
+"""From the declarations of a program to types of events and rules that an engine can run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, assert_never
+
+from graphtide.algebra.nodes import TriplePattern
+from graphtide.lang.declarations import Combined, GraphPattern, TimeTest, ValueTest
+from graphtide.rdf.term import NamedNode
+from graphtide.rules.model import EventCondition, EventType, Rule
+from graphtide.rules.temporal import Both, Check, Either, Not, Temporal
+
+if TYPE_CHECKING:
+    from graphtide.lang.declarations import (
+        EventDeclaration,
+        QueryChange,
+        RuleDeclaration,
+        RuleTest,
+        StateChange,
+    )
+    from graphtide.rules.temporal import Test
+
+EVENT_SPACE: Final = "urn:graphtide:event:"
+"""Changes of queries and states are told to an engine as events with triples of this kind:
+the type of the event, the number of a parameter, and its value."""
+
+HAPPENS: Final = NamedNode(f"{EVENT_SPACE}happens")
+
+
+def parameter(number: int) -> NamedNode:
+    """The predicate that gives a parameter of an event that is no graph event."""
+    return NamedNode(f"{EVENT_SPACE}parameter{number}")
+
+
+class Compiler:
+    """Makes each type of event once. `changes` has those that come from changes of the graph."""
+
+    def __init__(self, tick_ms: int) -> None:
+        self._tick_ms = tick_ms
+        self._types: dict[tuple[object, ...], EventType] = {}
+        self.changes: dict[EventType, QueryChange | StateChange] = {}
+
+    def type_of(self, event: EventDeclaration) -> EventType:
+        """The type of an event; those that say the same are one."""
+        key = event.parameters, event.source
+        if key not in self._types:
+            self._types[key] = self._made(event)
+        return self._types[key]
+
+    def _made(self, event: EventDeclaration) -> EventType:
+        if isinstance(event.source, GraphPattern):
+            return EventType(event.name, event.parameters, event.source.patterns)
+        kind = NamedNode(f"{EVENT_SPACE}{len(self._types)}")
+        values = (
+            TriplePattern(kind, parameter(number), variable)
+            for number, variable in enumerate(event.parameters)
+        )
+        pattern = (TriplePattern(kind, HAPPENS, kind), *values)
+        made = EventType(event.name, event.parameters, pattern)
+        self.changes[made] = event.source
+        return made
+
+    def rule(self, rule: RuleDeclaration) -> Rule:
+        """A rule, with times in ticks."""
+        events = tuple(
+            EventCondition(use.name, self.type_of(use.type), use.arguments, use.negated)
+            for use in rule.events
+        )
+        test = Both(tuple(part for each in rule.tests for part in _parts(self.test(each))))
+        return Rule(rule.name, events, rule.facts, test, rule.priority)
+
+    def test(self, test: RuleTest) -> Test:
+        """A test, with times in ticks."""
+        match test:
+            case TimeTest(operator, this, other, numbers):
+                ticks = tuple(number.ticks(self._tick_ms) for number in numbers)
+                return Temporal(operator, this, other, ticks)
+            case ValueTest(expression):
+                return Check(expression)
+            case Combined("AND", parts):
+                return Both(tuple(self.test(part) for part in parts))
+            case Combined("OR", parts):
+                return Either(tuple(self.test(part) for part in parts))
+            case Combined(_, (part, *_)):
+                return Not(self.test(part))
+            case _:
+                assert_never(test)  # type: ignore[arg-type]
+
+
+def _parts(test: Test) -> tuple[Test, ...]:
+    """The tests that all have to hold, so that each may be about other events."""
+    if isinstance(test, Both):
+        return tuple(part for each in test.tests for part in _parts(each))
+    return (test,)

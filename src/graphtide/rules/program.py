@@ -1,0 +1,244 @@
+"""Programs at work: the queries, events and rules of a .tide program on a live graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.engine.watch import Watch
+from graphtide.errors import GraphtideError
+from graphtide.lang.declarations import CallFunction, QueryChange
+from graphtide.lang.hints import name_hint
+from graphtide.lang.program import Program, parse_program, read_program
+from graphtide.lang.sparql import parse_standing
+from graphtide.rules.actions import Actions
+from graphtide.rules.change_events import ChangeEvents, RowChanges, StateChanges
+from graphtide.rules.compile import Compiler
+from graphtide.rules.engine import MOST_FIRINGS, Moment, RuleEngine
+from graphtide.rules.temporal import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.quads import ObjectLike, TermLike
+    from graphtide.engine.windows.continuous import Continuous
+    from graphtide.errors import ActionError
+    from graphtide.functions.templates import FilledQuad
+    from graphtide.lang.declarations import StateChange
+    from graphtide.rdf.term import NamedNode, Term
+    from graphtide.rules.happening import Ids
+    from graphtide.rules.model import EventType
+
+OnError = Literal["stop", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What happens when an action fails: it is tried again, then the error is raised or noted."""
+
+    on_error: OnError = "stop"
+    retries: int = 0
+
+
+def run(
+    program: Program | str | Path,
+    graph: LiveGraph,
+    *,
+    functions: Mapping[str, Callable[..., object]] | None = None,
+    on_error: OnError = "stop",
+    retries: int = 0,
+    most_firings: int = MOST_FIRINGS,
+    catch_up: bool = False,
+) -> RunningProgram:
+    r"""Put a program to work on a graph: a text, the path of a file, or one that was read.
+
+    CALL finds its functions in `functions`, and nowhere else. With `catch_up`, the rows that
+    queries have already count as appearing now.
+
+    >>> from graphtide import LiveGraph
+    >>> graph = LiveGraph()
+    >>> running = run(
+    ...     '''PREFIX : <http://example.org/>
+    ...     QUERY Hot AS SELECT ?room { ?room :temperature ?t FILTER (?t > 30) }
+    ...     RULE Tell ON APPEAR OF Hot THEN CALL tell(?room)''',
+    ...     graph,
+    ...     functions={"tell": print},
+    ... )
+    >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
+    <http://example.org/kitchen>
+    """
+    if isinstance(program, Path):
+        program = read_program(program)
+    elif isinstance(program, str):
+        program = parse_program(program)
+    policy = Policy(on_error, retries)
+    if on_error not in ("stop", "skip") or retries < 0:
+        raise GraphtideError(
+            f"on_error={on_error!r}, retries={retries} is no policy",
+            hint='use "stop" or "skip", and 0 or more retries',
+        )
+    return RunningProgram(program, graph, functions or {}, policy, most_firings, catch_up=catch_up)
+
+
+class RunningProgram(RuleEngine):
+    """A program on a graph. Made by `run`; `stop()` ends it.
+
+    `queries` has its standing queries, `problems` the errors that were skipped.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        graph: LiveGraph,
+        functions: Mapping[str, Callable[..., object]],
+        policy: Policy,
+        most_firings: int,
+        *,
+        catch_up: bool,
+    ) -> None:
+        super().__init__(graph, most_firings=most_firings)
+        self.program = program
+        self.policy = policy
+        self.problems: list[ActionError] = []
+        self._clock = graph.clock
+        self._journal: dict[FilledQuad, bool] = {}
+        _check_functions(program, functions)
+        compiler = Compiler(graph.tick_ms)
+        rules = [compiler.rule(rule) for rule in program.rules]
+        self.queries: dict[str, Watch | Continuous] = {}
+        for query in program.queries:
+            self._register(query.name, query.text)
+        self._sources = [self._source(*each) for each in compiler.changes.items()]
+        for rule, declared in zip(rules, program.rules, strict=True):
+            self.add(rule, Actions(self, declared, functions))
+        graph.callbacks += 1
+        graph.followers.append(self)
+        if catch_up:
+            self.after()
+        else:
+            self.forget()
+
+    def _register(self, name: str, text: str) -> None:
+        parsed = parse_standing(text)
+        if isinstance(parsed, SelectQuery):
+            self.queries[name] = self.graph.watch(parsed, name=name)
+        else:
+            self.queries[name] = self.graph.register(parsed, name=name)
+
+    def _source(self, type_: EventType, change: QueryChange | StateChange) -> ChangeEvents:
+        graph, parameters = self.graph, type_.parameters
+        if not isinstance(change, QueryChange):
+            return ChangeEvents(graph, type_, StateChanges(graph, change, parameters))
+        query = self.queries[change.query]
+        watch = query if isinstance(query, Watch) else query.watch
+        known = watch.replans
+        assert known is not None  # noqa: S101 - no plan was pinned
+        rows = RowChanges(graph, known[0], parameters, appears=change.appears)
+        return ChangeEvents(graph, type_, rows)
+
+    def stop(self) -> None:
+        """End the program: its rules, and its queries."""
+        self.graph.followers.remove(self)
+        self.graph.callbacks -= 1
+        for name in tuple(self._rules):
+            self.remove(name)
+        for source in self._sources:
+            for watch in source.found.watches:
+                self.graph.unwatch(watch)
+        for query in self.queries.values():
+            self.graph.unwatch(query)
+
+    # --- time and events ---
+
+    def assert_event(
+        self,
+        triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
+        *,
+        time: int | None = None,
+        duration: int = 0,
+    ) -> None:
+        """Something happens, now or at a time that is not past; it may last for some ticks."""
+        if time is not None and time > self.graph.clock:
+            self.graph.advance(time)
+        super().assert_event(triples, time=time, duration=duration)
+
+    def advance(self, to: int) -> None:
+        """Let time pass in which nothing happens, for the graph too."""
+        if to > self.graph.clock:
+            self.graph.advance(to)
+        else:
+            super().advance(to)
+
+    def before(self, time: int) -> None:
+        """The graph's clock is going to be moved on: what waited for nothing to happen fires."""
+        if not self._running and time > self._clock:
+            self._run(time)
+
+    def after(self) -> None:
+        """A transaction of the graph is through: rules hear of what it changed."""
+        if not self._running:
+            self.collect()
+            self._run(max(self.graph.clock, self._clock))
+
+    def collect(self) -> None:
+        """Note the events that changes of the graph have caused, transaction by transaction."""
+        found: dict[int, tuple[int, list[tuple[Ids, ...]]]] = {}
+        for source in self._sources:
+            for number, time, triples in source.drain():
+                found.setdefault(number, (time, []))[1].append(triples)
+        for number in sorted(found):
+            time, events = found[number]
+            moment = max(time, self._clock)
+            self._due.append(Moment(tuple(events), Span(moment, moment), self.depth, number + 1))
+
+    # --- what actions do ---
+
+    def change(self, wanted: Mapping[FilledQuad, bool]) -> None:
+        """Let quads be there or not, as one transaction; nothing, if all is so already."""
+        graph = self.graph
+        changes = {q: there for q, there in wanted.items() if (q in graph) is not there}
+        if not changes:
+            return
+        for quad, there in changes.items():
+            self._journal.setdefault(quad, not there)
+        time = self._clock if self._clock > graph.clock else None
+        with graph.transaction(time=time) as transaction:
+            for quad, there in changes.items():
+                (transaction.insert if there else transaction.delete)(*quad)
+
+    def emit(self, stream: NamedNode, triples: list[tuple[Term, Term, Term]]) -> None:
+        """A new event, for the rules and for the windows over a stream."""
+        self.collect()
+        self.assert_event(triples)
+        self.graph.stream(str(stream)).push(triples, time=self._clock)
+
+    def begin(self) -> None:
+        """A cascade begins: from here on changes may have to be taken back."""
+        super().begin()
+        self._journal.clear()
+
+    def undo(self) -> str:
+        """Take back, as one transaction, what the actions of a cascade have changed."""
+        self.change(dict(self._journal))
+        return "; what their actions changed in the graph has been taken back"
+
+    def forget(self) -> None:
+        """Drop what is due, and what changes of the graph would have caused."""
+        for source in self._sources:
+            for _ in source.drain():
+                pass
+        super().forget()
+
+
+def _check_functions(program: Program, functions: Mapping[str, object]) -> None:
+    for rule in program.rules:
+        for action in rule.actions:
+            if isinstance(action, CallFunction) and action.function not in functions:
+                near = name_hint(action.function, functions, "function")
+                raise GraphtideError(
+                    f"the rule {rule.name} calls {action.function}, which was not given",
+                    hint=f"run(…, functions={{…}}): {near}",
+                )

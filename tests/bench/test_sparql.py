@@ -1,0 +1,105 @@
+"""`graphtide bench sparql`: what is measured is what it says, and the command shows it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from graphtide import LiveGraph
+from graphtide.bench.sparql.operators import OPERATORS, find_operators
+from graphtide.bench.sparql.plot import write_plot
+from graphtide.bench.sparql.report import to_table
+from graphtide.bench.sparql.run import Result, _round, run_benchmark
+from graphtide.cli.main import main
+from graphtide.errors import GraphtideError
+
+ROWS = {
+    "join, search": 500,
+    "join, rete": 500,
+    "antijoin, search": 0,
+    "antijoin, rete": 0,
+    "optional": 500,
+    "distinct": 750,
+    "COUNT": 1,
+    "SUM": 1,
+    "MIN": 1,
+    "MAX": 1,
+    "COUNT in groups": 750,
+    "top 10": 10,
+    "path": 990,  # 22 chains of 45 pairs
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+def test_answers(operator):
+    (result,) = run_benchmark([operator], [1000])
+    assert result.rows == ROWS[operator.name]
+    assert result.micros > 0
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+def test_a_round_changes_the_answer_and_puts_everything_back(operator):
+    graph = LiveGraph()
+    data = operator.make(graph, 1000, np.random.default_rng(1))
+    s, p, o, g = data.quads.T
+    graph.apply_ids(s, p, o, g)
+    watch = graph.watch(operator.query, strategy=operator.strategy)
+    before = watch.table().to_pylist()
+    watch.delta()
+    told = len(list(watch.changes()))
+    _round(graph, watch, data, 0)
+    assert len(graph) == len(data.quads)
+    assert sorted(map(str, watch.table().to_pylist())) == sorted(map(str, before))
+    assert len(list(watch.changes())) - told > 100
+
+
+def test_unknown_operators():
+    with pytest.raises(GraphtideError, match="there is no operator 'sort'"):
+        find_operators(["MIN", "sort"])
+
+
+def results():
+    return [
+        Result("MIN", "logarithmic", size, 1, 0.1, micros, 2.0)
+        for size, micros in ((1000, 2.0), (2000, 3.0))
+    ]
+
+
+def test_the_table_has_a_column_for_each_size_and_the_growth():
+    table = to_table(results())
+    assert [column.header for column in table.columns] == [
+        "operator", "1,000", "2,000", "last : first", "may grow",
+    ]  # fmt: skip
+    cells = [next(iter(column.cells)) for column in table.columns]
+    assert cells == ["MIN", "2.0", "3.0", "1.5", "logarithmic"]
+
+
+def test_plot(tmp_path):
+    files = write_plot(results(), tmp_path / "cost")
+    assert [file.name for file in files] == ["cost.png", "cost.svg"]
+    assert all(file.stat().st_size for file in files)
+
+
+def test_command(capsys):
+    options = "--sizes", "1000,2000", "--operators", "COUNT; distinct", "--json"
+    assert main(["bench", "sparql", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(f["operator"], f["size"]) for f in found] == [
+        (name, size) for name in ("COUNT", "distinct") for size in (1000, 2000)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--sizes", "10"), "these are no sizes"),
+        (("--sizes", "many"), "these are no sizes"),
+        (("--operators", "sort"), "there is no operator 'sort'"),
+        (("--plot", "cost.gif"), "cannot be written with the suffix"),
+    ],
+)
+def test_mistakes(capsys, options, problem):
+    assert main(["bench", "sparql", *options]) == 2
+    assert problem in capsys.readouterr().err

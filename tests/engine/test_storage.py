@@ -1,0 +1,81 @@
+"""Graphs that keep all quads, those that matter, or none."""
+
+import pytest
+
+from graphtide import LiveGraph
+from graphtide.errors import GraphtideError
+
+PATH = "SELECT * { ?x <ex:p> ?y . ?y <ex:q> ?z }"
+STAR = "SELECT * { ?x <ex:p> <ex:a> . ?x <ex:q> <ex:b> }"
+
+
+def test_a_graph_without_quads_keeps_only_what_its_queries_keep():
+    graph = LiveGraph(store="none")
+    star, path = graph.watch(STAR), graph.watch(PATH)
+    for i in range(3000):
+        graph.insert(f"<ex:s{i}>", "<ex:other>", f"<ex:o{i}>")
+        graph.insert(f"<ex:s{i % 50}>", "<ex:q>", f"<ex:o{i}>")
+    assert star.cache_size().entries == 0
+    assert path.cache_size().entries == 3000 + 50, (
+        "a triple each, and the values on which they meet"
+    )
+    assert graph.stats().quads == 0 and graph.stats().quad_bytes < 1000
+
+
+def test_operators_work_on_top_of_decomposed_patterns_without_quads():
+    graph = LiveGraph(store="none")
+    watch = graph.watch("""SELECT ?x (COUNT(?z) AS ?n) { ?x <ex:p> ?y . ?y <ex:q> ?z
+        FILTER NOT EXISTS { ?z <ex:r> ?x } } GROUP BY ?x""")
+    for s, p, o in ["apb", "bqc", "bqd", "cra"]:
+        graph.insert(f"<ex:{s}>", f"<ex:{p}>", f"<ex:{o}>")
+    one = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    assert watch.table().to_pylist() == [{"x": "<ex:a>", "n": one}]
+
+
+def test_several_patterns_forgive_redundant_changes_without_quads():
+    graph = LiveGraph(store="none")
+    watch = graph.watch(STAR)
+    for _ in range(2):
+        graph.insert("<ex:s>", "<ex:p>", "<ex:a>")
+        graph.insert("<ex:s>", "<ex:q>", "<ex:b>")
+    assert [row.diff for row in watch.changes()] == [1]
+    for _ in range(2):
+        graph.delete("<ex:s>", "<ex:p>", "<ex:a>")
+    assert [row.diff for row in watch.changes()] == [1, -1]
+
+
+def test_explain_does_not_count_what_it_cannot_count():
+    graph = LiveGraph(store="none")
+    watch = graph.watch(STAR)
+    graph.insert("<ex:s>", "<ex:p>", "<ex:a>")
+    assert "(1 now)" in watch.explain() and "has " not in watch.explain()
+
+
+def test_what_a_graph_without_quads_cannot_do_is_refused():
+    graph = LiveGraph(store="none")
+    with pytest.raises(GraphtideError, match="a search needs stored quads"):
+        graph.watch(PATH, strategy="search")
+    graph.watch(STAR)
+    graph.insert("<ex:s>", "<ex:p>", "<ex:a>")
+    with pytest.raises(GraphtideError, match="would start wrong"):
+        graph.watch(STAR)
+    looks = [
+        lambda: graph.query("SELECT * { ?s ?p ?o }"),
+        lambda: list(graph.quads()),
+        lambda: ("<ex:s>", "<ex:p>", "<ex:a>") in graph,
+        lambda: graph.update("DELETE WHERE { ?s <ex:p> ?o }"),
+    ]
+    for look in looks:
+        with pytest.raises(GraphtideError, match="stores no quads"):
+            look()
+
+
+@pytest.mark.parametrize("store", ["matched", "none"])
+def test_strict_mode_needs_every_quad(store):
+    with pytest.raises(GraphtideError, match="strict mode has to know every quad"):
+        LiveGraph(strict=True, store=store)
+
+
+def test_an_unknown_storage_is_refused():
+    with pytest.raises(GraphtideError, match="store='some' is unknown"):
+        LiveGraph(store="some")
