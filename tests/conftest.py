@@ -1,9 +1,15 @@
-"""What all tests share: how the W3C suites are summed up at the end of a run."""
+"""What all tests share: no deadlines, and how the W3C suites are summed up at the end of a run."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from textwrap import fill
+
+from hypothesis import settings
+
+# Compiling, and a busy machine, make a case slow now and then: that says nothing about it.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 _INDENT = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 

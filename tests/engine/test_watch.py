@@ -9,6 +9,7 @@ from graphtide import GraphtideError, LiveGraph
 from graphtide.errors import QueryError, UnsupportedError
 from graphtide.kernel import JIT
 from graphtide.lang.sparql import parse_query
+from graphtide.plan.patterns import STRATEGIES
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_a_watch_tells_what_it_is(graph):
 def test_an_unknown_strategy_is_refused(graph):
     with pytest.raises(GraphtideError, match="strategy 'magic' is unknown") as caught:
         watch(graph, strategy="magic")
-    assert caught.value.hint == "choose from rete, search"
+    assert caught.value.hint == f"choose from {', '.join(STRATEGIES)}"
     assert graph.watches == ()
 
 

@@ -10,7 +10,7 @@ from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.lang.sparql import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.estimate import Estimator
+from graphtide.plan.estimate import Estimate, Estimator, joined
 from graphtide.plan.statistics import RDF_TYPE, PredicateStats, Statistics
 from graphtide.rdf.term import NamedNode
 
@@ -66,9 +66,19 @@ def test_distinct_rows_are_no_more_than_their_values_allow():
     assert estimate("SELECT DISTINCT ?b { ?a :p ?b }", P_Q).rows == 50
 
 
-def test_a_value_of_an_estimate_is_never_more_than_its_rows():
-    found = estimate("SELECT * { ?a :p ?b . ?b :q :x }", P_Q)
-    assert all(found.values[v] <= found.rows for v in found.values)
+estimates = st.builds(
+    Estimate,
+    st.floats(1, 1e6),
+    st.dictionaries(st.sampled_from([A, B, Var("c")]), st.floats(1, 1e4), min_size=1),
+)
+
+
+@given(estimates, estimates, estimates)
+def test_the_estimate_of_a_join_does_not_depend_on_its_order(a, b, c):
+    for other in (joined(a, joined(b, c)), joined(joined(c, a), b)):
+        whole = joined(joined(a, b), c)
+        assert other.rows == pytest.approx(whole.rows)
+        assert other.values == whole.values
 
 
 quads = st.tuples(*(st.sampled_from([iri(n) for n in names]) for names in ("abc", "pq", "abcd")))

@@ -101,10 +101,9 @@ def joined(left: Estimate, right: Estimate) -> Estimate:
     """The natural join of two inputs."""
     shared = left.values.keys() & right.values.keys()
     rows = left.rows * right.rows / prod(max(left.of(v), right.of(v)) for v in shared)
+    # Not bounded by the rows: the estimate of a join must not depend on its order.
     either = {**left.values, **right.values}
-    values = {
-        v: min(n, left.values.get(v, n), right.values.get(v, n), rows) for v, n in either.items()
-    }
+    values = {v: min(n, left.values.get(v, n)) for v, n in either.items()}
     return Estimate(rows, values)
 
 
