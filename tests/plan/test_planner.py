@@ -288,3 +288,9 @@ def test_cache_size_tells_strategies_apart():
     assert rete_watch.cache_size().entries == 20
     assert rete_watch.cache_size().bytes > 0
     assert search_watch.cache_size().entries == 0
+
+
+@pytest.mark.parametrize("strategy", ["rete", "search"])
+def test_patterns_that_only_a_path_connects_are_not_multiplied(strategy):
+    plan = build_plan(parsed("?a :p ?b . ?c :q ?d . ?b :r+ ?c"), Choices(strategy))
+    assert all(join.keys for join in joins(plan))

@@ -7,10 +7,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
+from rich.status import Status
 
 from graphtide.bench.railway import QUERIES, change_stream
 from graphtide.cli.demo_writer import DemoWriter
@@ -32,9 +34,12 @@ PAUSE_SECONDS = 0.03
 """Between transactions on a terminal, so that one can follow them."""
 
 SPARK_PAUSE_SECONDS = 0.3
-HURRY_SECONDS = 55.0
-LONGEST_SECONDS = 85.0
-"""On Spark the demo takes a minute or so: when a slow machine makes it longer, it speeds up."""
+HURRY_SECONDS = 45.0
+LONGEST_SECONDS = 75.0
+"""From the first rows on, the demo takes less than a minute; on a slow machine it speeds up."""
+
+START_SECONDS = 600.0
+"""If there are no rows by then, there will be none."""
 
 FAST_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
@@ -77,7 +82,6 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
     from graphtide.spark.run_options import RunOptions
     from graphtide.spark.run_session import open_session
 
-    start = time.monotonic()
     home = Path(tempfile.mkdtemp(prefix="graphtide-demo-"))
     for name in ("changes", "checkpoint"):
         (home / name).mkdir()
@@ -86,31 +90,60 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
     options = RunOptions(home / "changes", home / "out", home / "checkpoint", 2, trigger="300ms")
     program = Program(tuple(NamedQuery(name, text, 1) for name, text in QUERIES.items()))
     print(f"a railway changes in {options.changes}; Spark is starting", file=sys.stderr)
+    show, waiting = _printer(as_json=as_json), _waiting()
+    compiling = Thread(target=_compile, daemon=True)
+    compiling.start()
     with (
+        waiting,
         open_session("local[2,4]", 2, home / "spark.log", FAST_START) as spark,
         asked() as stop,
     ):
-        running = start_program(spark, program, options, _printer(as_json=as_json))
-        done = _follow(running, writer, start, stop)
+        compiling.join()  # workers find the machine code, and need not make it each for itself
+
+        def first_stop_waiting(deltas: dict[str, pa.Table]) -> None:
+            waiting.stop()
+            show(deltas)
+
+        running = start_program(spark, program, options, first_stop_waiting)
+        done = _follow(running, writer, stop)
     _say_what(running, home, done=done)
     return 0
 
 
-def _follow(running: Run, writer: DemoWriter, start: float, stop: Callable[[], bool]) -> bool:
+def _follow(running: Run, writer: DemoWriter, stop: Callable[[], bool]) -> bool:
     """Let the writer go on when the network is read, and end when all is read."""
-    read = ""
+    read, start = "", time.monotonic()
 
     def ends() -> bool:
         passed = time.monotonic() - start
-        if passed > HURRY_SECONDS:
-            writer.go_on.set()
+        if read and passed > HURRY_SECONDS:
             writer.hurry.set()
-        return stop() or read >= writer.last or passed > LONGEST_SECONDS
+        longest = LONGEST_SECONDS if read else START_SECONDS
+        return stop() or read >= writer.last or passed > longest
 
     for status in running.statuses(ends):
+        if not read:
+            start = time.monotonic()
         read = status.file
         writer.go_on.set()
     return read >= writer.last
+
+
+def _waiting() -> Status:
+    """Says on a terminal that something is going on."""
+    screen = Console(stderr=True, highlight=False)
+    return screen.status("the first time, the engine is compiled: a minute or more")
+
+
+def _compile() -> None:
+    """Run a little of it unseen, with all that the workers do, so that all of it is compiled."""
+    from graphtide.testing.cells import CellRun
+
+    run = CellRun.of(QUERIES, cells=2)
+    names = ("time", "tx", "diff", *"spog")
+    for batch in change_stream(5, seed=1):
+        rows = batch.to_arrow().to_pylist()
+        run.batch([[tuple(row[name] for name in names) for row in rows]])
 
 
 def _say_what(running: Run, home: Path, *, done: bool) -> None:

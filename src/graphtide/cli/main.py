@@ -65,7 +65,7 @@ COMMANDS = (
     ),
     Command(
         "check:check",
-        "Check programs, queries, data and change logs; report every problem, its place and reason.",
+        "Check programs, queries, data and change logs; report every problem with its place.",
         "graphtide check alarms.tide route.rq rail.ttl today.rdfp",
         "Of a query it also says whether it can be maintained, and by which plan. The exit code "
         "is 1 if there is a problem.",

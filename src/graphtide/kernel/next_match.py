@@ -96,6 +96,7 @@ def choose(
 ) -> bool:
     """Open a frame for the remaining pattern with the fewest candidates; False if one has none."""
     fewest = np.int64(1) << np.int64(62)
+    scan = False
     pattern = np.int64(-1)
     while remaining != 0:
         pattern += 1
@@ -118,10 +119,14 @@ def choose(
             length = np.int64(t.heads[head, LENGTH])
             if length < fewest:
                 fewest = length
+                scan = False
                 open_frame(frames, frame, pattern, t.heads[head, HEAD], index)
         elif t.meta[LIVE] < fewest:
             fewest = t.meta[LIVE]
-            open_frame(frames, frame, pattern, next_live(t, 0), SCAN)
+            scan = True
+            open_frame(frames, frame, pattern, 0, SCAN)
+    if scan:  # only now: many rows that are no longer live may lie before the first one
+        frames[frame, 1] = next_live(t, 0)
     return True
 
 

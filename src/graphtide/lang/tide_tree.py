@@ -129,6 +129,8 @@ def _unexpected(source: Source, found: Token | None, accepts: set[str], chunk: C
     known = [*accepts, *(RELATIONS if "RELATION" in accepts else ())]
     words = TOP_LEVEL if found.type == MISFIT else [w for w in known if w in (*WORDS, *RELATIONS)]
     hint = word_hint(found, words) if found.type in (MISFIT, "NAME") else None
+    if "NAME" in accepts and found.type in (*WORDS, "RELATION"):
+        hint = f"'{found}' is a word of the language: a name has to be another one"
     source.report(found, f"expected {expected}, found '{found.split(maxsplit=1)[0]}'", hint)
 
 

@@ -32,8 +32,9 @@ from graphtide.algebra.variables import schema as schema_of
 from graphtide.errors import UnsupportedError
 from graphtide.plan import make
 from graphtide.plan.correlation import assigned, reads_outer
+from graphtide.plan.order import join_best
 from graphtide.plan.path_plan import plan_path
-from graphtide.plan.patterns import Choices, fuse_checks, plan_patterns
+from graphtide.plan.patterns import Choices, connected, fuse_checks, plan_patterns
 from graphtide.plan.physical import Constant, Physical, QueryPlan
 from graphtide.rdf.term import Literal
 
@@ -61,6 +62,13 @@ def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
             return inner, True
         case _:
             return None
+
+
+def _operands(node: Node) -> list[Node]:
+    """The nodes that a tree of joins joins, from left to right."""
+    if isinstance(node, Join):
+        return [*_operands(node.left), *_operands(node.right)]
+    return [node]
 
 
 @dataclass(slots=True)
@@ -134,12 +142,26 @@ class _Builder:
         sees the outer row alone, and they meet row by row of it.
         """
         if given is None:
-            return make.join(self.build(left), self.build(right))
+            if self.choices.pinned is not None:
+                return make.join(self.build(left), self.build(right))
+            parts = (part for each in _operands(Join(left, right)) for part in self._parts(each))
+            return join_best(list(parts), self.choices.statistics)
         if not reads_outer(right, frozenset(schema_of(left)) - given.certain):
             return self.build(right, self.build(left, given))
         known = make.anchored(given)
         sides = self.build(left, known), self.build(right, make.unique(known))
         return make.without_copies(make.join(*sides), given, known)
+
+    def _parts(self, node: Node) -> list[Physical]:
+        """The plans that a join has to bring together for a node.
+
+        Patterns that share no variable are parts of their own: what joins them may lie elsewhere,
+        in a path or a union, and a product of the two would be large for nothing.
+        """
+        if not isinstance(node, Bgp):
+            return [self.build(node)]
+        groups = connected(node.patterns) or [[]]
+        return [plan_patterns(group, self.choices) for group in groups]
 
     def _anchored(self, given: Physical | None, right: Node) -> Physical | None:
         """The outer rows in a form whose identity survives, if the right side has to see them."""

@@ -56,6 +56,11 @@ class RunOptions:
 
 def check_options(program: Program, options: RunOptions) -> Fingerprint:
     """Check all that can be checked without Spark, and take the checkpoint."""
+    if program.rules or program.events:
+        raise GraphtideError(
+            "events and rules do not run on Spark yet, only queries do",
+            hint="run them in one process: graphtide.rules.run(program, graph)",
+        )
     source = source_name(options.changes)
     if options.cells < 1:
         raise GraphtideError(f"--cells {options.cells}: at least one cell is needed")

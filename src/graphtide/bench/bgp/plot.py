@@ -22,9 +22,6 @@ FIGURES: Final[dict[str, Callable[[Result], float]]] = {
     "µs per update": lambda result: result.update_us,
 }
 
-FLOOR: Final = 0.5
-"""What nothing is drawn as on a logarithmic axis."""
-
 
 def write_plot(results: Sequence[Result], path: Path) -> list[Path]:
     """Write the plots, a row of figures for each size; the files written."""
@@ -56,10 +53,9 @@ def _draw(
             result.of_class: value(result) for result in results if result.contender == contender
         }
         places = [i + (at - (len(CONTENDERS) - 1) / 2) * width for i in range(len(classes))]
-        heights = [max(own.get(name, 0.0), FLOOR) for name in classes]
-        axes.bar(places, heights, width, bottom=0, label=contender)
-    axes.set_yscale("log")
-    axes.set_ylim(bottom=FLOOR / 2 if "µs" not in title else None)
+        axes.bar(places, [own.get(name, 0.0) for name in classes], width, label=contender)
+    if "µs" not in title:  # entries and bytes span decades, and may be none at all
+        axes.set_yscale("symlog", linthresh=1)
     axes.set_xticks(range(len(classes)), [name.replace(" ", "\n") for name in classes], fontsize=7)
     axes.set_title(title, fontsize=9)
     axes.grid(visible=True, axis="y", linewidth=0.3)

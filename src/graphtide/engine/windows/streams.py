@@ -173,4 +173,5 @@ def _terms_of(part: object) -> set[object]:
 def _graph_of(stream: str, shape: WindowShape, number: int) -> NamedNode:
     """The graph that holds a window: equal windows on one stream are one, as far as they can."""
     again = f"/{number}" if number else ""
+    stream = stream.replace("#", "%23")
     return NamedNode(f"{WINDOW_SPACE}{stream}#{shape}{again}".replace(" ", "").replace("'", ""))

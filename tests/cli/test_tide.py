@@ -1,0 +1,58 @@
+"""Programs on the command line: check, explain, fmt."""
+
+from pathlib import Path
+
+import pytest
+
+ALARMS = Path(__file__).parents[2] / "examples" / "alarms.tide"
+WRONG = "PREFIX : <ex:>\nEVENT A(?x) AS { ?x a :A }\nRULE r ON B(?x) THEN CALL f()\nRULE s ON A(?x) TEHN\n"
+
+
+def test_a_sound_program(run):
+    ran = run("check", ALARMS)
+    assert ran.code == 0
+    assert ran.lines == [f"{ALARMS}: fine, 0 queries, 4 events, 4 rules"]
+
+
+def test_all_mistakes_of_a_program_are_told(files, run):
+    (files / "wrong.tide").write_text(WRONG)
+    ran = run("check", "wrong.tide")
+    assert ran.code == 1
+    assert "wrong.tide:3:11: there is no event named B" in ran.out
+    assert "wrong.tide:4:17: expected THEN, found 'TEHN'" in ran.out
+    assert ran.out.count("hint: did you mean") == 1
+
+
+def test_how_long_events_are_kept(run):
+    ran = run("explain", ALARMS)
+    assert ran.code == 0
+    assert "RULE AlarmConfirmation" in ran.lines
+    assert "  a = Alarm(?alarm, ?e)            kept for 5, as long as c may come" in ran.lines
+    assert "  c = Confirmation(?conf, ?alarm)  not kept, no partner comes after it" in ran.lines
+
+
+def test_the_plans_of_a_programs_queries(files, run):
+    (files / "all.tide").write_text("QUERY All AS SELECT ?s { ?s ?p ?o }")
+    assert run("explain", "all.tide").lines[:3] == ["QUERY All", "  strategy search", "  answer ?s"]
+
+
+@pytest.mark.parametrize("name", ["alarms.tide", "rail.tide"])
+def test_the_examples_are_laid_out(run, name):
+    assert run("fmt", "--check", ALARMS.with_name(name)).code == 0
+
+
+def test_fmt_writes_and_checks(files, run):
+    (files / "a.tide").write_text("query a as SELECT * { ?s ?p ?o }")
+    assert run("fmt", "a.tide", "--check").code == 1
+    assert run("fmt", "a.tide").code == 0
+    assert (files / "a.tide").read_text() == "QUERY a AS SELECT * { ?s ?p ?o }\n"
+    assert run("fmt", "a.tide", "--check").code == 0
+
+
+def test_fmt_refuses_what_it_cannot_read(files, run):
+    (files / "wrong.tide").write_text(WRONG)
+    ran = run("fmt", "wrong.tide")
+    assert ran.code == 2
+    assert "wrong.tide:4:17" in ran.err
+    assert (files / "wrong.tide").read_text() == WRONG
+    assert run("fmt").code == 2

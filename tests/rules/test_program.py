@@ -1,0 +1,326 @@
+"""Programs at work: query events, reactions, agenda, cascades, errors."""
+
+import pytest
+
+from graphtide import LiveGraph
+from graphtide.errors import ActionError, GraphtideError
+from graphtide.rules import run
+
+PREFIX = "PREFIX : <http://example.org/>\n"
+DESIGN = """
+PREFIX : <http://www.semanticweb.org/ontologies/2015/trainbenchmark#>
+
+QUERY RouteSensor AS SELECT ?route ?sensor ?swP ?sw WHERE {
+  ?route :follows ?swP . ?swP :target ?sw . ?sw :monitoredBy ?sensor .
+  FILTER NOT EXISTS { ?route :requires ?sensor } }
+
+EVENT Broken(?route, ?sensor)  ON APPEAR OF RouteSensor(?route, ?sensor)
+EVENT Mended(?route, ?sensor)  ON DISAPPEAR OF RouteSensor(?route, ?sensor)
+EVENT Alarm(?alarm, ?e)        AS { ?alarm a :Alarm ; :eqpt ?e }          # inside one graph event
+EVENT Confirmation(?c, ?alarm) AS { ?c a :Confirmation ; :alarm ?alarm }
+EVENT Activated(?e)            ON CHANGE OF ?e FROM { ?e :state :ONLINE } TO { ?e :state :ACTIVE }
+
+RULE Mend ON APPEAR OF RouteSensor THEN INSERT { ?route :requires ?sensor }
+RULE Tell PRIORITY 5 ON Broken(?route, ?s) THEN CALL notify(?route) ; EMIT :alerts { [] :about ?route }
+RULE Note ON Mended(?route, ?sensor) THEN CALL note(?sensor)
+RULE AlarmConfirmation
+  WHEN FACT  { ?e a :Equipment ; :state :ACTIVE }
+       EVENT a = Alarm(?alarm, ?e)
+       EVENT c = Confirmation(?conf, ?alarm) AFTER[1,5] a
+  THEN INSERT { [] a :ConfirmedAlarm ; :alarm ?alarm ; :by ?conf }
+"""
+
+
+def iri(name):
+    return f"<http://example.org/{name}>"
+
+
+def rules(running):
+    return [firing.rule for firing in running.firings]
+
+
+@pytest.fixture
+def graph():
+    return LiveGraph()
+
+
+def test_the_program_of_the_design_runs(graph):
+    def train(name):
+        return f"<http://www.semanticweb.org/ontologies/2015/trainbenchmark#{name}>"
+
+    heard = []
+    tell = {
+        "notify": lambda route: heard.append(("notify", str(route))),
+        "note": lambda sensor: heard.append(("note", str(sensor))),
+    }
+    running = run(DESIGN, graph, functions=tell)
+    alerts = graph.register(
+        "PREFIX : <http://www.semanticweb.org/ontologies/2015/trainbenchmark#> "
+        "REGISTER ISTREAM :x AS SELECT ?r FROM NAMED WINDOW :w ON :alerts [RANGE 10 STEP 10] "
+        "WHERE { WINDOW :w { ?x :about ?r } }"
+    )
+    with graph.transaction(time=3) as tx:
+        tx.insert(train("route1"), train("follows"), train("swP1"))
+        tx.insert(train("swP1"), train("target"), train("sw1"))
+        tx.insert(train("sw1"), train("monitoredBy"), train("sensor1"))
+    assert rules(running) == ["Tell", "Mend", "Note"]
+    assert heard == [("notify", train("route1")), ("note", train("sensor1"))]
+    assert (train("route1"), train("requires"), train("sensor1")) in graph
+    graph.advance(20)
+    assert str(alerts.reports()[0]) == f"at 10\n  r={train('route1')}"
+
+
+def test_rows_that_come_and_go_in_one_transaction_are_no_events(graph):
+    running = run(
+        PREFIX + "QUERY Q AS SELECT ?x { ?x a :A } EVENT Came(?x) ON APPEAR OF Q(?x)\n"
+        "EVENT Went(?x) ON DISAPPEAR OF Q(?x)\n"
+        "RULE In ON Came(?x) THEN INSERT { ?x :seen true }\n"
+        "RULE Out ON Went(?x) THEN DELETE { ?x :seen true }",
+        graph,
+    )
+    type_ = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    with graph.transaction() as tx:
+        tx.insert(iri("x"), type_, iri("A"))
+        tx.delete(iri("x"), type_, iri("A"))
+    assert rules(running) == []
+    graph.update(f"INSERT DATA {{ {iri('x')} a {iri('A')} . {iri('y')} a {iri('A')} }}")
+    assert rules(running) == ["In", "In"]
+    assert len(graph) == 4
+    graph.delete(iri("x"), type_, iri("A"))
+    assert rules(running)[2:] == ["Out"]
+    assert len(graph) == 2
+
+
+def test_a_row_counts_once_for_the_parameters_of_an_event(graph):
+    running = run(
+        PREFIX + "QUERY Q AS SELECT ?x ?y { ?x :p ?y } EVENT Came(?x) ON APPEAR OF Q(?x)\n"
+        "RULE In ON Came(?x) THEN INSERT { ?x :seen true }",
+        graph,
+    )
+    graph.update(f"INSERT DATA {{ {iri('x')} {iri('p')} 1, 2 }}")
+    assert rules(running) == ["In"]
+
+
+@pytest.mark.parametrize("catch_up", [False, True])
+def test_what_is_there_already(graph, catch_up):
+    graph.insert(iri("x"), iri("p"), 1)
+    text = PREFIX + "QUERY Q AS SELECT ?x { ?x :p ?y } RULE R ON APPEAR OF Q THEN CALL f(?x)"
+    heard = []
+    run(text, graph, functions={"f": heard.append}, catch_up=catch_up)
+    assert len(heard) == catch_up
+
+
+def test_a_window_that_closes_is_a_change_of_its_query(graph):
+    heard = []
+    run(
+        PREFIX + "QUERY Hot AS SELECT ?s ?t FROM NAMED WINDOW :w ON STREAM :readings"
+        " [RANGE 10 STEP 10] WHERE { WINDOW :w { ?s :shows ?t } FILTER (?t > 30) }\n"
+        "RULE Tell ON APPEAR OF Hot(?s) THEN CALL tell(?s)",
+        graph,
+        functions={"tell": lambda s: heard.append((graph.clock, str(s)))},
+    )
+    readings = graph.stream(iri("readings"))
+    readings.push([(iri("s1"), iri("shows"), 31)], time=3)
+    readings.push([(iri("s2"), iri("shows"), 30)], time=4)
+    assert heard == []
+    graph.advance(12)
+    assert heard == [(10, iri("s1"))]
+
+
+def test_one_transaction_fires_by_priority_declaration_and_rows(graph):
+    heard = []
+    run(
+        PREFIX + "QUERY P AS SELECT ?x { ?x :p 1 } QUERY Q AS SELECT ?x { ?x :q 1 }\n"
+        "RULE a ON APPEAR OF P THEN CALL f('a', ?x) RULE b ON APPEAR OF Q THEN CALL f('b', ?x)\n"
+        "RULE c PRIORITY 1 ON APPEAR OF Q THEN CALL f('c', ?x)",
+        graph,
+        functions={"f": lambda rule, x: heard.append(rule.value + x.value[-1])},
+    )
+    graph.update(PREFIX.replace("\n", " ") + "INSERT DATA { :1 :q 1 ; :p 1 . :2 :p 1 ; :q 1 }")
+    assert heard == ["c1", "c2", "a1", "a2", "b1", "b2"]
+
+
+CYCLE = (
+    PREFIX + "QUERY Q AS SELECT ?x { ?x :on true } EVENT Tick(?x) AS { ?x :tick ?y }\n"
+    "RULE Once ON APPEAR OF Q THEN INSERT { ?x :begun true } ; EMIT :ticks { ?x :tick 1 }\n"
+    "RULE Ping ON Tick(?x) THEN EMIT :pongs { ?x :pong 1 } ; INSERT { [] :of ?x }\n"
+    "EVENT Pong(?x) AS { ?x :pong ?y }\n"
+    "RULE Back ON Pong(?x) THEN EMIT :ticks { ?x :tick 2 }"
+)
+
+
+def test_rules_without_end_are_named_and_their_changes_taken_back(graph):
+    graph.insert(iri("old"), iri("p"), 1)
+    running = run(CYCLE, graph, most_firings=300)
+    watch = graph.watch(f"SELECT ?n {{ ?n {iri('of')} ?x }}")
+    with pytest.raises(GraphtideError, match="without end: Back, Ping; what their actions") as told:
+        graph.insert(iri("x"), iri("on"), True)
+    assert "Once" not in str(told.value)
+    assert {str(quad[0]) for quad in graph.quads()} == {iri("old"), iri("x")}
+    assert len(graph) == 2
+    assert watch.count() == 0
+    running.assert_event([(iri("y"), iri("z"), 1)])  # and it goes on
+
+
+def test_many_rows_at_once_are_no_loop(graph):
+    heard = []
+    run(
+        PREFIX + "QUERY Q AS SELECT ?x { :a :p ?x } RULE R ON APPEAR OF Q THEN CALL f(?x)",
+        graph,
+        functions={"f": heard.append},
+        most_firings=10,
+    )
+    graph.update(f"INSERT DATA {{ {iri('a')} {iri('p')} {', '.join(map(str, range(50)))} }}")
+    assert len(heard) == 50
+
+
+FAILING = (
+    PREFIX + "EVENT E(?x) AS { ?x :is ?y }\n"
+    "RULE Bad ON E(?x) THEN INSERT { ?x :bad true } ; CALL f(?x)\n"
+    "RULE Good ON E(?x) THEN INSERT { ?x :good true }"
+)
+
+
+def fail(_):
+    raise ValueError("no")
+
+
+def test_an_action_that_fails_stops_the_rest_and_is_told_with_rule_and_values(graph):
+    running = run(FAILING, graph, functions={"f": fail})
+    with pytest.raises(
+        ActionError, match=r"the rule Bad failed at 4 with \?x=.*/e>: ValueError: no"
+    ):
+        running.assert_event([(iri("e"), iri("is"), 1)], time=4)
+    assert len(graph) == 0
+
+
+def test_an_action_that_fails_can_be_skipped(graph):
+    running = run(FAILING, graph, functions={"f": fail}, on_error="skip")
+    running.assert_event([(iri("e"), iri("is"), 1)], time=4)
+    assert [p.message.split(" failed")[0] for p in running.problems] == ["the rule Bad"]
+    assert [str(q[1]) for q in graph.quads()] == [iri("good")]
+
+
+@pytest.mark.parametrize(("retries", "problems"), [(1, 1), (2, 0)])
+def test_an_action_can_be_tried_again(graph, retries, problems):
+    tries = []
+
+    def third_time(x):
+        tries.append(x)
+        if len(tries) < 3:
+            fail(x)
+
+    running = run(FAILING, graph, functions={"f": third_time}, on_error="skip", retries=retries)
+    running.assert_event([(iri("e"), iri("is"), 1)])
+    assert len(tries) == retries + 1
+    assert len(running.problems) == problems
+
+
+def test_a_policy_that_is_none(graph):
+    with pytest.raises(GraphtideError, match="is no policy"):
+        run(FAILING, graph, functions={"f": fail}, on_error="hope")
+
+
+def test_functions_are_looked_up_nowhere_else(graph):
+    with pytest.raises(GraphtideError, match="the rule Bad calls f, which was not given") as caught:
+        run(FAILING, graph, functions={"g": print})
+    assert caught.value.hint.endswith("there is g")
+    assert graph.watches == ()
+
+
+def test_what_is_deleted_and_inserted_is_one_transaction(graph):
+    run(
+        PREFIX + "QUERY Q AS SELECT ?x { ?x :state :A } RULE R ON APPEAR OF Q"
+        " THEN DELETE { ?x :state :A } ; INSERT { ?x :state :B . GRAPH :log { ?x :was :A } }",
+        graph,
+    )
+    watch = graph.watch(f"SELECT (COUNT(*) AS ?n) {{ ?x {iri('state')} ?s }}")
+    graph.insert(iri("x"), iri("state"), iri("A"))
+    assert {tuple(map(str, q[1:])) for q in graph.quads()} == {
+        (iri("state"), iri("B"), "None"),
+        (iri("was"), iri("A"), iri("log")),
+    }
+    assert [row.row["n"].value for row in watch.changes() if row.diff > 0] == ["0", "1"]
+
+
+def test_values_and_times_are_tested_together(graph):
+    running = run(
+        PREFIX + "EVENT T(?s, ?t) AS { ?s :shows ?t } RULE R\n"
+        "WHEN EVENT a = T(?s, ?x) EVENT b = T(?s, ?y) AFTER[1,2] a OR (AFTER[3,9] a AND "
+        "FILTER (?y > ?x + 10)) WHERE NOT FILTER (?y = 0) THEN INSERT { ?s :rises true }",
+        graph,
+    )
+    for time, value in ((0, 20), (2, 21), (6, 0), (7, 32), (30, 99)):
+        running.assert_event([(iri("s"), iri("shows"), value)], time=time)
+    pairs = [(f.events["a"][1], f.events["b"][1]) for f in running.firings]
+    assert pairs == [(0, 2), (0, 7), (2, 7), (6, 7)]
+
+
+def test_durations_are_in_the_ticks_of_the_graph():
+    text = PREFIX + (
+        "EVENT A(?x) AS { ?x :a 1 } EVENT B(?x) AS { ?x :b 1 }\n"
+        "RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) AFTER[0, 1s] a THEN INSERT { ?x :c 1 }"
+    )
+    for tick_ms, fires in ((100, 1), (1000, 0)):
+        running = run(text, LiveGraph(tick_ms=tick_ms))
+        running.assert_event([(iri("x"), iri("a"), 1)], time=0)
+        running.assert_event([(iri("x"), iri("b"), 1)], time=10)
+        assert len(running.firings) == fires
+    with pytest.raises(GraphtideError, match="no whole number of ticks of 300 ms"):
+        run(text, LiveGraph(tick_ms=300))
+
+
+def test_a_change_of_state_has_the_values_of_both_states(graph):
+    heard = []
+    run(
+        PREFIX + "EVENT Moved(?x, ?a, ?b) ON CHANGE OF ?x FROM { ?x :in ?a } TO { ?x :in ?b }\n"
+        "RULE R ON Moved(?x, ?a, ?b) THEN CALL f(?x, ?a, ?b)",
+        graph,
+        functions={"f": lambda *terms: heard.append("".join(t.value[-1] for t in terms))},
+    )
+    graph.insert(iri("x"), iri("in"), iri("1"))
+    with graph.transaction() as tx:
+        tx.delete(iri("x"), iri("in"), iri("1"))
+        tx.insert(iri("x"), iri("in"), iri("2"))
+    graph.delete(iri("x"), iri("in"), iri("2"))
+    graph.insert(iri("x"), iri("in"), iri("3"))
+    assert heard == ["x12"]
+
+
+def test_why_a_rule_fired(graph):
+    running = run(DESIGN, graph, functions={"notify": print, "note": print})
+    name = "http://www.semanticweb.org/ontologies/2015/trainbenchmark#"
+    type_ = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    graph.update(f"PREFIX : <{name}> INSERT DATA {{ :e a :Equipment ; :state :ACTIVE }}")
+    alarm = [(f"<{name}a>", type_, f"<{name}Alarm>"), (f"<{name}a>", f"<{name}eqpt>", f"<{name}e>")]
+    running.assert_event(alarm, time=10)
+    yes = [(f"<{name}c>", type_, f"<{name}Confirmation>")]
+    running.assert_event([*yes, (f"<{name}c>", f"<{name}alarm>", f"<{name}a>")], time=12)
+    (firing,) = running.firings
+    assert firing.why().replace(name, "") == (
+        "AlarmConfirmation fired at 12\n  a = Alarm(<a>, <e>) at 10\n"
+        "  c = Confirmation(<c>, <a>) at 12\n"
+        f"  fact <e> {type_} <Equipment>\n  fact <e> <state> <ACTIVE>"
+    )
+
+
+def test_a_program_can_be_stopped(graph):
+    running = run(CYCLE, graph)
+    running.stop()
+    graph.insert(iri("x"), iri("on"), True)
+    assert graph.watches == ()
+    assert len(graph) == 1
+
+
+def test_facts_are_those_before_the_change_when_a_wait_is_over(graph):
+    """What waited until 15 fires before the transaction at 20, which takes its fact away."""
+    running = run(
+        PREFIX + "EVENT A(?x) AS { ?x :a 1 } EVENT B(?x) AS { ?x :b 1 }\n"
+        "RULE R WHEN FACT { ?x :on true } EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,5] a\n"
+        "THEN INSERT { ?x :alone true }",
+        graph,
+    )
+    graph.update(f"INSERT DATA {{ {iri('x')} {iri('on')} true }}")
+    running.assert_event([(iri("x"), iri("a"), 1)], time=10)
+    graph.update(f"DELETE DATA {{ {iri('x')} {iri('on')} true }}", time=20)
+    assert rules(running) == ["R"]
