@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MOST_LINES = 600
-MOST_LINES_OF_A_FUNCTION = 60
+MOST_LINES_OF_A_FUNCTION = 45
 
 # Spelled in two parts, so that this file does not hold what it looks for.
 FORBIDDEN = {
@@ -61,8 +61,14 @@ def test_a_module_is_short_and_says_what_it_is(path):
 def test_no_function_is_too_long_to_read(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    long = [f.name for f in functions if f.end_lineno - f.lineno >= MOST_LINES_OF_A_FUNCTION]
+    long = [f.name for f in functions if lines_of_code(f) > MOST_LINES_OF_A_FUNCTION]
     assert not long
+
+
+def lines_of_code(function: ast.FunctionDef) -> int:
+    """The lines of a function's body; parameters and docstring explain, they are not in the way."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
 
 @pytest.mark.parametrize("rule", FORBIDDEN)
