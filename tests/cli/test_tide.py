@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 
 ALARMS = Path(__file__).parents[2] / "examples" / "alarms.tide"
-WRONG = "PREFIX : <ex:>\nEVENT A(?x) AS { ?x a :A }\nRULE r ON B(?x) THEN CALL f()\nRULE s ON A(?x) TEHN\n"
+WRONG = """PREFIX : <ex:>
+EVENT A(?x) AS { ?x a :A }
+RULE r ON B(?x) THEN CALL f()
+RULE s ON A(?x) TEHN
+"""
 
 
 def test_a_sound_program(run):

@@ -104,8 +104,8 @@ MISTAKES = [
     ("EVENT C ON APPEAR OF Hott", (4, 22), "there is no query named Hott", "did you mean Hot?"),
     ("EVENT C(?r, ?r) ON APPEAR OF Hot", (4, 9), "?r stands here twice", None),
     ("EVENT C(:r) ON APPEAR OF Hot", (4, 8), "only variables can stand here", None),
-    ("EVENT C ON CHANGE OF ?r FROM { ?r a :A } TO { ?z a :B }", (4, 45), "not tell of ?r", "use ?r"),
-    ("RULE r WHEN EVENT G(?x) THEN CALL f()", (4, 20), "has 2 parameters, not 1", "it is G(?x, ?y)"),
+    ("EVENT C ON CHANGE OF ?r FROM { ?r a :A } TO { ?z a :B }", (4, 45), "tell of ?r", "use ?r"),
+    ("RULE r WHEN EVENT G(?x) THEN CALL f()", (4, 20), "2 parameters, not 1", "it is G(?x, ?y)"),
     ("RULE r WHEN EVENT a = GG(?x) THEN CALL f()", (4, 23), "no event named GG", "did you mean G?"),
     ("RULE r WHEN NO EVENT G THEN CALL f()", (4, 6), "waits for no event", "write a query"),
     ("RULE r WHEN FACT { ?x ?y } EVENT G THEN CALL f()", (4, 26), "expected a term or", None),
@@ -248,6 +248,11 @@ QUERY Q AS select * {
 def test_the_layout():
     assert format_program(UGLY) == PRETTY
     assert format_program(PRETTY) == PRETTY
+
+
+@pytest.mark.parametrize(("text", "laid_out"), [("", ""), ("\n\n # a\n\n\n#b", "# a\n\n#b\n")])
+def test_comments_alone(text, laid_out):
+    assert format_program(text) == laid_out
 
 
 def test_a_comment_that_cannot_be_kept_is_refused():

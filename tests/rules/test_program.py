@@ -21,7 +21,8 @@ EVENT Confirmation(?c, ?alarm) AS { ?c a :Confirmation ; :alarm ?alarm }
 EVENT Activated(?e)            ON CHANGE OF ?e FROM { ?e :state :ONLINE } TO { ?e :state :ACTIVE }
 
 RULE Mend ON APPEAR OF RouteSensor THEN INSERT { ?route :requires ?sensor }
-RULE Tell PRIORITY 5 ON Broken(?route, ?s) THEN CALL notify(?route) ; EMIT :alerts { [] :about ?route }
+RULE Tell PRIORITY 5 ON Broken(?route, ?s)
+  THEN CALL notify(?route) ; EMIT :alerts { [] :about ?route }
 RULE Note ON Mended(?route, ?sensor) THEN CALL note(?sensor)
 RULE AlarmConfirmation
   WHEN FACT  { ?e a :Equipment ; :state :ACTIVE }

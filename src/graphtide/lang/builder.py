@@ -1,4 +1,4 @@
-"""ProgramBuilder: programs from Python, declaration by declaration; they are checked as texts are."""
+"""ProgramBuilder: programs from Python, declaration by declaration, checked as texts are."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _lines(text: str, chunks: list[Chunk]) -> Iterator[str]:
     starts = [chunk.tokens[0].start_pos or 0 for chunk in chunks]
     before = _between(text[: starts[0] if starts else len(text)])
     yield from _trimmed(before)
-    for chunk, end in zip(chunks, [*starts[1:], len(text)], strict=True):
+    for chunk, end in zip(chunks, [*starts[1:], len(text)], strict=False):
         trailing, _, rest = text[chunk.tokens[-1].end_pos : end].partition("\n")
         comment = trailing.strip()
         yield laid_out(chunk.tokens) + (f"  {comment}" if comment else "")
@@ -66,8 +66,10 @@ def _lines(text: str, chunks: list[Chunk]) -> Iterator[str]:
 
 
 def _between(gap: str) -> list[str]:
-    """Comments and single empty lines; what stands in the line of the next declaration goes."""
-    *lines, _ = [line.strip() for line in gap.split("\n")]
+    """Comments and single empty lines."""
+    *lines, last = [line.strip() for line in gap.split("\n")]
+    if last:  # only at the end of the text
+        lines.append(last)
     kept: list[str] = []
     for line in lines:
         if line or not kept or kept[-1]:

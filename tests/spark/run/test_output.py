@@ -162,6 +162,13 @@ def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
     assert not (tmp_path / "c").exists()
 
 
+def test_rules_are_refused_before_spark_starts(tmp_path):
+    options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
+    program = parse_program("EVENT E(?x) AS { ?x <ex:p> 1 } RULE r ON E THEN CALL f(?x)")
+    with pytest.raises(GraphtideError, match="do not run on Spark yet"):
+        check_options(program, options)
+
+
 @pytest.mark.parametrize(
     ("contents", "once", "message"),
     [
