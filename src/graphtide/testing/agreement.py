@@ -62,7 +62,9 @@ def _departs(part: object) -> bool:
     match part:
         case Slice(limit=limit, offset=offset):
             return limit is not None or offset > 0
-        case Aggregate(function=function):
-            return function != "COUNT"
+        case Aggregate(function="COUNT", argument=argument):
+            return argument is not None and not argument.name[0].isalpha()  # an expression's
+        case Aggregate():
+            return True
         case _:
             return False
