@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -102,7 +104,9 @@ def start():
         command = [sys.executable, "-m", "graphtide.cli.main", *map(str, tokens)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
-        process = subprocess.Popen(command, env=environment, **pipes | options)
+        # Who starts the tests in the background may have them ignore interrupts.
+        heeding = {"preexec_fn": partial(signal.signal, signal.SIGINT, signal.SIG_DFL)}
+        process = subprocess.Popen(command, env=environment, **pipes | heeding | options)
         running.append(process)
         return process
 

@@ -59,8 +59,12 @@ def read_messages(file: IO[bytes], broken: BrokenLines) -> Iterator[ChangeBatch]
     >>> import io
     >>> from graphtide.rdf.broken import BrokenLines
     >>> file = io.BytesIO(b"<3, ins, (<ex:a>, <ex:p>, <ex:b>)>\n<4, del, (<ex:a>, <ex:p>, <ex:b>)>")
-    >>> [batch.diff.tolist() for batch in read_messages(file, BrokenLines("log.updates"))]
-    [[1, -1]]
+    >>> [
+    ...     d
+    ...     for batch in read_messages(file, BrokenLines("log.updates"))
+    ...     for d in batch.diff.tolist()
+    ... ]
+    [1, -1]
     """
     number, last = 0, None
     for first_line, block in read_blocks(file):
