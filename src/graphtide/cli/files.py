@@ -54,7 +54,9 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise QueryError(f"cannot be read: {error.strerror}", source=str(path)) from None
     if not text.strip():
-        hint = "write a query into it, such as SELECT * WHERE { ?s ?p ?o }"
+        update = path.suffix == ".ru"
+        example = "INSERT DATA { <ex:a> <ex:p> 1 }" if update else "SELECT * WHERE { ?s ?p ?o }"
+        hint = f"write {'an update' if update else 'a query'} into it, such as {example}"
         raise QueryError("is empty", source=str(path), hint=hint)
     return text
 

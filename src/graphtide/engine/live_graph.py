@@ -526,7 +526,7 @@ class LiveGraph:
         if self._running:  # called by a callback
             self._due.extend(one_by_one(self._pending.take()))
             self._due.extend(one_by_one(piece))
-        elif self.callbacks:
+        elif self.callbacks or self._streams:
             self._apply_each(piece)
             return
         else:
@@ -537,6 +537,8 @@ class LiveGraph:
         """Whoever is called back sees the graph as of that transaction, not of the whole batch."""
         for one in one_by_one(piece):
             check_order(self.clock, one[1])  # a callback may have advanced the clock
+            if self._streams and one[1][0] > self.clock:  # windows never see the future
+                self._streams.advance(int(one[1][0]))
             self.followers.before(int(one[1][0]), self.clock)
             self.clock = int(one[1][0])
             self._run(one)

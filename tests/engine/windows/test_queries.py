@@ -16,6 +16,7 @@ from graphtide.engine.windows.shape import ElementWindow, TimeWindow
 from graphtide.errors import GraphtideError, QueryError
 from graphtide.kernel.program import HIDDEN
 from graphtide.lang.sparql import parse_any_query, parse_standing
+from graphtide.rdf import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.testing.reference import evaluate_query
 
@@ -366,3 +367,19 @@ def test_the_same_triple_in_two_event_graphs_lives_while_one_of_them_does():
     stream.push([(iri("a"), iri("p"), 7)], time=3, graph=iri("g2"))
     graph.advance(10)
     assert seen(query) == {4: [7], 6: [7], 8: [], 10: []}
+
+
+def test_windows_close_before_a_batch_of_later_changes():
+    """Facts of 12 and 20 come in one batch: at 10 neither is known, at 15 only the first."""
+    graph = LiveGraph()
+    query = graph.register(
+        "PREFIX : <ex:> SELECT ?n FROM NAMED WINDOW :w ON :s [RANGE 10 STEP 5] "
+        "{ WINDOW :w { ?e :p ?v } ?e :name ?n }"
+    )
+    stream = graph.stream("<ex:s>")
+    stream.push([(iri("e"), iri("p"), 1)], time=8)
+    names = [(12, 0, +1, "<ex:e>", "<ex:name>", '"early"', None)]
+    names += [(20, 1, +1, "<ex:e>", "<ex:name>", '"late"', None)]
+    graph.apply(ChangeBatch.of(names))
+    found = {r.time: [row["n"].value for row in r] for r in query.reports()}
+    assert found == {10: [], 15: ["early"], 20: []}
