@@ -22,8 +22,10 @@ from graphtide.spark.frontier import START, Frontier
 from graphtide.spark.log import DictLog
 from graphtide.spark.matched import by_cell
 from graphtide.spark.pack import pack_task
+from graphtide.spark.reports import put_out
 from graphtide.spark.schemas import DELTAS, REJECTS
 from graphtide.spark.task import Task
+from graphtide.spark.windows import Clock
 from graphtide.testing.transactions import terms_of
 
 if TYPE_CHECKING:
@@ -31,9 +33,8 @@ if TYPE_CHECKING:
 
     from graphtide.testing.transactions import StreamTransaction
 
-    ChangeRow = tuple[
-        int | None, int | None, int | None, str | None, str | None, str | None, str | None
-    ]
+    ChangeRow = tuple[int | str | None, ...]
+    """Time, tx, diff, s, p, o, g, and for an event its stream."""
     Tasks = Sequence[Sequence[ChangeRow]]
 
 _FIELDS: list[tuple[str, pa.DataType]] = [
@@ -41,6 +42,7 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("tx", pa.int64()),
     ("diff", pa.int32()),
     *((name, pa.string()) for name in "spog"),
+    ("stream", pa.string()),
     ("wanted", pa.bool_()),
 ]
 _INPUT = pa.schema(_FIELDS)
@@ -90,9 +92,10 @@ class CellRun:
         workers: int = 1,
         place: Callable[[int], int] | None = None,
         sizes: Mapping[str, int] | None = None,
+        clock: Clock | None = None,
     ) -> CellRun:
         """A run from the start. `place` says which worker a cell is given to, each time."""
-        task = Task(tuple(queries.items()), cells, tuple((sizes or {}).items()))
+        task = Task(tuple(queries.items()), cells, tuple((sizes or {}).items()), clock or Clock())
         logs = Logs(*([DictLog() for _ in range(cells)] for _ in range(2)))
         run = cls(task, logs, [Cache() for _ in range(workers)])
         if place is not None:
@@ -108,6 +111,7 @@ class CellRun:
             for line in out.to_pylist()
         ]
         seen = max((Frontier(*(p[n] for n in Frontier._fields)) for p in packed), default=START)
+        seen = seen.delayed(self.task.clock.lateness)
         by_key: dict[int, list[pa.Table]] = {cell: [] for cell in range(self.task.cells)}
         self._set_aside(from_chunk(p["rejects"]) for p in packed if p["rejects"])
         for cell in range(self.task.cells):
@@ -135,6 +139,7 @@ class CellRun:
         if len(deltas) and any(query.meets for query in self.task.cell_queries):
             log, cache = self.logs.meet[cell], self.workers[self.place(cell)]
             deltas = consolidate(deltas, self.task, log, cache, "run", cell)
+        deltas = put_out(deltas, self.task)
         names = [name for name, _ in self.task.queries]
         return [
             OutRow(names[line["query"]], line["time"], line["tx"], line["diff"], tuple(line["row"]))
@@ -148,7 +153,9 @@ class CellRun:
 
 def record_batches(rows: Sequence[ChangeRow]) -> list[pa.RecordBatch]:
     """Changes as they leave the first stage, all of them wanted."""
-    lines = [dict(zip(_INPUT.names, (*row, True), strict=True)) for row in rows]
+    lines = [
+        dict(zip(_INPUT.names, (*row, *[None] * (8 - len(row)), True), strict=True)) for row in rows
+    ]
     return pa.Table.from_pylist(lines, schema=_INPUT).to_batches()
 
 
