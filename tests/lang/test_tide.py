@@ -173,10 +173,8 @@ def test_what_cannot_be_read_hides_nothing_below_it():
 
 
 def test_names_of_what_is_not_available_yet_are_not_reported_twice():
-    found = errors_of(
-        HEAD + "PATTERN P(?x) AS (G(?x, ?y) -> G(?x, ?z)){3}\nRULE r ON P(?x) THEN CALL f()"
-    )
-    assert [error.message.split("\n")[0] for error in found] == ["PATTERN is not available yet"]
+    found = errors_of(HEAD + "STREAM S(?x) OF { ?x a :S }\nRULE r ON S(?x) THEN CALL f()")
+    assert [error.message.split("\n")[0] for error in found] == ["STREAM is not available yet"]
 
 
 # --- includes ---

@@ -12,6 +12,7 @@ from rules.brute_force import Event, matches
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
+from graphtide.engine.graph_events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql import parse_query
 from graphtide.rdf.term import NamedNode
@@ -95,9 +96,21 @@ happenings = st.lists(
 gaps = st.lists(st.sampled_from((0, 0, 1, 2)), min_size=14, max_size=14)
 
 
-def run(rule_list, history, times, end=60):
-    """The firings of each rule, and the history as the brute force wants it."""
+def run(rule_list, history, times, end=60, *, batched=False, stride=1024):
+    """The firings of each rule, and the history as the brute force wants it.
+
+    `batched` tells of events all at once, up to the next change of the graph.
+    """
     engine = RuleEngine(LiveGraph())
+    engine._stride = stride
+    held = []
+
+    def tell():
+        encode = engine.graph.terms.encode
+        ids = [[tuple(map(encode, triple)) for triple in event] for event, _ in held]
+        engine.take_events(make_events(ids, [time for _, time in held]))
+        held.clear()
+
     for rule in rule_list:
         engine.add(rule)
     events, states, now = [], [frozenset()], 0
@@ -105,14 +118,19 @@ def run(rule_list, history, times, end=60):
         now += gap
         if isinstance(what[0], str):
             kind, x, y = what
-            engine.assert_event(triples(kind, x, y, number), time=now)
+            if batched:
+                held.append((triples(kind, x, y, number), now))
+            else:
+                engine.assert_event(triples(kind, x, y, number), time=now)
             events.append(Event(kind, (x, y), now, len(states) - 1))
         else:
+            tell()
             diff, subject, (predicate, object_) = what
             engine.advance(now)
             (engine.graph.insert if diff > 0 else engine.graph.delete)(subject, predicate, object_)
             quad = (subject, predicate, object_, None)
             states.append(states[-1] | {quad} if diff > 0 else states[-1] - {quad})
+    tell()
     engine.advance(end)
     return engine, events, states
 

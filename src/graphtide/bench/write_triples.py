@@ -51,7 +51,7 @@ def write_triples(
             written += len(part)
             yield part
 
-    with _open(path) as file:
+    with open_packed(path) as file:
         if format_name in LINE_FORMATS:
             for part in counted():
                 file.write(part.lines())
@@ -98,7 +98,15 @@ def check_stream_target(path: Path, format_name: str | None, pace: Pace | None) 
     return check_target(path, format_name, CHANGE_FORMATS, "a stream with times")
 
 
-def _open(path: Path) -> IO[bytes]:
+def open_packed(path: Path) -> IO[bytes]:
+    """A file to write to, packed if its name says so.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, open_packed(Path(folder, "a.nt.gz")) as file:
+    ...     file.write(b"")
+    0
+    """
     if path.suffix != ".gz":
         return open_target(path)
     open_target(path).close()  # for its messages

@@ -20,6 +20,9 @@ app.command("graphtide.cli.bench_train:train", name="train")
 app.command("graphtide.cli.bench_sparql:sparql", name="sparql")
 app.command("graphtide.cli.bench_windows:windows", name="windows")
 app.command("graphtide.cli.bench_bgp:bgp", name="bgp")
+app.command("graphtide.cli.bench_rules:rules", name="rules")
+app.command("graphtide.cli.bench_gesture:gesture", name="gesture")
+app.command("graphtide.cli.bench_sequence:sequence", name="sequence")
 
 FEWEST_EDGES = 100
 FEWEST_CHANGES = 1000

@@ -56,7 +56,16 @@ def _program_problems(path: Path) -> Iterator[str]:
     yield from map(str, errors)
     if not errors:
         queries = counted(len(program.queries), "query").replace("querys", "queries")
-        parts = queries, counted(len(program.events), "event"), counted(len(program.rules), "rule")
+        parts = [
+            queries,
+            counted(len(program.events), "event"),
+            counted(len(program.rules), "rule"),
+        ]
+        if program.patterns:
+            parts.insert(2, counted(len(program.patterns), "pattern"))
+        if program.goals or program.fixes:
+            fixes = counted(len(program.fixes), "fix").replace("fixs", "fixes")
+            parts += [counted(len(program.goals), "goal"), fixes]
         print(f"{path}: fine, {', '.join(parts)}")
 
 

@@ -9,6 +9,7 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.files import load_data, read_query, refuse_query
 from graphtide.engine import LiveGraph
 from graphtide.errors import GraphtideError
+from graphtide.fixes.explain import explain_fixes
 from graphtide.lang.program import PROGRAM_SUFFIX, read_program
 from graphtide.lang.sparql import parse_standing
 from graphtide.plan.build import build_plan
@@ -83,4 +84,6 @@ def _explain_program(path: Path) -> None:
         parts.append(f"QUERY {query.name}\n{indent(plan, '  ')}")
     if program.rules:
         parts.append(explain_rules(program))
+    if program.goals or program.fixes:
+        parts.append(explain_fixes(program))
     print("\n\n".join(parts))

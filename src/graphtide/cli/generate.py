@@ -165,6 +165,44 @@ def seas(
     _write(parts, model.observations, out, format_name, stream)
 
 
+@app.command
+def gesture(
+    *,
+    out: Path,
+    bodies: int = 25,
+    cycles: int = 4,
+    format_name: Annotated[str | None, Parameter(name="--format")] = None,
+) -> None:
+    """Bodies that turn their right arms before a camera: 25 frames a second, 40 values per body.
+
+    Each frame is a transaction in which old coordinates go and new ones come. Every turn of an arm
+    is one gesture of the program that is written beside the changes.
+
+    Example: `graphtide generate gesture --bodies 25 --cycles 4 --out stage`
+
+    Parameters
+    ----------
+    out
+        A folder, for the changes and the program; or a file for the changes alone: .rdfp, .parquet,
+        .arrow or .arrows.
+    bodies
+        How many bodies there are.
+    cycles
+        How often each of them turns its arm; a turn takes twelve frames.
+    format_name
+        The format, if the file's suffix does not tell it: rdfp, parquet, arrow, arrows.
+    """
+    from graphtide.bench.gesture.model import Stage
+    from graphtide.bench.gesture.write import check_gesture_target, write_stage
+
+    stage = Stage(bodies, cycles)
+    path, _ = check_gesture_target(out, format_name)
+    start = perf_counter()
+    with _progress(path, stage.frames + 1) as advance:
+        changes = write_stage(stage, out, format_name, advance)
+    _tell(path, changes, start, "changes")
+
+
 def _write(
     blocks: Iterable[tuple[Coded, int]],
     total: int,
@@ -202,5 +240,5 @@ def _progress(out: Path, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda share: bar.advance(task, share)
 
 
-def _tell(out: Path, triples: int, start: float) -> None:
-    print(f"{out}: {triples:,} triples in {perf_counter() - start:.1f} s", file=sys.stderr)
+def _tell(out: Path, count: int, start: float, what: str = "triples") -> None:
+    print(f"{out}: {count:,} {what} in {perf_counter() - start:.1f} s", file=sys.stderr)

@@ -1,7 +1,7 @@
 """The entry point: commands, and what happens when one fails.
 
-Exit codes: 0 done; 1 problems found by `check`; 2 a mistake in the input or the command line;
-70 a bug of ours; 130 interrupted.
+Exit codes: 0 done; 1 problems found by `check`, or no plan by `fix`; 2 a mistake in the input or
+the command line; 70 a bug of ours; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -75,6 +75,14 @@ COMMANDS = (
         "Lay out programs in canonical form; comments and SPARQL stay as they are.",
         "graphtide fmt alarms.tide",
         "With --check nothing is changed, and the exit code is 1 if something would be.",
+    ),
+    Command(
+        "fix:fix",
+        "Look for plans that make data meet the goals of a program, by the fixes it allows.",
+        "graphtide fix rail.tide --data rail.ttl --apply 1 --out mended.ttl",
+        "Plans are shown with their cost, the best first; --apply shows what a plan changes and "
+        "what the queries would tell of it, then carries it out. The data files stay as they are. "
+        "The exit code is 1 if no plan was found.",
     ),
     Command(
         "run:run",

@@ -47,6 +47,8 @@ def run(
     rows_per_batch: int = 200_000,
     most_quarantined: int | None = None,
     only_new: bool = False,
+    lateness: int = 0,
+    tick_ms: int = 1000,
 ) -> int:
     """Run a program on Spark.
 
@@ -79,16 +81,22 @@ def run(
         Stop when more rows than this are set aside.
     only_new
         Begin a first run with what is written from now on.
+    lateness
+        By how many ticks of time rows may come late; what is later is set aside.
+    tick_ms
+        How long a tick is, for windows whose lengths are in seconds, minutes or hours.
     """
     queries = read_program(program)
     check_needs()
     from graphtide.spark.run_options import RunOptions, check_options
+    from graphtide.spark.windows import Clock
 
     once = once or trigger == "once"
     pause = "0s" if trigger == "once" else trigger
     parts = _cells(cells, checkpoint, master)
     limits = rows_per_batch, most_quarantined, only_new
-    options = RunOptions(changes, out, checkpoint, parts, pause, once, format, *limits)
+    clock = Clock(lateness, tick_ms)
+    options = RunOptions(changes, out, checkpoint, parts, pause, once, format, *limits, clock)
     check_options(queries, options)
     _say_where(changes, options, queries)
     return _run(queries, options, master, as_json=as_json)

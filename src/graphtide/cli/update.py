@@ -34,12 +34,7 @@ def update(
     load_from
         The folder whose files LOAD may read.
     """
-    if out is not None and find_format(out).rdf is None:
-        raise DataError(
-            "the result is a graph, not a change log",
-            source=str(out),
-            hint="use .nq, .trig, .nt or .ttl",
-        )
+    check_out(out)
     text = read_text(request)
     graph = LiveGraph()
     load_data(graph, data or ())
@@ -48,12 +43,23 @@ def update(
     except QueryError as error:
         error.source = error.source or str(request)
         raise
-    _write(graph, out)
+    write_graph(graph, out)
     there = counted(len(graph), "quad")
     print(f"{counted(changed, 'change')}, {there} now", file=sys.stderr)
 
 
-def _write(graph: LiveGraph, out: Path | None) -> None:
+def check_out(out: Path | None) -> None:
+    """Refuse a file whose format is not one of graphs."""
+    if out is not None and find_format(out).rdf is None:
+        raise DataError(
+            "the result is a graph, not a change log",
+            source=str(out),
+            hint="use .nq, .trig, .nt or .ttl",
+        )
+
+
+def write_graph(graph: LiveGraph, out: Path | None) -> None:
+    """Write all quads to a file, or as N-Quads to standard output."""
     lines = sorted(
         (str(s), str(p), str(o), None if g is None else str(g)) for s, p, o, g in graph.quads()
     )

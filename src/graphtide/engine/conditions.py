@@ -1,7 +1,8 @@
 """Conditions over batches: by the typed side columns where they suffice, else by the terms.
 
-A condition made of comparisons is decided in the kernel from the kinds and numbers of ids. What
-that leaves open is evaluated on the terms themselves, once per distinct tuple of arguments.
+A condition made of comparisons is decided in the kernel from the kinds and numbers of ids, also
+where sums, differences and products are compared. What that leaves open is evaluated on the terms
+themselves, once per distinct tuple of arguments.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from graphtide.algebra.expressions import Call, Const, Var
 from graphtide.engine.memo import Memo, argument_columns
 from graphtide.errors import ExpressionError
 from graphtide.functions import Row, compile_expression, effective_boolean
-from graphtide.kernel import compare
+from graphtide.kernel import calculate, compare
 from graphtide.kernel.batch import VALUES, Ints
+from graphtide.kernel.calculate import ADD, COLUMN, CONSTANT, MULTIPLY, NEGATE, SUBTRACT
 from graphtide.kernel.compare import ERROR, FALSE, OPEN, TRUE, Kinds
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 Outcomes = Callable[[Ints], Kinds]
 
 OPERATORS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+
+STEPS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "UMINUS": NEGATE}
 
 _CODES = (FALSE, TRUE, ERROR, OPEN)
 
@@ -88,6 +92,8 @@ def quick_outcomes(
             return lambda batch: (column(batch) != 0).astype(np.int8)
         case Call(name, (Var() | Const() as left, Var() | Const() as right)) if name in OPERATORS:
             return _comparison(OPERATORS[name], left, right, schema, terms)
+        case Call(name, (left, right)) if name in OPERATORS:
+            return _calculation(OPERATORS[name], left, right, schema, terms)
         case _:
             return None
 
@@ -99,6 +105,40 @@ def _comparison(
         return None
     a, b = _column(left, schema, terms), _column(right, schema, terms)
     return lambda batch: compare(op, a(batch), b(batch), terms.kinds, terms.numbers)
+
+
+def _calculation(
+    op: int, left: Expression, right: Expression, schema: Schema, terms: TermDictionary
+) -> Outcomes | None:
+    """A comparison of calculated numbers, or None if a side is calculated in another way."""
+    listed = [*steps_of(left, schema, terms), *steps_of(right, schema, terms)]
+    if any(step is None for step in listed):
+        return None
+    steps = np.array(listed, np.int32)
+    return lambda batch: calculate(op, steps, batch, terms.kinds, terms.numbers)
+
+
+def steps_of(
+    expression: Expression, schema: Schema, terms: TermDictionary
+) -> list[tuple[int, int] | None]:
+    """A calculation with numbers as steps on a stack; None stands for what is no such step.
+
+    >>> from graphtide.rdf import TermDictionary
+    >>> a = Var("a")
+    >>> steps_of(Call("-", (a, Call("*", (a, a)))), (a,), TermDictionary())
+    [(0, 2), (0, 2), (0, 2), (4, 0), (3, 0)]
+    """
+    match expression:
+        case Var():
+            known = expression in schema
+            return [(COLUMN, VALUES + schema.index(expression)) if known else (CONSTANT, 0)]
+        case Const(term):
+            return [(CONSTANT, terms.encode(term))]
+        case Call(name, args) if name in STEPS:
+            parts = [step for arg in args for step in steps_of(arg, schema, terms)]
+            return [*parts, (STEPS[name], 0)]
+        case _:
+            return [None]
 
 
 def _column(side: Var | Const, schema: Schema, terms: TermDictionary) -> Callable[[Ints], Ints]:

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from pathlib import Path
+from heapq import merge
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pyarrow as pa
 
-from graphtide.algebra.as_select import as_select
-from graphtide.algebra.nodes import SelectQuery, Slice
-from graphtide.algebra.variables import schema
-from graphtide.engine.feed import (
-    Piece,
-    Transactions,
-    check_order,
-    cut,
-    encode,
-    first_backwards,
-    first_transactions,
-    one_by_one,
-    pieces_of,
-)
-from graphtide.engine.followers import Followers
-from graphtide.engine.id_rows import id_rows, integers
-from graphtide.engine.once import in_order
-from graphtide.engine.pending import MOST_PENDING, Pending
-from graphtide.engine.quads import Ids, ObjectLike, TermLike, as_term, quad_ids
-from graphtide.engine.register import Register
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.engine.graph_events import make_events
+from graphtide.engine.graph_look import ReadableGraph
+from graphtide.engine.pending import MOST_PENDING
+from graphtide.engine.quads import Ids, ObjectLike, TermLike, quad_ids
 from graphtide.engine.stamps import Stamps
-from graphtide.engine.stats import Stats
-from graphtide.engine.storage import Storage, make_store, strategy_for
+from graphtide.engine.storage import Storage, strategy_for
 from graphtide.engine.strict import first_redundant
 from graphtide.engine.together import Together
 from graphtide.engine.transaction import Transaction
@@ -41,33 +21,25 @@ from graphtide.engine.update import carry_out
 from graphtide.engine.watch import Watch
 from graphtide.engine.windows.continuous import Continuous
 from graphtide.engine.windows.streams import Streams
-from graphtide.errors import DataError, GraphtideError
-from graphtide.kernel.batch import DIFF, VALUES
-from graphtide.lang.sparql import parse_any_query, parse_query, parse_standing, parse_update
+from graphtide.errors import GraphtideError
+from graphtide.lang.sparql import parse_query, parse_standing, parse_update
 from graphtide.plan.choose import choose_plan
-from graphtide.rdf import ChangeBatch, TermDictionary, read_changes
-from graphtide.rdf.dictionary import HIDDEN_GRAPHS
-from graphtide.rdf.formats import find_format
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
+    from pathlib import Path
 
     from graphtide.algebra.windows import WindowedQuery
-    from graphtide.engine.feed import Lines
-    from graphtide.engine.standing import Standing
+    from graphtide.engine.graph_events import Fired
     from graphtide.engine.windows.shape import Alignment
     from graphtide.engine.windows.stream import Stream
     from graphtide.engine.windows.streams import ReportPolicy
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.patterns import Strategy
     from graphtide.plan.pinned import Pin
-    from graphtide.plan.statistics import Statistics
-    from graphtide.rdf.term import Term
-
-Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
 
 
-class LiveGraph:
+class LiveGraph(ReadableGraph):
     """The current set of quads, kept in step with every change, and its standing queries.
 
     With `strict`, an insert of a present quad and a delete of an absent one are errors; otherwise
@@ -101,24 +73,8 @@ class LiveGraph:
         window_origin: int = 0,
         window_alignment: Alignment = "close",
     ) -> None:
-        if default_graph not in ("own", "union"):
-            known = 'use "own" or "union"'
-            raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
-        self.terms = TermDictionary()
-        self.strict = strict
-        self.clock = 0
-        self.callbacks = 0
-        self.tick_ms = tick_ms
-        self.followers = Followers()
-        self._done = 0
-        self._last_tx = -1
-        self._storage = store
-        self._store = make_store(store, strict=strict)
-        self._register = Register(self._store, self.terms, union=default_graph == "union")
+        super().__init__(strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms)
         self._streams = Streams(self, tick_ms, window_origin, window_alignment)
-        self._pending = Pending()
-        self._due: deque[Piece] = deque()
-        self._running = False
 
     # --- changes in ---
 
@@ -150,52 +106,6 @@ class LiveGraph:
         """Begin a transaction: its changes take effect together at the end of a `with` block."""
         return Transaction(self, time)
 
-    def apply(self, changes: Changes, *, time: int | None = None) -> None:
-        """Apply changes: a batch, several, an Arrow table, or the path of a file of changes.
-
-        Rows that share one `(time, tx)` are one transaction. With `time`, everything is one
-        transaction at that time; so is a file of plain RDF, at the current time if none is given.
-
-        One batch is applied whole or, if there is something wrong with it, not at all. Of several,
-        and of a file, the transactions before an error are applied.
-        """
-        self.settle()
-        if isinstance(changes, ChangeBatch) and time is None:
-            rows, bad = encode(changes, self.terms)
-            if bad:
-                raise DataError(f"row {bad[0]}: {bad[1]}")
-            self._apply_whole((rows, changes.time, changes.tx))
-            return
-        batches = _batches(changes)
-        if time is not None or _is_plain_rdf(changes):
-            batches = _restamped(batches, self._stamp(time), self._last_tx + 1)
-        for piece in pieces_of(batches, self.terms):
-            self.apply_piece(piece)
-
-    def apply_ids(
-        self,
-        s: Ints,
-        p: Ints,
-        o: Ints,
-        g: Ints | None = None,
-        *,
-        diff: Ints | None = None,
-        time: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None,
-        tx: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None,
-    ) -> None:
-        """Apply changes given as ids of `graph.terms`; without `tx`, each is a transaction.
-
-        All are applied or, if there is something wrong with one of them, none.
-        """
-        self.settle()
-        rows = id_rows(len(self.terms), s, p, o, g, diff)
-        if time is None:
-            time = np.full(len(rows), self.clock, np.int64)
-        if tx is None:
-            tx = np.arange(self._last_tx + 1, self._last_tx + 1 + len(rows), dtype=np.int64)
-        times, txs = integers("time", time, len(rows)), integers("tx", tx, len(rows))
-        self._apply_whole((rows, times, txs))
-
     def update(
         self, text: str, *, time: int | None = None, load_from: str | Path | None = None
     ) -> int:
@@ -218,9 +128,72 @@ class LiveGraph:
         self.settle()
         return changed
 
+    def commit(self, changes: list[tuple[int, Ids]], time: int | None) -> None:
+        """Take a transaction's changes (called when its `with` block ends)."""
+        stamp = self._stamp(time)
+        if self.strict:
+            self.settle()
+            redundant = first_redundant(changes, self._store, self.terms)
+            if redundant:
+                raise redundant[1]
+        self.clock = stamp
+        self._last_tx += 1
+        self._pending.begin(stamp, self._last_tx)
+        for diff, ids in changes:
+            self._pending.add(diff, ids)
+        if self._pending.waiting >= MOST_PENDING or self.callbacks:
+            self.settle()
+
+    def _single(self, diff: int, ids: Ids, time: int | None) -> None:
+        if self.strict:
+            self.commit([(diff, ids)], time)
+            return
+        if time is not None:
+            self.clock = self._stamp(time)
+        self._last_tx += 1
+        waiting = self._pending.single(self.clock, self._last_tx, diff, ids)
+        if waiting >= MOST_PENDING or self.callbacks:
+            self.settle()
+
+    # --- time and streams ---
+
     def advance(self, to: int) -> None:
         """Let the clock go on to a time at which nothing else happens; windows close up to then."""
         self.clock = self._stamp(to)
+
+    def assert_event(
+        self,
+        triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
+        *,
+        time: int | None = None,
+        duration: int = 0,
+    ) -> None:
+        """Something happens, now or later: triples that programs hear of, and nobody keeps.
+
+        It may have lasted for some ticks. Rules that it completes have fired when this returns.
+
+        >>> from graphtide.rules import run
+        >>> graph = LiveGraph()
+        >>> running = run(
+        ...     '''EVENT Seen(?x) AS { ?x <ex:seen> ?y }
+        ...     RULE Note ON Seen(?x) THEN INSERT { ?x a <ex:Known> }''',
+        ...     graph,
+        ... )
+        >>> graph.assert_event([("<ex:a>", "<ex:seen>", 1)], time=5)
+        >>> print(graph.firings()[0].why())
+        Note fired at 5
+          Seen = Seen(<ex:a>) at 5
+        """
+        stamp = self._stamp(time)
+        ids = [quad_ids(self.terms, s, p, o, None)[:3] for s, p, o in triples]
+        self.clock = stamp
+        events = make_events([ids], [stamp], duration)
+        for listener in tuple(self.listeners):
+            listener.take_events(events)
+
+    def firings(self) -> list[Fired]:
+        """What rules have fired on this graph so far, oldest first; each can say why."""
+        return list(merge(*(each.firings for each in self.listeners), key=lambda f: f.time))
 
     def stream(self, name: TermLike, *, lateness: int | None = None) -> Stream:
         """The stream of that name, for pushing events; windowed queries read it.
@@ -334,263 +307,6 @@ class LiveGraph:
         return self._register.replan(watch)
 
     @property
-    def standing(self) -> Standing:
-        """The plans of the queries at work."""
-        return self._register.standing
-
-    @property
     def watches(self) -> tuple[Watch, ...]:
         """The registered queries, oldest first."""
         return tuple(self._register)
-
-    # --- looking at it ---
-
-    def query(self, query: str | SelectQuery) -> pa.Table:
-        """Answer a query once, as an Arrow table of N-Triples texts; in its order, if it has one.
-
-        Unlike a standing query it may call NOW, RAND and the like.
-        """
-        self.settle()
-        parsed = as_select(parse_any_query(query)) if isinstance(query, str) else query
-        rows = self.rows_once(parsed)
-        repeated = np.repeat(rows[:, VALUES:], np.maximum(rows[:, DIFF], 0), axis=0)
-        columns = [self.terms.decode_column(column) for column in repeated.T]
-        names = [v.name for v in parsed.variables]
-        return pa.table(dict(zip(names, columns, strict=True)))
-
-    def rows_once(self, query: SelectQuery) -> Ints:
-        """The rows of a query now, as a batch of ids; in its order, if it has one."""
-        order = query.root if isinstance(query.root, Slice) else None
-        if order is not None:
-            query = replace(query, root=order.child, variables=schema(order.child))
-        plan = choose_plan(
-            query, self.standing.statistics(), strategy="search", union=self._register.union
-        )
-        rows = self.standing.evaluate(plan)
-        return rows if order is None else in_order(rows, plan.root, order, self.terms)
-
-    def __len__(self) -> int:
-        self.settle()
-        return len(self._store) - self._streams.held()
-
-    def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:
-        self.settle()
-        *triple, graph = quad if len(quad) == 4 else (*quad, None)
-        ids = [self.terms.lookup(as_term(term)) for term in triple]
-        ids.append(0 if graph is None else self.terms.lookup(as_term(graph)))
-        if 0 in ids[:3] or (graph is not None and ids[3] == 0):
-            return False
-        return bool(self._store.contains(np.array([ids], np.int32))[0])
-
-    def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
-        """The current quads, in no particular order; the last part is None in the default graph."""
-        self.settle()
-        decode = self.terms.decode
-        for s, p, o, g in self.quad_ids().tolist():
-            yield decode(s), decode(p), decode(o), decode(g) if g else None
-
-    def quad_ids(self) -> Ints:
-        """The current quads as rows of ids of `graph.terms`."""
-        self.settle()
-        return self.quad_ids_now()
-
-    def quad_ids_now(self) -> Ints:
-        """As `quad_ids`, in the middle of a transaction."""
-        quads = self._store.quads()
-        if not self._streams:
-            return quads
-        own: Ints = quads[quads[:, 3] < HIDDEN_GRAPHS]
-        return own
-
-    @property
-    def transactions(self) -> int:
-        """How many transactions there were."""
-        self.settle()
-        return self._done
-
-    def statistics(self, *, exact: bool = False) -> Statistics:
-        """Counts per predicate and class, as the planner sees them: at most a fifth out of date."""
-        if exact:
-            self.settle()
-        return self.standing.statistics(exact=exact)
-
-    def stats(self) -> Stats:
-        """What the graph holds and has done."""
-        self.settle()
-        counts = self._store.counts()
-        counts["dropped"] += self._streams.pruned()
-        return Stats(
-            quads=len(self._store),
-            terms=len(self.terms),
-            watches=len(self._register),
-            searches=len(self.standing.programs),
-            indexes=self._store.index_count,
-            transactions=self._done,
-            clock=self.clock,
-            quad_bytes=self._store.nbytes,
-            term_bytes=self.terms.nbytes,
-            watch_bytes=self.standing.network.nbytes
-            + sum(watch.answer_bytes for watch in self._register),
-            **counts,
-        )
-
-    # --- the machinery ---
-
-    def commit(self, changes: list[tuple[int, Ids]], time: int | None) -> None:
-        """Take a transaction's changes (called when its `with` block ends)."""
-        stamp = self._stamp(time)
-        if self.strict:
-            self.settle()
-            redundant = first_redundant(changes, self._store, self.terms)
-            if redundant:
-                raise redundant[1]
-        self.clock = stamp
-        self._last_tx += 1
-        self._pending.begin(stamp, self._last_tx)
-        for diff, ids in changes:
-            self._pending.add(diff, ids)
-        if self._pending.waiting >= MOST_PENDING or self.callbacks:
-            self.settle()
-
-    def settle(self) -> None:
-        """Carry out what waits. Every look at an answer does this first.
-
-        What a callback changes waits until the transaction that it was called for is through.
-        """
-        while (self._due or self._pending.waiting) and not self._running:
-            if self._due:
-                self._run(self._due.popleft())
-            elif self.callbacks:
-                self._due.extend(one_by_one(self._pending.take()))
-            else:
-                self._run(self._pending.take())
-
-    def _single(self, diff: int, ids: Ids, time: int | None) -> None:
-        if self.strict:
-            self.commit([(diff, ids)], time)
-            return
-        if time is not None:
-            self.clock = self._stamp(time)
-        self._last_tx += 1
-        waiting = self._pending.single(self.clock, self._last_tx, diff, ids)
-        if waiting >= MOST_PENDING or self.callbacks:
-            self.settle()
-
-    def _stamp(self, time: int | None) -> int:
-        """A time for what comes next. Windows that close before it close first."""
-        if time is None:
-            return self.clock
-        if self._streams and time > self.clock:
-            self._streams.advance(time)
-        self.followers.before(time, self.clock)
-        if time < self.clock:
-            raise GraphtideError(
-                f"time runs backwards: {time} is before the graph's clock, {self.clock}",
-                hint="give times in order; equal times are allowed",
-            )
-        return time
-
-    def _apply_whole(self, lines: Lines) -> None:
-        """Apply changes with a time and a number each, unless something is wrong with them."""
-        rows, times, txs = lines
-        problem = self._first_problem(rows, times)
-        if problem:
-            raise problem[1]
-        for piece in cut(rows, times, txs):
-            self._apply_checked(piece)
-
-    def apply_piece(self, piece: Piece) -> None:
-        """Apply whole transactions of ids; those before one that has to be refused are applied."""
-        changes, times, _ = piece
-        problem = self._first_problem(changes, times[changes[:, 0]])
-        if problem:
-            piece = first_transactions(piece, int(changes[problem[0], 0]))
-        if len(piece[1]):
-            self._apply_checked(piece)
-        if problem:
-            raise problem[1]
-
-    def _first_problem(self, changes: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
-        """The place of the first change that has to be refused, given a time for each."""
-        backwards = first_backwards(self.clock, times)
-        if not self.strict:
-            return backwards
-        listed = [(row[1], tuple(row[2:])) for row in changes.tolist()]
-        redundant = first_redundant(listed, self._store, self.terms)
-        problems = [problem for problem in (backwards, redundant) if problem]
-        return min(problems, key=lambda problem: problem[0], default=None)
-
-    def _apply_checked(self, piece: Piece) -> None:
-        _, times, txs = piece
-        self._last_tx = max(self._last_tx, int(txs.max()))
-        if self._running:  # called by a callback
-            self._due.extend(one_by_one(self._pending.take()))
-            self._due.extend(one_by_one(piece))
-        elif self.callbacks or self._streams:
-            self._apply_each(piece)
-            return
-        else:
-            self._run(piece)
-        self.clock = int(times[-1])
-
-    def _apply_each(self, piece: Piece) -> None:
-        """Whoever is called back sees the graph as of that transaction, not of the whole batch."""
-        for one in one_by_one(piece):
-            check_order(self.clock, one[1])  # a callback may have advanced the clock
-            if self._streams and one[1][0] > self.clock:  # windows never see the future
-                self._streams.advance(int(one[1][0]))
-            self.followers.before(int(one[1][0]), self.clock)
-            self.clock = int(one[1][0])
-            self._run(one)
-            self.settle()
-
-    def _run(self, piece: Transactions) -> None:
-        """Apply changes, let the queries they concern take them in, then call back."""
-        changes, times, txs = piece
-        stamps = Stamps(times, txs, self._done)
-        self._running = True
-        try:
-            batches = self._store.apply(changes)
-            self._done += len(times)
-            if batches:
-                self._register.tell(self.standing.advance(batches), stamps)
-        finally:
-            self._running = False
-        self.followers.after()
-
-    def _tell(self, outputs: Mapping[int, Ints], stamps: Stamps) -> None:
-        """Let the queries take in what changed, and whoever wants to hear of it."""
-        self._running = True
-        try:
-            self._register.tell(outputs, stamps)
-        finally:
-            self._running = False
-        self.followers.after()
-
-    def _refuse_inside_callback(self, what: str) -> None:
-        if self._running:
-            raise GraphtideError(
-                f"{what} cannot be used inside a callback: its transaction is still under way",
-                hint="use insert() and delete(), which wait for their turn",
-            )
-
-
-def _batches(changes: Changes) -> Iterable[ChangeBatch]:
-    if isinstance(changes, ChangeBatch):
-        return (changes,)
-    if isinstance(changes, (str, Path, pa.Table)):
-        return read_changes(changes)
-    return changes
-
-
-def _is_plain_rdf(changes: Changes) -> bool:
-    return isinstance(changes, (str, Path)) and find_format(changes).rdf is not None
-
-
-def _restamped(batches: Iterable[ChangeBatch], time: int, tx: int) -> Iterator[ChangeBatch]:
-    for batch in batches:
-        n = len(batch)
-        yield ChangeBatch(
-            np.full(n, time, np.int64), np.full(n, tx, np.int64), batch.diff,
-            batch.s, batch.p, batch.o, batch.g,
-        )  # fmt: skip

@@ -83,4 +83,13 @@ def build_template_node(arguments: Sequence[Compiled]) -> Compiled:
 
 def _blank_node(label: str, row: Row, scope: str) -> BlankNode:
     cells = sorted(f"{var.name} {term}" for var, term in row.items())
-    return BlankNode(f"t{sha256(chr(0).join([scope, label, *cells]).encode()).hexdigest()[:32]}")
+    return BlankNode(blank_label(label, cells, scope))
+
+
+def blank_label(label: str, cells: list[str], scope: str) -> str:
+    """The label of a template's blank node for a row: names and values, in order.
+
+    >>> blank_label("x", ["it <ex:a>"], "1")[:8]
+    't033d302'
+    """
+    return f"t{sha256(chr(0).join([scope, label, *cells]).encode()).hexdigest()[:32]}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from graphtide.jit import JIT
 
 if JIT:
+    from graphtide.kernel.calculate import calculate
     from graphtide.kernel.compare import compare
     from graphtide.kernel.count_values import count_values
     from graphtide.kernel.distinct import Distinct
@@ -28,6 +29,7 @@ else:
         QuadStore,
         QuadStream,
         SemiJoin,
+        calculate,
         compare,
         count_values,
     )
@@ -41,6 +43,7 @@ __all__ = [
     "QuadStore",
     "QuadStream",
     "SemiJoin",
+    "calculate",
     "compare",
     "count_values",
 ]

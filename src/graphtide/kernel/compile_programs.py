@@ -9,7 +9,7 @@ import numpy as np
 
 from graphtide.kernel.check_walks import walks_of
 from graphtide.kernel.program import MOST_PATTERNS, wanted_indexes
-from graphtide.kernel.search_plan import Plan
+from graphtide.kernel.search_plan import BEST, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,13 +45,15 @@ def compile_programs(programs: Sequence[Program], order: Sequence[Columns] = ())
     patterns, heads, checks, seeds = _flatten(programs)
     keys, links = _indexes(programs, order)
     dispatch, ordered = _dispatch(seeds, links)
+    lines = [p + _best(p[1], keys, links) for p in patterns]
     plan = Plan(
-        patterns=_array([p + _best(p[1], keys, links) for p in patterns], 20),
+        patterns=_array(lines, 20),
         programs=_array(heads, 6),
         checks=_array(checks, 3),
         seeds=_array(ordered, 3),
         dispatch=dispatch,
         walks=np.array([walk for program in programs for walk in walks_of(program)], np.int64),
+        near=np.array([_near(seed, heads, checks, lines) for seed in ordered], np.int64),
         bind=np.zeros(MOST_PATTERNS + 4, np.int32),
         walk_bind=np.zeros(MOST_PATTERNS + 4, np.int32),
         key=np.zeros((1, 4), np.int32),
@@ -153,6 +155,23 @@ def _best(predicate: int, keys: tuple[Columns, ...], links: dict[int, int]) -> t
         ]
         best.append(max(usable, key=lambda i: len(keys[i]), default=-1))
     return tuple(best)
+
+
+def _near(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) -> int:
+    """The patterns of a seed's program that an index finds once the seed's own variables are known.
+
+    A bit for each.
+    """
+    program, pattern, check = seed
+    first, many = heads[program][:2]
+    own = pattern + (first if check < 0 else checks[check][0])
+    bound = {value for value in lines[own][:4] if value < 0}
+    found = 0
+    for at, line in enumerate(lines[first : first + many]):
+        known = sum(1 << k for k in range(4) if line[k] >= 0 or line[k] in bound)
+        if first + at != own and line[BEST + known] >= 0:
+            found |= 1 << at
+    return found
 
 
 def first_seed(plan: Plan, program: int) -> int:

@@ -121,6 +121,8 @@ def choose(
                 fewest = length
                 scan = False
                 open_frame(frames, frame, pattern, t.heads[head, HEAD], index)
+                if length == 1:  # nothing is gained by looking for fewer
+                    return True
         elif t.meta[LIVE] < fewest:
             fewest = t.meta[LIVE]
             scan = True

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from graphtide.jit import JIT, compiled, inlined
 from graphtide.kernel.next_match import load_key, next_match
 from graphtide.kernel.react import begin, emit, passes, react, seed_of
@@ -37,7 +39,6 @@ from graphtide.kernel.search_plan import (
     INSERTED,
     KEY,
     LINKS,
-    PATTERNS,
     REDUNDANT,
     RESUME,
     SEED_PROGRAM,
@@ -111,11 +112,13 @@ def ask_for_partners(t: Table, p: Plan, seed: Int, changes: Ints, at: Int) -> No
     for k in range(4):
         if p.patterns[own, k] < 0:
             p.bind[-1 - p.patterns[own, k]] = changes[at, 2 + k]
-    first = p.programs[program, FIRST]
-    for other in range(first, first + p.programs[program, PATTERNS]):
-        index = p.patterns[other, BEST + load_key(p, other)]
-        if index >= 0 and other != own:
-            ask_for_head(t, index, p.key)
+    other = np.int64(p.programs[program, FIRST])
+    ahead = p.near[seed]
+    while ahead != 0:
+        if ahead & 1:
+            ask_for_head(t, p.patterns[other, BEST + load_key(p, other)], p.key)
+        ahead >>= 1
+        other += 1
 
 
 @inlined
@@ -147,6 +150,7 @@ def apply_changes(
     seeds: Ints,
     dispatch: Ints,
     walks: Longs,
+    near: Longs,
     bind: Ints,
     walk_bind: Ints,
     key: Ints,
@@ -168,7 +172,7 @@ def apply_changes(
     """
     t = Table(rows, slots, heads, indexes, meta, 4)
     p = Plan(
-        patterns, programs, checks, seeds, dispatch, walks,
+        patterns, programs, checks, seeds, dispatch, walks, near,
         bind, walk_bind, key, frames, inner, walk,
     )  # fmt: skip
     for i in range(begin, end):

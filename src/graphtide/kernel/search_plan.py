@@ -46,6 +46,7 @@ class Plan(NamedTuple):
     """All installed programs as arrays, and scratch space for the search.
 
     `walks` has a set of patterns for each pattern: those to go through first from a change there.
+    `near` has a set of patterns for each seed: those that can be looked up once a change is there.
     """
 
     patterns: Ints
@@ -54,6 +55,7 @@ class Plan(NamedTuple):
     seeds: Ints
     dispatch: Ints
     walks: Longs
+    near: Longs
     bind: Ints
     walk_bind: Ints
     key: Ints

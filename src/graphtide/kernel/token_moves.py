@@ -20,6 +20,10 @@ from graphtide.kernel.token_tables import (
     LENGTH_,
     LONGEST,
     NO_END,
+    ORDER_BLOCKS,
+    ORDER_FIRST,
+    ORDER_LATER,
+    ORDER_LEAST,
     OUT_AT,
     OUT_STARTED,
     OUT_TIME,
@@ -30,9 +34,11 @@ from graphtide.kernel.token_tables import (
     STARTED,
     STATE,
     TARGET,
+    TIMER,
     TIMER_EDGE,
     TIMER_LENGTH,
     TIMER_ZONE,
+    UNENDS,
     USED,
     USED_WRITTEN,
     VERSION,
@@ -103,6 +109,14 @@ def set_deadline(a: Automaton, z: Tokens, token: Int) -> bool:
         end = NO_END
         for g in range(a.guards_from[edge], a.guards_from[edge + 1]):
             end = min(end, z.data[token, FIELDS + a.guards[g, ZONE]] + a.guards[g, LENGTH_])
+        timer = a.edges[edge, TIMER]
+        if timer >= 0:
+            due = (
+                z.data[token, FIELDS + a.timers[timer, TIMER_ZONE]] + a.timers[timer, TIMER_LENGTH]
+            )
+            if due > end:
+                continue
+            end = due
         latest = max(latest, end)
     z.data[token, DEADLINE] = latest
     return bool(latest > -NO_END)
@@ -122,7 +136,12 @@ def enter(a: Automaton, z: Tokens, token: Int, edge: Int, time: Int) -> bool:
     for h in range(a.leasts_from[edge], a.leasts_from[edge + 1]):
         if time - z.data[token, FIELDS + a.leasts[h, ZONE]] < a.leasts[h, LENGTH_]:
             blocked |= a.leasts[h, BLOCKS]
-            final = final and a.leasts[h, BLOCKS] != -1
+            final = final and a.leasts[h, UNENDS] == 0
+    for h in range(a.orders_from[edge], a.orders_from[edge + 1]):
+        begun = z.data[token, FIELDS + a.orders[h, ORDER_FIRST]]
+        later = z.data[token, FIELDS + a.orders[h, ORDER_LATER]]
+        if begun + a.orders[h, ORDER_LEAST] > later:
+            blocked |= a.orders[h, ORDER_BLOCKS]
     z.data[token, STATE] = a.edges[edge, TARGET]
     z.data[token, BLOCKED] = blocked
     z.data[token, VERSION] += 1

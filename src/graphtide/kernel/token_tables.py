@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 CHRONICLE, IMMEDIATE, STRICT = 0, 1, 2
 """Contexts."""
 
-TARGET, FINAL, SPARE, BIT, ENTERS = 0, 1, 2, 3, 4
+TARGET, FINAL, SPARE, BIT, ENTERS, TIMER = 0, 1, 2, 3, 4, 5
 """Columns of `edges`: the state it leads to, whether that completes the pattern, whether it only
-goes round a loop once more, its bit in `blocked`, and the zones that begin with it, as bits."""
+goes round a loop once more, its bit in `blocked`, the zones that begin with it, as bits, and the
+timer that takes it, or -1."""
 
 PLACE, SLOT, CONSTANT = 0, 1, 2
 """Columns of `ops`: which of the event's values has to be that of a slot (and is put into it if it
@@ -32,10 +33,12 @@ is empty), or, where the slot is -1, has to be a constant."""
 
 ZONE, LENGTH_ = 0, 1
 """Columns of `guards`: the zone, and how long ago it may have begun at most. Of `leasts`: the zone,
-how long ago it has to have begun at least, and which edges are blocked if it has not; if all bits
-are set, the pattern is not complete either."""
+how long ago it has to have begun at least, and what happens if it has not: edges that are blocked,
+and whether the pattern is not complete. Of `orders`: a zone, a later one and the least time between
+them, and the edges that are blocked if there was less."""
 
-BLOCKS = 2
+BLOCKS, UNENDS = 2, 3
+ORDER_FIRST, ORDER_LATER, ORDER_LEAST, ORDER_BLOCKS = 0, 1, 2, 3
 
 OPS_FROM, OPS_TO, STOPS = 0, 1, 2
 """Columns of `watches`: the ops of an event that must not come, and the edges that it blocks."""
@@ -73,6 +76,8 @@ class Automaton(NamedTuple):
     guards_from: Ints
     leasts: Longs
     leasts_from: Ints
+    orders: Longs
+    orders_from: Ints
     edges_out: Ints
     edges_out_from: Ints
     sources: Ints

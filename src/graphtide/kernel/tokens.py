@@ -25,6 +25,7 @@ from graphtide.kernel.token_tables import (
     OUT_VALUES,
     SWEEP_AT,
     USED_WRITTEN,
+    WAITING,
     WRITTEN,
     Automaton,
     Tokens,
@@ -156,6 +157,12 @@ class TokenTable:
     def now(self) -> int:
         """The time of the last event, or to which time was advanced."""
         return int(self._tokens.marks[NOW])
+
+    @property
+    def next_due(self) -> int | None:
+        """When the next timer is due, perhaps one of a token that is gone; None without timers."""
+        z = self._tokens
+        return int(z.heap[0, 0]) if z.marks[WAITING] else None
 
     @property
     def places(self) -> int:

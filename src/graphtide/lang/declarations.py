@@ -1,4 +1,4 @@
-"""What a program declares, as data: queries, events and rules, with the lines they begin in."""
+"""What a program declares, as data, with lines; patterns are in event_algebra.py."""
 
 from __future__ import annotations
 
@@ -50,13 +50,24 @@ class StateChange:
 
 
 @dataclass(frozen=True, slots=True)
+class PatternSource:
+    """The matches of the pattern of this name: complex events."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
 class EventDeclaration:
-    """`EVENT name(parameters) …`; one that a rule declares on the spot is named by its text."""
+    """`EVENT name(parameters) … CHECK (check)`; one that a rule declares is named by its text.
+
+    Patterns have one too, so that rules can ask for them by name.
+    """
 
     name: str
     parameters: tuple[Var, ...]
-    source: GraphPattern | QueryChange | StateChange
+    source: GraphPattern | QueryChange | StateChange | PatternSource
     line: int
+    check: Expression | None = None
 
 
 # --- rules ---
@@ -151,4 +162,30 @@ class RuleDeclaration:
     tests: tuple[RuleTest, ...]
     actions: tuple[Action, ...]
     priority: int
+    line: int
+
+
+# --- quick fixes ---
+
+
+@dataclass(frozen=True, slots=True)
+class GoalDeclaration:
+    """`GOAL name NONE OF query`, `AT MOST most OF query`, or `MINIMIZE query` (no `most`)."""
+
+    name: str
+    query: str
+    most: int | None
+    weight: float
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class FixDeclaration:
+    """`FIX name COST cost ON query(variables) THEN …`."""
+
+    name: str
+    query: str
+    variables: tuple[Var, ...]
+    actions: tuple[Insert | Delete, ...]
+    cost: float
     line: int

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from graphtide.errors import ProgramError
-from graphtide.lang.tide_lexer import RELATIONS, TOP_LEVEL, WORDS, Chunk, cut
+from graphtide.lang.format_pattern import laid_out_pattern
+from graphtide.lang.tide_lexer import ALL_WORDS, RELATIONS, TOP_LEVEL, Chunk, cut
+from graphtide.lang.tide_pattern_atoms import DEEPEST, TOO_DEEP, TOO_DEEP_HINT
 from graphtide.lang.tide_source import Source
-from graphtide.lang.tide_tree import trees_of
+from graphtide.lang.tide_tree import tree_of, trees_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +38,7 @@ def format_program(text: str) -> str:
     chunks = [chunk for chunk in cut(text) if chunk.tokens]
     for chunk in chunks:
         _refuse_comments(source, chunk)
+        _refuse_depth(source, chunk)
     if source.errors:
         raise source.errors[0] if len(source.errors) == 1 else ProgramError(source.errors)
     lines = list(_lines(text, chunks))
@@ -53,6 +56,15 @@ def _refuse_comments(source: Source, chunk: Chunk) -> None:
             source.report_at(offset, "a comment inside a declaration cannot be kept", hint)
 
 
+def _refuse_depth(source: Source, chunk: Chunk) -> None:
+    depth = 0
+    for token in chunk.tokens if chunk.word == "PATTERN" else ():
+        depth += (token.type == "OPEN") - (token.type == "CLOSE")
+        if depth > DEEPEST:
+            source.report(token, TOO_DEEP, TOO_DEEP_HINT)
+            return
+
+
 def _lines(text: str, chunks: list[Chunk]) -> Iterator[str]:
     """The declarations, and what stands between them."""
     starts = [chunk.tokens[0].start_pos or 0 for chunk in chunks]
@@ -61,7 +73,7 @@ def _lines(text: str, chunks: list[Chunk]) -> Iterator[str]:
     for chunk, end in zip(chunks, [*starts[1:], len(text)], strict=False):
         trailing, _, rest = text[chunk.tokens[-1].end_pos : end].partition("\n")
         comment = trailing.strip()
-        yield laid_out(chunk.tokens) + (f"  {comment}" if comment else "")
+        yield laid_out(chunk) + (f"  {comment}" if comment else "")
         yield from _between(rest)
 
 
@@ -81,10 +93,13 @@ def _trimmed(lines: list[str]) -> list[str]:
     return lines[1:] if lines and not lines[0] else lines
 
 
-def laid_out(tokens: list[Token]) -> str:
-    """One declaration; a rule has a line for each of its conditions and actions."""
+def laid_out(chunk: Chunk) -> str:
+    """One declaration; a long one has a line for each of its conditions, actions or steps."""
+    tokens = chunk.tokens
+    if chunk.word == "PATTERN":
+        return laid_out_pattern(tree_of(chunk), _written, WIDTH)
     whole = _joined(tokens)
-    if tokens[0].type != "RULE":
+    if tokens[0].type not in ("RULE", "FIX"):
         return whole
     waits = any(token.type == "WHEN" for token in tokens)
     if not waits and "\n" not in whole and len(whole) <= WIDTH:
@@ -113,7 +128,7 @@ def _joined(tokens: list[Token]) -> str:
 
 
 def _written(token: Token) -> str:
-    if token.type in (*WORDS, *TOP_LEVEL) or token.upper() in RELATIONS:
+    if token.type in (*ALL_WORDS, *TOP_LEVEL) or token.upper() in RELATIONS:
         return token.upper()
     if token.type in ("ARGUMENTS", "BOUNDS") and not {"'", '"', "#"}.intersection(token):
         inner = (", " if token.type == "ARGUMENTS" else ",").join(

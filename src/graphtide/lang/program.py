@@ -1,4 +1,4 @@
-"""Programs: queries, events and rules with shared prefixes in one file, the .tide language.
+"""Programs: queries, events, patterns, rules, goals and fixes in one file, the .tide language.
 
     PREFIX : <http://example.org/>       # holds for every declaration of the file
     QUERY Hot AS SELECT ?room WHERE { ?room :temperature ?t FILTER (?t > 30) }
@@ -15,10 +15,18 @@ from typing import TYPE_CHECKING, Final
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.errors import ProgramError, QueryError
-from graphtide.lang.declarations import EventDeclaration, NamedQuery, RuleDeclaration
-from graphtide.lang.sparql import parse_query, parse_standing
+from graphtide.lang.declarations import (
+    EventDeclaration,
+    FixDeclaration,
+    GoalDeclaration,
+    NamedQuery,
+    RuleDeclaration,
+)
+from graphtide.lang.sparql import parse_standing
 from graphtide.lang.tide_events import read_event, tokens_of
+from graphtide.lang.tide_fixes import GOALS, read_fix, read_goal
 from graphtide.lang.tide_names import Names
+from graphtide.lang.tide_patterns import read_patterns
 from graphtide.lang.tide_rules import read_rule
 from graphtide.lang.tide_source import Source
 from graphtide.lang.tide_tree import trees_of
@@ -28,6 +36,8 @@ if TYPE_CHECKING:
 
     from lark import Token, Tree
 
+    from graphtide.lang.event_algebra import PatternDeclaration
+
 __all__ = ["NamedQuery", "Program", "check_program", "parse_program", "read_program", "read_text"]
 
 QUERY_SUFFIXES: Final = (".rq", ".sparql")
@@ -36,11 +46,14 @@ PROGRAM_SUFFIX: Final = ".tide"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The queries, events and rules of a program, in the order of the file."""
+    """What a program declares, in the order of the file."""
 
     queries: tuple[NamedQuery, ...]
     events: tuple[EventDeclaration, ...] = ()
     rules: tuple[RuleDeclaration, ...] = ()
+    goals: tuple[GoalDeclaration, ...] = ()
+    fixes: tuple[FixDeclaration, ...] = ()
+    patterns: tuple[PatternDeclaration, ...] = ()
 
     @property
     def texts(self) -> dict[str, str]:
@@ -59,7 +72,8 @@ def parse_program(text: str, *, folder: Path | None = None) -> Program:
     >>> parse_program("QURY Hot AS SELECT * { }")
     Traceback (most recent call last):
         ...
-    graphtide.errors.QueryError: 1:1: expected PREFIX, INCLUDE, QUERY, EVENT or RULE, found 'QURY'
+    graphtide.errors.QueryError: 1:1: expected PREFIX, INCLUDE, CONTEXT, QUERY, EVENT, PATTERN,
+    RULE, GOAL or FIX, found 'QURY'
       1 | QURY Hot AS SELECT * { }
         | ^
       hint: did you mean QUERY?
@@ -96,7 +110,7 @@ def read_program(path: Path) -> Program:
     text = read_text(path)
     if path.suffix in QUERY_SUFFIXES:
         try:
-            parse_query(text)
+            parse_standing(text)
         except QueryError as error:
             error.source = str(path)
             raise
@@ -169,7 +183,7 @@ class _Reading:
         self.read(Source(text, shown), path.parent, (*above, path))
 
     def resolve(self) -> Program:
-        """Give all names their meaning: queries first, then events, then rules."""
+        """Give all names their meaning: queries first, then events, then what uses them."""
         names = self.names
         for source, tree in self._declarations("query"):
             _read_query(source, tree, names)
@@ -178,19 +192,31 @@ class _Reading:
                 event = read_event(source, tree, names)
                 if event is not None:
                     names.events[event.name] = event
+        read_patterns(names, self._declarations("pattern"), self._declarations("context"))
         for source, tree in self._declarations("rule"):
             sound = names.declare(source, "rule", tokens_of(tree, "NAME")[0])
             rule = read_rule(source, tree, names)
             if rule is not None and sound:
                 names.rules[rule.name] = rule
+        for source, tree in self._declarations(*GOALS):
+            if names.declare(source, "goal", tokens_of(tree, "NAME")[0]):
+                read_goal(source, tree, names)
+        for source, tree in self._declarations("fix"):
+            if names.declare(source, "fix", tokens_of(tree, "NAME")[0]):
+                read_fix(source, tree, names)
         self._errors = [
             error
             for source, _ in self._files
             for error in sorted(source.errors, key=lambda e: (e.line or 0, e.column or 0))
         ]
-        parts = names.queries, names.events, names.rules
-        queries, events, rules = (tuple(part.values()) for part in parts)
-        return Program(queries, events, rules)  # type: ignore[arg-type]
+        return Program(
+            queries=tuple(names.queries.values()),
+            events=tuple(e for e in names.events.values() if e.name not in names.patterns),
+            rules=tuple(names.rules.values()),
+            goals=tuple(names.goals.values()),
+            fixes=tuple(names.fixes.values()),
+            patterns=tuple(names.patterns.values()),
+        )
 
     def _declarations(self, *kinds: str) -> list[tuple[Source, Tree[Token]]]:
         return [

@@ -22,38 +22,46 @@ if TYPE_CHECKING:
 
 
 def read_actions(
-    source: Source, tree: Tree[Token], bound: set[Var] | None, events: Sequence[EventUse]
+    source: Source,
+    tree: Tree[Token],
+    bound: set[Var] | None,
+    events: Sequence[EventUse],
+    what: str = "rule",
 ) -> tuple[Action, ...] | None:
     """The actions in order; None, and mistakes noted, if one is not sound.
 
     Without `bound` nothing is known of the variables, and they are not checked.
     """
     written = [part for part in tree.children if isinstance(part, Tree)]
-    found = [_read_action(source, part, bound, events) for part in written]
+    found = [_read_action(source, part, bound, events, what) for part in written]
     sound = tuple(action for action in found if action is not None)
     return sound if len(sound) == len(found) else None
 
 
 def _read_action(
-    source: Source, tree: Tree[Token], bound: set[Var] | None, events: Sequence[EventUse]
+    source: Source,
+    tree: Tree[Token],
+    bound: set[Var] | None,
+    events: Sequence[EventUse],
+    what: str,
 ) -> Action | None:
     match str(tree.data):
         case "call":
-            return _call(source, tree, bound)
+            return _call(source, tree, bound, what)
         case "retract":
             return _retract(source, tree, events)
         case word:
-            return _change(source, tree, word.upper(), bound)
+            return _change(source, tree, word.upper(), bound, what)
 
 
 def _change(
-    source: Source, tree: Tree[Token], word: str, bound: set[Var] | None
+    source: Source, tree: Tree[Token], word: str, bound: set[Var] | None, what: str
 ) -> Insert | Delete | Emit | None:
     group = tokens_of(tree, "GROUP")[0]
     template = template_of(source, group, word)
     name = token_of(tree, "IRI")
     stream = stream_of(source, name) if name is not None else None
-    if template is None or not _all_bound(source, group, _variables(template), bound):
+    if template is None or not _all_bound(source, group, _variables(template), bound, what):
         return None
     if word == "EMIT":
         return None if stream is None else Emit(stream, template)
@@ -65,7 +73,7 @@ def _variables(template: tuple[TriplePattern, ...]) -> list[Var]:
 
 
 def _all_bound(
-    source: Source, token: Token, variables: Iterable[Var], bound: set[Var] | None
+    source: Source, token: Token, variables: Iterable[Var], bound: set[Var] | None, what: str
 ) -> bool:
     if bound is None:
         return True
@@ -73,18 +81,20 @@ def _all_bound(
     for variable in missing:
         known = sorted(str(v) for v in bound if not v.name.startswith("_:"))
         hint = name_hint(str(variable), known, "variable")
-        message = f"{variable} has no value in this rule"
+        message = f"{variable} has no value in this {what}"
         source.report_variable(token, variable.name, message, hint)
     return not missing
 
 
-def _call(source: Source, tree: Tree[Token], bound: set[Var] | None) -> CallFunction | None:
+def _call(
+    source: Source, tree: Tree[Token], bound: set[Var] | None, what: str
+) -> CallFunction | None:
     name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
     arguments = arguments_of(source, written) if written is not None else ()
     if arguments is None:
         return None
     variables = [argument for argument in arguments if isinstance(argument, Var)]
-    if written is not None and not _all_bound(source, written, variables, bound):
+    if written is not None and not _all_bound(source, written, variables, bound, what):
         return None
     return CallFunction(str(name), arguments)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lark import Token, Tree
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.variables import merge, pattern_variables
+from graphtide.algebra.variables import expression_variables, merge, pattern_variables
 from graphtide.lang.declarations import EventDeclaration, GraphPattern, QueryChange, StateChange
 from graphtide.lang.hints import name_hint
 from graphtide.lang.sparql import parse_query
-from graphtide.lang.tide_pieces import triples_of, variables_of
+from graphtide.lang.tide_pieces import filter_of, triples_of, variables_of
 
 if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Expression
     from graphtide.lang.tide_names import Names
     from graphtide.lang.tide_source import Source
 
@@ -31,8 +33,37 @@ def token_of(tree: Tree[Token], kind: str) -> Token | None:
     return found[0] if found else None
 
 
+def report_arity(source: Source, token: Token, type_: EventDeclaration, given: int) -> None:
+    """Note that an event has another number of parameters."""
+    wanted = len(type_.parameters)
+    plural = "parameter" if wanted == 1 else "parameters"
+    shown = f"it is {type_.name}({', '.join(map(str, type_.parameters))})"
+    source.report(token, f"the event {type_.name} has {wanted} {plural}, not {given}", shown)
+
+
 def read_event(source: Source, tree: Tree[Token], names: Names) -> EventDeclaration | None:
     """An EVENT declaration; None, and mistakes noted, if it is not sound."""
+    event = _read_event(source, tree, names)
+    written = next((part for part in tree.find_data("check")), None)
+    if event is None or written is None:
+        return event
+    check = _read_check(source, tokens_of(written, "EXPRESSION")[0], event)
+    return None if check is None else replace(event, check=check)
+
+
+def _read_check(source: Source, token: Token, event: EventDeclaration) -> Expression | None:
+    check = filter_of(source, token, "ask a query, and make an event of its rows")
+    if check is None:
+        return None
+    unknown = sorted(v.name for v in expression_variables(check) - set(event.parameters))
+    for name in unknown:
+        hint = name_hint(f"?{name}", map(str, event.parameters), "parameter")
+        message = f"?{name} is no parameter of the event {event.name}"
+        source.report_variable(token, name, message, hint)
+    return None if unknown else check
+
+
+def _read_event(source: Source, tree: Tree[Token], names: Names) -> EventDeclaration | None:
     name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
     parameters = variables_of(source, written) if written is not None else None
     if tree.data == "graph_event":

@@ -9,10 +9,18 @@ from typing import Final
 from lark import Token as LarkToken
 
 from graphtide.errors import QueryError
+from graphtide.lang.durations import UNITS
 from graphtide.lang.scanner import Scanner, Token, place
 
-DECLARATIONS: Final = ("PREFIX", "INCLUDE", "QUERY", "EVENT", "RULE")
-RESERVED: Final = ("PATTERN", "GOAL", "FIX", "STREAM")
+DECLARATIONS: Final = (
+    *("PREFIX", "INCLUDE", "CONTEXT"),
+    *("QUERY", "EVENT", "PATTERN", "RULE", "GOAL", "FIX"),
+)
+NAMED: Final = DECLARATIONS[3:]
+"""Declarations of something that has a name."""
+
+CONTEXTS: Final = ("CHRONICLE", "IMMEDIATE", "STRICT")
+RESERVED: Final = ("STREAM",)
 MISFIT: Final = "MISFIT"
 """A token that the grammar has no place for: Lark reports it with what was expected."""
 
@@ -33,10 +41,26 @@ WORDS: Final = (
 )
 """Words with a meaning inside a declaration."""
 
+OWN_WORDS: Final = {
+    "EVENT": ("CHECK",),
+    "CONTEXT": CONTEXTS,
+    "PATTERN": ("ALL", "WITHIN", "HOLDS", "FOR", "CONTEXT", *CONTEXTS, "PER"),
+    "GOAL": ("NONE", "AT", "MOST", "MINIMIZE", "WEIGHT"),
+    "FIX": ("COST",),
+}
+"""Words with a meaning inside declarations of one kind only; elsewhere they can be names."""
+
+ALL_WORDS: Final = (*WORDS, *(word for words in OWN_WORDS.values() for word in words))
+
 _OPENING, _CLOSING = ("{", "(", "["), ("}", ")", "]")
-_SIGNS: Final = {"=": "EQUALS", ";": "SEMICOLON", "(": "OPEN", ")": "CLOSE"}
+_SIGNS: Final = {"=": "EQUALS", ";": "SEMICOLON", "(": "OPEN", ")": "CLOSE", ",": "COMMA"}
 _KINDS: Final = {"var": "VAR", "number": "NUMBER", "iri": "IRI", "name": "IRI", "string": "STRING"}
-_NEXT: Final = re.compile(rf"^[ \t]*(?:{'|'.join(TOP_LEVEL)})\b", re.IGNORECASE | re.MULTILINE)
+_DURATION: Final = re.compile(
+    rf"[+-]?\s*(?:\d+(?:\.\d+)?(?:[A-Za-z]+|\s+(?:{'|'.join(UNITS)})\b)?|PT?\d[0-9A-Za-z.]*)",
+    re.IGNORECASE,
+)
+_LINES: Final = "|".join(word for word in TOP_LEVEL if word != "CONTEXT")
+_NEXT: Final = re.compile(rf"^[ \t]*(?:{_LINES})\b", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -123,14 +147,23 @@ class _Cutter(Scanner):
         """Whether the next declaration begins here; a rule that waits has events of its own."""
         if self._waits and self.at("EVENT"):
             return False
-        return self.at(*TOP_LEVEL)
+        return self._declares()
+
+    def _declares(self) -> bool:
+        """Whether the word here begins a declaration; the first CONTEXT of a pattern is its own."""
+        if not self.at("CONTEXT"):
+            return self.at(*TOP_LEVEL)
+        tokens = self._chunk.tokens
+        if tokens[0].type == "PATTERN" and all(token.type != "CONTEXT" for token in tokens):
+            return False
+        return any(self.follows(context) for context in CONTEXTS)
 
     def _body(self, kind: str) -> None:
         """Everything up to the next declaration."""
         first = last = self.token
         depth = 0
         while self.token.kind != "end":
-            if depth <= 0 and self.at(*TOP_LEVEL) and last.text.upper() not in ("ON", "REGISTER"):
+            if depth <= 0 and self._declares() and last.text.upper() not in ("ON", "REGISTER"):
                 break
             depth += self.at(*_OPENING) - self.at(*_CLOSING)
             last = self.advance()
@@ -143,11 +176,13 @@ class _Cutter(Scanner):
 
     def _next(self) -> None:
         token = self.token
+        if self._chunk.word == "PATTERN" and self._pattern_piece():
+            return
         if self.at("{"):
             self._piece("GROUP")
         elif self.at("[") and self._previous == "RELATION":
             self._piece("BOUNDS")
-        elif self.at("(") and self._previous in ("NAME", "FILTER"):
+        elif self.at("(") and self._previous in ("NAME", "FILTER", "CHECK"):
             self._piece("ARGUMENTS" if self._previous == "NAME" else "EXPRESSION")
         elif token.kind == "word":
             self._word(token)
@@ -157,11 +192,32 @@ class _Cutter(Scanner):
         else:
             self._add(_SIGNS.get(token.text) or _KINDS.get(token.kind) or MISFIT)
 
+    def _pattern_piece(self) -> bool:
+        """Read what has a meaning in patterns only; False if it is nothing of that kind."""
+        start = self.token.start
+        if self._previous in ("WITHIN", "FOR"):
+            written = _DURATION.match(self.text, start)
+            if written is None:
+                return False
+            self._put("DURATION", written[0], start)
+            self.skip_to(written.end())
+        elif self.at("{"):
+            self._piece("COUNT")
+        elif self.text.startswith("->", start):
+            self._put("ARROW", "->", start)
+            self.skip_to(start + 2)
+        else:
+            return False
+        return True
+
     def _word(self, token: Token) -> None:
         word = token.text.upper()
+        if word == "CHECK" and self._previous in ("EVENT", "OF"):
+            self._add("NAME")
+            return
         if word in ("WHEN", "THEN"):
             self._waits = word == "WHEN"
-        if word in WORDS:
+        if word in WORDS or word in OWN_WORDS.get(self._chunk.word, ()):
             self._add(word)
         else:
             self._add("RELATION" if word in RELATIONS else "NAME")

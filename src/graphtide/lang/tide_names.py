@@ -11,31 +11,41 @@ if TYPE_CHECKING:
     from lark import Token
 
     from graphtide.algebra.expressions import Var
-    from graphtide.lang.declarations import EventDeclaration, NamedQuery, RuleDeclaration
+    from graphtide.lang.declarations import (
+        EventDeclaration,
+        FixDeclaration,
+        GoalDeclaration,
+        NamedQuery,
+        RuleDeclaration,
+    )
+    from graphtide.lang.event_algebra import PatternDeclaration
     from graphtide.lang.tide_source import Source
 
 
 @dataclass(slots=True)
 class Names:
-    """Queries, events and rules by name; those that are broken are known by name only.
+    """What is declared, by name; queries and events that are broken are known by name only.
 
     `variables` has the columns of each query that could be read.
     """
 
     queries: dict[str, NamedQuery] = field(default_factory=dict)
     events: dict[str, EventDeclaration] = field(default_factory=dict)
+    patterns: dict[str, PatternDeclaration] = field(default_factory=dict)
     rules: dict[str, RuleDeclaration] = field(default_factory=dict)
+    goals: dict[str, GoalDeclaration] = field(default_factory=dict)
+    fixes: dict[str, FixDeclaration] = field(default_factory=dict)
     variables: dict[str, tuple[Var, ...]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     _places: dict[tuple[str, str], tuple[str | None, int]] = field(default_factory=dict)
 
     def declare(self, source: Source, kind: str, name: Token) -> bool:
-        """Take a name for a query, an event or a rule; False, and a mistake noted, if taken."""
+        """Take a name for a declaration of a kind; False, and a mistake noted, if taken."""
         key = kind, str(name)
         if key in self._places:
             file, line = self._places[key]
             where = f"line {line}" if file in (None, source.name) else f"{file}, line {line}"
-            plural = "queries" if kind == "query" else f"{kind}s"
+            plural = {"query": "queries", "fix": "fixes"}.get(kind, f"{kind}s")
             source.report(
                 name, f"there are two {plural} named {name}", f"the first one is in {where}"
             )

@@ -77,9 +77,24 @@ class _ArgumentParser(TermParser):
         while not self.accept(")"):
             if found:
                 self.expect(",")
-            one = self.token.kind == "var"
-            found.append(self.variable() if one else self.constant("a variable or a term"))
+            found.append(self._argument())
         return tuple(found)
+
+    def with_gaps(self) -> tuple[Var | Term | None, ...]:
+        """The arguments, where `_` is one that may be anything: None."""
+        self.prologue()
+        self.expect("(")
+        found: list[Var | Term | None] = []
+        while not self.accept(")"):
+            if found:
+                self.expect(",")
+            found.append(None if self.accept("_") else self._argument())
+        return tuple(found)
+
+    def _argument(self) -> Var | Term:
+        if self.token.kind == "var":
+            return self.variable()
+        return self.constant("a variable or a term")
 
     def stream(self) -> NamedNode:
         """The name of a stream."""
@@ -90,6 +105,11 @@ class _ArgumentParser(TermParser):
 def arguments_of(source: Source, token: Token) -> tuple[Var | Term, ...] | None:
     """What stands between brackets after a name."""
     return source.piece(token, lambda text: _ArgumentParser(text).arguments())
+
+
+def gapped_arguments_of(source: Source, token: Token) -> tuple[Var | Term | None, ...] | None:
+    """What stands between brackets after an event of a pattern; None in it was written `_`."""
+    return source.piece(token, lambda text: _ArgumentParser(text).with_gaps())
 
 
 def variables_of(source: Source, token: Token) -> tuple[Var, ...] | None:
@@ -113,15 +133,17 @@ def stream_of(source: Source, token: Token) -> NamedNode | None:
     return source.piece(token, lambda text: _ArgumentParser(text).stream())
 
 
-def filter_of(source: Source, token: Token) -> Expression | None:
-    """The expression after FILTER."""
+def filter_of(
+    source: Source, token: Token, instead: str = "write it inside of FACT { … }"
+) -> Expression | None:
+    """The expression after FILTER or CHECK; `instead` says what to do about EXISTS."""
     query = source.piece(token, parse_query, "SELECT * WHERE { FILTER", "}")
     if query is None:
         return None
     assert isinstance(query.root, Project)  # noqa: S101 - that is what the text says
     assert isinstance(query.root.child, Filter)  # noqa: S101 - same
     if _has_exists(query.root.child.condition):
-        source.report(token, "EXISTS cannot be tested here", "write it inside of FACT { … }")
+        source.report(token, "EXISTS cannot be tested here", instead)
         return None
     return query.root.child.condition
 

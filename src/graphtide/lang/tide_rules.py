@@ -10,7 +10,7 @@ from lark import Token, Tree
 from graphtide.algebra.expressions import Var
 from graphtide.lang.declarations import EventUse, RuleDeclaration
 from graphtide.lang.tide_actions import read_actions
-from graphtide.lang.tide_events import read_change, token_of, tokens_of
+from graphtide.lang.tide_events import read_change, report_arity, token_of, tokens_of
 from graphtide.lang.tide_pieces import arguments_of, facts_of
 from graphtide.lang.tide_tests import WrittenTest, check_parts, read_test
 
@@ -113,7 +113,7 @@ def _read_use(draft: Draft, tree: Tree[Token], *, negated: bool) -> str:
     if arguments is None:
         arguments = type_.parameters
     if len(arguments) != len(type_.parameters):
-        _report_arity(draft, written or called, type_, len(arguments))
+        report_arity(draft.source, written or called, type_, len(arguments))
         draft.sound = False
         return name
     _use(draft, name, type_, arguments, called.line or 1, negated=negated)
@@ -132,15 +132,6 @@ def _use(
     if name not in draft.known:
         draft.known.append(name)
     draft.events.append(EventUse(name, type_, arguments, negated, line))
-
-
-def _report_arity(draft: Draft, token: Token, type_: EventDeclaration, given: int) -> None:
-    wanted = len(type_.parameters)
-    plural = "parameter" if wanted == 1 else "parameters"
-    shown = f"it is {type_.name}({', '.join(map(str, type_.parameters))})"
-    draft.source.report(
-        token, f"the event {type_.name} has {wanted} {plural}, not {given}", f"{shown}"
-    )
 
 
 def _free(name: str, known: list[str]) -> str:

@@ -13,8 +13,10 @@ from graphtide.errors import UnsupportedError
 from graphtide.lang.hints import word_hint
 from graphtide.lang.scanner import excerpt
 from graphtide.lang.tide_lexer import (
+    ALL_WORDS,
     DECLARATIONS,
     MISFIT,
+    NAMED,
     RELATIONS,
     RESERVED,
     TOP_LEVEL,
@@ -48,6 +50,10 @@ _EXPECTED: Final = {
     "BOUNDS": "'['",
     "EQUALS": "'='",
     "SEMICOLON": "';'",
+    "COMMA": "','",
+    "ARROW": "'->'",
+    "COUNT": "a number such as '{3}'",
+    "DURATION": "a duration such as 10s",
     "RELATION": "a relation such as AFTER",
     "$END": "the next declaration",
 }
@@ -100,12 +106,23 @@ def _tree(source: Source, chunk: Chunk, end: Token | None) -> Tree[Token] | None
         whole: Tree[Token] = parsing.feed_eof(chunk.tokens[-1])  # type: ignore[no-untyped-call]
     except UnexpectedToken as error:
         found = error.token if error.token.type != "$END" else end
-        accepts = set(error.accepts or error.expected)
+        accepts: set[str] = parsing.accepts()  # type: ignore[no-untyped-call]
         if not _misspelt(source, chunk, found, accepts):
             _unexpected(source, found, accepts, chunk)
         return None
     declaration = whole.children[0]
     return declaration if isinstance(declaration, Tree) else None
+
+
+def tree_of(chunk: Chunk) -> Tree[Token]:
+    """The tree of a declaration in which nothing is wrong."""
+    parsing = _parser().parse_interactive()
+    for token in chunk.tokens:
+        parsing.feed_token(token)
+    whole: Tree[Token] = parsing.feed_eof(chunk.tokens[-1])  # type: ignore[no-untyped-call]
+    declaration = whole.children[0]
+    assert isinstance(declaration, Tree)  # noqa: S101 - the grammar says so
+    return declaration
 
 
 def _misspelt(source: Source, chunk: Chunk, found: Token | None, accepts: set[str]) -> bool:
@@ -127,21 +144,23 @@ def _unexpected(source: Source, found: Token | None, accepts: set[str], chunk: C
         source.report_at(len(source.text.rstrip()), message)
         return
     known = [*accepts, *(RELATIONS if "RELATION" in accepts else ())]
-    words = TOP_LEVEL if found.type == MISFIT else [w for w in known if w in (*WORDS, *RELATIONS)]
+    words = (
+        TOP_LEVEL if found.type == MISFIT else [w for w in known if w in (*ALL_WORDS, *RELATIONS)]
+    )
     hint = word_hint(found, words) if found.type in (MISFIT, "NAME") else None
-    if "NAME" in accepts and found.type in (*WORDS, "RELATION"):
+    if "NAME" in accepts and found.type in (*ALL_WORDS, "RELATION"):
         hint = f"'{found}' is a word of the language: a name has to be another one"
     source.report(found, f"expected {expected}, found '{found.split(maxsplit=1)[0]}'", hint)
 
 
 def _wording(accepts: set[str], chunk: Chunk) -> str:
     """What may come, in the order of the language: words as they are, other tokens described."""
-    known = (*_EXPECTED, *DECLARATIONS, *WORDS)
+    known = (*_EXPECTED, *DECLARATIONS, *ALL_WORDS)
     ordered = sorted(accepts, key=lambda name: known.index(name) if name in known else -1)
     names = list(dict.fromkeys(_EXPECTED.get(name, name) for name in ordered))
     if len(chunk.tokens) == 1 or (len(chunk.tokens) > 1 and accepts == {"NAME"}):
         first = chunk.word.lower()
-        if chunk.word in ("QUERY", "EVENT", "RULE") and _misses_name(chunk):
+        if chunk.word in NAMED and _misses_name(chunk):
             names = [f"a name for the {first}"]
     return ", ".join(names[:-1]) + (" or " if len(names) > 1 else "") + names[-1]
 

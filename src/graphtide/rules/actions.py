@@ -8,6 +8,7 @@ from graphtide.algebra.expressions import Var
 from graphtide.errors import ActionError
 from graphtide.functions.templates import fill_template
 from graphtide.lang.declarations import CallFunction, Delete, Emit, Insert, Retract
+from graphtide.rules.insertions import Insertions, action_scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +29,11 @@ class Actions:
         self._running = running
         self._rule = rule
         self._functions = functions
+        self.insertions: Insertions | None = None
+
+    def inserts_only(self, variables: tuple[Var, ...]) -> None:
+        """The rule does nothing but insert what no query matches: many firings go at once."""
+        self.insertions = Insertions(self._rule, variables, self._running.graph.terms)
 
     def __call__(self, firing: Firing) -> None:
         """Carry them out; what happens if one fails is for the policy to say."""
@@ -56,7 +62,8 @@ class Actions:
                 case Retract(event) if firing.match is not None:
                     self._running.retract(firing.match.events[event])
                 case Emit(stream, template):
-                    quads = fill_template(template, row, scope=_scope(firing, number))
+                    scope = action_scope(firing.rule, firing.number, number)
+                    quads = fill_template(template, row, scope=scope)
                     self._running.emit(stream, [(s, p, o) for s, p, o, _ in quads])
                 case _:
                     pass
@@ -66,15 +73,10 @@ class Actions:
         wanted: dict[FilledQuad, bool] = {}
         for number, action in enumerate(self._rule.actions):
             if isinstance(action, Insert | Delete):
-                scope = _scope(firing, number)
+                scope = action_scope(firing.rule, firing.number, number)
                 for quad in fill_template(action.template, firing.row, scope=scope):
                     wanted[quad] = isinstance(action, Insert)
         return wanted
-
-
-def _scope(firing: Firing, number: int) -> str:
-    """New blank nodes are made for each action of each firing."""
-    return f"{firing.rule} {firing.number} {number}"
 
 
 def failed(firing: Firing, problem: Exception) -> ActionError:

@@ -41,6 +41,7 @@ class RowChanges:
             select = replace(select, variables=variables, root=root)
         self.variables = variables
         self._appears = appears
+        self.queries = (select,)
         self.watches: tuple[Watch, ...] = (graph.watch(select, history=2**62),)
 
     def changes(self) -> Iterator[Change]:
@@ -67,6 +68,7 @@ class StateChanges:
         self._shared = len(shared)
         self._parameters = parameters
         self.watches = self._gone.watches + self._come.watches
+        self.queries = self._gone.queries + self._come.queries
 
     def changes(self) -> Iterator[Change]:
         """The changes of state since last asked."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from graphtide.algebra.nodes import TriplePattern
-from graphtide.lang.declarations import Combined, GraphPattern, TimeTest, ValueTest
+from graphtide.errors import GraphtideError
+from graphtide.lang.declarations import (
+    Combined,
+    GraphPattern,
+    PatternSource,
+    TimeTest,
+    ValueTest,
+)
 from graphtide.rdf.term import NamedNode
 from graphtide.rules.model import EventCondition, EventType, Rule
 from graphtide.rules.temporal import Both, Check, Either, Not, Temporal
@@ -50,6 +57,8 @@ class Compiler:
     def _made(self, event: EventDeclaration) -> EventType:
         if isinstance(event.source, GraphPattern):
             return EventType(event.name, event.parameters, event.source.patterns)
+        if isinstance(event.source, PatternSource):
+            raise GraphtideError(f"the pattern {event.name} cannot be run by rules yet")
         kind = NamedNode(f"{EVENT_SPACE}{len(self._types)}")
         values = (
             TriplePattern(kind, parameter(number), variable)

@@ -1,60 +1,61 @@
 """RuleEngine: rules on a live graph, the events that come, and what happens then.
 
-Events come one after the other; the clock is theirs, or is moved on by the caller. Each event goes
-to every rule. The matches it completes are fired in order of priority, then of declaration, then of
+Events come in order of time; the clock is theirs, or is moved on by the caller. Each event goes to
+every rule. The matches it completes are fired in order of priority, then of declaration, then of
 values. What an action changes or emits is taken in before the next event, until nothing happens.
+
+Many events that come at once are matched together, as if no action concerned the rules. If one
+does, the rules come back to the event that caused it, and go on from there.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from graphtide.engine.graph_events import GraphEvents, make_events
 from graphtide.engine.quads import quad_ids
 from graphtide.errors import GraphtideError
+from graphtide.rules.agenda import Agenda, Share
 from graphtide.rules.fact_memory import FactMemory
-from graphtide.rules.firing import Firing
-from graphtide.rules.happening import Happening, TypeMatcher
-from graphtide.rules.matcher import Match, Matcher
-from graphtide.rules.temporal import Span
+from graphtide.rules.firing_log import FiringLog
+from graphtide.rules.happening import TypeMatcher
+from graphtide.rules.kernel.layout import END, ORDER, SINCE, START
+from graphtide.rules.matcher import Matcher
+from graphtide.rules.registered import Registered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.quads import ObjectLike, TermLike
-    from graphtide.rules.happening import Ids
+    from graphtide.rules.firing import Firing
+    from graphtide.rules.happening import Happening
+    from graphtide.rules.matcher import State
     from graphtide.rules.model import EventType, Rule
 
 MOST_FIRINGS = 10_000
 """Firings that actions of one event may cause in turn, before that is called a loop."""
 
-MOST_LISTED = 100_000
-"""Firings that are kept to be looked at; all are counted."""
-
-
-@dataclass(slots=True)
-class Registered:
-    """A rule at work, and what to do when it fires."""
-
-    number: int
-    matcher: Matcher
-    action: Callable[[Firing], object] | None
+LONGEST = 1 << 16
+"""Events that are matched together at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Events that happen together: one, or all that come of one transaction.
+    """Events that are due: one after the other, or all `together`, as those of one transaction.
 
     `since` is the number of transactions before them, if not all. `depth` is 0 for what comes from
     outside, and one more for what is caused by an action than for the cause of that.
     """
 
-    events: tuple[tuple[Ids, ...], ...]
-    span: Span
+    events: GraphEvents
     depth: int
     since: int | None = None
+    together: bool = False
 
 
 class RuleEngine:
@@ -68,18 +69,21 @@ class RuleEngine:
 
     def __init__(self, graph: LiveGraph, *, most_firings: int = MOST_FIRINGS) -> None:
         self.graph = graph
-        self.firings: deque[Firing] = deque(maxlen=MOST_LISTED)
+        self.firings = FiringLog()
         self.fired = 0
         self.depth = 0
         self._most = most_firings
         self._caused: deque[str] = deque(maxlen=100)
         self._count = 0
         self._rules: dict[str, Registered] = {}
-        self._types: dict[EventType, TypeMatcher] = {}
+        self._types: list[TypeMatcher] = []
+        self._numbers: dict[EventType, int] = {}
         self._clock = 0
         self._order = 0
         self._due: deque[Moment] = deque()
         self._running = False
+        self._retracted: list[int] = []
+        self._stride = 1024
 
     @property
     def clock(self) -> int:
@@ -89,23 +93,29 @@ class RuleEngine:
     @property
     def kept(self) -> int:
         """How many events are kept, over all conditions of all rules."""
-        memories = (m for each in self._rules.values() for m in each.matcher.memories.values())
-        return sum(map(len, memories))
+        return sum(each.matcher.kept for each in self._rules.values())
+
+    @property
+    def most_kept(self) -> int:
+        """How many events the rules have kept at once, each at its worst (without NO EVENT)."""
+        return sum(each.matcher.most_kept for each in self._rules.values())
 
     def add(self, rule: Rule, action: Callable[[Firing], object] | None = None) -> None:
         """Put a rule to work; it sees the facts of now, and the events from now on."""
         if rule.name in self._rules:
             raise GraphtideError(f"there is a rule named {rule.name} already")
         for condition in rule.events:
-            if condition.type not in self._types:
-                self._types[condition.type] = TypeMatcher(condition.type, self.graph.terms)
+            if condition.type not in self._numbers:
+                self._numbers[condition.type] = len(self._types)
+                self._types.append(TypeMatcher(condition.type, self.graph.terms))
         facts = None
         if rule.facts is not None:
             bound = {v for condition in rule.positive for v in condition.variables}
-            shared = tuple(v for v in rule.facts.variables if v in bound)
+            shared = [v for v in rule.facts.variables if v in bound]
+            alone = [v for v in rule.facts.variables if v not in bound]
             watch = self.graph.watch(rule.facts, name=f"facts of {rule.name}", history=2**62)
-            facts = FactMemory(watch, rule.facts.variables, shared)
-        matcher = Matcher(rule, facts, self.graph.terms)
+            facts = FactMemory(watch, [*shared, *alone], len(shared))
+        matcher = Matcher(rule, facts, self.graph.terms, self._numbers)
         self._rules[rule.name] = Registered(len(self._rules), matcher, action)
 
     def remove(self, name: str) -> None:
@@ -117,6 +127,8 @@ class RuleEngine:
             if watch.name == f"facts of {name}":
                 self.graph.unwatch(watch)
 
+    # --- what comes ---
+
     def assert_event(
         self,
         triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
@@ -125,17 +137,26 @@ class RuleEngine:
         duration: int = 0,
     ) -> None:
         """Something happens, now or at a time that is not past; it may last for some ticks."""
-        ids = tuple(quad_ids(self.graph.terms, s, p, o, None)[:3] for s, p, o in triples)
-        end = self._clock if time is None else time
-        if end < self._clock:
+        ids = [quad_ids(self.graph.terms, s, p, o, None)[:3] for s, p, o in triples]
+        self.take_events(make_events([ids], [self._clock if time is None else time], duration))
+
+    def take_events(self, events: GraphEvents) -> None:
+        """Things happen, one after the other; none of them is past."""
+        if not len(events):
+            return
+        first = int(events.ends[0])
+        mixed = len(events) > 1 and (events.ends[1:] < events.ends[:-1]).any()
+        if first < self._clock or mixed:
             raise GraphtideError(
-                f"time runs backwards: {end} is before the clock, {self._clock}",
+                f"time runs backwards: {first} is before the clock, {self._clock}"
+                if first < self._clock
+                else "time runs backwards among these events",
                 hint="give events in order of their times",
             )
-        self.happen(Moment((ids,), Span(end - duration, end), self.depth))
+        self.happen(Moment(events, self.depth))
 
     def happen(self, moment: Moment) -> None:
-        """Take in events that happen together, after those that are due already."""
+        """Take in events, after those that are due already."""
         self._due.append(moment)
         self._run()
 
@@ -147,8 +168,14 @@ class RuleEngine:
 
     def retract(self, event: Happening) -> None:
         """Forget an event that has happened: no rule matches it any more."""
+        self._retracted.append(event.order)
+        self._forget_event(event.order)
+
+    def _forget_event(self, order: int) -> None:
         for each in self._rules.values():
-            each.matcher.retract(event)
+            each.matcher.retract(order)
+
+    # --- what a program adds ---
 
     def collect(self) -> None:
         """Note the events that changes of the graph have caused (nothing, without a program)."""
@@ -166,6 +193,23 @@ class RuleEngine:
         """Drop what is due: a cascade has failed."""
         self._due.clear()
 
+    def is_quiet(self) -> bool:
+        """Whether no action of any rule can concern the rules."""
+        return all(each.action is None for each in self._rules.values())
+
+    def fire_at_once(self, agenda: Agenda) -> bool:
+        """Fire all that is on an agenda, if its actions cannot concern the rules; else nothing."""
+        if any(share.registered.action for share in agenda.shares):
+            return False
+        self.note(agenda)
+        return True
+
+    def move_to(self, time: int) -> None:
+        """Events have moved the clock on."""
+        self._clock = time
+
+    # --- the machinery ---
+
     def _run(self, to: int | None = None) -> None:
         """Take in what is due, event by event; those of an action wait their turn."""
         if self._running:
@@ -176,10 +220,7 @@ class RuleEngine:
             if to is not None:
                 self._tick(to)
             while self._due:
-                moment = self._due.popleft()
-                if moment.span.end > self._clock:
-                    self._tick(moment.span.end)
-                self._take(moment)
+                self._take(self._due.popleft())
         except BaseException:
             self.forget()
             raise
@@ -188,32 +229,146 @@ class RuleEngine:
             self.depth = 0
 
     def _tick(self, to: int) -> None:
+        """Time goes on: what waited for nothing to happen fires."""
         self._clock = to
-        waited = [m for each in self._rules.values() for m in each.matcher.advance(to)]
-        self._fire(waited, 0)
+        waited = [Share(each, each.matcher.advance(to)) for each in self._rules.values()]
+        if any(len(share.found) for share in waited):
+            agenda = self._agenda(waited)
+            self._fire(agenda, range(len(agenda)), 0)
 
     def _take(self, moment: Moment) -> None:
-        """All events of a moment come before any action."""
-        since = self.graph.transactions if moment.since is None else moment.since
-        matches: list[Match] = []
-        for triples in moment.events:
-            event = Happening(triples, moment.span, self._order, since)
-            self._order += 1
-            matched = {type_: matcher.matches(event) for type_, matcher in self._types.items()}
-            values = {type_: found for type_, found in matched.items() if found}
-            if values:
-                for rule in self._rules.values():
-                    matches += rule.matcher.take(event, values)
-        self._fire(matches, moment.depth)
+        """Take in what is due, as many events at a time as actions allow."""
+        events = moment.events
+        at = 0
+        while at < len(events):
+            if events.ends[at] > self._clock:
+                self._tick(int(events.ends[at]))
+                self.move_to(int(events.ends[at]))
+                if self._due and not moment.together:
+                    self._put_back(moment, at)
+                    return
+            end = len(events) if moment.together else min(len(events), at + self._stride)
+            whole = at == 0 and end == len(events)
+            part = moment if whole else replace(moment, events=events.part(at, end))
+            at += self._take_part(part)
+            if self._due and at < len(events):
+                self._put_back(moment, at)
+                return
 
-    def _fire(self, matches: list[Match], depth: int) -> None:
-        """Carry out what matched: by priority, then as the rules were added, then by values."""
-        named = [(self._rules[match.rule.name], match) for match in matches]
-        named.sort(key=lambda pair: (-pair[1].rule.priority, pair[0].number, _values(pair[1])))
+    def _put_back(self, moment: Moment, at: int) -> None:
+        """The rest of some events: after what the others caused, unless it was due before that."""
+        rest = replace(moment, events=moment.events.part(at, len(moment.events)))
+        if moment.depth:
+            self._due.appendleft(rest)
+        else:
+            self._due.append(rest)
+            self.begin()
+
+    def _take_part(self, moment: Moment) -> int:
+        """Match some events and fire; how many of them are through.
+
+        All events of a transaction come before any action. Of others, those after an action that
+        concerns the rules have to wait.
+        """
+        events = moment.events
+        alone = moment.together or len(events) == 1
+        states = None if alone or self.is_quiet() else self._states()
+        if moment.since is None:
+            moment = replace(moment, since=self.graph.transactions)
+        for each in self._rules.values():
+            each.matcher.catch_up()
+        shares = self._match(moment)
+        if moment.together:
+            shares = [Share(each, found.at_one_moment()) for each, found in shares]
+        taken = len(events)
+        if any(len(share.found) for share in shares):
+            taken = self._fire_all(self._agenda(shares), moment, states)
+        if taken == len(events) > 1 and not moment.together:
+            self._stride = min(2 * self._stride, LONGEST)
+            self.move_to(max(self._clock, int(events.ends[-1])))
+        return taken
+
+    def _fire_all(self, agenda: Agenda, moment: Moment, states: dict[str, State] | None) -> int:
+        """Fire what some events have completed; how many of them are through."""
+        if moment.together or len(moment.events) == 1:
+            self._fire(agenda, range(len(agenda)), moment.depth)
+        elif moment.depth or not self.fire_at_once(agenda):
+            return self._fire_each(agenda, moment, states)
+        return len(moment.events)
+
+    def _states(self) -> dict[str, State]:
+        return {name: each.matcher.state() for name, each in self._rules.items()}
+
+    def _match(self, moment: Moment) -> list[Share]:
+        """Let all rules take in some events."""
+        events = moment.events
+        found = ((type_, matcher.hits(events)) for type_, matcher in enumerate(self._types))
+        hits = {type_: rows for type_, rows in found if len(rows)}
+        columns = np.empty((len(events), 4), np.int64)
+        columns[:, START], columns[:, END] = events.starts, events.ends
+        columns[:, ORDER] = np.arange(self._order, self._order + len(events))
+        columns[:, SINCE] = moment.since or 0
+        self._order += len(events)
+        if not hits and len(events) == 1:
+            return []
+        return [Share(each, each.matcher.take(hits, columns)) for each in self._rules.values()]
+
+    def _agenda(self, shares: list[Share]) -> Agenda:
+        return Agenda(shares, self.graph.terms, self.fired)
+
+    def _fire_each(self, agenda: Agenda, moment: Moment, states: dict[str, State] | None) -> int:
+        """Fire event by event until an action concerns the rules; how many events are through.
+
+        If it was not the last one, the rules come back to it: they do not know those after it.
+        """
+        events, order = moment.events, self._order - len(moment.events)
+        self._retracted.clear()
+        for at, places in agenda.groups():
+            event, complete = divmod(at, 2)
+            taken = event + complete
+            self._clock = max(self._clock, int(events.ends[event]))
+            if complete:
+                self.move_to(self._clock)
+            try:
+                self._fire(agenda, places, moment.depth)
+            except BaseException:
+                self._come_back(moment, states, order, event, taken)
+                raise
+            if taken < len(events) and self._is_concerned():
+                self._come_back(moment, states, order, event, taken)
+                return taken
+        return len(events)
+
+    def _is_concerned(self) -> bool:
+        """Whether actions have changed what rules look at."""
+        changed = [each.matcher.looks_changed() for each in self._rules.values()]
+        return bool(self._retracted or self._due) or any(changed)
+
+    def _come_back(
+        self, moment: Moment, states: dict[str, State] | None, order: int, event: int, taken: int
+    ) -> None:
+        """Let the rules know the first events only, as if the others had not come yet."""
+        assert states is not None  # noqa: S101 - there are actions, and several events
+        for name, state in states.items():
+            if name in self._rules:
+                self._rules[name].matcher.restore(state)
+        self._order = order
+        if taken:
+            self._match(replace(moment, events=moment.events.part(0, taken)))
+        if taken == event:  # what had waited has fired, but its event has not come yet
+            for each in self._rules.values():
+                each.matcher.advance(int(moment.events.ends[event]))
+        for gone in self._retracted:
+            self._forget_event(gone)
+        self._stride = max(1, self._stride // 2)
+
+    def _fire(self, agenda: Agenda, places: range, depth: int) -> None:
+        """Carry out some of what matched."""
         self.depth = depth + 1
-        for registered, match in named:
-            firing = self._firing(match)
-            self.firings.append(firing)
+        for place in places:
+            firing = agenda[place]
+            registered = agenda.shares[agenda.which[place]].registered
+            self.firings.add([firing])
             self.fired += 1
             if depth:
                 self._caused.append(firing.rule)
@@ -223,6 +378,11 @@ class RuleEngine:
                 registered.action(firing)
                 self.collect()
 
+    def note(self, agenda: Agenda) -> None:
+        """All that is on an agenda has fired."""
+        self.firings.add(agenda)
+        self.fired += len(agenda)
+
     def _check_limit(self) -> None:
         if self._count <= self._most:
             return
@@ -231,13 +391,3 @@ class RuleEngine:
             f"rules fire without end: {', '.join(sorted(set(self._caused)))}{done}",
             hint="an action causes the events that cause the action",
         )
-
-    def _firing(self, match: Match) -> Firing:
-        decode = self.graph.terms.decode
-        spans = {n: (e.span.start, e.span.end) for n, e in match.events.items()}
-        values = {v.name: decode(i) for v, i in match.binding.items() if i}
-        return Firing(match.rule.name, match.time, values, spans, self.fired, match)
-
-
-def _values(match: Match) -> tuple[int, ...]:
-    return tuple(match.binding[v] for v in sorted(match.binding, key=lambda v: v.name))

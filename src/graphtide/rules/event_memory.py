@@ -22,6 +22,7 @@ class EventMemory:
     """
 
     def __init__(self, keeping: Keeping, lookups: Iterable[tuple[Var, ...]]) -> None:
+        self._keeping = keeping
         self.ticks = keeping.ticks
         self._events: deque[Kept] = deque()
         self._indexes: dict[tuple[Var, ...], dict[tuple[int, ...], dict[int, Kept]]] = {
@@ -44,11 +45,11 @@ class EventMemory:
         while self._events and self._events[0][0].span.end + self.ticks < now:
             self._unlist(self._events.popleft())
 
-    def remove(self, event: Happening) -> None:
+    def remove(self, order: int) -> None:
         """Let go an event before its time, if it is here."""
-        gone = [kept for kept in self._events if kept[0] is event]
+        gone = [kept for kept in self._events if kept[0].order == order]
         if gone:
-            self._events = deque(kept for kept in self._events if kept[0] is not event)
+            self._events = deque(kept for kept in self._events if kept[0].order != order)
             for kept in gone:
                 self._unlist(kept)
 
@@ -58,6 +59,13 @@ class EventMemory:
             del index[key][id(kept)]
             if not index[key]:
                 del index[key]
+
+    def copy(self) -> EventMemory:
+        """The same events in a memory of its own."""
+        found = EventMemory(self._keeping, self._indexes)
+        for event, binding in self._events:
+            found.add(event, binding)
+        return found
 
     def find(self, variables: tuple[Var, ...], binding: Binding) -> Collection[Kept]:
         """The events that agree with a binding on some variables."""

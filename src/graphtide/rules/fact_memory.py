@@ -2,45 +2,84 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from graphtide.kernel.batch import DIFF, TX
-from graphtide.kernel.net import NET_BEFORE, NET_VALUES
+import numpy as np
+
+from graphtide.kernel.net import NET_VALUES
+from graphtide.rules.kernel.fact_rows import ABSENT, change_facts, fact_number, refill_facts
+from graphtide.rules.kernel.layout import FREE, LIVE, Facts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Sequence
 
     from graphtide.algebra.expressions import Var
+    from graphtide.engine.stamps import Stamps
     from graphtide.engine.watch import Watch
+    from graphtide.kernel.batch import Ints
 
-Row = tuple[int, ...]
+FEWEST = 16
 
 
 class FactMemory:
-    """Follows a standing query; rows are looked up by the variables that events share with it."""
+    """Follows a standing query; rows are looked up by the variables that events share with it.
 
-    def __init__(self, watch: Watch, variables: tuple[Var, ...], shared: tuple[Var, ...]) -> None:
+    `columns` are the variables of a row here: first the shared ones.
+    """
+
+    def __init__(self, watch: Watch, columns: Sequence[Var], shared: int) -> None:
         self._watch = watch
-        self.variables = variables
-        self.shared = shared
-        self._at = [variables.index(v) for v in shared]
-        self._rows: dict[Row, dict[Row, int]] = defaultdict(dict)
+        order = [NET_VALUES + watch.variables.index(v.name) for v in columns]
+        self._columns = np.array(order, np.int32)
+        self._shared = shared
+        self.facts = make_facts(FEWEST, len(columns))
+        self._changes: list[tuple[Ints, Stamps]] = []
 
-    def catch_up(self) -> None:
-        """Take in what has changed since last time: a row that went and came back is a new one."""
-        for net, stamps in self._watch.drain():
-            for line in net.tolist():
-                row = tuple(line[NET_VALUES:])
-                key = tuple(row[i] for i in self._at)
-                before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
-                if before <= 0 < after:
-                    self._rows[key][row] = stamps.first + line[TX]
-                elif after <= 0 < before:
-                    del self._rows[key][row]
-                    if not self._rows[key]:
-                        del self._rows[key]
+    def catch_up(self) -> bool:
+        """Take in what has changed since last time, and say whether anything has.
 
-    def older(self, key: Row, since: int) -> Collection[Row]:
-        """The rows for some shared values that have held since before a number of transactions."""
-        return [row for row, number in self._rows.get(key, {}).items() if number < since]
+        A row that went and came back is a new one.
+        """
+        changed = self.looks_changed()
+        for net, stamps in self._changes:
+            self._make_room(len(net))
+            change_facts(self.facts, self._columns, self._shared, net, stamps.first)
+        self._changes.clear()
+        return changed
+
+    def looks_changed(self) -> bool:
+        """Whether there is anything to take in."""
+        self._changes += self._watch.drain()
+        return bool(self._changes)
+
+    def _make_room(self, more: int) -> None:
+        needed = int(self.facts.meta[LIVE]) + more
+        if needed > len(self.facts.rows):
+            larger = make_facts(2 * needed, len(self._columns))
+            refill_facts(self.facts, larger, self._shared)
+            self.facts = larger
+
+    def held_since(self, row: Sequence[int], since: int) -> bool:
+        """Whether a row has held since before a number of transactions."""
+        values = np.array(row, np.int32)
+        number = fact_number(self.facts, values, self._shared)
+        return bool(ABSENT < number < since)
+
+    def __len__(self) -> int:
+        return int(self.facts.meta[LIVE])
+
+
+def make_facts(places: int, width: int) -> Facts:
+    """Room for some facts.
+
+    >>> len(make_facts(5, 2).rows)
+    8
+    """
+    size = max(FEWEST // 2, 1 << (places - 1).bit_length())
+    links = np.arange(1, size + 1, dtype=np.int32)
+    links[-1] = -1
+    meta = np.zeros(4, np.int64)
+    meta[FREE] = 0
+    rows = np.zeros((size, width), np.int32)
+    heads = np.full(2 * size, -1, np.int32)
+    return Facts(rows, np.zeros(size, np.int64), links, heads, meta)

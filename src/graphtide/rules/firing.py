@@ -11,7 +11,7 @@ from graphtide.functions.templates import fill_template
 
 if TYPE_CHECKING:
     from graphtide.rdf.term import Term
-    from graphtide.rules.matcher import Match
+    from graphtide.rules.found import Match
     from graphtide.rules.model import EventCondition
 
 

@@ -1,16 +1,22 @@
-"""Happening: an event that has come, and how it matches the types that rules ask for."""
+"""Happening: an event that has come, and how events match the types that rules ask for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from graphtide.algebra.expressions import Var
+from graphtide.algebra.variables import pattern_variables
+from graphtide.rules.kernel.layout import CONDITION, EVENT, HIT_VALUES, POSITION, WRITTEN
+from graphtide.rules.kernel.type_hits import find_hits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping
 
-    from graphtide.algebra.nodes import TriplePattern
+    from graphtide.engine.graph_events import GraphEvents
+    from graphtide.kernel.batch import Ints
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.model import EventCondition, EventType
     from graphtide.rules.temporal import Span
@@ -20,69 +26,95 @@ Binding = dict[Var, int]
 """Variables and the ids of their values."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Happening:
-    """An event: its triples, when it was, and what the graph was like when it came.
+    """An event of a match: when it was, and what the graph was like when it came.
 
     `order` counts events as they come. `since` is the number of transactions that were before it:
     a fact is older if its own number is less.
     """
 
-    triples: tuple[Ids, ...]
     span: Span
     order: int
     since: int
 
 
 class TypeMatcher:
-    """Finds the ways in which the triples of an event match a type."""
+    """Finds the ways in which the triples of events match a type."""
 
     def __init__(self, type_: EventType, terms: TermDictionary) -> None:
-        self._patterns = [_ids_of(pattern, terms) for pattern in type_.pattern]
-        self._parameters = type_.parameters
+        others = (v for p in type_.pattern for v in pattern_variables(p))
+        variables = list(dict.fromkeys((*type_.parameters, *others)))
+        self._width = len(type_.parameters)
+        self._pattern = np.array(
+            [
+                [
+                    -1 - variables.index(part) if isinstance(part, Var) else terms.encode(part)
+                    for part in (p.subject, p.predicate, p.object)
+                ]
+                for p in type_.pattern
+            ],
+            np.int32,
+        )
+        self._work = np.zeros((3, max(len(variables), len(self._pattern), 1)), np.int32)
+        self._out = np.empty((16, 1 + self._width), np.int32)
 
-    def matches(self, event: Happening) -> list[tuple[int, ...]]:
-        """The values of the parameters, each way once."""
-        found = {
-            tuple(binding[v] for v in self._parameters)
-            for binding in self._extended({}, 0, event.triples)
-        }
-        return sorted(found)
+    def hits(self, events: GraphEvents) -> Ints:
+        """Rows of an event's place and the values of the parameters, each way once.
 
-    def _extended(self, binding: Binding, at: int, triples: Sequence[Ids]) -> Iterator[Binding]:
-        if at == len(self._patterns):
-            yield binding
-            return
-        for triple in triples:
-            more = _unified(self._patterns[at], triple, binding)
-            if more is not None:
-                yield from self._extended(more, at + 1, triples)
-
-
-def _ids_of(pattern: TriplePattern, terms: TermDictionary) -> tuple[Var | int, ...]:
-    parts = (pattern.subject, pattern.predicate, pattern.object)
-    return tuple(part if isinstance(part, Var) else terms.encode(part) for part in parts)
+        They hold until the next call.
+        """
+        state = np.zeros(2, np.int64)
+        if len(self._out) < len(events):
+            self._out = np.empty((2 * len(events), 1 + self._width), np.int32)
+        while True:
+            find_hits(
+                self._pattern, self._width, events.triples, events.begins, self._work, self._out,
+                state,
+            )  # fmt: skip
+            if state[POSITION] == len(events):
+                return self._out[: state[WRITTEN]]
+            more = np.empty((2 * len(self._out), self._out.shape[1]), np.int32)
+            more[: len(self._out)] = self._out
+            self._out = more
 
 
-def _unified(pattern: tuple[Var | int, ...], triple: Ids, binding: Binding) -> Binding | None:
-    more = dict(binding)
-    for part, value in zip(pattern, triple, strict=True):
-        known = more.setdefault(part, value) if isinstance(part, Var) else part
-        if known != value:
-            return None
-    return more
+class ConditionMatcher:
+    """From the parameters of events to the variables of a condition."""
 
+    def __init__(
+        self, condition: EventCondition, place: int, number: Mapping[Var, int], width: int,
+        terms: TermDictionary,
+    ) -> None:  # fmt: skip
+        self._place = place
+        self._width = width
+        self._constants: list[tuple[int, int]] = []
+        self._equal: list[tuple[int, int]] = []
+        self._bound: list[tuple[int, int]] = []
+        first: dict[Var, int] = {}
+        for column, argument in enumerate(condition.arguments, start=1):
+            if not isinstance(argument, Var):
+                self._constants.append((column, terms.encode(argument)))
+            elif argument in first:
+                self._equal.append((column, first[argument]))
+            else:
+                first[argument] = column
+                self._bound.append((column, HIT_VALUES + number[argument]))
 
-def bound_by(
-    condition: EventCondition, values: tuple[int, ...], terms: TermDictionary
-) -> Binding | None:
-    """What a condition's variables are when its event has these parameters; None if it does not."""
-    binding: Binding = {}
-    for argument, value in zip(condition.arguments, values, strict=True):
-        if isinstance(argument, Var):
-            known = binding.setdefault(argument, value)
-        else:
-            known = terms.encode(argument)
-        if known != value:
-            return None
-    return binding
+    def rows(self, hits: Ints) -> Ints:
+        """The hits that fit, as rows of event, condition and the values of a rule's variables."""
+        for column, value in self._constants:
+            hits = hits[hits[:, column] == value]
+        for column, other in self._equal:
+            hits = hits[hits[:, column] == hits[:, other]]
+        rows = np.zeros((len(hits), HIT_VALUES + self._width), np.int32)
+        if len(hits) == 1:
+            rows[0, EVENT], rows[0, CONDITION] = hits[0, 0], self._place
+            for column, to in self._bound:
+                rows[0, to] = hits[0, column]
+        elif len(hits):
+            rows[:, EVENT] = hits[:, 0]
+            rows[:, CONDITION] = self._place
+            for column, to in self._bound:
+                rows[:, to] = hits[:, column]
+        return rows

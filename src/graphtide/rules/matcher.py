@@ -1,4 +1,4 @@
-"""Matcher: one rule at work. An event comes, and completes matches with those that came before.
+"""Matcher: one rule at work. Events come, and complete matches with those that came before.
 
 Each condition has a memory of the events that may still find partners. An event that matches a
 condition is joined with the memories of the others, one after the other, and then with the facts
@@ -8,227 +8,170 @@ completes; so each match is found once, and depends on nothing but the rule's ow
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from graphtide.rules.event_memory import EventMemory
-from graphtide.rules.expiry import distances_of, keepings
-from graphtide.rules.happening import bound_by
-from graphtide.rules.temporal import Both, Test, has_check, holds, named
+import numpy as np
+
+from graphtide.kernel.batch import longer
+from graphtide.rules.absence import Absence
+from graphtide.rules.fact_memory import make_facts
+from graphtide.rules.found import Found, Shape, completed
+from graphtide.rules.happening import ConditionMatcher
+from graphtide.rules.kernel.join import take_hits
+from graphtide.rules.kernel.layout import END, EVENT, LIVE, PEAK, POSITION, ROOM, WRITTEN
+from graphtide.rules.kernel.places import expire_events, refill, remove_event
+from graphtide.rules.memory import copied, make_memory, make_work
+from graphtide.rules.rule_plan import make_plan
+from graphtide.rules.temporal import Both, holds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from graphtide.algebra.expressions import Var
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.term import Term
+    from graphtide.rules.absence import Absent
     from graphtide.rules.fact_memory import FactMemory
-    from graphtide.rules.happening import Binding, Happening
-    from graphtide.rules.model import EventCondition, EventType, Rule
+    from graphtide.rules.kernel.layout import Memory
+    from graphtide.rules.model import EventType, Rule
 
-Values = dict["EventType", list[tuple[int, ...]]]
-"""By type, the parameters with which an event matches it."""
+Hits = Mapping[int, "Ints"]
+"""By number of a type, the places of the events that match it, with their parameters."""
 
-Events = dict[str, "Happening"]
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """The events of a match by name, and the values of all variables."""
-
-    rule: Rule
-    events: Events
-    binding: Binding
-    time: int
-
-
-@dataclass(slots=True)
-class Waiting:
-    """A match that holds unless an event comes that must not, up to a time."""
-
-    match: Match
-    until: float
+State = tuple["Memory", "Absent | None"]
 
 
 class Matcher:
     """The memories of a rule's conditions."""
 
-    def __init__(self, rule: Rule, facts: FactMemory | None, terms: TermDictionary) -> None:
+    def __init__(
+        self, rule: Rule, facts: FactMemory | None, terms: TermDictionary,
+        types: Mapping[EventType, int],
+    ) -> None:  # fmt: skip
+        planned = make_plan(rule)
         self.rule = rule
-        self._facts = facts
+        self.facts = facts
+        self.shape = Shape(rule, planned.variables)
         self._terms = terms
-        self._orders = {c.name: _order(c, rule) for c in rule.positive}
-        self._test, self._denied = _divided(rule)
-        self._checks = has_check(rule.test)
-        self._waiting: list[Waiting] = []
-        self._event_variables = {v for c in rule.positive for v in c.variables}
-        names = [condition.name for condition in rule.events]
-        kept = {keeping.event: keeping for keeping in keepings(names, rule.test)}
-        self.memories = {
-            condition.name: EventMemory(kept[condition.name], self._lookups(condition))
-            for condition in rule.events
-        }
+        self._plan = planned.plan
+        self._checks = planned.checks
+        self._has_checks = planned.checks != Both(())
+        self._memory = make_memory(self._plan)
+        self._work = make_work(self._plan, len(planned.variables), planned.depth)
+        self._no_facts = make_facts(1, 0)
+        number = {v: at for at, v in enumerate(planned.variables)}
+        width = self._plan.variables
+        self._conditions = [
+            (types[c.type], ConditionMatcher(c, at, number, width, terms))
+            for at, c in enumerate(rule.positive)
+        ]
+        self._rows: Ints = np.empty((16, 1 + len(planned.variables)), np.int32)
+        self._spans: Longs = np.empty((16, 4 * len(rule.positive)), np.int64)
+        self._absence = None
+        if rule.negative:
+            self._absence = Absence(self.shape, planned, facts, terms, types)
+        self._nothing = completed(self._rows[:0], self._spans[:0], np.empty(0, np.int64))
 
-    def _lookups(self, condition: EventCondition) -> set[tuple[Var, ...]]:
-        if condition.negated:
-            return {self._known_to(condition)}
-        steps = (step for order in self._orders.values() for step in order)
-        return {shared for other, shared in steps if other is condition}
+    @property
+    def kept(self) -> int:
+        """How many events wait, over all conditions."""
+        waiting = int(self._memory.meta[LIVE])
+        return waiting + (self._absence.kept if self._absence else 0)
 
-    def _known_to(self, condition: EventCondition) -> tuple[Var, ...]:
-        """The variables of a denied event that the other conditions bind."""
-        known = {v for other in self.rule.positive for v in other.variables}
-        return tuple(v for v in condition.variables if v in known)
+    @property
+    def most_kept(self) -> int:
+        """How many of the events that have to happen have waited at once."""
+        return int(self._memory.meta[PEAK])
 
-    def advance(self, now: int) -> list[Match]:
+    def state(self) -> State:
+        """What is remembered, to come back to."""
+        return copied(self._memory), self._absence.state() if self._absence else None
+
+    def restore(self, state: State) -> None:
+        """Come back to what was remembered; once for each state."""
+        self._memory, absent = state
+        if self._absence is not None and absent is not None:
+            self._absence.restore(absent)
+
+    def catch_up(self) -> bool:
+        """Take in what has changed in the facts; whether anything has."""
+        return self.facts is not None and self.facts.catch_up()
+
+    def looks_changed(self) -> bool:
+        """Whether the facts have changed; they are taken in later."""
+        return self.facts is not None and self.facts.looks_changed()
+
+    def advance(self, now: int) -> Found:
         """Time goes on: let go the events that nothing from now on can need.
 
         The matches that waited for nothing to happen, and for which nothing can any more.
         """
-        for memory in self.memories.values():
-            memory.expire(now)
-        due = [waiting for waiting in self._waiting if waiting.until < now]
-        if not due:
-            return []
-        self._waiting = [waiting for waiting in self._waiting if waiting.until >= now]
-        if self._facts is not None:
-            self._facts.catch_up()
-        due.sort(key=lambda waiting: (waiting.until, waiting.match.time))
-        return [waiting.match for waiting in due if self._still_holds(waiting.match)]
+        expire_events(self._plan, self._memory, now)
+        if self._absence is None:
+            return self._nothing
+        self.catch_up()
+        return self._absence.advance(now, self._nothing)
 
-    def _still_holds(self, match: Match) -> bool:
-        """Whether the facts of a match that waited are there to this day."""
-        partly = {v: i for v, i in match.binding.items() if v in self._event_variables}
-        return match.binding in self._with_facts(match.events, partly)
+    def take(self, hits: Hits, events: Longs) -> Found:
+        """Take in events; the matches that they complete, in the order in which they are found."""
+        rows = self._hits(hits)
+        if not len(rows) and self._absence is None:
+            return self._nothing
+        joined, spans = self._joined(rows, events)
+        found = completed(joined, spans, events[:, END]) if len(joined) else self._nothing
+        if len(found) and self._has_checks:
+            found = self._checked(found)
+        return found if self._absence is None else self._absence.take(hits, events, found)
 
-    def take(self, event: Happening, values: Values) -> list[Match]:
-        """Take in an event; the matches that it completes."""
-        if self._facts is not None:
-            self._facts.catch_up()
-        found: list[Match] = []
-        for condition in self.rule.events:
-            bindings = [
-                binding
-                for parameters in values.get(condition.type, ())
-                if (binding := bound_by(condition, parameters, self._terms)) is not None
-            ]
-            for binding in bindings:
-                if condition.negated:
-                    self._deny(condition, event, binding)
-                else:
-                    found += self._completed(condition, event, binding)
-            # Taken in after it was matched: a later condition finds it, an earlier one has not.
-            for binding in bindings:
-                self.memories[condition.name].add(event, binding)
-        return [match for match in found if not self._must_wait(match)]
-
-    def retract(self, event: Happening) -> None:
+    def retract(self, order: int) -> None:
         """Forget an event: nothing matches it any more."""
-        for memory in self.memories.values():
-            memory.remove(event)
-        self._waiting = [
-            waiting for waiting in self._waiting if event not in waiting.match.events.values()
-        ]
+        remove_event(self._plan, self._memory, order)
+        if self._absence is not None:
+            self._absence.retract(order)
 
-    def _deny(self, condition: EventCondition, event: Happening, binding: Binding) -> None:
-        """An event came that must not: the matches that it spoils are gone."""
-        self._waiting = [
-            waiting
-            for waiting in self._waiting
-            if not self._spoils(condition, event, binding, waiting.match)
-        ]
+    def _hits(self, hits: Hits) -> Ints:
+        """The hits of all conditions, in order of events, then of conditions."""
+        found = [matcher.rows(hits[type_]) for type_, matcher in self._conditions if type_ in hits]
+        parts = [rows for rows in found if len(rows)]
+        if len(parts) < 2:
+            return parts[0] if parts else self._rows[:0]
+        rows = np.concatenate(parts)
+        return rows[np.argsort(rows[:, EVENT], kind="stable")]
 
-    def _spoils(
-        self, condition: EventCondition, event: Happening, binding: Binding, match: Match
-    ) -> bool:
-        known = self._known_to(condition)
-        if any(binding[v] != match.binding[v] for v in known):
-            return False
-        spans = {name: each.span for name, each in match.events.items()}
-        spans[condition.name] = event.span
-        values = self._values({**binding, **match.binding})
-        return holds(self._denied[condition.name], spans, values)
-
-    def _must_wait(self, match: Match) -> bool:
-        """Whether a match is spoilt already, or may still be; then it waits."""
-        until = -inf
-        for condition in self.rule.negative:
-            past = self.memories[condition.name].find(self._known_to(condition), match.binding)
-            if any(self._spoils(condition, event, bound, match) for event, bound in past):
-                return True
-            bounds = distances_of(self._denied[condition.name])
-            latest = min(
-                (event.span.end + bounds[name, condition.name].high
-                 for name, event in match.events.items() if (name, condition.name) in bounds),
-                default=inf,
+    def _joined(self, hits: Ints, events: Longs) -> tuple[Ints, Longs]:
+        state = np.zeros(3, np.int64)
+        facts = self._no_facts if self.facts is None else self.facts.facts
+        while True:
+            take_hits(
+                self._plan, self._memory, facts, self._work, hits, events, self._rows,
+                self._spans, state,
             )  # fmt: skip
-            if latest < inf:
-                until = max(until, latest)
-        if until < match.time:
-            return False
-        self._waiting.append(Waiting(match, until))
-        return True
+            if state[POSITION] == len(hits):
+                break
+            if state[ROOM]:
+                self._grow()
+                state[ROOM] = 0
+            else:
+                self._rows = longer(self._rows)
+                spans = np.empty((2 * len(self._spans), self._spans.shape[1]), np.int64)
+                spans[: len(self._spans)] = self._spans
+                self._spans = spans
+        written = state[WRITTEN]
+        if not written:
+            return self._rows[:0], self._spans[:0]
+        return self._rows[:written].copy(), self._spans[:written].copy()
 
-    def _completed(
-        self, condition: EventCondition, event: Happening, binding: Binding
-    ) -> Iterator[Match]:
-        steps = self._orders[condition.name]
-        for events, more in self._joined(steps, 0, {condition.name: event}, binding):
-            spans = {name: each.span for name, each in events.items()}
-            if self._checks or holds(self._test, spans):
-                for whole in self._with_facts(events, more):
-                    if not self._checks or holds(self._test, spans, self._values(whole)):
-                        yield Match(self.rule, events, whole, event.span.end)
+    def _grow(self) -> None:
+        larger = make_memory(self._plan, 2 * len(self._memory.cells))
+        refill(self._plan, self._memory, larger)
+        self._memory = larger
 
-    def _values(self, binding: Binding) -> dict[Var, Term] | None:
-        """The terms of a binding, where tests look at them."""
-        if not self._checks:
-            return None
-        return {v: self._terms.decode(i) for v, i in binding.items() if i}
-
-    def _joined(
-        self, steps: list[tuple[EventCondition, tuple[Var, ...]]], at: int, events: Events,
-        binding: Binding,
-    ) -> Iterator[tuple[Events, Binding]]:  # fmt: skip
-        if at == len(steps):
-            yield events, binding
-            return
-        condition, shared = steps[at]
-        for event, bound in list(self.memories[condition.name].find(shared, binding)):
-            named = {**events, condition.name: event}
-            yield from self._joined(steps, at + 1, named, {**binding, **bound})
-
-    def _with_facts(self, events: Events, binding: Binding) -> Iterator[Binding]:
-        """The match with each row of facts that has held since before its first event."""
-        facts = self._facts
-        if facts is None:
-            yield binding
-            return
-        first = min(event.since for event in events.values())
-        key = tuple(binding[v] for v in facts.shared)
-        for row in facts.older(key, first):
-            yield {**binding, **dict(zip(facts.variables, row, strict=True))}
-
-
-def _divided(rule: Rule) -> tuple[Test, dict[str, Test]]:
-    """The tests between the events that have to happen, and those of each that must not."""
-    parts = rule.test.tests if isinstance(rule.test, Both) else (rule.test,)
-    denied = [condition.name for condition in rule.negative]
-    plain = tuple(part for part in parts if not named(part).intersection(denied))
-    return Both(plain), {
-        name: Both(tuple(part for part in parts if name in named(part))) for name in denied
-    }
-
-
-def _order(first: EventCondition, rule: Rule) -> list[tuple[EventCondition, tuple[Var, ...]]]:
-    """The other conditions, each after those it shares most with, and what it is looked up by."""
-    known = set(first.variables)
-    rest = [condition for condition in rule.positive if condition is not first]
-    order = []
-    while rest:
-        following = max(rest, key=lambda c: len(known.intersection(c.variables)))
-        rest.remove(following)
-        order.append((following, tuple(v for v in following.variables if v in known)))
-        known.update(following.variables)
-    return order
+    def _checked(self, found: Found) -> Found:
+        """The matches whose values pass the tests, too."""
+        decode = self._terms.decode
+        kept = []
+        for place in range(len(found)):
+            match = self.shape.match(found, place)
+            spans = {name: event.span for name, event in match.events.items()}
+            values = {v: decode(i) for v, i in match.binding.items() if i}
+            if holds(self._checks, spans, values):
+                kept.append(place)
+        return found.chosen(np.array(kept, np.int64))

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from graphtide.algebra.nodes import SelectQuery
+from graphtide.engine.graph_events import make_events
 from graphtide.engine.watch import Watch
 from graphtide.errors import GraphtideError
 from graphtide.lang.declarations import CallFunction, QueryChange
@@ -17,20 +20,25 @@ from graphtide.rules.actions import Actions
 from graphtide.rules.change_events import ChangeEvents, RowChanges, StateChanges
 from graphtide.rules.compile import Compiler
 from graphtide.rules.engine import MOST_FIRINGS, Moment, RuleEngine
-from graphtide.rules.temporal import Span
+from graphtide.rules.independence import only_inserts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from graphtide.engine.graph_events import GraphEvents
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.quads import ObjectLike, TermLike
     from graphtide.engine.windows.continuous import Continuous
     from graphtide.errors import ActionError
     from graphtide.functions.templates import FilledQuad
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.lang.declarations import StateChange
     from graphtide.rdf.term import NamedNode, Term
+    from graphtide.rules.agenda import Agenda
     from graphtide.rules.happening import Ids
-    from graphtide.rules.model import EventType
+    from graphtide.rules.insertions import Insertions
+    from graphtide.rules.model import EventType, Rule
+    from graphtide.rules.registered import Registered
 
 OnError = Literal["stop", "skip"]
 
@@ -105,6 +113,7 @@ class RunningProgram(RuleEngine):
         self.problems: list[ActionError] = []
         self._clock = graph.clock
         self._journal: dict[FilledQuad, bool] = {}
+        self._emitted: set[int] = set()
         _check_functions(program, functions)
         compiler = Compiler(graph.tick_ms)
         rules = [compiler.rule(rule) for rule in program.rules]
@@ -114,8 +123,10 @@ class RunningProgram(RuleEngine):
         self._sources = [self._source(*each) for each in compiler.changes.items()]
         for rule, declared in zip(rules, program.rules, strict=True):
             self.add(rule, Actions(self, declared, functions))
+        self._find_quiet(rules)
         graph.callbacks += 1
         graph.followers.append(self)
+        graph.listeners.append(self)
         if catch_up:
             self.after()
         else:
@@ -139,9 +150,19 @@ class RunningProgram(RuleEngine):
         rows = RowChanges(graph, known[0], parameters, appears=change.appears)
         return ChangeEvents(graph, type_, rows)
 
+    def _find_quiet(self, rules: list[Rule]) -> None:
+        """Note which rules do nothing that could concern the rules."""
+        read = [rule.facts for rule in rules if rule.facts is not None]
+        read += [query for source in self._sources for query in source.found.queries]
+        for declared in self.program.rules:
+            registered = self._rules[declared.name]
+            if isinstance(registered.action, Actions) and only_inserts(declared, read):
+                registered.action.inserts_only(registered.matcher.shape.variables)
+
     def stop(self) -> None:
         """End the program: its rules, and its queries."""
         self.graph.followers.remove(self)
+        self.graph.listeners.remove(self)
         self.graph.callbacks -= 1
         for name in tuple(self._rules):
             self.remove(name)
@@ -164,6 +185,30 @@ class RunningProgram(RuleEngine):
         if time is not None and time > self.graph.clock:
             self.graph.advance(time)
         super().assert_event(triples, time=time, duration=duration)
+
+    def take_events(self, events: GraphEvents) -> None:
+        """Things happen; those that this program has emitted itself it knows already."""
+        if self._emitted:
+            known = self._emitted.intersection(events.numbers.tolist())
+            self._emitted -= known
+            events = events.without(known)
+        if self._running or not len(events):
+            super().take_events(events)
+            return
+        begins = [0]
+        if self.graph.has_windows:  # they close time by time
+            begins = np.flatnonzero(np.diff(events.ends, prepend=events.ends[0] - 1)).tolist()
+        for begin, end in zip(begins, [*begins[1:], len(events)], strict=True):
+            part = events if end - begin == len(events) else events.part(begin, end)
+            if int(part.ends[0]) > self.graph.clock:
+                self.graph.advance(int(part.ends[0]))
+            super().take_events(part)
+
+    def move_to(self, time: int) -> None:
+        """Events have moved the clock on, for the graph too."""
+        super().move_to(time)
+        if time > self.graph.clock:
+            self.graph.advance(time)
 
     def advance(self, to: int) -> None:
         """Let time pass in which nothing happens, for the graph too."""
@@ -191,10 +236,36 @@ class RunningProgram(RuleEngine):
                 found.setdefault(number, (time, []))[1].append(triples)
         for number in sorted(found):
             time, events = found[number]
-            moment = max(time, self._clock)
-            self._due.append(Moment(tuple(events), Span(moment, moment), self.depth, number + 1))
+            told = make_events(events, [max(time, self._clock)] * len(events))
+            self._due.append(Moment(told, self.depth, number + 1, together=True))
 
     # --- what actions do ---
+
+    def is_quiet(self) -> bool:
+        """Whether all rules only insert what no rule looks at, and nobody else follows."""
+        return self._is_alone() and all(map(_insertions, self._rules.values()))
+
+    def _is_alone(self) -> bool:
+        graph = self.graph
+        return len(graph.followers) == 1 == graph.callbacks and not graph.has_windows
+
+    def fire_at_once(self, agenda: Agenda) -> bool:
+        """Insert what all firings insert, each as a transaction of its own."""
+        inserted = [_insertions(share.registered) for share in agenda.shares]
+        if not self._is_alone() or None in inserted:
+            return False
+        parts: list[Ints] = []
+        places: list[Longs] = []
+        for number, (share, insertions) in enumerate(zip(agenda.shares, inserted, strict=True)):
+            assert insertions is not None  # noqa: S101 - seen above
+            own = np.flatnonzero(agenda.which == number)
+            rows = share.found.rows[agenda.place[own]]
+            quads, at = insertions.quads(rows, agenda.first + own)
+            parts.append(quads)
+            places.append(own[at])
+        self.graph.insert_for(np.concatenate(parts), np.concatenate(places), agenda.times())
+        self.note(agenda)
+        return True
 
     def change(self, wanted: Mapping[FilledQuad, bool]) -> None:
         """Let quads be there or not, as one transaction; nothing, if all is so already."""
@@ -213,7 +284,12 @@ class RunningProgram(RuleEngine):
         """A new event, for the rules and for the windows over a stream."""
         self.collect()
         self.assert_event(triples)
-        self.graph.stream(str(stream)).push(triples, time=self._clock)
+        windows = self.graph.stream(str(stream))
+        number = windows.next_number
+        self._emitted.add(number)
+        windows.push(triples, time=self._clock)
+        if not windows.waiting:
+            self._emitted.discard(number)
 
     def begin(self) -> None:
         """A cascade begins: from here on changes may have to be taken back."""
@@ -231,6 +307,11 @@ class RunningProgram(RuleEngine):
             for _ in source.drain():
                 pass
         super().forget()
+
+
+def _insertions(registered: Registered) -> Insertions | None:
+    action = registered.action
+    return action.insertions if isinstance(action, Actions) else None
 
 
 def _check_functions(program: Program, functions: Mapping[str, object]) -> None:

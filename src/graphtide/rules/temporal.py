@@ -139,6 +139,52 @@ RELATIONS: Final[Mapping[str, Relation]] = {
 """By name. The distance is between starts for instants; it may be wider than the relation."""
 
 
+Difference = tuple[str, str, Bounds]
+"""Two times, of `this` event or of the `other` one, and the bounds of their difference."""
+
+
+def relation_bounds(operator: str, numbers: Numbers) -> list[Difference]:
+    """A relation as bounds on differences of whole times, all of which have to hold.
+
+    >>> relation_bounds("MEETS", ())
+    [('other start', 'end', Bounds(low=0, high=0))]
+    """
+    match operator:
+        case "AFTER":
+            return [("start", "other end", _range(numbers))]
+        case "COINCIDES":
+            ends = Bounds(-_slack(numbers, 1), _slack(numbers, 1))
+            return [("start", "other start", _near(numbers)), ("end", "other end", ends)]
+        case "DURING":
+            starts = _range(numbers[:2]) if len(numbers) == 4 else _upto(numbers)
+            ends = _range(numbers[2:]) if len(numbers) == 4 else _upto(numbers)
+            return [("start", "other start", starts), ("other end", "end", ends)]
+        case "FINISHES":
+            return [("start", "other start", Bounds(1)), ("end", "other end", _near(numbers))]
+        case "STARTS":
+            return [("start", "other start", _near(numbers)), ("other end", "end", Bounds(1))]
+        case "MEETS":
+            return [("other start", "end", _near(numbers))]
+        case "OVERLAPS":
+            later = [("other start", "start", Bounds(1)), ("other end", "end", Bounds(1))]
+            return [*later, ("end", "other start", _upto(numbers))]
+        case _:
+            return [
+                (_SWAPPED[one], _SWAPPED[two], bounds)
+                for one, two, bounds in relation_bounds(_CONVERSE[operator], numbers)
+            ]
+
+
+_SWAPPED: Final = {
+    "start": "other start", "end": "other end", "other start": "start", "other end": "end",
+}  # fmt: skip
+
+_CONVERSE: Final = {
+    "BEFORE": "AFTER", "INCLUDES": "DURING", "FINISHEDBY": "FINISHES", "STARTEDBY": "STARTS",
+    "METBY": "MEETS", "OVERLAPPEDBY": "OVERLAPS",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Temporal:
     """`this OPERATOR[numbers] other`."""

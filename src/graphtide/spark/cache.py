@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from graphtide.spark.chunk import from_chunk, to_chunk
+from graphtide.spark.frontier import START
 from graphtide.spark.log import Head, Log
 from graphtide.spark.merge import merge_chunks
 
@@ -38,10 +39,10 @@ class Engine(Protocol):
     def first(self) -> pa.Table:
         """The deltas before any change."""
 
-    def apply(self, changes: pa.Table) -> pa.Table:
-        """Take in changes; the deltas."""
+    def apply(self, changes: pa.Table, time: int) -> pa.Table:
+        """Take in changes, and that nothing before a time comes any more; the deltas."""
 
-    def replay(self, changes: pa.Table) -> None:
+    def replay(self, changes: pa.Table, time: int) -> None:
         """Take in changes whose deltas went out when they first came."""
 
     @property
@@ -104,11 +105,11 @@ def recover(
         return cached.engine, head, None
     if cached and _is_behind(log, cached, head):
         cache.caught_up += 1
-        return _replayed(cached.engine, log, cached.version), head, None
+        return _replayed(cached.engine, log, cached.version, head), head, None
     cache.rebuilt += 1
     engine = make()
     engine.first()
-    return _replayed(engine, log, 0), head, None
+    return _replayed(engine, log, 0, head), head, None
 
 
 def advance(
@@ -118,7 +119,7 @@ def advance(
 
     `chunk` is the changes as a chunk, if there is one already.
     """
-    deltas = engine.apply(changes)
+    deltas = engine.apply(changes, head.frontier.time)
     version, token, oldest = head.version + 1, uuid.uuid4().hex, head.oldest
     if engine.overgrown:
         log.clear()
@@ -136,16 +137,17 @@ def _is_behind(log: Log, cached: Cached, head: Head) -> bool:
     return found is not None and found[0] == cached.token
 
 
-def _replayed(engine: Engine, log: Log, after: int) -> Engine:
+def _replayed(engine: Engine, log: Log, after: int, head: Head) -> Engine:
     """Apply what the log has after a version, many small chunks at a time."""
     waiting: list[pa.Table] = []
     for version in log.versions():
         found = log.chunk(version) if version > after else None
-        if found is not None:
-            waiting.append(from_chunk(found[1]))
+        if found is None:
+            continue
         if sum(map(len, waiting)) > REPLAY_ROWS:
-            engine.replay(pa.concat_tables(waiting))
+            engine.replay(pa.concat_tables(waiting), START.time)
             waiting.clear()
+        waiting.append(from_chunk(found[1]))
     if waiting:
-        engine.replay(pa.concat_tables(waiting))
+        engine.replay(pa.concat_tables(waiting), head.frontier.time)
     return engine

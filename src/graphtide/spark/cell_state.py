@@ -8,7 +8,7 @@ they came: micro-batch by micro-batch, in one by Spark's partition number, in th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +17,13 @@ from graphtide.spark.cache import Cache, advance, recover
 from graphtide.spark.cell_engine import CellEngine
 from graphtide.spark.chunk import from_chunk, from_chunks, to_chunk
 from graphtide.spark.rejects import rejected_late
-from graphtide.spark.schemas import CHANGES, DELTAS
+from graphtide.spark.reports import report
+from graphtide.spark.schemas import DELTAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
     from graphtide.spark.frontier import Frontier
     from graphtide.spark.log import Log
@@ -42,19 +45,28 @@ def take_batch(
     key = (run, "match", cell)
     engine, head, first = recover(log, cache, key, lambda: CellEngine(task, cell))
     chunks = list(chunks)
-    arrived = from_chunks(chunks, CHANGES)
-    late, timely = _divided(arrived, head.frontier)
-    held = from_chunk(head.held) if head.held else CHANGES.empty_table()
+    arrived = from_chunks(chunks, task.changes_schema)
+    late, timely = _divided(arrived, _too_late(arrived, head.frontier))
+    held = from_chunk(head.held) if head.held else task.changes_schema.empty_table()
     waiting = in_order(pa.concat_tables([held, timely]) if len(held) else timely)
     frontier = max(head.frontier, seen)
-    closed, rest = _divided(waiting, frontier)
+    closed, rest = _divided(waiting, _complete(waiting, frontier))
     # As a rule all of one chunk is taken in as it came, and is not packed anew.
     same = chunks[0] if closed is arrived and len(chunks) == 1 else None
-    deltas = DELTAS.empty_table() if first is None else first
+    before = DELTAS.empty_table() if first is None else first
+    deltas = DELTAS.empty_table()
     after = replace(head, frontier=frontier, held=to_chunk(rest) if len(rest) else b"")
-    if len(closed):
-        more, after = advance(log, after, engine, closed, same)
-        deltas = pa.concat_tables([deltas, more])
+    # With windows, an engine stands somewhere else as soon as time has gone on.
+    moves = len(closed) > 0 or (bool(task.windows) and frontier.time > head.frontier.time)
+    if moves:
+        deltas, after = advance(log, after, engine, closed, same)
+    if not task.windows:
+        deltas = pa.concat_tables([before, deltas])
+    elif moves or first is not None:
+        if head.pending:
+            before = from_chunk(head.pending)
+        deltas, pending = report(before, deltas, cast("CellEngine", engine), task)
+        after = replace(after, pending=to_chunk(pending) if len(pending) else b"")
     if first is not None or after != head:
         log.put_head(after)
     cache.put(key, engine, after)
@@ -68,9 +80,22 @@ def in_order(changes: pa.Table) -> pa.Table:
     return changes if (order[1:] > order[:-1]).all() else changes.take(order)
 
 
-def _divided(changes: pa.Table, frontier: Frontier) -> tuple[pa.Table, pa.Table]:
-    """The changes of complete transactions, and the others; all of them are not copied."""
-    done = frontier.complete(changes["time"].to_numpy(), changes["tx"].to_numpy())
+def _complete(changes: pa.Table, frontier: Frontier) -> NDArray[np.bool_]:
+    """Which changes belong to complete transactions."""
+    return frontier.complete(changes["time"].to_numpy(), changes["tx"].to_numpy())
+
+
+def _too_late(changes: pa.Table, frontier: Frontier) -> NDArray[np.bool_]:
+    """Which changes come after their transaction was complete; events, after their time was."""
+    late = _complete(changes, frontier)
+    if "stream" in changes.column_names:
+        before = changes["time"].to_numpy() < frontier.time
+        late &= changes["stream"].is_null().to_numpy() | before
+    return late
+
+
+def _divided(changes: pa.Table, done: NDArray[np.bool_]) -> tuple[pa.Table, pa.Table]:
+    """The changes that are done with, and the others; all of them are not copied."""
     if done.all():
         return changes, changes.slice(0, 0)
     if not done.any():

@@ -43,7 +43,7 @@ class Counts:
         """Nothing: all rows come from cells."""
         return DELTAS.empty_table()
 
-    def apply(self, changes: pa.Table) -> pa.Table:
+    def apply(self, changes: pa.Table, time: int) -> pa.Table:  # noqa: ARG002 - counts know no time
         """Rows that were nowhere and now are somewhere, or the other way round."""
         self._logged += len(changes)
         parts = [
@@ -52,9 +52,9 @@ class Counts:
         ]
         return pa.concat_tables([DELTAS.empty_table(), *parts])
 
-    def replay(self, changes: pa.Table) -> None:
+    def replay(self, changes: pa.Table, time: int) -> None:
         """Rows that went out before."""
-        self.apply(changes)
+        self.apply(changes, time)
 
     @property
     def overgrown(self) -> bool:
@@ -137,7 +137,7 @@ def crossings(net: Ints) -> Ints:
 
 def counted(task: Task) -> tuple[int, ...]:
     """The numbers of the queries whose rows have to be counted across cells for ever."""
-    return tuple(n for n, q in enumerate(task.cell_queries) if q.meets and q.distinct)
+    return tuple(n for n, q in enumerate(task.cell_queries) if q.meets and q.counted)
 
 
 def meeting_cells(deltas: pa.Table, task: Task, cell: int) -> NDArray[np.int64]:

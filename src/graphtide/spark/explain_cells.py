@@ -9,6 +9,7 @@ from graphtide.plan.build import build_plan
 from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY
 from graphtide.spark.task import CellQuery, Task
+from graphtide.spark.windows import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,9 +41,10 @@ def _lines(query: CellQuery, cells: int) -> Iterator[str]:
     grid = query.grid
     divided = zip(grid.variables, grid.shares, strict=True)
     parts = " × ".join(f"{var} in {share} parts" for var, share in divided)
-    yield f"{query.name}: {grid.cells} of {cells} cells, {parts or 'cannot be divided'}"
+    yield f"{query.name}: {grid.cells} of {cells} cells, {parts or _undivided(query)}"
+    yield from _windows(query)
     yield f"  a quad is sent to {grid.replication:.2f} cells on average"
-    texts = [_pattern(leaf) for leaf in grid.leaves]
+    texts = [_pattern(leaf, query) for leaf in grid.leaves]
     width = max(map(len, texts), default=0)
     for leaf, text in zip(grid.leaves, texts, strict=True):
         copies = f"{grid.copies(leaf)} of {grid.cells} cells"
@@ -53,11 +55,28 @@ def _lines(query: CellQuery, cells: int) -> Iterator[str]:
     yield from (f"    {line}" for line in explain_plan(plan).splitlines())
 
 
-def _pattern(leaf: Leaf) -> str:
+def _undivided(query: CellQuery) -> str:
+    why = query.windowed.whole if query.windowed else None
+    return f"cannot be divided: {why}" if why else "cannot be divided"
+
+
+def _windows(query: CellQuery) -> Iterator[str]:
+    """The windows, and what is put out when one of them closes."""
+    if query.windowed is None:
+        return
+    for clause, window in query.windowed.pairs:
+        yield f"  window {clause.iri} on {clause.stream}: {words_of(window.shape)}"
+    yield f"  {query.windowed.output} when a window closes"
+
+
+def _pattern(leaf: Leaf, query: CellQuery) -> str:
     pattern = leaf.pattern
     words = [str(w) for w in (pattern.subject, pattern.predicate, pattern.object)]
     if isinstance(pattern.graph, DefaultGraph):
         return " ".join(words)
+    for clause, window in query.windowed.pairs if query.windowed else ():
+        if window.graph == pattern.graph:
+            return f"WINDOW {clause.iri} {{ {' '.join(words)} }}"
     return f"GRAPH {pattern.graph} {{ {' '.join(words)} }}"
 
 
@@ -70,5 +89,5 @@ def _stages(query: CellQuery) -> str:
     if not query.meets:
         return "one stage: every row comes out of one cell"
     hidden = ", ".join(map(str, query.query.variables[query.shown :]))
-    does = "are added up and counted" if query.distinct else "are added up"
+    does = "are added up and counted" if query.counted else "are added up"
     return f"two stages: the answer does not show {hidden}, so equal rows of several cells {does}"

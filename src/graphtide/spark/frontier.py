@@ -27,6 +27,18 @@ class Frontier(NamedTuple):
     tx: int
     ended: int
 
+    def delayed(self, lateness: int) -> Frontier:
+        """The frontier if rows may be late by so much: what is that old is complete.
+
+        >>> Frontier(17, 3, 1).delayed(5)
+        Frontier(time=12, tx=-9223372036854775808, ended=0)
+        """
+        return Frontier(self.time - lateness, START.tx, 0) if lateness else self
+
+    def at_end(self) -> Frontier:
+        """The frontier if nothing comes after what was seen: all of it is complete."""
+        return Frontier(self.time, END.tx, END.ended)
+
     def complete(self, time: NDArray[np.int64], tx: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which changes belong to complete transactions."""
         same_time = (time == self.time) & ((tx < self.tx) | ((tx == self.tx) & bool(self.ended)))

@@ -15,13 +15,17 @@ from graphtide.spark.frontier import START, Frontier
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What the state says of a cell: the log's versions, its token, the frontier, changes held."""
+    """What the state says of a cell: the log's versions, its token, the frontier, changes held.
+
+    `pending` is what changed in answers over windows since they were last put out.
+    """
 
     version: int = 0
     oldest: int = 1
     token: str = ""
     frontier: Frontier = START
     held: bytes = b""
+    pending: bytes = b""
 
 
 class Log(Protocol):

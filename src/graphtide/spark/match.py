@@ -11,7 +11,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from graphtide.spark.cache import Cache
 from graphtide.spark.cell_state import take_batch
-from graphtide.spark.frontier import END, START, Frontier
+from graphtide.spark.frontier import START, Frontier
 from graphtide.spark.hashing import cell_keys
 from graphtide.spark.log import DictLog
 from graphtide.spark.matched import MatchedRow, matched_rows
@@ -40,7 +40,7 @@ class Match(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state (called by Spark)."""
-        self._log = StateLog(handle, self._task.mark)
+        self._log = StateLog(handle, self._task.mark, windows=bool(self._task.windows))
         self._before = counted_in(CACHE)
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
@@ -52,7 +52,8 @@ class Match(StatefulProcessor):
         """One cell's part of a micro-batch."""
         packed = pd.concat(list(rows)).sort_values("task")
         cell = cell_keys(self._task.cells).index(key[0])
-        chunks, seen = chunks_of(packed, "chunk"), latest_frontier(packed)
+        chunks = chunks_of(packed, "chunk")
+        seen = latest_frontier(packed).delayed(self._task.clock.lateness)
         outcome = take_batch(self._log, CACHE, self._task, run_id(), cell, chunks, seen)
         yield matched_frame(matched_rows(outcome, self._task, cell, chunks_of(packed, "rejects")))
 
@@ -64,10 +65,14 @@ class Match(StatefulProcessor):
 
 
 def match_all(packed: pd.DataFrame, task: Task) -> pd.DataFrame:
-    """A cell's whole bounded input at once: after it, every transaction is complete."""
+    """A cell's whole bounded input at once: after it, every transaction is complete.
+
+    Windows close up to the latest time that was seen.
+    """
     packed = packed.sort_values("task")
     cell = cell_keys(task.cells).index(int(packed["cell"].iloc[0]))
-    outcome = take_batch(DictLog(), Cache(), task, "", cell, chunks_of(packed, "chunk"), END)
+    chunks, seen = chunks_of(packed, "chunk"), latest_frontier(packed).at_end()
+    outcome = take_batch(DictLog(), Cache(), task, "", cell, chunks, seen)
     return matched_frame(matched_rows(outcome, task, cell, chunks_of(packed, "rejects")))
 
 

@@ -8,14 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphtide.engine.windows.stream import LARGEST
 from graphtide.rdf.change_checks import POSITION_RULES, wrong_rows
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.chunk import to_chunk
-from graphtide.spark.frontier import START, Frontier, frontier_of
+from graphtide.spark.frontier import END, START, Frontier, frontier_of
 from graphtide.spark.hashing import cell_keys
+from graphtide.spark.pack_events import deleted_events, moments, route_all
 from graphtide.spark.rejects import rejected
 from graphtide.spark.route import route
-from graphtide.spark.schemas import CHANGES, PACKED, table_of
+from graphtide.spark.schemas import EVENTS, PACKED, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,7 +35,8 @@ def pack_task(
     rejects: list[pa.Table] = []
     seen = START
     for batch in batches:
-        table, unstamped = split_unstamped(numbered(pa.Table.from_batches([batch])))
+        latest = LARGEST if task.windows else END.time
+        table, unstamped = split_unstamped(numbered(pa.Table.from_batches([batch])), latest)
         seen = max(seen, frontier_of(*(table[name].to_numpy() for name in ("time", "tx", "diff"))))
         changes, bad = route_table(table, task)
         rejects += [unstamped, bad]
@@ -63,7 +66,7 @@ def numbered(table: pa.Table) -> pa.Table:
     return table.append_column("seq", pa.array(np.zeros(len(table), np.int64)))
 
 
-def split_unstamped(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+def split_unstamped(table: pa.Table, latest: int = END.time) -> tuple[pa.Table, pa.Table]:
     """The rows that have their place in the stream; and the others, set aside."""
     names = ("time", "tx", "diff", "seq")
     missing = {name: table[name].is_null().to_numpy() for name in names}
@@ -75,6 +78,9 @@ def split_unstamped(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     early: Any = pc.less(table["time"], pa.scalar(0, pa.int64()))
     for row in np.flatnonzero(early.fill_null(False).to_numpy()).tolist():
         reasons.setdefault(row, "time is before 0")
+    beyond: Any = pc.greater(table["time"], pa.scalar(latest, pa.int64()))
+    for row in np.flatnonzero(beyond.fill_null(False).to_numpy()).tolist():
+        reasons.setdefault(row, f"time is after {latest}, which leaves windows no room")
     good = table.take(others(len(table), reasons)) if reasons else table
     return good, rejected(table, dict(sorted(reasons.items())))
 
@@ -93,21 +99,45 @@ def others(count: int, rows: Iterable[int]) -> NDArray[np.int64]:
 def route_table(table: pa.Table, task: Task) -> tuple[dict[int, pa.Table], pa.Table]:
     """By cell, the changes that go there, with canonical terms; and what is set aside."""
     terms = TermDictionary()
-    real = table.filter(pc.and_(pc.not_equal(table["diff"], 0), table["wanted"]))  # type: ignore[call-overload]
+    wanted: Any = pc.and_(pc.not_equal(table["diff"], 0), table["wanted"])  # type: ignore[call-overload]
+    real = table.filter(wanted)
     quads, bad = _encode(real, terms)
+    if task.windows:
+        bad = dict(sorted((deleted_events(real) | bad).items()))
     good = others(len(real), bad)
-    rows, cells = route(quads[good], terms, [q.grid for q in task.cell_queries])
+    if task.windows:
+        rows, cells = route_all(quads[good], real["stream"].take(good), terms, task)
+    else:
+        rows, cells = route(quads[good], terms, task.routes[None])
+    changes = _by_cell(real, quads, (good[rows], cells), terms, task)
+    if task.windows:
+        told = moments(table, np.flatnonzero(wanted.to_numpy())[list(bad)], task)
+        for cell in range(task.cells) if len(told) else ():
+            changes[cell] = pa.concat_tables([told, changes.get(cell, EVENTS.empty_table())])
+    return changes, rejected(real, bad)
+
+
+def _by_cell(
+    real: pa.Table,
+    quads: NDArray[np.int32],
+    routed: tuple[NDArray[np.int64], NDArray[np.int64]],
+    terms: TermDictionary,
+    task: Task,
+) -> dict[int, pa.Table]:
+    """The changes of each cell, from pairs of row and cell; the first copy of a row is at home."""
+    rows, cells = routed
     home = np.ones(len(rows), np.bool_)
     home[1:] = rows[1:] != rows[:-1]
     stamps = [real[name].to_numpy() for name in ("time", "tx", "seq", "diff")]
     changes = {}
     for cell in np.flatnonzero(np.bincount(cells)).tolist():
         chosen = np.flatnonzero(cells == cell)
-        at = good[rows[chosen]]
+        at = rows[chosen]
         texts = [terms.decode_column(quads[at, column]) for column in range(4)]
-        columns = [*(stamp[at] for stamp in stamps), home[chosen], *texts]
-        changes[cell] = table_of(CHANGES, columns)
-    return changes, rejected(real, bad)
+        streams = [real["stream"].take(at)] if task.windows else []
+        columns = [*(stamp[at] for stamp in stamps), home[chosen], *texts, *streams]
+        changes[cell] = table_of(task.changes_schema, columns)
+    return changes
 
 
 def _encode(table: pa.Table, terms: TermDictionary) -> tuple[NDArray[np.int32], dict[int, str]]:

@@ -15,6 +15,7 @@ from graphtide.spark.schemas import MATCHED_SQL, PACKED_SQL
 from graphtide.spark.summarise import summarise
 from graphtide.spark.task import Task
 from graphtide.spark.unpack import columns_sql, unpack_deltas
+from graphtide.spark.windows import Clock
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ def watch(
     cells: int | None = None,
     sizes: Mapping[str, int] | None = None,
     counts: CacheCounts | None = None,
+    clock: Clock | None = None,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -46,10 +48,15 @@ def watch(
     its end (a row with diff 0) has been seen; then its deltas come out, whole and net. The changes
     of a transaction are ordered by `seq`, or else as they come: by micro-batch, partition and row.
     Rows that depend on no quad come out once, at time 0, tx 0.
+
+    Queries over windows (RSP-QL) are put out when a window closes, at that time and with tx 0. Rows
+    whose column `stream` names a stream are its events; without that column, inserts into a graph
+    with a stream's name are. `clock` tells of ticks, of where windows begin, and of how late rows
+    may come.
     """
     single = isinstance(queries, str)
     named = {"query": queries} if isinstance(queries, str) else dict(queries)
-    task = make_task(changes, named, cells, sizes)
+    task = make_task(changes, named, cells, sizes, clock)
     schema = columns_sql(task, single=single)
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -63,6 +70,7 @@ def make_task(
     queries: Mapping[str, str],
     cells: int | None,
     sizes: Mapping[str, int] | None = None,
+    clock: Clock | None = None,
 ) -> Task:
     """The queries and their grids; every query is checked here, on the driver."""
     if cells is None:
@@ -71,7 +79,7 @@ def make_task(
         raise GraphtideError(f"cells={cells}: at least one cell is needed")
     if not queries:
         raise GraphtideError("there is no query to watch", hint="give one or more SELECT queries")
-    task = Task(tuple(queries.items()), cells, tuple((sizes or {}).items()))
+    task = Task(tuple(queries.items()), cells, tuple((sizes or {}).items()), clock or Clock())
     _ = task.cell_queries
     return task
 

@@ -23,7 +23,8 @@ def rejected(changes: pa.Table, reasons: Mapping[int, str]) -> pa.Table:
     """
     rows = list(reasons)
     numbers = [_picked(changes, name, rows) for name in ("time", "tx", "diff")]
-    parts = zip(*(_picked(changes, name, rows) for name in "spog"), strict=True)
+    names = [*"spog", *(["stream"] if "stream" in changes.column_names else [])]
+    parts = zip(*(_picked(changes, name, rows) for name in names), strict=True)
     texts = [" ".join(part for part in row if part) for row in parts]
     return table_of(REJECTS, [*numbers, texts, list(reasons.values())])
 

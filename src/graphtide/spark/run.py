@@ -89,7 +89,7 @@ def start_program(
         changes = read_logs(spark, options.changes, options)
     else:
         changes = options.changes
-    task = make_task(changes, program.texts, options.cells)
+    task = make_task(changes, program.texts, options.cells, clock=options.clock)
     for query in task.cell_queries:
         check_names([variable.name for variable in query.query.variables[: query.shown]])
     sink = Sink(options.out, run, program.texts, options.output_format)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from graphtide.errors import GraphtideError
 from graphtide.spark.chunk import from_chunks
 from graphtide.spark.quarantine import set_aside
+from graphtide.spark.reports import put_out
 from graphtide.spark.schemas import DELTAS, REJECTS
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class BatchWriter:
 
 def unpacked(matched: pa.Table, task: Task) -> tuple[dict[str, pa.Table], pa.Table]:
     """Matched rows (`MATCHED`) as deltas by query and quarantine."""
-    deltas = from_chunks(_chunks(matched, "deltas"), DELTAS)
+    deltas = put_out(from_chunks(_chunks(matched, "deltas"), DELTAS), task)
     rejects = from_chunks(_chunks(matched, "rejects"), REJECTS)
     numbers: Any = deltas["query"]
     by_name = {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from graphtide.errors import DataError, GraphtideError
 from graphtide.spark.run_checkpoint import Fingerprint, claim_checkpoint
+from graphtide.spark.windows import DEFAULT_CLOCK, Clock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,6 +30,7 @@ class How(TypedDict, total=False):
     rows_per_batch: int
     most_quarantined: int | None
     only_new: bool
+    clock: Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class RunOptions:
     pause between micro-batches ("500ms", "1s", "2m"); with `once` the run ends when all that is
     there has been read. It stops when more than `most_quarantined` rows are set aside. Of a
     directory, a micro-batch reads about `rows_per_batch` lines, and with `only_new` a first run
-    begins with what is written from now on.
+    begins with what is written from now on. `clock` tells windows of ticks, and of how late rows
+    may come.
     """
 
     changes: Path | DataFrame
@@ -52,6 +55,7 @@ class RunOptions:
     rows_per_batch: int = 200_000
     most_quarantined: int | None = None
     only_new: bool = False
+    clock: Clock = DEFAULT_CLOCK
 
 
 def check_options(program: Program, options: RunOptions) -> Fingerprint:

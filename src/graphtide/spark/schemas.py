@@ -20,6 +20,9 @@ _CHANGES: Final[list[tuple[str, pa.DataType]]] = [
 CHANGES: Final = pa.schema(_CHANGES)
 """A change on its way: `seq` orders a transaction's changes, `home` marks one of its copies."""
 
+EVENTS: Final = pa.schema([*_CHANGES, ("stream", pa.string())])
+"""Changes, and events of streams. One without terms only tells that there was an event then."""
+
 _PACKED: Final[list[tuple[str, pa.DataType]]] = [
     ("cell", pa.int32()),
     ("task", pa.int32()),

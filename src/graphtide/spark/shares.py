@@ -7,18 +7,20 @@ others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.nodes import Distinct, Project
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import DEFAULT_GRAPH, Distinct, Project, TriplePattern
 from graphtide.spark.partition import Leaf, leaves, partition_variables
+from graphtide.spark.windows import of_window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import Node, SelectQuery
+    from graphtide.rdf.term import NamedNode
 
 
 MEET, MEET_AND_COUNT = 1.5, 1.8
@@ -67,6 +69,30 @@ def best_grid(query: SelectQuery, cells: int, sizes: Mapping[str, int] | None = 
         return factor * total / grid.cells, len(shares), sorted(v.name for v in shares)
 
     return _grid(body, min(_divisions(variables, cells), key=load))
+
+
+def whole_grid(query: SelectQuery, graphs: Iterable[NamedNode]) -> Grid:
+    """The grid of one cell, which sees all quads of some graphs, whether a pattern asks or not."""
+    s, p, o = (Var(f".{name}") for name in "spo")
+    asked = (leaf for leaf in leaves(body_of(query), frozenset()) if not _of_window(leaf))
+    whole = (Leaf(TriplePattern(s, p, o, graph), frozenset()) for graph in graphs)
+    return Grid((), (), tuple(dict.fromkeys([*asked, *whole])))
+
+
+def graph_grid(grid: Grid) -> Grid:
+    """A grid for the quads of the graph: without what is asked of windows."""
+    return replace(grid, leaves=tuple(each for each in grid.leaves if not _of_window(each)))
+
+
+def window_grid(grid: Grid, graph: NamedNode) -> Grid:
+    """A grid for the triples of a window: what is asked of it, as of the default graph."""
+    asked = (each for each in grid.leaves if each.pattern.graph == graph)
+    found = (replace(each, pattern=replace(each.pattern, graph=DEFAULT_GRAPH)) for each in asked)
+    return replace(grid, leaves=tuple(found))
+
+
+def _of_window(leaf: Leaf) -> bool:
+    return of_window(leaf.pattern.graph)
 
 
 def body_of(query: SelectQuery) -> Node:

@@ -21,14 +21,18 @@ HEAD_SCHEMA = (
     "mark string, version long, oldest long, token string, "
     "time long, tx long, ended int, held binary"
 )
+PENDING_SCHEMA = "chunk binary"
 CHUNK_SCHEMA = "token string, chunk binary"
 
 
 class StateLog:
     """The log of whichever cell the operator is working on."""
 
-    def __init__(self, handle: StatefulProcessorHandle, mark: str) -> None:
+    def __init__(
+        self, handle: StatefulProcessorHandle, mark: str, *, windows: bool = False
+    ) -> None:
         self._mark = mark
+        self._pending: Any = handle.getValueState("pending", PENDING_SCHEMA) if windows else None
         self._head: Any = handle.getValueState("head", HEAD_SCHEMA)
         self._chunks: Any = handle.getMapState("chunks", "version long", CHUNK_SCHEMA)
 
@@ -39,12 +43,16 @@ class StateLog:
             return None
         mark, version, oldest, token, time, tx, ended, held = row
         check_mark(mark, self._mark)
-        return Head(version, oldest, token, Frontier(time, tx, ended), bytes(held))
+        waiting = None if self._pending is None else self._pending.get()
+        pending = b"" if waiting is None else bytes(waiting[0])
+        return Head(version, oldest, token, Frontier(time, tx, ended), bytes(held), pending)
 
     def put_head(self, head: Head) -> None:
         """Replace the head."""
         stamps = head.version, head.oldest, head.token, *head.frontier
         self._head.update((self._mark, *stamps, head.held))
+        if self._pending is not None:
+            self._pending.update((head.pending,))
 
     def versions(self) -> list[int]:
         """The versions that have a chunk, in order."""

@@ -13,6 +13,8 @@ from graphtide.rdf.term import NamedNode
 from graphtide.spark.term_columns import term_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from pyspark.sql import Column, DataFrame
 
     from graphtide.algebra.nodes import TriplePattern
@@ -30,17 +32,15 @@ def summarise(changes: DataFrame, task: Task) -> DataFrame:
     if missing:
         raise GraphtideError(
             f"the changes have no column {', '.join(missing)}",
-            hint=f"they need {', '.join(NEEDED)}, and may have g (graph) and seq (order)",
+            hint=f"they need {', '.join(NEEDED)}, and may have g (graph), seq (order) and stream",
         )
     numbers = ["time", "tx", "diff", *(["seq"] if "seq" in changes.columns else [])]
-    graph = term_text(changes, "g") if "g" in changes.columns else f.lit(None).cast("string")
     texts = changes.select(
         *(whole_number(changes, name).alias(name) for name in numbers),
         *(term_text(changes, name).alias(name) for name in "spo"),
-        graph.alias("g"),
+        *graph_and_stream(changes, [stream for stream in task.routes if stream is not None]),
     )
-    patterns = {leaf.pattern for query in task.cell_queries for leaf in query.grid.leaves}
-    matched = reduce(lambda a, b: a | b, map(could_match, patterns), f.lit(False))
+    matched = reduce(lambda a, b: a | b, _conditions(task), f.lit(False))
     stamped = reduce(lambda a, b: a & b, (f.col(name).isNotNull() for name in numbers))
     # What lacks a term or a number goes on, to be set aside with a reason.
     wanted = f.coalesce(matched, f.lit(True)) | ~stamped
@@ -48,7 +48,30 @@ def summarise(changes: DataFrame, task: Task) -> DataFrame:
         *numbers,
         wanted.alias("wanted"),
         *(f.when(wanted, f.col(name)).alias(name) for name in "spog"),
+        *(["stream"] if task.windows else []),
     )
+
+
+def graph_and_stream(changes: DataFrame, streams: Sequence[str]) -> tuple[Column, Column]:
+    """The columns `g` and `stream`, an IRI. Without the latter, streams are named as graphs."""
+    none = f.lit(None).cast("string")
+    graph = term_text(changes, "g") if "g" in changes.columns else none
+    if "stream" in changes.columns:
+        text = f.nullif(term_text(changes, "stream"), f.lit(""))
+        stream = f.coalesce(f.nullif(f.regexp_extract(text, "^<(.*)>$", 1), f.lit("")), text)
+        return graph.alias("g"), stream.alias("stream")
+    names = [f"<{stream}>" for stream in streams]
+    of_stream = f.coalesce(graph.isin(names), f.lit(False)) if names else f.lit(False)
+    stream = f.when(of_stream, f.regexp_extract(graph, "^<(.*)>$", 1))
+    return f.when(~of_stream, graph).alias("g"), stream.alias("stream")
+
+
+def _conditions(task: Task) -> Iterator[Column]:
+    """Conditions of which every quad or event that some query can match fulfils one."""
+    for stream, grids in task.routes.items():
+        patterns = {leaf.pattern for grid in grids for leaf in grid.leaves}
+        here = f.col("stream").isNull() if stream is None else f.col("stream").eqNullSafe(stream)
+        yield from (here & could_match(pattern) for pattern in patterns)
 
 
 def whole_number(changes: DataFrame, name: str) -> Column:

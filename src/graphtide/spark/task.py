@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.dataset import with_dataset
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery
-from graphtide.lang.sparql import parse_query
-from graphtide.spark.shares import Grid, best_grid, body_of
+from graphtide.algebra.windows import WindowedQuery
+from graphtide.lang.sparql import parse_standing
+from graphtide.spark.schemas import CHANGES, EVENTS
+from graphtide.spark.shares import Grid, best_grid, body_of, graph_grid, whole_grid, window_grid
+from graphtide.spark.windows import DEFAULT_CLOCK, CellWindow, Clock, Windowed, with_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from graphtide.rdf.term import NamedNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,7 @@ class CellQuery:
 
     `query` shows the answer's variables (`shown` of them) and then those of the grid that the
     answer lacks. If it lacks one, equal rows can come out of several cells and have to meet
-    (`meets`).
+    (`meets`). A query over windows is put out at their closes (`windowed`).
     """
 
     name: str
@@ -32,6 +39,12 @@ class CellQuery:
     grid: Grid
     distinct: bool
     meets: bool
+    windowed: Windowed | None = None
+
+    @property
+    def counted(self) -> bool:
+        """Whether it has to be known how often a row is there: not if all are put out each time."""
+        return self.distinct and not (self.windowed and self.windowed.output == "RSTREAM")
 
 
 @dataclass(frozen=True)
@@ -41,12 +54,40 @@ class Task:
     queries: tuple[tuple[str, str], ...]
     cells: int
     sizes: tuple[tuple[str, int], ...] = ()
+    clock: Clock = DEFAULT_CLOCK
 
     @cached_property
     def cell_queries(self) -> tuple[CellQuery, ...]:
         """The queries with their grids."""
         sizes = dict(self.sizes) or None
-        return tuple(cell_query(name, text, self.cells, sizes) for name, text in self.queries)
+        return tuple(
+            cell_query(name, text, self.cells, sizes, self.clock) for name, text in self.queries
+        )
+
+    @cached_property
+    def windows(self) -> dict[NamedNode, CellWindow]:
+        """The windows of all queries, by the graph they are in."""
+        found: dict[NamedNode, CellWindow] = {}
+        for query in self.cell_queries:
+            for window in query.windowed.windows if query.windowed else ():
+                if window.quads is not None or window.graph not in found:
+                    found[window.graph] = window
+        return found
+
+    @cached_property
+    def routes(self) -> dict[str | None, list[Grid]]:
+        """By stream, what its events are routed by; changes of the graph are under None."""
+        grids = [query.grid for query in self.cell_queries]
+        routes: dict[str | None, list[Grid]] = {None: [graph_grid(grid) for grid in grids]}
+        for window in self.windows.values():
+            found = routes.setdefault(window.stream, [])
+            found += [window_grid(grid, window.graph) for grid in grids]
+        return routes
+
+    @property
+    def changes_schema(self) -> pa.Schema:
+        """The columns of changes on their way: with those of events, if there are windows."""
+        return EVENTS if self.windows else CHANGES
 
     @cached_property
     def mark(self) -> str:
@@ -60,21 +101,35 @@ class Task:
             [[variable.name for variable in each.grid.variables], each.grid.shares]
             for each in self.cell_queries
         ]
-        made = json.dumps([self.cells, self.queries, grids])
+        made = json.dumps([self.cells, self.queries, grids, *self._window_times()])
         return f"{self.cells} {sha256(made.encode()).hexdigest()[:16]}"
 
+    def _window_times(self) -> tuple[object, ...]:
+        """What windows depend on; how late rows may come can change."""
+        return astuple(self.clock)[1:] if self.windows else ()
 
-def cell_query(name: str, text: str, cells: int, sizes: Mapping[str, int] | None) -> CellQuery:
+
+def cell_query(
+    name: str, text: str, cells: int, sizes: Mapping[str, int] | None, clock: Clock = DEFAULT_CLOCK
+) -> CellQuery:
     """How a query is divided among cells.
 
     >>> divided = cell_query("q", "SELECT ?a ?b { ?a <ex:p> ?b . ?b <ex:q> ?c }", 4, None)
     >>> divided.grid.variables, divided.grid.shares, divided.meets
     ((Var(name='b'),), (4,), False)
     """
-    parsed = with_dataset(parse_query(text))
-    grid = best_grid(parsed, cells, sizes)
+    standing = parse_standing(text)
+    windowed = None
+    if isinstance(standing, WindowedQuery):
+        standing, windowed = with_windows(standing, clock)
+    parsed = with_dataset(standing)
+    if windowed is not None and windowed.whole is not None:
+        grid = whole_grid(parsed, (window.graph for window in windowed.windows))
+    else:
+        grid = best_grid(parsed, cells, sizes)
     distinct = isinstance(parsed.root, Distinct)
     extra = tuple(v for v in grid.variables if v not in parsed.variables)
     columns = parsed.variables + extra
     query = SelectQuery(columns, Project(body_of(parsed), columns), text)
-    return CellQuery(name, query, len(parsed.variables), grid, distinct, meets=bool(extra))
+    shown, meets = len(parsed.variables), bool(extra)
+    return CellQuery(name, query, shown, grid, distinct, meets, windowed)

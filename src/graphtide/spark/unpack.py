@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.chunk import from_chunk
+from graphtide.spark.reports import put_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +23,8 @@ def unpack_deltas(
     batches: Iterable[pa.RecordBatch], task: Task, *, single: bool
 ) -> Iterator[pa.RecordBatch]:
     """Rows `query, time, tx, diff` and a column per variable, or a map of them for many queries."""
-    for deltas in _chunks(batches, "deltas"):
+    for chunk in _chunks(batches, "deltas"):
+        deltas = put_out(chunk, task)
         table = in_columns(deltas, task) if single else in_map(deltas, task)
         yield from table.to_batches()
 

@@ -199,7 +199,7 @@ class Reader:
             yield at
         if repeat.most is not None and done >= repeat.most:
             return
-        again = replace(at, round=done > 0 and repeat.most is None)
+        again = replace(at, round=at.round if done == 0 else repeat.most is None)
         for reading in self.read(repeat.part, again):
             if reading.partial:
                 yield replace(reading, round=False)
@@ -400,7 +400,7 @@ class Oracle:
         whole = [way for way in ways if not way.partial]
         rest = [*instances[:number], *instances[number + 1 :]]
         if whole:
-            return rest, [self._found(used, whole)]
+            return rest, self._found(used, whole)
         if not ways:
             return rest, []
         return [*instances[:number], used, *instances[number + 1 :]], []
@@ -415,13 +415,14 @@ class Oracle:
         readings = self._reader(used, stream).readings(self.pattern.body)
         return any(way.early is None for way in readings)
 
-    def _found(self, used: tuple[Event, ...], ways: list[Reading]) -> Found:
+    def _found(self, used: tuple[Event, ...], ways: list[Reading]) -> list[Found]:
         rows = {tuple(dict(way.binding).get(v, 0) for v in self.pattern.parameters) for way in ways}
-        return Found(min(rows), ways[0].time, tuple(e.number for e in used))
+        numbers = tuple(e.number for e in used)
+        return [Found(row, ways[0].time, numbers) for row in sorted(rows)]
 
     def advance(self, to: int) -> list[Found]:
         """Time passes; what waited for the end of a time is complete when it is over."""
-        found: list[tuple[int, int, Found]] = []
+        found: list[tuple[int, int, list[Found]]] = []
         while True:
             ends = sorted(
                 way.waits
@@ -443,7 +444,8 @@ class Oracle:
                         kept.append(used)
                 self.instances[key] = kept
         self.now = max(self.now, to)
-        return [each for *_, each in sorted(found, key=lambda item: item[:2])]
+        in_order = sorted(found, key=lambda item: item[:2])
+        return [each for *_, rows in in_order for each in rows]
 
     def _all(self) -> Iterator[tuple[Event, ...]]:
         for instances in self.instances.values():

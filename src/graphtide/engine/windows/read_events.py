@@ -37,8 +37,11 @@ MICROSECONDS = 1000
 
 def read_events(
     source: Events, terms: TermDictionary, *, timestamp: str, tick_ms: int
-) -> Iterator[tuple[Longs, Ints]]:
-    """Times and quads of events, in the order of the source."""
+) -> Iterator[tuple[Longs, Ints, Longs]]:
+    """Times and quads of events, in the order of the source, and a number for each event.
+
+    Rows of a change log that share `(time, tx)` are one event, and so is a named graph.
+    """
     if isinstance(source, (str, Path)) and find_format(source).rdf is not None:
         whole = concat_batches(read_changes(source))
         yield _timestamped(whole, terms, timestamp, tick_ms, str(source))
@@ -56,7 +59,8 @@ def read_events(
                 f"row {row} is a delete, but events only happen",
                 hint="leave deletes out: a window forgets events by itself",
             )
-        yield batch.time, _quads(batch, terms)
+        begins = (batch.time[1:] != batch.time[:-1]) | (batch.tx[1:] != batch.tx[:-1])
+        yield batch.time, _quads(batch, terms), np.concatenate([[0], np.cumsum(begins)])
 
 
 def _quads(batch: ChangeBatch, terms: TermDictionary) -> Ints:
@@ -66,7 +70,7 @@ def _quads(batch: ChangeBatch, terms: TermDictionary) -> Ints:
 
 def _timestamped(
     batch: ChangeBatch, terms: TermDictionary, timestamp: str, tick_ms: int, source: str
-) -> tuple[Longs, Ints]:
+) -> tuple[Longs, Ints, Longs]:
     """The quads of named graphs, with the time that the default graph gives each graph."""
     quads = _quads(batch, terms)
     default = quads[:, 3] == 0
@@ -87,7 +91,7 @@ def _timestamped(
         )
     found = np.array([times[graph] for graph in graphs], np.int64)
     order = np.argsort(found, kind="stable")
-    return found[order], events[order]
+    return found[order], events[order], events[order, 3].astype(np.int64)
 
 
 def _time(terms: TermDictionary, value: int, tick_ms: int, source: str) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.engine.windows.content import WindowContent
+from graphtide.engine.windows.hearers import Hearers
 from graphtide.engine.windows.shape import ElementWindow
 from graphtide.engine.windows.stream import Stream
 from graphtide.engine.windows.summary import EVERYTHING, Asked, Summary, covers
@@ -61,12 +62,24 @@ class WindowRegistry:
         self.streams: dict[str, Stream] = {}
         self._windows: dict[int, Placed] = {}
         self._moving = False
+        self._hearers = Hearers(graph, self._is_apart)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether there are windows."""
+        return bool(self._windows)
+
+    def _is_apart(self) -> bool:
+        """Whether events have to be taken time by time: windows close, other streams wait."""
+        return self.has_windows or any(stream.waiting for stream in self.streams.values())
 
     def stream(self, name: str, lateness: int | None) -> Stream:
         """The stream of that name, made if need be."""
         found = self.streams.get(name)
         if found is None:
-            found = Stream(name, self._graph.terms, lateness or 0, self._tick_ms, self._move)
+            found = Stream(
+                name, self._graph.terms, lateness or 0, self._tick_ms, self._move, self._hearers
+            )
             self.streams[name] = found
         elif lateness is not None and lateness != found.lateness:
             raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")

@@ -19,6 +19,7 @@ import numpy as np
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
+    from graphtide.algebra.windows import WindowClause
     from graphtide.kernel.batch import Longs
 
 Alignment = Literal["close", "w3c", "yabench", "rsp4j"]
@@ -135,3 +136,32 @@ class ElementWindow:
 
 
 WindowShape = TimeWindow | ChangingWindow | ElementWindow
+
+
+def window_shape(
+    clause: WindowClause, tick_ms: int, origin: int, alignment: Alignment
+) -> TimeWindow | ElementWindow:
+    """The shape that a clause of a query asks for, in ticks.
+
+    >>> from graphtide.algebra.windows import WindowClause
+    >>> from graphtide.rdf.term import NamedNode
+    >>> clause = WindowClause(NamedNode("ex:w"), NamedNode("ex:s"), "RANGE", 10_000, 5000, True)
+    >>> window_shape(clause, 1000, 0, "close").bounds(10)
+    (0, 10)
+    """
+    if clause.kind == "ELEMENTS":
+        return ElementWindow(clause.length, clause.step)
+    length, step = clause.length, clause.step
+    if clause.in_time:
+        length, step = _ticks(length, tick_ms), _ticks(step, tick_ms)
+    return TimeWindow(length, step, origin, alignment)
+
+
+def _ticks(milliseconds: int, tick_ms: int) -> int:
+    ticks, rest = divmod(milliseconds, tick_ms)
+    if rest:
+        raise GraphtideError(
+            f"{milliseconds} ms is no whole number of ticks of {tick_ms} ms",
+            hint="use LiveGraph(tick_ms=…) with a shorter tick, and times in such ticks",
+        )
+    return ticks

@@ -11,7 +11,7 @@ from graphtide.algebra.windows import WINDOW_SPACE
 from graphtide.engine.windows.content import NO_TIMES
 from graphtide.engine.windows.continuous import Continuous, Reevaluated
 from graphtide.engine.windows.registry import WindowRegistry
-from graphtide.engine.windows.shape import ChangingWindow, ElementWindow, TimeWindow
+from graphtide.engine.windows.shape import ChangingWindow, TimeWindow, window_shape
 from graphtide.engine.windows.statements import StatementLog
 from graphtide.engine.windows.summary import EVERYTHING, asked_of
 from graphtide.errors import GraphtideError
@@ -50,6 +50,11 @@ class Streams:
 
     def __bool__(self) -> bool:
         return bool(self._registry.streams)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether there are windows on any of them."""
+        return self._registry.has_windows
 
     def stream(self, name: TermLike, lateness: int | None) -> Stream:
         """The stream of that name, made if need be."""
@@ -132,23 +137,10 @@ class Streams:
         self._registry.advance(to)
 
     def _shape(self, clause: WindowClause, report: ReportPolicy) -> WindowShape:
-        if clause.kind == "ELEMENTS":
-            return ElementWindow(clause.length, clause.step)
-        length, step = clause.length, clause.step
-        if clause.in_time:
-            length, step = self._ticks(length), self._ticks(step)
-        if report == "change":
-            return ChangingWindow(length, step, self._origin)
-        return TimeWindow(length, step, self._origin, self._alignment)
-
-    def _ticks(self, milliseconds: int) -> int:
-        ticks, rest = divmod(milliseconds, self._tick_ms)
-        if rest:
-            raise GraphtideError(
-                f"{milliseconds} ms is no whole number of ticks of {self._tick_ms} ms",
-                hint="use LiveGraph(tick_ms=…) with a shorter tick, and times in such ticks",
-            )
-        return ticks
+        shape = window_shape(clause, self._tick_ms, self._origin, self._alignment)
+        if report == "change" and isinstance(shape, TimeWindow):
+            return ChangingWindow(shape.range, shape.step, self._origin)
+        return shape
 
     def pruned(self) -> int:
         """How many triples streams have dropped, because no query can match them."""

@@ -4,6 +4,7 @@ No twin knows a delta rule. A twin keeps its inputs, works out the whole answer 
 transaction from its definition, and passes on how it differs from the one before.
 """
 
+from graphtide.kernel.twin.calculate import calculate
 from graphtide.kernel.twin.compare import compare
 from graphtide.kernel.twin.count_values import count_values
 from graphtide.kernel.twin.distinct import Distinct
@@ -22,6 +23,7 @@ __all__ = [
     "QuadStore",
     "QuadStream",
     "SemiJoin",
+    "calculate",
     "compare",
     "count_values",
 ]

@@ -1,0 +1,1 @@
+"""AlarmConfirmation, the rule of paper 2, over many equipments: ours and clipspy, same events."""

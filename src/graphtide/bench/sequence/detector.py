@@ -1,0 +1,41 @@
+"""The detector that is measured, for a pattern of a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.events import compile_pattern
+from graphtide.events.detect import AnyDetector
+from graphtide.events.detect import make_detector as detector_of
+from graphtide.events.kernel_detector import KernelDetector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from graphtide.lang.event_algebra import PatternDeclaration
+    from graphtide.rdf.term import Term
+
+
+def make_detector(
+    pattern: PatternDeclaration,
+    types: Mapping[str, int],
+    encode: Callable[[Term], int] = lambda _: 0,
+    *,
+    tick_ms: int,
+) -> AnyDetector:
+    """A detector for a pattern; `types` numbers the events, `encode` the constants.
+
+    >>> from graphtide.lang.event_algebra import Atom, Follows, PatternDeclaration
+    >>> body = Follows((Atom("A", ()), Atom("B", ())))
+    >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
+    >>> make_detector(pattern, {"A": 0, "B": 1}, tick_ms=1).tokens()
+    []
+    """
+    return detector_of(compile_pattern(pattern, types, encode, tick_ms))
+
+
+def most_tokens(detector: AnyDetector) -> int:
+    """How many instances have waited at once, at most; in plain Python, how many do now."""
+    if isinstance(detector, KernelDetector):
+        return detector.table.most
+    return len(detector.tokens())

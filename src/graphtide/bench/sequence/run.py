@@ -1,0 +1,46 @@
+"""Run measurements, each in its own process and one after the other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from graphtide.bench.sequence.measure import MODES, Result, Task, check_agreement, missing
+from graphtide.errors import GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def run_benchmark(
+    events: int,
+    keys: int,
+    seed: int = 0,
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+    measure: Callable[[Task], Result] | None = None,
+) -> tuple[list[Result], dict[str, str]]:
+    """The figures of all that can be measured, and why the others cannot."""
+    left_out: dict[str, str] = {mode: why for mode in MODES if (why := missing(mode)) is not None}
+    results = []
+    for mode in MODES:
+        if mode not in left_out:
+            progress(f"{mode}, {events:,} events")
+            results.append((measure or measure_apart)(Task(mode, events, keys, seed)))
+    check_agreement(results)
+    return results, left_out
+
+
+def measure_apart(task: Task) -> Result:
+    """Measure a task in a fresh process."""
+    worker = "graphtide.bench.sequence.worker"
+    command = [sys.executable, "-P", "-m", worker, json.dumps(asdict(task))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        told = [line for line in done.stderr.splitlines() if line.strip() and line[0] != " "]
+        last = (told or [f"exit code {done.returncode}"])[-1]
+        raise GraphtideError(f"the measurement of {task.mode} failed: {last}")
+    return Result(**json.loads(done.stdout))

@@ -1,0 +1,29 @@
+"""Which detector a pattern gets: the kernel's if it can run it, or else the general one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.events.determine import determine
+from graphtide.events.kernel_detector import KernelDetector
+from graphtide.events.kernel_tables import why_no_kernel
+from graphtide.events.token_engine import Detector
+
+if TYPE_CHECKING:
+    from graphtide.events.automaton import Automaton
+
+AnyDetector = Detector | KernelDetector
+
+
+def make_detector(automaton: Automaton) -> AnyDetector:
+    """A detector for a pattern.
+
+    >>> from graphtide.events.compile import compile_pattern
+    >>> from graphtide.lang.event_algebra import Atom, Follows, PatternDeclaration
+    >>> body = Follows((Atom("A", ()), Atom("B", ())))
+    >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
+    >>> type(make_detector(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1))).__name__
+    'KernelDetector'
+    """
+    form = determine(automaton)
+    return Detector(automaton) if why_no_kernel(form) else KernelDetector(form)

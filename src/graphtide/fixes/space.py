@@ -1,0 +1,156 @@
+"""Space: a private graph that goes from state to state, and what fixes can do there.
+
+To go from one state to another, the quads that differ are changed in one transaction. The queries
+of goals and fixes stand on the graph, so a step costs what its changes do to them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.fixes.fork import fork
+from graphtide.fixes.matches import Matches
+from graphtide.fixes.state import Net, State, first_state, marked, merge, net_changes, way
+from graphtide.functions.templates import fill_template
+from graphtide.lang.declarations import Insert
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from graphtide.algebra.expressions import Var
+    from graphtide.engine import LiveGraph
+    from graphtide.engine.quads import Ids
+    from graphtide.fixes.model import Fix, Task
+    from graphtide.fixes.state import Change, Row
+    from graphtide.rdf.term import Term
+
+Option = tuple[int, "Row"]
+"""The number of a fix, and a row to which it can be applied."""
+
+UNBOUNDED = 2**62
+"""Deltas are taken out after every step: nothing must be forgotten before."""
+
+
+class Space:
+    """Where fixes lead from a graph. The graph itself is only read, once, at the start."""
+
+    def __init__(self, graph: LiveGraph, task: Task) -> None:
+        self.graph = fork(graph)
+        self.task = task
+        self.start = first_state()
+        self._net: Net = {}
+        asked = [goal.query for goal in task.goals] + [fix.query for fix in task.fixes]
+        watches = {
+            query: self.graph.watch(query, history=UNBOUNDED) for query in dict.fromkeys(asked)
+        }
+        self._watches = list(watches.values())
+        self._goals = [watches[goal.query] for goal in task.goals]
+        self._fixes = [(watches[fix.query], Matches(_columns(fix))) for fix in task.fixes]
+        self._wanted: dict[Option, dict[Ids, bool]] = {}
+        self._at_start: dict[Ids, bool] = {}
+        self._keys: dict[Option, tuple[str, ...]] = {}
+        self._take_deltas()
+        self.start.counts = self.counts()
+
+    def counts(self) -> tuple[int, ...]:
+        """How many rows the query of each goal has here."""
+        return tuple(watch.count() for watch in self._goals)
+
+    # --- what can be done here ---
+
+    def options(self) -> list[Option]:
+        """What fixes can be applied to here: by declaration, then by the texts of the rows."""
+        found = [
+            (number, row) for number, (_, matches) in enumerate(self._fixes) for row in matches
+        ]
+        return sorted(found, key=self._key)
+
+    def can(self, option: Option) -> bool:
+        """Whether this row is there to be fixed."""
+        return option[1] in self._fixes[option[0]][1]
+
+    def _key(self, option: Option) -> tuple[int, tuple[str, ...]]:
+        texts = self._keys.get(option)
+        if texts is None:
+            text = self.graph.terms.text
+            texts = self._keys[option] = tuple(text(i) if i else "" for i in option[1])
+        return option[0], texts
+
+    def step(self, state: State, option: Option) -> State | None:
+        """Where a fix leads from a state, which must be here; None if it changes nothing."""
+        changes = tuple(
+            (1 if wanted else -1, quad)
+            for quad, wanted in self._wanted_by(option).items()
+            if wanted is not self._is_there(quad)
+        )
+        if not changes:
+            return None
+        number, row = option
+        price = state.price + self.task.fixes[number].cost
+        mark = marked(state.mark, changes)
+        return State(state, number, row, changes, mark, state.depth + 1, price)
+
+    def bindings(self, option: Option) -> dict[Var, Term]:
+        """The values of a row, by variable."""
+        fix, decode = self.task.fixes[option[0]], self.graph.terms.decode
+        return {v: decode(i) for v, i in zip(fix.variables, option[1], strict=True) if i}
+
+    def _wanted_by(self, option: Option) -> dict[Ids, bool]:
+        """Which quads a fix wants to be there, and which not; the last word counts."""
+        found = self._wanted.get(option)
+        if found is None:
+            fix, row = self.task.fixes[option[0]], self.bindings(option)
+            found = self._wanted[option] = _filled(fix, row, self.graph)
+        return found
+
+    def _is_there(self, quad: Ids) -> bool:
+        """Whether a quad is in the graph here."""
+        at_start = self._at_start.get(quad)
+        if at_start is None:
+            decode = self.graph.terms.decode
+            *triple, graph = quad
+            terms = *(decode(i) for i in triple), decode(graph) if graph else None
+            at_start = self._at_start[quad] = (terms in self.graph) is not (quad in self._net)
+        return at_start is not (quad in self._net)
+
+    # --- from state to state ---
+
+    def go(self, state: State) -> None:
+        """Let the graph be in a state."""
+        self.change(way(self._net, net_changes(state)))
+
+    def try_out(self, state: State) -> tuple[int, ...]:
+        """What the goals' queries have in a state one step from here; then it is taken back."""
+        self.change(state.changes)
+        counts = self.counts()
+        self.change([(-diff, quad) for diff, quad in reversed(state.changes)])
+        return counts
+
+    def change(self, changes: Iterable[Change]) -> None:
+        """Carry out changes that have an effect, as one transaction."""
+        listed = list(changes)
+        if listed:
+            self.graph.commit(listed, None)
+            merge(self._net, listed)
+            self._take_deltas()
+
+    def _take_deltas(self) -> None:
+        deltas = {watch.name: watch.drain() for watch in self._watches}
+        for watch, matches in self._fixes:
+            for net, _ in deltas[watch.name]:
+                matches.take(net)
+
+
+def _columns(fix: Fix) -> tuple[int, ...]:
+    return tuple(fix.query.variables.index(variable) for variable in fix.variables)
+
+
+def _filled(fix: Fix, row: dict[Var, Term], graph: LiveGraph) -> dict[Ids, bool]:
+    encode = graph.terms.encode
+    wanted: dict[Ids, bool] = {}
+    for number, action in enumerate(fix.actions):
+        # Blank nodes are named after the fix and the row: the same ones, whenever it is applied.
+        for s, p, o, g in fill_template(action.template, row, scope=f"{fix.name} {number}"):
+            quad = encode(s), encode(p), encode(o), 0 if g is None else encode(g)
+            wanted[quad] = isinstance(action, Insert)
+    return wanted

@@ -1,0 +1,222 @@
+"""Absence: matches that hold unless an event comes that must not; they wait until it no longer can.
+
+Only the matches of a rule and the events that could spoil them come here, one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.rules.event_memory import EventMemory
+from graphtide.rules.expiry import distances_of, keepings
+from graphtide.rules.found import Found
+from graphtide.rules.happening import ConditionMatcher, Happening
+from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
+from graphtide.rules.temporal import Span, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from graphtide.algebra.expressions import Var
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.term import Term
+    from graphtide.rules.fact_memory import FactMemory
+    from graphtide.rules.found import Match, Shape
+    from graphtide.rules.happening import Binding
+    from graphtide.rules.model import EventCondition, EventType
+    from graphtide.rules.rule_plan import RulePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A match that holds unless an event comes that must not, up to a time."""
+
+    match: Match
+    row: tuple[int, ...]
+    spans: tuple[int, ...]
+    until: float
+
+
+Absent = tuple[list[Waiting], dict[str, EventMemory]]
+Hit = tuple[int, int, "Binding"]
+"""The place of an event, the number of the condition that forbids it, and what it binds."""
+
+
+class Absence:
+    """The matches of a rule that wait, and the events that spoil those that come after them."""
+
+    def __init__(
+        self, shape: Shape, planned: RulePlan, facts: FactMemory | None, terms: TermDictionary,
+        types: Mapping[EventType, int],
+    ) -> None:  # fmt: skip
+        rule = shape.rule
+        self._shape = shape
+        self._denied = planned.denied
+        self._bounds = {name: distances_of(test) for name, test in planned.denied.items()}
+        self._facts = facts
+        self._fact_columns = planned.plan.fact_columns.tolist()
+        self._terms = terms
+        self._waiting: list[Waiting] = []
+        self._conditions = rule.negative
+        own = {v for c in rule.negative for v in c.variables}
+        variables = tuple(dict.fromkeys((*planned.variables, *own)))
+        self._number = {v: at for at, v in enumerate(variables)}
+        self._matchers = [
+            (types[c.type], ConditionMatcher(c, at, self._number, len(variables), terms))
+            for at, c in enumerate(rule.negative)
+        ]
+        bound = {v for c in rule.positive for v in c.variables}
+        self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
+        names = [condition.name for condition in rule.events]
+        kept = {keeping.event: keeping for keeping in keepings(names, rule.test)}
+        self._memories = {
+            c.name: EventMemory(kept[c.name], [self._known[c.name]]) for c in rule.negative
+        }
+
+    @property
+    def kept(self) -> int:
+        """How many events that must not happen are remembered."""
+        return sum(map(len, self._memories.values()))
+
+    def state(self) -> Absent:
+        """What is remembered, to come back to."""
+        memories = {name: memory.copy() for name, memory in self._memories.items()}
+        return list(self._waiting), memories
+
+    def restore(self, state: Absent) -> None:
+        """Come back to what was remembered."""
+        self._waiting, self._memories = state
+
+    def advance(self, now: int, nothing: Found) -> Found:
+        """Time goes on to a moment without an event: what waited long enough."""
+        for memory in self._memories.values():
+            memory.expire(now)
+        due = self._due(now)
+        return _columns([(0, waiting) for waiting in due], nothing)
+
+    def retract(self, order: int) -> None:
+        """Forget an event, and the matches that it is part of."""
+        for memory in self._memories.values():
+            memory.remove(order)
+        self._waiting = [
+            waiting
+            for waiting in self._waiting
+            if all(event.order != order for event in waiting.match.events.values())
+        ]
+
+    def take(self, hits: Mapping[int, Ints], events: Longs, found: Found) -> Found:
+        """Take in events, and the matches that would be complete; those that are, and when."""
+        denials: dict[int, list[Hit]] = {}
+        for type_, matcher in self._matchers:
+            if type_ in hits:
+                for row in matcher.rows(hits[type_]).tolist():
+                    hit = row[EVENT], row[1], self._binding(row)
+                    denials.setdefault(row[EVENT], []).append(hit)
+        candidates: dict[int, list[int]] = {}
+        for place, event in enumerate(found.rows[:, 0].tolist()):
+            candidates.setdefault(event, []).append(place)
+        fired: list[tuple[int, Waiting]] = []
+        ends = events[:, END]
+        for event in sorted(denials.keys() | candidates.keys()):
+            fired += self._passed(ends, int(ends[event]))
+            self._deny(denials.get(event, ()), events[event].tolist())
+            for place in candidates.get(event, ()):
+                waiting = self._settled(found, place)
+                if waiting is not None:
+                    fired.append((2 * event + 1, waiting))
+        fired += self._passed(ends, int(ends[-1]))
+        return _columns(fired, found)
+
+    def _binding(self, row: list[int]) -> Binding:
+        condition = self._conditions[row[1]]
+        return {v: row[HIT_VALUES + self._number[v]] for v in condition.variables}
+
+    def _passed(self, ends: Longs, now: int) -> list[tuple[int, Waiting]]:
+        """What waited until before now, each at the first event after its wait."""
+        for memory in self._memories.values():
+            memory.expire(now)
+        return [
+            (2 * int(np.searchsorted(ends, waiting.until, side="right")), waiting)
+            for waiting in self._due(now)
+        ]
+
+    def _due(self, now: int) -> list[Waiting]:
+        due = [waiting for waiting in self._waiting if waiting.until < now]
+        if not due:
+            return []
+        self._waiting = [waiting for waiting in self._waiting if waiting.until >= now]
+        due.sort(key=lambda waiting: (waiting.until, waiting.match.time))
+        return [waiting for waiting in due if self._still_holds(waiting)]
+
+    def _still_holds(self, waiting: Waiting) -> bool:
+        """Whether the facts of a match that waited are there to this day."""
+        if self._facts is None:
+            return True
+        since = min(event.since for event in waiting.match.events.values())
+        return self._facts.held_since([waiting.row[1 + v] for v in self._fact_columns], since)
+
+    def _deny(self, hits: list[Hit] | tuple[()], event: list[int]) -> None:
+        """Events came that must not: the matches that they spoil are gone."""
+        span = Span(event[START], event[END])
+        for _, number, binding in hits:
+            condition = self._conditions[number]
+            self._waiting = [
+                waiting
+                for waiting in self._waiting
+                if not self._spoils(condition, span, binding, waiting.match)
+            ]
+            happening = Happening(span, event[ORDER], event[SINCE])
+            self._memories[condition.name].add(happening, binding)
+
+    def _spoils(
+        self, condition: EventCondition, span: Span, binding: Binding, match: Match
+    ) -> bool:
+        if any(binding[v] != match.binding[v] for v in self._known[condition.name]):
+            return False
+        spans = {name: each.span for name, each in match.events.items()}
+        spans[condition.name] = span
+        values = self._values({**binding, **match.binding})
+        return holds(self._denied[condition.name], spans, values)
+
+    def _values(self, binding: Binding) -> dict[Var, Term]:
+        return {v: self._terms.decode(i) for v, i in binding.items() if i}
+
+    def _settled(self, found: Found, place: int) -> Waiting | None:
+        """A match that nothing has spoilt, and nothing can any more; others are gone, or wait."""
+        match = self._shape.match(found, place)
+        until = -inf
+        for condition in self._conditions:
+            memory = self._memories[condition.name]
+            past = memory.find(self._known[condition.name], match.binding)
+            if any(self._spoils(condition, event.span, bound, match) for event, bound in past):
+                return None
+            bounds = self._bounds[condition.name]
+            latest = min(
+                (event.span.end + bounds[name, condition.name].high
+                 for name, event in match.events.items() if (name, condition.name) in bounds),
+                default=inf,
+            )  # fmt: skip
+            if latest < inf:
+                until = max(until, latest)
+        row = tuple(found.rows[place].tolist())
+        waiting = Waiting(match, row, tuple(found.spans[place].tolist()), until)
+        if until < match.time:
+            return waiting
+        self._waiting.append(waiting)
+        return None
+
+
+def _columns(fired: list[tuple[int, Waiting]], like: Found) -> Found:
+    if not fired:
+        return like.chosen(np.empty(0, np.int64))
+    return Found(
+        np.array([waiting.row for _, waiting in fired], np.int32),
+        np.array([waiting.spans for _, waiting in fired], np.int64),
+        np.array([moment for moment, _ in fired], np.int64),
+        np.array([max(waiting.until, waiting.match.time) for _, waiting in fired], np.int64),
+    )

@@ -1,0 +1,202 @@
+"""The loop of a rule: each event is joined with those that wait, and with the facts; then it waits.
+
+A match is found when its last event comes, so each is found once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.jit import compiled, inlined
+from graphtide.rules.kernel.check import all_hold
+from graphtide.rules.kernel.fact_rows import fact_bucket
+from graphtide.rules.kernel.layout import (
+    CONDITION,
+    END,
+    EVENT,
+    FREE,
+    HIT_VALUES,
+    NOT_KEPT,
+    ORDER,
+    POSITION,
+    ROOM,
+    SINCE,
+    START,
+    WRITTEN,
+    Facts,
+    Memory,
+    Plan,
+    Work,
+)
+from graphtide.rules.kernel.places import add_event, bucket_of, expire
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Int, Ints, Longs
+
+
+@compiled
+def take_hits(
+    plan: Plan,
+    memory: Memory,
+    facts: Facts,
+    work: Work,
+    hits: Ints,
+    events: Longs,
+    rows: Ints,
+    spans: Longs,
+    state: Longs,
+) -> None:
+    """Take in events, from `state[POSITION]` on; matches go to `rows` and `spans`.
+
+    All hits of one event at one condition are joined before they are kept: an event is never its
+    own partner there. Stops before them if the output or the memory may be too small.
+    """
+    begin = state[POSITION]
+    while begin < len(hits):
+        event, condition = hits[begin, EVENT], hits[begin, CONDITION]
+        end = begin + 1
+        while end < len(hits) and hits[end, EVENT] == event and hits[end, CONDITION] == condition:
+            end += 1
+        expire(plan, memory, events[event, END])
+        written = state[WRITTEN]
+        for i in range(begin, end):
+            written = join_hit(
+                plan, memory, facts, work, hits[i], events[event], rows, spans, written
+            )
+            if written < 0:
+                state[POSITION] = begin
+                return
+        if plan.keeps[condition] != NOT_KEPT:
+            if not has_room(memory, end - begin):
+                state[POSITION], state[ROOM] = begin, 1
+                return
+            for i in range(begin, end):
+                add_event(plan, memory, condition, hits[i, HIT_VALUES:], events[event])
+        state[WRITTEN] = written
+        begin = end
+    state[POSITION] = begin
+
+
+@inlined
+def has_room(memory: Memory, wanted: Int) -> bool:
+    """Whether so many places are free."""
+    place = memory.meta[FREE]
+    while wanted > 0 and place >= 0:
+        place = memory.links[place, 0]
+        wanted -= 1
+    return wanted == 0
+
+
+@inlined
+def bind_event(work: Work, condition: Int, event: Longs) -> None:
+    """Note when the event of a condition was."""
+    work.span[2 * condition] = event[START]
+    work.span[2 * condition + 1] = event[END]
+    work.who[2 * condition] = event[ORDER]
+    work.who[2 * condition + 1] = event[SINCE]
+
+
+@inlined
+def same_key(plan: Plan, memory: Memory, index: Int, place: Int, binding: Ints) -> bool:
+    """Whether an event that waits agrees with a match on the key of an index."""
+    for k in range(plan.keys[index, 0]):
+        v = plan.keys[index, 1 + k]
+        if memory.cells[place, v] != binding[v]:
+            return False
+    return True
+
+
+@inlined
+def join_hit(
+    plan: Plan,
+    memory: Memory,
+    facts: Facts,
+    work: Work,
+    hit: Ints,
+    event: Longs,
+    rows: Ints,
+    spans: Longs,
+    written: Int,
+) -> Int:
+    """Write the matches that an event completes; how many there are now, -1 if there is no room."""
+    first = hit[CONDITION]
+    joins = len(plan.keeps) - 1
+    for v in range(plan.variables):
+        work.binding[v] = hit[HIT_VALUES + v]
+    bind_event(work, first, event)
+    if not all_hold(plan, work, first, 0):
+        return written
+    if joins == 0:
+        return write_match(plan, facts, work, hit[EVENT], rows, spans, written)
+    depth = 0
+    index = plan.lookups[first, 0]
+    buckets = memory.heads.shape[1]
+    work.at[0] = memory.heads[index, bucket_of(plan.keys, index, work.binding, buckets)]
+    while depth >= 0:
+        place = work.at[depth]
+        if place < 0:
+            depth -= 1
+            continue
+        index = plan.lookups[first, depth]
+        work.at[depth] = memory.links[place, 1 + index]
+        if not same_key(plan, memory, index, place, work.binding):
+            continue
+        condition = plan.steps[first, depth]
+        for k in range(plan.bound[condition, 0]):
+            v = plan.bound[condition, 1 + k]
+            work.binding[v] = memory.cells[place, v]
+        bind_event(work, condition, memory.when[place])
+        if not all_hold(plan, work, first, depth + 1):
+            continue
+        if depth + 1 < joins:
+            depth += 1
+            index = plan.lookups[first, depth]
+            bucket = bucket_of(plan.keys, index, work.binding, buckets)
+            work.at[depth] = memory.heads[index, bucket]
+        else:
+            written = write_match(plan, facts, work, hit[EVENT], rows, spans, written)
+            if written < 0:
+                return written
+    return written
+
+
+@inlined
+def write_match(
+    plan: Plan, facts: Facts, work: Work, event: Int, rows: Ints, spans: Longs, written: Int
+) -> Int:
+    """Write a match, once for each row of facts that is older than all its events."""
+    if len(plan.fact_columns) == 0:
+        if written >= len(rows):
+            return -1
+        _write(work, event, rows, spans, written)
+        return written + 1
+    since = work.who[1]
+    for condition in range(1, len(plan.keeps)):
+        since = min(since, work.who[2 * condition + 1])
+    many = len(plan.fact_key)
+    place = facts.heads[fact_bucket(work.binding, plan.fact_key, many, len(facts.heads))]
+    while place >= 0:
+        fits = facts.number[place] < since
+        k = 0
+        while fits and k < many:
+            fits = facts.rows[place, k] == work.binding[plan.fact_key[k]]
+            k += 1
+        if fits:
+            if written >= len(rows):
+                return -1
+            for k in range(many, len(plan.fact_columns)):
+                work.binding[plan.fact_columns[k]] = facts.rows[place, k]
+            _write(work, event, rows, spans, written)
+            written += 1
+        place = facts.links[place]
+    return written
+
+
+@inlined
+def _write(work: Work, event: Int, rows: Ints, spans: Longs, written: Int) -> None:
+    rows[written, 0] = event
+    for v in range(len(work.binding)):
+        rows[written, 1 + v] = work.binding[v]
+    for k in range(len(work.span)):
+        spans[written, k] = work.span[k]
+        spans[written, len(work.span) + k] = work.who[k]

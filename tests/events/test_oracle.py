@@ -1,0 +1,94 @@
+"""The engine's complex events are those of the brute-force evaluator, for random patterns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from events.random_patterns import TYPES, declarations, per_declarations, streams
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from graphtide.events.compile import compile_pattern
+from graphtide.events.detect import make_detector
+from graphtide.events.kernel_detector import KernelDetector
+from graphtide.events.token_engine import Detector
+from graphtide.testing.event_oracle import Found, Oracle
+
+if TYPE_CHECKING:
+    from graphtide.lang.event_algebra import PatternDeclaration
+
+Stream = list[tuple[str, tuple[int, ...], int]]
+NUMBERS = {name: number for number, name in enumerate(TYPES)}
+END = 100
+
+
+def expected(pattern: PatternDeclaration, stream: Stream) -> list[Found]:
+    """What the definitions say."""
+    oracle = Oracle(pattern)
+    found = [each for event in stream for each in oracle.step(*event)]
+    return found + oracle.advance(END)
+
+
+def detected(pattern: PatternDeclaration, stream: Stream) -> list[Found]:
+    """What the engine says."""
+    detector = Detector(compile_pattern(pattern, NUMBERS, lambda _: 1))
+    found = []
+    for name, values, time in stream:
+        found += detector.step(NUMBERS[name], values, time)
+    found += detector.advance(END)
+    return [Found(each.values, each.time, each.used) for each in found]
+
+
+@given(pattern=declarations(), stream=streams())
+@settings(max_examples=120)
+def test_any_pattern_finds_what_the_definitions_say(
+    pattern: PatternDeclaration, stream: Stream
+) -> None:
+    assert detected(pattern, stream) == expected(pattern, stream)
+
+
+@given(pattern=per_declarations(), stream=streams())
+@settings(max_examples=80)
+def test_a_pattern_per_value_finds_what_the_definitions_say(
+    pattern: PatternDeclaration, stream: Stream
+) -> None:
+    assert detected(pattern, stream) == expected(pattern, stream)
+
+
+def by_kernel(pattern: PatternDeclaration, stream: Stream) -> list[Found] | None:
+    """What the kernel says, of the events one by one; None if it cannot run the pattern."""
+    detector = make_detector(compile_pattern(pattern, NUMBERS, lambda _: 1))
+    if not isinstance(detector, KernelDetector):
+        return None
+    found = []
+    for name, values, time in stream:
+        found += detector.step(NUMBERS[name], values, time)
+    found += detector.advance(END)
+    return [Found(each.values, each.time, each.used) for each in found]
+
+
+@given(pattern=st.one_of(declarations(composite=False), per_declarations()), stream=streams())
+@settings(max_examples=120)
+def test_the_kernel_finds_what_the_definitions_say(
+    pattern: PatternDeclaration, stream: Stream
+) -> None:
+    found = by_kernel(pattern, stream)
+    assume(found is not None)
+    assert found == expected(pattern, stream)
+
+
+@given(pattern=declarations(composite=False), stream=streams(most=30))
+@settings(max_examples=80)
+def test_a_batch_gives_what_its_events_give_one_by_one(
+    pattern: PatternDeclaration, stream: Stream
+) -> None:
+    one_by_one = by_kernel(pattern, stream)
+    assume(one_by_one is not None)
+    detector = make_detector(compile_pattern(pattern, NUMBERS, lambda _: 1))
+    types = np.array([NUMBERS[name] for name, *_ in stream])
+    values = np.array([(*row, 0, 0)[:2] for _, row, _ in stream])
+    columns = detector.feed(types, values, np.array([time for *_, time in stream]))
+    rest = [(each.values, each.time) for each in detector.advance(END)]
+    found = [*zip(map(tuple, columns.values.tolist()), columns.time.tolist(), strict=True), *rest]
+    assert found == [(each.values, each.time) for each in one_by_one]

@@ -1,0 +1,106 @@
+"""Exploring is not noticed by anybody, and what is tried is taken back exactly."""
+
+from random import Random
+
+import numpy as np
+from fixes.oracle import PREFIX
+from fixes.worlds import graphs, hard, iri, live_graph, quads_of, soft
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import graphtide as gt
+from graphtide.fixes import explore
+from graphtide.fixes.model import task_of
+from graphtide.fixes.space import Space
+from graphtide.fixes.state import net_changes
+from graphtide.rules import run
+
+WINDOW = """PREFIX : <http://example.org/>
+REGISTER RSTREAM :out AS SELECT ?a FROM NAMED WINDOW :w ON :s [RANGE 10 STEP 5]
+WHERE { WINDOW :w { ?a :q ?b } ?a :p ?c }"""
+
+
+def picture(graph, watch, reports, running):
+    """All that can be seen of a graph and of those who go along with it."""
+    return {
+        "quads": graph.quad_ids().tolist(),
+        "stats": graph.stats(),
+        "texts": graph.terms.decode_column(np.arange(1, len(graph.terms) + 1)).to_pylist(),
+        "answer": watch.table().to_pylist(),
+        "history": [str(row) for row in watch.changes()],
+        "delta": str(watch.delta()),
+        "firings": [str(firing) for firing in running.firings],
+        "reports": list(reports),
+        "clock": (graph.clock, graph.transactions, running.clock, running.kept),
+    }
+
+
+@settings(deadline=None, max_examples=20)
+@given(graphs)
+def test_nobody_notices(triples):
+    graph = live_graph(triples)
+    called = []
+    watch = graph.watch(PREFIX + "SELECT ?a ?b { ?a :q ?b }")
+    watch.on_appear(called.append)
+    watch.on_disappear(called.append)
+    running = run(
+        PREFIX + "QUERY Q AS SELECT ?a { ?a :q ?b }\nRULE R ON APPEAR OF Q THEN CALL tell(?a)",
+        graph,
+        functions={"tell": called.append},
+    )
+    window = graph.register(WINDOW)
+    window.on_report(called.append)
+    graph.stream(iri("s")).push([(iri("a"), iri("q"), iri("b"))], time=3)
+    before = picture(graph, watch, called, running)
+    for strategy in ("bfs", "dfs", "best-first", "hill-climbing", "random-restarts"):
+        explore(graph, soft().program, strategy=strategy, depth=2, states=100)
+    assert picture(graph, watch, called, running) == before
+
+
+@settings(deadline=None, max_examples=30)
+@given(graphs, st.integers(0, 1000))
+def test_the_way_back_is_exact(triples, seed):
+    random, world = Random(seed), hard()
+    graph = live_graph(triples)
+    space = Space(graph, task_of(world.program))
+    states, start = [space.start], quads_of(graph)
+    options = space.options()
+    for _ in range(12):
+        state = random.choice(states)
+        space.go(state)
+        check_here(space, world, start, state)
+        steps = [space.step(state, option) for option in space.options()]
+        for step in filter(None, steps):
+            counts = space.try_out(step)
+            check_here(space, world, start, state)
+            space.go(step)
+            assert space.counts() == counts
+            space.go(state)
+            states.append(step)
+    space.go(space.start)
+    assert quads_of(space.graph) == start
+    assert space.options() == options
+
+
+def check_here(space, world, start, state):
+    """The private graph is the start with the state's net changes, and its answers are right."""
+    here = quads_of(space.graph)
+    assert len(here ^ start) == len(net_changes(state))
+    goals = [world.goals[goal.name].query for goal in space.task.goals]
+    assert space.counts() == tuple(len(world.rows(here, query)) for query in goals)
+    rows = [len(world.rows(here, fix.query)) for fix in world.fixes.values()]
+    assert len(space.options()) == sum(rows)
+
+
+def test_a_copy_has_the_same_ids_and_named_graphs():
+    from graphtide.fixes.fork import fork
+
+    graph = gt.LiveGraph(default_graph="union", tick_ms=10)
+    graph.insert(iri("a"), iri("p"), '"x"@en', iri("g"), time=5)
+    graph.insert("_:b", iri("p"), 1.5)
+    graph.delete("_:b", iri("p"), 1.5)  # its terms stay known
+    copy = fork(graph)
+    assert copy.quad_ids().tolist() == graph.quad_ids().tolist()
+    assert list(copy.quads()) == list(graph.quads())
+    assert (copy.clock, copy.tick_ms, copy.default_graph) == (5, 10, "union")
+    assert copy.query("SELECT ?s { ?s ?p ?o }").num_rows == 1
