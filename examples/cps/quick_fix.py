@@ -1,4 +1,4 @@
-"""A model that stays invalid is mended: events, a rule over them, quick fixes, one applied.
+"""A model that stays invalid is mended: events, a pattern of them, quick fixes, one applied.
 
 Somebody sets the CPU of a host, and gets it wrong three times: more is available than there is.
 Each time an event tells of it. The third one exceeds what is tolerated: plans to mend the model

@@ -6,7 +6,7 @@ Prints:
     frame 12: speaker <http://example.org/stage/body1> shows slide 3
     frame 19: speaker <http://example.org/stage/body0> shows slide 4
     frame 24: speaker <http://example.org/stage/body1> shows slide 5
-    3,200 new coordinates, 4 gestures
+    2,880 new coordinates, 4 gestures
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ from graphtide.rules import run
 slide = 1
 
 
-def next_slide(speaker):
+def next_slide(speaker: object) -> None:
     global slide  # noqa: PLW0603 - a script with one projector
     slide += 1
     print(f"frame {graph.clock // FRAME_MS}: speaker {speaker} shows slide {slide}")

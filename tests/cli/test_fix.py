@@ -104,7 +104,7 @@ def test_no_plan(rail, run):
     assert "the nearest, in 0 steps, leaves violations of Sound: 1" in ran.err
     ran = run("fix", "rail.tide", "--data", "rail.ttl", "--states", 1)
     assert ran.code == 1
-    assert "not all: 1 states were looked at" in ran.err
+    assert "not all: the limit of states is reached, 1" in ran.err
 
 
 @pytest.mark.parametrize(

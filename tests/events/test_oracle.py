@@ -92,3 +92,21 @@ def test_a_batch_gives_what_its_events_give_one_by_one(
     rest = [(each.values, each.time) for each in detector.advance(END)]
     found = [*zip(map(tuple, columns.values.tolist()), columns.time.tolist(), strict=True), *rest]
     assert found == [(each.values, each.time) for each in one_by_one]
+
+
+@given(pattern=declarations(), stream=streams(), cut=st.integers(0, 9))
+@settings(max_examples=80)
+def test_a_detector_goes_on_where_another_was_saved(
+    pattern: PatternDeclaration, stream: Stream, cut: int
+) -> None:
+    automaton = compile_pattern(pattern, NUMBERS, lambda _: 1)
+    for make in (make_detector, Detector):
+        first, second, whole = make(automaton), make(automaton), make(automaton)
+        for name, values, time in stream[:cut]:
+            first.step(NUMBERS[name], values, time)
+            whole.step(NUMBERS[name], values, time)
+        second.load(first.save())
+        for name, values, time in stream[cut:]:
+            again = second.step(NUMBERS[name], values, time)
+            assert again == whole.step(NUMBERS[name], values, time)
+        assert second.advance(END) == whole.advance(END)

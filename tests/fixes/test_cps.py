@@ -9,6 +9,7 @@ import graphtide as gt
 from graphtide.cli.main import main
 from graphtide.fixes import explore
 from graphtide.lang.program import read_program
+from graphtide.rules import run
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cps"
 CPS = "<http://example.org/cps#{}>".format
@@ -45,3 +46,19 @@ def test_the_programs_are_sound_and_laid_out(capsys):
     assert len(programs) == 2
     assert main(["check", *programs]) == 0
     assert main(["fmt", "--check", *programs, str(FOLDER.parent / "repairs.tide")]) == 0
+
+
+def test_events_of_different_hosts_do_not_add_up():
+    graph, suggested = gt.LiveGraph(), []
+    graph.apply(str(FOLDER / "cps.ttl"))
+    functions = {"suggest": lambda host: suggested.append(str(host)), "tell_valid": print}
+    run(read_program(FOLDER / "cps.tide"), graph, functions=functions)
+    set_to = {"server": 3, "gateway": 2}
+    changes = [("server", 10), ("gateway", 9), ("server", 11), ("gateway", 8), ("server", 12)]
+    for time, (host, available) in enumerate(changes, start=1):
+        assert suggested == []
+        with graph.transaction(time=time) as change:
+            change.delete(CPS(host), CPS("availableCpu"), set_to[host])
+            change.insert(CPS(host), CPS("availableCpu"), available)
+        set_to[host] = available
+    assert suggested == [CPS("server")]

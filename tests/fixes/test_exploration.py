@@ -1,5 +1,7 @@
 """Exploring, against brute force with pyoxigraph."""
 
+from itertools import product
+
 import pytest
 from fixes.oracle import brute_force
 from fixes.worlds import graphs, hard, hopeless, journey, live_graph, maps, quads_of, soft
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide.fixes import explore
+from graphtide.fixes.state import marked
 
 EXHAUSTIVE = ["bfs", "dfs", "best-first"]
 ALL = [*EXHAUSTIVE, "hill-climbing", "random-restarts"]
@@ -125,3 +128,13 @@ def test_states_with_equal_marks_are_told_apart(triples):
         found = explore(graph, program, strategy="bfs", depth=2, **EVERYTHING)
     assert found == right
     assert found.states == right.states
+
+
+def test_marks_of_states_that_are_much_alike_differ():
+    """Four things, each in one of three places: 81 states."""
+    marks = set()
+    for places in product((5, 6, 7), repeat=4):
+        moved = [(thing, place) for thing, place in enumerate(places, start=20) if place != 5]
+        come = [(1, (thing, 9, place, 0)) for thing, place in moved]
+        marks.add(marked(0, come + [(-1, (thing, 9, 5, 0)) for thing, _ in moved]))
+    assert len(marks) == 81

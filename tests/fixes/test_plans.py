@@ -202,7 +202,7 @@ def test_limits(rail):
     assert (found, found.complete) == ([], True)
     assert found.closest.violations == {"Sound": 1}
     found = explore(rail, RAIL, states=2)
-    assert (found, found.stopped) == ([], "2 states were looked at")
+    assert (found, found.stopped) == ([], "the limit of states is reached, 2")
     found = explore(rail, RAIL, seconds=1e-9)
     assert (found, found.stopped, found.complete) == ([], "time is up after 1e-09 s", False)
 

@@ -52,10 +52,10 @@ def rows(rule, states, first, last):
     return [dict(zip(rule.facts.variables, row, strict=True)) for row in set.intersection(*held)]
 
 
-def matches(rule, events, states, end):
+def matches(rule, events, states, end, times=None):
     """Every match: the events by name, the binding, and when it is known.
 
-    `states` are the graphs after each transaction; `end` is how far the clock has gone.
+    `states` are the graphs after each transaction, at `times`; `end` is how far the clock has gone.
     """
     denied = [c.name for c in rule.negative]
     parts = rule.test.tests if isinstance(rule.test, Both) else (rule.test,)
@@ -76,7 +76,7 @@ def matches(rule, events, states, end):
         if until is not None and until >= end:
             continue
         if until is not None and until >= max(s.start for s in spans.values()):
-            last = state_at(events, states, until, last)
+            last = max(last, *(n for n, time in enumerate(times or [0]) if time <= until))
         for row in rows(rule, states, first, last):
             whole = merged([binding, row])
             if whole is not None:
@@ -97,15 +97,15 @@ def spoilt(rule, parts, spans, binding, events):
 
 
 def deadline(rule, parts, spans):
-    """Until when a denied event could come: every test here is AFTER[low, high]."""
-    found = None
+    """Until when a denied event could come: every test here is AFTER or BEFORE, with two bounds."""
+    found = []
     for condition in rule.negative:
-        for part in parts:
-            if part.this == condition.name:
-                found = max(found or 0, spans[part.other].end + part.numbers[1])
-    return found
-
-
-def state_at(events, states, until, last):
-    """The last state of the graph before time passed `until`; tests change facts with events."""
-    return max([last, *(e.state for e in events if e.time <= until)])
+        latest = [
+            spans[part.other].end + part.numbers[1]
+            if part.operator == "AFTER"
+            else spans[part.other].start - part.numbers[0]
+            for part in parts
+            if part.this == condition.name
+        ]
+        found.append(min(latest))
+    return max(found, default=None)

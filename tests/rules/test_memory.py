@@ -19,7 +19,8 @@ EVENT B(?x, ?n) AS { ?n :b ?x }
 EVENT C(?x, ?n) AS { ?n :c ?x }
 RULE Pair  WHEN FACT { ?x :on true } EVENT a = A(?x, ?m) EVENT b = B(?x, ?m) AFTER[1,5] a
            THEN INSERT { ?m :pair ?x }
-RULE Chain WHEN EVENT a = A(?x, ?m) EVENT b = B(?x, ?m) AFTER[0,3] a EVENT c = C(?x, ?m) AFTER[1,4] b
+RULE Chain WHEN EVENT a = A(?x, ?m) EVENT b = B(?x, ?m) AFTER[0,3] a
+                EVENT c = C(?x, ?m) AFTER[1,4] b
            THEN INSERT { ?m :chain ?x }
 """
 EACH = 40

@@ -3,6 +3,7 @@
 import pytest
 
 from graphtide import LiveGraph
+from graphtide.engine.graph_events import make_events
 from graphtide.errors import ActionError, GraphtideError
 from graphtide.rules import run
 
@@ -325,3 +326,125 @@ def test_facts_are_those_before_the_change_when_a_wait_is_over(graph):
     running.assert_event([(iri("x"), iri("a"), 1)], time=10)
     graph.update(f"DELETE DATA {{ {iri('x')} {iri('on')} true }}", time=20)
     assert rules(running) == ["R"]
+
+
+RUNAWAY = (
+    PREFIX
+    + """
+QUERY Lit AS SELECT ?x { ?x :on true }
+EVENT Tick(?x, ?n) AS { ?x :tick ?n }
+EVENT Ask(?x)      AS { ?x :ask ?n }
+EVENT Off(?x)      ON DISAPPEAR OF Lit(?x)
+RULE Again  WHEN FACT { ?x :loops true } EVENT t = Tick(?x, ?n)
+            THEN DELETE { ?x :on true } ; EMIT :ticks { ?x :tick ?n } ; INSERT { ?x :seen ?n }
+RULE Back   ON Off(?x) THEN INSERT { ?x :on true }
+RULE Forget WHEN EVENT a = Ask(?x) EVENT t = Tick(?x, ?n) AFTER[0,9] a THEN RETRACT a
+RULE Held   WHEN FACT { ?x :on true } EVENT a = Ask(?x) EVENT b = Ask(?x) AFTER[1,9] a
+            THEN INSERT { ?x :held true }
+RULE Quiet  WHEN FACT { ?x :on true } EVENT a = Ask(?x) NO EVENT Tick(?x, ?n) AFTER[0,9] a
+            THEN INSERT { ?x :quiet true }
+"""
+)
+
+
+def runaway(graph):
+    """Ask at 1, a tick at 3 that would go round for ever."""
+    running = run(RUNAWAY, graph, most_firings=50)
+    windows = graph.register(
+        PREFIX.replace("\n", " ") + "REGISTER RSTREAM :out AS SELECT ?x FROM NAMED WINDOW :w ON"
+        " STREAM :ticks [RANGE 5 STEP 5] WHERE { WINDOW :w { ?x :tick ?n } }"
+    )
+    graph.update(f"INSERT DATA {{ {iri('x')} {iri('on')} true ; {iri('loops')} true }}", time=0)
+    return running, windows
+
+
+def test_a_cascade_without_end_leaves_no_trace_in_the_rules(graph):
+    """The ask of 1 was retracted and its fact deleted on the way round: it counts all the same."""
+    running, windows = runaway(graph)
+    before = sorted(map(str, graph.quads()))
+    running.assert_event([(iri("x"), iri("ask"), 1)], time=1)
+    kept = running.kept
+    with pytest.raises(GraphtideError, match="without end: Again, Back"):
+        running.assert_event([(iri("x"), iri("tick"), 1)], time=3)
+    assert sorted(map(str, graph.quads())) == before
+    assert running.kept == kept + 2  # the tick has happened: for Forget and Quiet, in this tick
+    assert rules(running) == []
+    running.assert_event([(iri("x"), iri("ask"), 2)], time=4)
+    assert rules(running) == ["Held"]
+    graph.advance(20)
+    assert rules(running) == ["Held", "Quiet"]  # of the ask at 4, not of that at 1
+    assert [str(r) for r in windows.reports() if len(r.rows)] == []
+
+
+def test_what_watches_see_of_a_cascade_without_end(graph):
+    """Each transaction of the rules as it came, then one that takes all of them back."""
+    runaway(graph)
+    watch = graph.watch(f"SELECT ?n {{ ?x {iri('seen')} ?n }}")
+    with pytest.raises(GraphtideError, match="without end"):
+        graph.assert_event([(iri("x"), iri("tick"), 1)], time=3)
+    assert [row.diff for row in watch.changes()] == [1, -1]
+    assert watch.count() == 0
+
+
+def test_an_event_that_disappears_has_the_old_values(graph):
+    heard = []
+    run(
+        PREFIX + "QUERY Is AS SELECT ?x ?v { ?x :in ?r . ?r :at ?v }\n"
+        "RULE Left ON DISAPPEAR OF Is(?x, ?v) THEN CALL f(?x, ?v)",
+        graph,
+        functions={"f": lambda *terms: heard.append(" ".join(t.value[-2:] for t in terms))},
+    )
+    with graph.transaction() as tx:
+        tx.insert(iri("x1"), iri("in"), iri("r1"))
+        tx.insert(iri("r1"), iri("at"), iri("v1"))
+    with graph.transaction() as tx:  # by another value in the same transaction
+        tx.delete(iri("r1"), iri("at"), iri("v1"))
+        tx.insert(iri("r1"), iri("at"), iri("v2"))
+    graph.delete(iri("x1"), iri("in"), iri("r1"))
+    assert heard == ["x1 v1", "x1 v2"]
+
+
+def test_an_action_that_succeeds_when_tried_again_stops_nothing(graph):
+    tries = []
+
+    def second_time(x):
+        tries.append(x)
+        if len(tries) < 2:
+            fail(x)
+
+    running = run(FAILING, graph, functions={"f": second_time}, retries=1)
+    running.assert_event([(iri("e"), iri("is"), 1)])
+    assert (len(tries), len(graph), running.problems) == (2, 2, [])
+
+
+@pytest.mark.parametrize("policy", [{}, {"on_error": "skip"}, {"retries": 2}])
+@pytest.mark.parametrize("batched", [False, True])
+def test_an_action_that_fails_among_many_events(graph, policy, batched):
+    """With stop, events up to the one that failed have happened, and none after it."""
+    running = run(
+        FAILING, graph, functions={"f": lambda x: x.value.endswith("3") and fail(x)}, **policy
+    )
+    encode = graph.terms.encode
+    events = [[(iri(f"e{n}"), iri("is"), f'"{n}"')] for n in range(6)]
+    stops = policy.get("on_error") != "skip"
+
+    def tell():
+        if batched:
+            ids = [[tuple(map(encode, t)) for t in triples] for triples in events]
+            running.take_events(make_events(ids, list(range(6))))
+        else:
+            for time, triples in enumerate(events):
+                running.assert_event(triples, time=time)
+
+    if stops:
+        with pytest.raises(ActionError, match="the rule Bad failed at 3"):
+            tell()
+        changed = {(s.value[-2:], p.value.rpartition("/")[2]) for s, p, *_ in graph.quads()}
+        assert changed == {(f"e{n}", word) for n in range(3) for word in ("good", "bad")}
+        assert running.clock == 3
+    else:
+        tell()
+        assert len(graph) == 11
+        assert len(running.problems) == 1
+    running.assert_event([(iri("e9"), iri("is"), 9)], time=9)
+    assert rules(running)[-2:] == ["Bad", "Good"]

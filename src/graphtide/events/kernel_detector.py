@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.events.determine import Deterministic
-    from graphtide.kernel.tokens import Matches
+    from graphtide.kernel.tokens import Matches, Saved
 
 
 class KernelDetector:
@@ -73,6 +73,15 @@ class KernelDetector:
         self._pass(to)
         self.now = to
         return _rows(_columns(self.table.advance(to)))
+
+    def save(self) -> Saved:
+        """The tokens, to be loaded again later, or elsewhere."""
+        return self.table.save()
+
+    def load(self, saved: Saved) -> None:
+        """Have the tokens that were saved; ids have to mean the same as then."""
+        self.table.load(saved)
+        self.now = int(saved.counts[0]) if saved.counts[1] else self.now
 
     def next_time(self) -> int:
         """When the next time is over that a token waits for, or later if there is none."""

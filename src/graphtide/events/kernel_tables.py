@@ -92,6 +92,7 @@ class _Made:
     def automaton(self) -> KernelAutomaton:
         """All of them."""
         tables, automaton = self.tables, self.form.automaton
+        slots, key = key_of(automaton)
         ops = [_op(row) for m in self.edges for row in tables.slots.of(m)]
         watches, not_ops = self._watches(len(ops))
         columns: dict[str, Any] = {}
@@ -118,7 +119,8 @@ class _Made:
             ops_from=tables.slots.first.astype(np.int32),
             guards=tables.latest.cells,
             guards_from=tables.latest.first.astype(np.int32),
-            key=key_of(automaton)[1],
+            key=key,
+            key_slots=np.array(slots, np.int32),
             shown=np.array(automaton.parameters, np.int32),
             zones=len(automaton.zones),
             slots=len(automaton.variables),

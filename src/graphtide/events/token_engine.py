@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.errors import GraphtideError
 from graphtide.events.columns import FoundColumns, as_columns
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     from graphtide.events.automaton import Automaton
 
 Key = tuple[int, ...]
+
+
+class SavedDetector(NamedTuple):
+    """The tokens of a detector, the time, and how many events and tokens there have been."""
+
+    tokens: list[Token]
+    now: int | None
+    events: int
+    born: int
 
 
 class Detector:
@@ -82,6 +92,20 @@ class Detector:
         if self._inner_timers:
             self._pass_inner_time(to - 1)
         return found
+
+    def save(self) -> SavedDetector:
+        """The tokens, to be loaded again later, or elsewhere."""
+        tokens = [replace(t, used=[*t.used], due=set()) for t in self.tokens()]
+        return SavedDetector(tokens, self.now, self._events, self._born)
+
+    def load(self, saved: SavedDetector) -> None:
+        """Have the tokens that were saved; ids have to mean the same as then."""
+        self.now, self._events, self._born = saved.now, saved.events, saved.born
+        self._tokens, self._due = {}, []
+        for token in saved.tokens:
+            own = replace(token, used=[*token.used], due=set())
+            self._tokens.setdefault(own.key, []).append(own)
+            self._schedule(own)
 
     def next_time(self) -> int:
         """When the next time is over that a token waits for, or later if there is none."""

@@ -49,10 +49,12 @@ class Search:
 
     # --- what strategies use ---
 
-    def expand(self, state: State) -> list[State]:
+    def expand(self, state: State) -> Iterator[State]:
         """The states one step further that are new, or now reached in fewer steps or cheaper."""
-        children = (self._look(child) for child in self.next_steps(state))
-        return [child for child, is_news in children if is_news]
+        for step in self.next_steps(state):
+            child, is_news = self._look(step)
+            if is_news:
+                yield child
 
     def neighbours(self, state: State) -> list[State]:
         """All states one step further, known or not."""
@@ -61,7 +63,7 @@ class Search:
     def next_steps(self, state: State, random: Random | None = None) -> Iterator[State]:
         """Where fixes lead from a state, not yet looked at; nowhere if it is good enough.
 
-        With `random`, in any order. While they are taken, the graph stays in the state.
+        With `random`, in any order. With each of them, the graph is in the state.
         """
         limit = self.limits.depth
         if (limit is not None and state.depth >= limit) or self._is_enough(state):
@@ -71,6 +73,7 @@ class Search:
         if random is not None:
             random.shuffle(options)
         for option in options:
+            self.space.go(state)
             child = self.space.step(state, option)
             if child is not None:
                 yield child
@@ -132,7 +135,7 @@ class Search:
 
     def _count(self) -> None:
         if self.visited >= self.limits.states:
-            raise Stopped(f"{self.limits.states:,} states were looked at")
+            raise Stopped(f"the limit of states is reached, {self.limits.states:,}")
         self.visited += 1
 
     def _rate(self, state: State) -> None:

@@ -38,6 +38,7 @@ class Space:
         self.graph = fork(graph)
         self.task = task
         self.start = first_state()
+        self._here: State | None = self.start
         self._net: Net = {}
         asked = [goal.query for goal in task.goals] + [fix.query for fix in task.fixes]
         watches = {
@@ -117,18 +118,24 @@ class Space:
 
     def go(self, state: State) -> None:
         """Let the graph be in a state."""
-        self.change(way(self._net, net_changes(state)))
+        if state is not self._here:
+            ahead = state.parent is not None and state.parent is self._here
+            self.change(state.changes if ahead else way(self._net, net_changes(state)))
+            self._here = state
 
     def try_out(self, state: State) -> tuple[int, ...]:
         """What the goals' queries have in a state one step from here; then it is taken back."""
+        here = self._here
         self.change(state.changes)
         counts = self.counts()
         self.change([(-diff, quad) for diff, quad in reversed(state.changes)])
+        self._here = here
         return counts
 
     def change(self, changes: Iterable[Change]) -> None:
         """Carry out changes that have an effect, as one transaction."""
         listed = list(changes)
+        self._here = None
         if listed:
             self.graph.commit(listed, None)
             merge(self._net, listed)

@@ -51,7 +51,15 @@ def marked(mark: int, changes: Iterable[Change]) -> int:
     >>> marked(marked(7, there), gone)
     7
     """
-    return (mark + sum(diff * hash(quad) for diff, quad in changes)) & _MASK
+    return (mark + sum(diff * _mixed(quad) for diff, quad in changes)) & _MASK
+
+
+def _mixed(quad: Ids) -> int:
+    """A hash whose sums differ too: those of Python's own hashes of small tuples often agree."""
+    x = hash(quad) & _MASK
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & _MASK  # the finaliser of SplitMix64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB & _MASK
+    return x ^ (x >> 31)
 
 
 def path(state: State) -> list[State]:

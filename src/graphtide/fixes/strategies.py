@@ -7,7 +7,7 @@ was led by chance.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal, assert_never, get_args
@@ -71,19 +71,23 @@ def breadth_first(search: Search) -> None:
 
 def depth_first(search: Search) -> None:
     """Each fix to the end before the next one."""
-    ahead = [search.start]
+    ahead = [search.expand(search.start)]
     while ahead:
-        ahead += reversed(search.expand(ahead.pop()))
-        search.stop_if_enough()
+        child = next(ahead[-1], None)
+        if child is None:
+            ahead.pop()
+        else:
+            ahead.append(search.expand(child))
+            search.stop_if_enough()
 
 
 def best_first(search: Search) -> None:
     """From the best state so far, wherever it is; of equals, the one that was found first."""
     numbers = count()
     ahead = [(rank(search.start), next(numbers), search.start)]
-    heapify(ahead)
     while ahead:
-        for child in search.expand(heappop(ahead)[-1]):
+        state = heappop(ahead)[-1]
+        for child in search.expand(state):
             heappush(ahead, (rank(child), next(numbers), child))
         search.stop_if_enough()
 

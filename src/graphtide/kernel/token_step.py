@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.jit import compiled, inlined
+from graphtide.kernel.rowtable import HEAD, find_slot, row_mark
 from graphtide.kernel.token_lists import (
     chain_in,
     chain_out,
@@ -14,6 +15,7 @@ from graphtide.kernel.token_lists import (
     new_token,
     partition_of,
     sift_down,
+    use_event,
 )
 from graphtide.kernel.token_moves import (
     agrees,
@@ -21,6 +23,7 @@ from graphtide.kernel.token_moves import (
     enter,
     in_time,
     set_deadline,
+    set_timers,
     settle,
     take_edge,
 )
@@ -29,7 +32,9 @@ from graphtide.kernel.token_tables import (
     BIT,
     BLOCKED,
     CHRONICLE,
+    COUNT,
     DEADLINE,
+    FIELDS,
     FREE_LINK,
     FREE_TOKEN,
     HIGH_LINK,
@@ -45,6 +50,7 @@ from graphtide.kernel.token_tables import (
     OPS_FROM,
     OPS_TO,
     ORDER,
+    SAVED,
     SPARE,
     STARTED,
     STATE,
@@ -309,3 +315,31 @@ def tokens_sweep(z: Tokens) -> None:
     z.marks[WAITING] = kept
     for at in range(kept // 2, -1, -1):
         sift_down(z, at)
+
+
+@compiled
+def tokens_put(a: Automaton, z: Tokens, saved: Longs, used_to: Longs, used: Longs) -> None:
+    """Put saved tokens back, the oldest first; there is room for them all."""
+    first = 0
+    for i in range(len(saved)):
+        z.source[0, 0] = 0
+        for k in range(a.key_slots.shape[0]):
+            z.source[0, k] = saved[i, SAVED + a.zones + a.key_slots[k]]
+        mark = row_mark(z.keys.width, z.source, 0, 0)
+        partition = z.keys.slots[find_slot(z.keys, mark, z.source, 0, 0), HEAD] - 1
+        if partition < 0:
+            partition = new_partition(z)
+        token = new_token(z, partition)
+        z.data[token, ORDER] = saved[i, 0]
+        z.data[token, STARTED] = saved[i, 1]
+        z.data[token, STATE] = saved[i, 2]
+        z.data[token, BLOCKED] = saved[i, 3]
+        for k in range(a.zones + a.slots):
+            z.data[token, FIELDS + k] = saved[i, SAVED + k]
+        for k in range(first, used_to[i]):
+            use_event(z, token, used[k])
+        first = used_to[i]
+        z.marks[LONGEST] = max(z.marks[LONGEST], z.data[token, COUNT])
+        chain_in(z, token)
+        set_deadline(a, z, token)
+        set_timers(a, z, token)

@@ -50,6 +50,9 @@ STATE, ORDER, STARTED, DEADLINE, BLOCKED, PARTITION = 0, 1, 2, 3, 4, 5
 NEXT, PREV, OLDER, NEWER, USED, COUNT, VERSION, FIELDS = 6, 7, 8, 9, 10, 11, 12, 13
 """Columns of `data`, before zones and slots. Links are token + 1, 0 for none."""
 
+SAVED = 4
+"""Columns of a saved token before its zones and slots: order, started, state, blocked."""
+
 NO_END = 1 << 62
 """The deadline of a token that may wait for ever."""
 
@@ -89,6 +92,7 @@ class Automaton(NamedTuple):
     timers: Longs
     timers_from: Ints
     key: Ints
+    key_slots: Ints
     shown: Ints
     zones: int
     slots: int

@@ -7,23 +7,38 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from graphtide.kernel.rowtable import RowTable
-from graphtide.kernel.token_step import DONE, FULL, tokens_advance, tokens_step, tokens_sweep
+from graphtide.kernel.token_step import (
+    DONE,
+    FULL,
+    MOST_TIMERS,
+    tokens_advance,
+    tokens_put,
+    tokens_step,
+    tokens_sweep,
+)
 from graphtide.kernel.token_tables import (
     AT,
+    BLOCKED,
     FIELDS,
     HIGH_TOKEN,
     LIVE_TOKENS,
     MARKS,
     MOST_LIVE,
     NEWER,
+    NEXT_ORDER,
     NOW,
+    NUMBER,
     OLDEST,
+    ORDER,
     OUT_AT,
     OUT_STARTED,
     OUT_TIME,
     OUT_USED,
     OUT_VALUES,
+    STARTED,
+    STATE,
     SWEEP_AT,
+    USED,
     USED_WRITTEN,
     WAITING,
     WRITTEN,
@@ -55,25 +70,42 @@ class Matches(NamedTuple):
     used: Longs
 
 
+class Saved(NamedTuple):
+    """Tokens laid down, the oldest first; `tokens` has the columns of SAVED, zones and slots.
+
+    `counts` are the time, the number of events that came, and the number of tokens there were.
+    """
+
+    tokens: Longs
+    used_to: Longs
+    used: Longs
+    counts: Longs
+
+
 class TokenTable:
     """Tokens of one pattern. Events are numbered as they come, from 0 on."""
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
-        states = len(automaton.edge_of)
-        width = max(1, automaton.key.shape[1])
+        self._tokens = self._empty(0, 0)
+
+    def _empty(self, tokens: int, used: int) -> Tokens:
+        """No tokens, with room for so many, which have used so many events."""
+        a, room = self._automaton, LEAST + 2 * tokens
+        width = max(1, a.key.shape[1])
         self._keys = RowTable(width)
-        self._keys.reserve(LEAST)
-        self._tokens = Tokens(
-            data=np.zeros((LEAST, FIELDS + automaton.zones + automaton.slots), np.int64),
-            links=np.zeros((4 * LEAST, 2), np.int64),
-            chains=np.zeros((len(self._keys.arrays.rows), 2 * states), np.int32),
-            heap=np.zeros((LEAST, 5), np.int64),
+        self._keys.reserve(room)
+        marks = np.zeros(MARKS, np.int64)
+        marks[SWEEP_AT] = room
+        return Tokens(
+            data=np.zeros((room, FIELDS + a.zones + a.slots), np.int64),
+            links=np.zeros((4 * room + used, 2), np.int64),
+            chains=np.zeros((len(self._keys.arrays.rows), 2 * len(a.edge_of)), np.int32),
+            heap=np.zeros((room * MOST_TIMERS, 5), np.int64),
             keys=self._keys.arrays,
-            marks=np.zeros(MARKS, np.int64),
+            marks=marks,
             source=np.zeros((1, width), np.int32),
         )
-        self._tokens.marks[SWEEP_AT] = LEAST
 
     def __len__(self) -> int:
         return int(self._tokens.marks[LIVE_TOKENS])
@@ -143,6 +175,28 @@ class TokenTable:
             data=_doubled(z.data), links=_doubled(z.links), chains=chains, heap=_doubled(z.heap),
             keys=self._keys.arrays,
         )  # fmt: skip
+
+    def save(self) -> Saved:
+        """What there is to know of the tokens."""
+        rows, links = self.rows(), self._tokens.links
+        used: list[int] = []
+        ends = []
+        for first in rows[:, USED].tolist():
+            link, own = first, []
+            while link:
+                own.append(int(links[link - 1, 0]))
+                link = int(links[link - 1, 1])
+            used += reversed(own)
+            ends.append(len(used))
+        fields = [ORDER, STARTED, STATE, BLOCKED, *range(FIELDS, rows.shape[1])]
+        counts = self._tokens.marks[[NOW, NUMBER, NEXT_ORDER]]
+        return Saved(rows[:, fields], np.array(ends, np.int64), np.array(used, np.int64), counts)
+
+    def load(self, saved: Saved) -> None:
+        """Have the tokens that were saved, and no others."""
+        self._tokens = self._empty(len(saved.tokens), len(saved.used))
+        self._tokens.marks[[NOW, NUMBER, NEXT_ORDER]] = saved.counts
+        tokens_put(self._automaton, self._tokens, saved.tokens, saved.used_to, saved.used)
 
     def rows(self) -> Longs:
         """The live tokens, the oldest first, with the columns of `token_tables`."""

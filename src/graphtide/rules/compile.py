@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from graphtide.algebra.nodes import TriplePattern
-from graphtide.errors import GraphtideError
 from graphtide.lang.declarations import (
     Combined,
+    EventDeclaration,
     GraphPattern,
     PatternSource,
     TimeTest,
@@ -19,12 +19,12 @@ from graphtide.rules.temporal import Both, Check, Either, Not, Temporal
 
 if TYPE_CHECKING:
     from graphtide.lang.declarations import (
-        EventDeclaration,
         QueryChange,
         RuleDeclaration,
         RuleTest,
         StateChange,
     )
+    from graphtide.lang.event_algebra import PatternDeclaration
     from graphtide.rules.temporal import Test
 
 EVENT_SPACE: Final = "urn:graphtide:event:"
@@ -40,33 +40,45 @@ def parameter(number: int) -> NamedNode:
 
 
 class Compiler:
-    """Makes each type of event once. `changes` has those that come from changes of the graph."""
+    """Makes each type of event once.
+
+    `changes` has those that come from changes of the graph, `complex` those that patterns make.
+    """
 
     def __init__(self, tick_ms: int) -> None:
         self._tick_ms = tick_ms
         self._types: dict[tuple[object, ...], EventType] = {}
         self.changes: dict[EventType, QueryChange | StateChange] = {}
+        self.complex: dict[str, EventType] = {}
 
     def type_of(self, event: EventDeclaration) -> EventType:
         """The type of an event; those that say the same are one."""
-        key = event.parameters, event.source
+        key = event.parameters, event.source, event.check
         if key not in self._types:
             self._types[key] = self._made(event)
         return self._types[key]
 
+    def complex_type(self, pattern: PatternDeclaration) -> EventType:
+        """The type of the complex events that a pattern makes."""
+        source = PatternSource(pattern.name)
+        return self.type_of(
+            EventDeclaration(pattern.name, pattern.parameters, source, pattern.line)
+        )
+
     def _made(self, event: EventDeclaration) -> EventType:
         if isinstance(event.source, GraphPattern):
-            return EventType(event.name, event.parameters, event.source.patterns)
-        if isinstance(event.source, PatternSource):
-            raise GraphtideError(f"the pattern {event.name} cannot be run by rules yet")
+            return EventType(event.name, event.parameters, event.source.patterns, event.check)
         kind = NamedNode(f"{EVENT_SPACE}{len(self._types)}")
         values = (
             TriplePattern(kind, parameter(number), variable)
             for number, variable in enumerate(event.parameters)
         )
         pattern = (TriplePattern(kind, HAPPENS, kind), *values)
-        made = EventType(event.name, event.parameters, pattern)
-        self.changes[made] = event.source
+        made = EventType(event.name, event.parameters, pattern, event.check)
+        if isinstance(event.source, PatternSource):
+            self.complex[event.source.pattern] = made
+        else:
+            self.changes[made] = event.source
         return made
 
     def rule(self, rule: RuleDeclaration) -> Rule:

@@ -6,6 +6,8 @@ the one that completes it, or when the time is over that completes it.
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,17 +17,37 @@ from graphtide.events.compile import compile_pattern
 from graphtide.events.detect import make_detector
 from graphtide.events.token import NEVER
 from graphtide.rules.compile import HAPPENS, parameter
+from graphtide.rules.firing_log import MOST_LISTED
 from graphtide.rules.happening import TypeMatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from graphtide.events.detect import AnyDetector
+    from graphtide.events.token import Found
+    from graphtide.events.token_engine import SavedDetector
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.kernel.tokens import Saved
     from graphtide.lang.event_algebra import PatternDeclaration
+    from graphtide.lang.program import Program
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.term import Term
+    from graphtide.rules.compile import Compiler
     from graphtide.rules.happening import Ids
     from graphtide.rules.model import EventType
+
+
+SavedTokens = list["Saved | SavedDetector"]
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexEvent:
+    """A match of a pattern: from when to when it went, and the values of its parameters."""
+
+    pattern: str
+    values: dict[str, Term]
+    start: int
+    time: int
 
 
 class Detected:
@@ -33,9 +55,51 @@ class Detected:
 
     def __init__(self, detector: AnyDetector, type_: EventType, terms: TermDictionary) -> None:
         self.detector = detector
+        self.seen = 0
+        self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MOST_LISTED)
+        self._name, self._parameters = type_.name, type_.parameters
         self._kind = terms.encode(type_.pattern[0].object)  # type: ignore[arg-type]
         self._happens = terms.encode(HAPPENS)
         self._numbers = [terms.encode(parameter(n)) for n in range(len(type_.parameters))]
+
+    def passed(self, to: int) -> list[Found]:
+        """What is complete because a time before `to` is over.
+
+        Actions may still cause events at the time that is over.
+        """
+        now = self.detector.now
+        if now is not None and to <= now:
+            return []
+        found = self.detector.advance(to)
+        self.detector.now = to - 1 if now is None else max(now, to - 1)
+        for each in found:
+            self._note(each.values, each.start, each.time)
+        return found
+
+    def fed(self, types: Ints, values: Ints, times: Longs) -> Iterator[tuple[list[int], int, int]]:
+        """What some events complete: values, time, and the event it was found with."""
+        found = self.detector.feed(types, values, times)
+        columns = (found.values, found.start, found.time, found.at)
+        for row, start, time, at in zip(*(column.tolist() for column in columns), strict=True):
+            self._note(row, start, time)
+            yield row, time, at
+
+    def _note(self, values: Sequence[int], start: int, time: int) -> None:
+        self.seen += 1
+        self.found.append((tuple(values), start, time))
+
+    def events(self, terms: TermDictionary) -> list[ComplexEvent]:
+        """The last complex events of the pattern, oldest first."""
+        names = [v.name for v in self._parameters]
+        return [
+            ComplexEvent(
+                self._name,
+                {n: terms.decode(i) for n, i in zip(names, values, strict=True) if i},
+                start,
+                time,
+            )
+            for values, start, time in self.found
+        ]
 
     def told(self, values: Sequence[int]) -> tuple[Ids, ...]:
         """A complex event with these parameters."""
@@ -81,9 +145,18 @@ class Detection:
         found = [
             (each.time, number, detected.told(each.values))
             for number, detected in enumerate(self.patterns.values())
-            for each in detected.detector.advance(to)
+            for each in detected.passed(to)
         ]
         return [(time, told) for time, _, told in sorted(found, key=lambda row: row[:2])]
+
+    def save(self) -> SavedTokens:
+        """The tokens of all patterns, to come back to."""
+        return [each.detector.save() for each in self.patterns.values()]
+
+    def load(self, saved: SavedTokens) -> None:
+        """Come back to saved tokens."""
+        for each, tokens in zip(self.patterns.values(), saved, strict=True):
+            each.detector.load(tokens)  # type: ignore[arg-type]
 
     def expand(self, events: GraphEvents) -> GraphEvents:
         """Events with the complex events that they complete, each in its place."""
@@ -91,9 +164,7 @@ class Detection:
         times = events.ends[places]
         more: list[tuple[int, int, int, tuple[Ids, ...]]] = []
         for number, detected in enumerate(self.patterns.values()):
-            found = detected.detector.feed(types, values, times)
-            rows = zip(found.values.tolist(), found.time.tolist(), found.at.tolist(), strict=True)
-            for row, time, at in rows:
+            for row, time, at in detected.fed(types, values, times):
                 after = 2 * int(places[at]) + 1
                 if time < times[at]:
                     after = 2 * int(np.searchsorted(events.ends, time, side="right"))
@@ -120,6 +191,17 @@ class Detection:
         rows = np.concatenate(parts)
         rows = rows[np.lexsort(rows.T[::-1])]
         return rows[:, 0].astype(np.int64), rows[:, 1], np.ascontiguousarray(rows[:, 2:])
+
+
+def detect(
+    program: Program, compiler: Compiler, terms: TermDictionary, tick_ms: int
+) -> Detection | None:
+    """The patterns of a program, with the events that it declares; None if it has no pattern."""
+    if not program.patterns:
+        return None
+    types = {event.name: compiler.type_of(event) for event in program.events}
+    complex_types = {pattern.name: compiler.complex_type(pattern) for pattern in program.patterns}
+    return Detection(program.patterns, types, complex_types, terms, tick_ms)
 
 
 def _inserted(

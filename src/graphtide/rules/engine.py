@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.quads import ObjectLike, TermLike
+    from graphtide.rules.detection import Detection, SavedTokens
     from graphtide.rules.firing import Firing
     from graphtide.rules.happening import Happening
     from graphtide.rules.matcher import State
@@ -56,6 +57,8 @@ class Moment:
     depth: int
     since: int | None = None
     together: bool = False
+    begins: bool = False
+    """Whether a cascade of its own begins with them."""
 
 
 class RuleEngine:
@@ -83,7 +86,11 @@ class RuleEngine:
         self._due: deque[Moment] = deque()
         self._running = False
         self._retracted: list[int] = []
+        self._before: tuple[dict[str, State], int] | None = None
+        self._endless = False
         self._stride = 1024
+        self.detection: Detection | None = None
+        self._tokens: SavedTokens | None = None
 
     @property
     def clock(self) -> int:
@@ -169,11 +176,12 @@ class RuleEngine:
     def retract(self, event: Happening) -> None:
         """Forget an event that has happened: no rule matches it any more."""
         self._retracted.append(event.order)
-        self._forget_event(event.order)
+        self._forget_events()
 
-    def _forget_event(self, order: int) -> None:
+    def _forget_events(self) -> None:
         for each in self._rules.values():
-            each.matcher.retract(order)
+            for order in self._retracted:
+                each.matcher.retract(order)
 
     # --- what a program adds ---
 
@@ -184,14 +192,30 @@ class RuleEngine:
         """A cascade begins: what comes from outside, and all that it causes."""
         self._count = 0
         self._caused.clear()
+        self._before = None
+        for each in self._rules.values():
+            each.matcher.begin()
 
     def undo(self) -> str:
         """Take back what a cascade has changed, and say so (nothing, without a program)."""
         return ""
 
+    def finish(self) -> bool:
+        """All that was due is through; whether anything is left to do (not without a program)."""
+        return False
+
     def forget(self) -> None:
         """Drop what is due: a cascade has failed."""
         self._due.clear()
+        if self._endless and self._before is not None:
+            states, fired = self._before
+            for name, state in states.items():
+                self._rules[name].matcher.take_back(state)
+            self.firings.cut(self.fired - fired)
+            self.fired = fired
+            if self.detection is not None and self._tokens is not None:
+                self.detection.load(self._tokens)
+        self._endless = False
 
     def is_quiet(self) -> bool:
         """Whether no action of any rule can concern the rules."""
@@ -218,9 +242,9 @@ class RuleEngine:
         self.begin()
         try:
             if to is not None:
+                self._pass_time(to)
                 self._tick(to)
-            while self._due:
-                self._take(self._due.popleft())
+            self._drain()
         except BaseException:
             self.forget()
             raise
@@ -228,12 +252,37 @@ class RuleEngine:
             self._running = False
             self.depth = 0
 
+    def _drain(self) -> None:
+        while self._due or self.finish():
+            moment = self._due.popleft()
+            if moment.begins:
+                self.begin()
+            self._take(moment)
+
+    def _pass_time(self, to: int) -> None:
+        """Complex events that are complete because time has passed come first, with all they cause.
+
+        What else is due has to wait for them.
+        """
+        while self.detection is not None and (time := self.detection.next_time()) < to:
+            if time > self._clock:
+                self._tick(time)
+                self.move_to(time)
+            found = self.detection.pass_time(time + 1)
+            if found:
+                waiting, self._due = self._due, deque()
+                events = make_events([told for _, told in found], [t for t, _ in found])
+                self._due.append(Moment(events, 0, together=True, begins=True))
+                self._drain()
+                self._due = waiting
+
     def _tick(self, to: int) -> None:
         """Time goes on: what waited for nothing to happen fires."""
         self._clock = to
         waited = [Share(each, each.matcher.advance(to)) for each in self._rules.values()]
         if any(len(share.found) for share in waited):
             agenda = self._agenda(waited)
+            self._remember()
             self._fire(agenda, range(len(agenda)), 0)
 
     def _take(self, moment: Moment) -> None:
@@ -242,18 +291,32 @@ class RuleEngine:
         at = 0
         while at < len(events):
             if events.ends[at] > self._clock:
+                self._pass_time(int(events.ends[at]))
                 self._tick(int(events.ends[at]))
                 self.move_to(int(events.ends[at]))
                 if self._due and not moment.together:
                     self._put_back(moment, at)
                     return
             end = len(events) if moment.together else min(len(events), at + self._stride)
+            if self.detection is not None and not moment.together and not self.is_quiet():
+                end = at + 1
             whole = at == 0 and end == len(events)
             part = moment if whole else replace(moment, events=events.part(at, end))
-            at += self._take_part(part)
+            if self.detection is None:
+                at += self._take_part(part)
+            else:
+                self._take_with_complex(part, self.detection)
+                at = end
             if self._due and at < len(events):
                 self._put_back(moment, at)
                 return
+
+    def _take_with_complex(self, moment: Moment, detection: Detection) -> None:
+        """Take in events, each with the complex events that it completes right after it."""
+        events, at = detection.expand(moment.events), 0
+        while at < len(events):
+            rest = events if at == 0 else events.part(at, len(events))
+            at += self._take_part(replace(moment, events=rest))
 
     def _put_back(self, moment: Moment, at: int) -> None:
         """The rest of some events: after what the others caused, unless it was due before that."""
@@ -261,8 +324,7 @@ class RuleEngine:
         if moment.depth:
             self._due.appendleft(rest)
         else:
-            self._due.append(rest)
-            self.begin()
+            self._due.append(replace(rest, begins=True))
 
     def _take_part(self, moment: Moment) -> int:
         """Match some events and fire; how many of them are through.
@@ -291,6 +353,7 @@ class RuleEngine:
     def _fire_all(self, agenda: Agenda, moment: Moment, states: dict[str, State] | None) -> int:
         """Fire what some events have completed; how many of them are through."""
         if moment.together or len(moment.events) == 1:
+            self._remember()
             self._fire(agenda, range(len(agenda)), moment.depth)
         elif moment.depth or not self.fire_at_once(agenda):
             return self._fire_each(agenda, moment, states)
@@ -316,26 +379,45 @@ class RuleEngine:
     def _agenda(self, shares: list[Share]) -> Agenda:
         return Agenda(shares, self.graph.terms, self.fired)
 
+    def _remember(self) -> None:
+        """Note what to come back to if actions go on without end."""
+        self._retracted.clear()
+        if self._before is None and not self.is_quiet():
+            self._before = self._states(), self.fired
+            self._tokens = None if self.detection is None else self.detection.save()
+            self._track()
+
+    def _track(self) -> None:
+        for each in self._rules.values():
+            each.matcher.track()
+
     def _fire_each(self, agenda: Agenda, moment: Moment, states: dict[str, State] | None) -> int:
         """Fire event by event until an action concerns the rules; how many events are through.
 
         If it was not the last one, the rules come back to it: they do not know those after it.
         """
         events, order = moment.events, self._order - len(moment.events)
-        self._retracted.clear()
         for at, places in agenda.groups():
             event, complete = divmod(at, 2)
-            taken = event + complete
+            taken, fired = event + complete, self.fired
+            self._retracted.clear()
             self._clock = max(self._clock, int(events.ends[event]))
             if complete:
                 self.move_to(self._clock)
+            if not moment.depth:
+                self.begin()
+                self._track()
             try:
                 self._fire(agenda, places, moment.depth)
             except BaseException:
                 self._come_back(moment, states, order, event, taken)
+                self._forget_events()
                 raise
-            if taken < len(events) and self._is_concerned():
+            if self._is_concerned():
                 self._come_back(moment, states, order, event, taken)
+                if not moment.depth:
+                    self._before = self._states(), fired
+                self._forget_events()
                 return taken
         return len(events)
 
@@ -358,8 +440,6 @@ class RuleEngine:
         if taken == event:  # what had waited has fired, but its event has not come yet
             for each in self._rules.values():
                 each.matcher.advance(int(moment.events.ends[event]))
-        for gone in self._retracted:
-            self._forget_event(gone)
         self._stride = max(1, self._stride // 2)
 
     def _fire(self, agenda: Agenda, places: range, depth: int) -> None:
@@ -386,6 +466,7 @@ class RuleEngine:
     def _check_limit(self) -> None:
         if self._count <= self._most:
             return
+        self._endless = True
         done = self.undo()
         raise GraphtideError(
             f"rules fire without end: {', '.join(sorted(set(self._caused)))}{done}",

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.kernel.net import NET_VALUES
+from graphtide.kernel.batch import DIFF
+from graphtide.kernel.net import NET_BEFORE, NET_VALUES
 from graphtide.rules.kernel.fact_rows import ABSENT, change_facts, fact_number, refill_facts
 from graphtide.rules.kernel.layout import FREE, LIVE, Facts
 
@@ -34,6 +35,8 @@ class FactMemory:
         self._shared = shared
         self.facts = make_facts(FEWEST, len(columns))
         self._changes: list[tuple[Ints, Stamps]] = []
+        self._noted: list[tuple[Ints, int]] = []
+        self._tracking = False
 
     def catch_up(self) -> bool:
         """Take in what has changed since last time, and say whether anything has.
@@ -43,6 +46,8 @@ class FactMemory:
         changed = self.looks_changed()
         for net, stamps in self._changes:
             self._make_room(len(net))
+            if self._tracking:
+                self._note(net)
             change_facts(self.facts, self._columns, self._shared, net, stamps.first)
         self._changes.clear()
         return changed
@@ -51,6 +56,39 @@ class FactMemory:
         """Whether there is anything to take in."""
         self._changes += self._watch.drain()
         return bool(self._changes)
+
+    def begin(self) -> None:
+        """Forget what was noted; what is taken in next belongs to the cause, and stays."""
+        self._noted.clear()
+        self._tracking = False
+
+    def track(self) -> None:
+        """From here on, note what is taken in."""
+        self._tracking = True
+
+    def _note(self, net: Ints) -> None:
+        """Note the rows that change, and since when each has held before."""
+        for row in net[:, self._columns]:
+            self._noted.append((row.copy(), int(fact_number(self.facts, row, self._shared))))
+
+    def take_back(self) -> None:
+        """The graph is again as it was when tracking began: so are the facts, and since when."""
+        self.looks_changed()
+        self._changes.clear()
+        for row, number in reversed(self._noted):
+            there = int(fact_number(self.facts, row, self._shared)) != ABSENT
+            if there:
+                self._set(row, -1, 1, 0)
+            if number != ABSENT:
+                self._set(row, 1, 0, number)
+        self._noted.clear()
+
+    def _set(self, row: Ints, diff: int, before: int, number: int) -> None:
+        net = np.zeros((1, NET_VALUES + len(row)), np.int32)
+        net[0, DIFF], net[0, NET_BEFORE] = diff, before
+        net[0, self._columns] = row
+        self._make_room(1)
+        change_facts(self.facts, self._columns, self._shared, net, number)
 
     def _make_room(self, more: int) -> None:
         needed = int(self.facts.meta[LIVE]) + more

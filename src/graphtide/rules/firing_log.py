@@ -43,9 +43,16 @@ class FiringLog(Sequence["Firing"]):
             self._size -= len(self._parts.popleft())
         self._gone = max(0, self._size - self._most)
 
-    def cut(self, size: int) -> None:
-        """Forget the last firings, so that as many are left as once were."""
-        kept = list(self)[:size]
+    def cut(self, many: int) -> None:
+        """Forget the last firings, so many of them.
+
+        >>> log = FiringLog()
+        >>> log.add([1, 2, 3])
+        >>> log.cut(2)
+        >>> list(log)
+        [1]
+        """
+        kept = list(self)[: max(0, len(self) - many)]
         self._parts.clear()
         self._size = self._gone = 0
         if kept:

@@ -11,15 +11,20 @@ from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import pattern_variables
 from graphtide.rules.kernel.layout import CONDITION, EVENT, HIT_VALUES, POSITION, WRITTEN
 from graphtide.rules.kernel.type_hits import find_hits
+from graphtide.rules.temporal import is_true
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from graphtide.algebra.expressions import Expression
     from graphtide.engine.graph_events import GraphEvents
     from graphtide.kernel.batch import Ints
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.model import EventCondition, EventType
     from graphtide.rules.temporal import Span
+
+MOST_CHECKED = 100_000
+"""Rows of values of which it is remembered whether they pass a CHECK."""
 
 Ids = tuple[int, int, int]
 Binding = dict[Var, int]
@@ -56,6 +61,8 @@ class TypeMatcher:
             ],
             np.int32,
         )
+        self._check, self._parameters, self._terms = type_.check, type_.parameters, terms
+        self._checked: dict[tuple[int, ...], bool] = {}
         self._work = np.zeros((3, max(len(variables), len(self._pattern), 1)), np.int32)
         self._out = np.empty((16, 1 + self._width), np.int32)
 
@@ -73,10 +80,24 @@ class TypeMatcher:
                 state,
             )  # fmt: skip
             if state[POSITION] == len(events):
-                return self._out[: state[WRITTEN]]
+                hits = self._out[: state[WRITTEN]]
+                return hits if self._check is None else self._passing(hits, self._check)
             more = np.empty((2 * len(self._out), self._out.shape[1]), np.int32)
             more[: len(self._out)] = self._out
             self._out = more
+
+    def _passing(self, hits: Ints, check: Expression) -> Ints:
+        """The hits whose values pass the check; each row of values is looked at once."""
+        if len(self._checked) > MOST_CHECKED:
+            self._checked.clear()
+        passing = np.zeros(len(hits), np.bool_)
+        for at, row in enumerate(map(tuple, hits[:, 1:].tolist())):
+            if row not in self._checked:
+                pairs = zip(self._parameters, row, strict=True)
+                values = {v: self._terms.decode(i) for v, i in pairs if i}
+                self._checked[row] = is_true(check, values)
+            passing[at] = self._checked[row]
+        return hits[passing]
 
 
 class ConditionMatcher:

@@ -91,6 +91,22 @@ class Matcher:
         if self._absence is not None and absent is not None:
             self._absence.restore(absent)
 
+    def begin(self) -> None:
+        """A cascade begins: the facts of now are those to come back to."""
+        if self.facts is not None:
+            self.facts.begin()
+
+    def track(self) -> None:
+        """Note from here on how the facts change."""
+        if self.facts is not None:
+            self.facts.track()
+
+    def take_back(self, state: State) -> None:
+        """Come back to a state in which the graph was as it is again, and so were the facts."""
+        self.restore(state)
+        if self.facts is not None:
+            self.facts.take_back()
+
     def catch_up(self) -> bool:
         """Take in what has changed in the facts; whether anything has."""
         return self.facts is not None and self.facts.catch_up()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.expressions import Var
+from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.variables import pattern_variables
 from graphtide.errors import GraphtideError
 from graphtide.rules.temporal import NO_TEST, Test, named
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """`EVENT name(parameters) AS { pattern }`: graph events that match a pattern."""
+    """`EVENT name(parameters) AS { pattern } CHECK (check)`: graph events that match a pattern."""
 
     name: str
     parameters: tuple[Var, ...]
     pattern: tuple[TriplePattern, ...]
+    check: Expression | None = None
 
     def __post_init__(self) -> None:
         known = {v for p in self.pattern for v in pattern_variables(p)}

@@ -19,6 +19,7 @@ from graphtide.lang.sparql import parse_standing
 from graphtide.rules.actions import Actions
 from graphtide.rules.change_events import ChangeEvents, RowChanges, StateChanges
 from graphtide.rules.compile import Compiler
+from graphtide.rules.detection import detect
 from graphtide.rules.engine import MOST_FIRINGS, Moment, RuleEngine
 from graphtide.rules.independence import only_inserts
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from graphtide.lang.declarations import StateChange
     from graphtide.rdf.term import NamedNode, Term
     from graphtide.rules.agenda import Agenda
+    from graphtide.rules.detection import ComplexEvent
     from graphtide.rules.happening import Ids
     from graphtide.rules.insertions import Insertions
     from graphtide.rules.model import EventType, Rule
@@ -114,9 +116,11 @@ class RunningProgram(RuleEngine):
         self._clock = graph.clock
         self._journal: dict[FilledQuad, bool] = {}
         self._emitted: set[int] = set()
+        self._outbox: list[tuple[str, list[tuple[Term, Term, Term]], int]] = []
         _check_functions(program, functions)
         compiler = Compiler(graph.tick_ms)
         rules = [compiler.rule(rule) for rule in program.rules]
+        self.detection = detect(program, compiler, graph.terms, graph.tick_ms)
         self.queries: dict[str, Watch | Continuous] = {}
         for query in program.queries:
             self._register(query.name, query.text)
@@ -158,6 +162,14 @@ class RunningProgram(RuleEngine):
             registered = self._rules[declared.name]
             if isinstance(registered.action, Actions) and only_inserts(declared, read):
                 registered.action.inserts_only(registered.matcher.shape.variables)
+
+    def complex_events(self, pattern: str) -> list[ComplexEvent]:
+        """The last complex events of a pattern, oldest first."""
+        known = {} if self.detection is None else self.detection.patterns
+        if pattern not in known:
+            near = name_hint(pattern, known, "pattern")
+            raise GraphtideError(f"the program has no pattern named {pattern}", hint=near)
+        return known[pattern].events(self.graph.terms)
 
     def stop(self) -> None:
         """End the program: its rules, and its queries."""
@@ -281,13 +293,25 @@ class RunningProgram(RuleEngine):
                 (transaction.insert if there else transaction.delete)(*quad)
 
     def emit(self, stream: NamedNode, triples: list[tuple[Term, Term, Term]]) -> None:
-        """A new event, for the rules and for the windows over a stream."""
+        """A new event for the rules, and, when all is through, for the windows over a stream."""
         self.collect()
         self.assert_event(triples)
-        windows = self.graph.stream(str(stream))
+        self._outbox.append((str(stream), triples, self._clock))
+
+    def finish(self) -> bool:
+        """Tell streams, and so windows and other programs, what was emitted."""
+        emitted, self._outbox = self._outbox, []
+        for stream, triples, time in emitted:
+            self._push(stream, triples, time)
+        if emitted:
+            self.collect()
+        return bool(self._due)
+
+    def _push(self, stream: str, triples: list[tuple[Term, Term, Term]], time: int) -> None:
+        windows = self.graph.stream(stream)
         number = windows.next_number
         self._emitted.add(number)
-        windows.push(triples, time=self._clock)
+        windows.push(triples, time=time)
         if not windows.waiting:
             self._emitted.discard(number)
 
@@ -298,11 +322,13 @@ class RunningProgram(RuleEngine):
 
     def undo(self) -> str:
         """Take back, as one transaction, what the actions of a cascade have changed."""
+        self._outbox.clear()
         self.change(dict(self._journal))
         return "; what their actions changed in the graph has been taken back"
 
     def forget(self) -> None:
         """Drop what is due, and what changes of the graph would have caused."""
+        self.finish()
         for source in self._sources:
             for _ in source.drain():
                 pass

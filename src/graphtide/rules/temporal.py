@@ -257,12 +257,13 @@ def holds(test: Test, spans: Mapping[str, Span], values: Row | None = None) -> b
         case Not(inner):
             return not holds(inner, spans, values)
         case Check(expression):
-            return _is_true(expression, values or {})
+            return is_true(expression, values or {})
         case _:
             assert_never(test)
 
 
-def _is_true(expression: Expression, values: Row) -> bool:
+def is_true(expression: Expression, values: Row) -> bool:
+    """Whether an expression is true of some values; an error counts as false."""
     try:
         return effective_boolean(evaluate(expression, values))
     except ExpressionError:

@@ -10,16 +10,18 @@ if TYPE_CHECKING:
     from graphtide.spark.pipeline import watch
     from graphtide.spark.run import run_program
     from graphtide.spark.session import make_session
+    from graphtide.spark.windows import Clock
 
 # Loaded when first asked for: a worker that only reads files should not wait for the engine.
 _HOMES = {
+    "Clock": "windows",
     "explain": "explain_cells",
     "make_session": "session",
     "run_program": "run",
     "watch": "pipeline",
 }
 
-__all__ = ["explain", "make_session", "run_program", "watch"]
+__all__ = ["Clock", "explain", "make_session", "run_program", "watch"]
 
 
 def __getattr__(name: str) -> object:

@@ -60,13 +60,12 @@ def take_batch(
     moves = len(closed) > 0 or (bool(task.windows) and frontier.time > head.frontier.time)
     if moves:
         deltas, after = advance(log, after, engine, closed, same)
-    if not task.windows:
-        deltas = pa.concat_tables([before, deltas])
-    elif moves or first is not None:
-        if head.pending:
-            before = from_chunk(head.pending)
+    if task.windows and (moves or first is not None):
+        before = from_chunk(head.pending) if head.pending else before
         deltas, pending = report(before, deltas, cast("CellEngine", engine), task)
         after = replace(after, pending=to_chunk(pending) if len(pending) else b"")
+    elif first is not None:
+        deltas = pa.concat_tables([first, deltas])
     if first is not None or after != head:
         log.put_head(after)
     cache.put(key, engine, after)

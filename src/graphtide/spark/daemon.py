@@ -27,6 +27,10 @@ _WARM_QUERY: Final = """SELECT ?a ?c { ?a <ex:p> ?b . ?b <ex:q> ?c FILTER (?c > 
 FILTER NOT EXISTS { ?a <ex:r> ?c } OPTIONAL { ?c <ex:s> ?d } }"""
 
 
+_WARM_WINDOW: Final = """REGISTER ISTREAM <ex:o> AS SELECT ?a FROM NAMED WINDOW <ex:w> ON <ex:s>
+[RANGE 10 STEP 5] WHERE { WINDOW <ex:w> { ?a <ex:p> ?b } }"""
+
+
 def load_engine() -> None:
     """Import what every worker needs, and run the engine once so that its code is in memory."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -40,6 +44,10 @@ def load_engine() -> None:
         graph.insert("<ex:a>", "<ex:p>", "<ex:b>")
         graph.insert("<ex:b>", "<ex:q>", '"2"^^<http://www.w3.org/2001/XMLSchema#integer>')
         watch.delta()
+    windowed = LiveGraph()
+    windowed.register(_WARM_WINDOW)
+    windowed.stream("<ex:s>").push([("<ex:a>", "<ex:p>", "<ex:b>")], time=1)
+    windowed.advance(30)
 
 
 def main() -> None:

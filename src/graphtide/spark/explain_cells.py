@@ -9,7 +9,7 @@ from graphtide.plan.build import build_plan
 from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY
 from graphtide.spark.task import CellQuery, Task
-from graphtide.spark.windows import words_of
+from graphtide.spark.windows import DEFAULT_CLOCK, Clock, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def explain(
-    queries: str | Mapping[str, str], cells: int, sizes: Mapping[str, int] | None = None
+    queries: str | Mapping[str, str],
+    cells: int,
+    sizes: Mapping[str, int] | None = None,
+    clock: Clock = DEFAULT_CLOCK,
 ) -> str:
     """Per query its grid, the copies of each pattern's quads, the stages, and the plan in a cell.
 
@@ -33,7 +36,7 @@ def explain(
         ...
     """
     named = {"query": queries} if isinstance(queries, str) else queries
-    task = Task(tuple(named.items()), cells, tuple((sizes or {}).items()))
+    task = Task(tuple(named.items()), cells, tuple((sizes or {}).items()), clock)
     return "\n\n".join("\n".join(_lines(query, cells)) for query in task.cell_queries)
 
 

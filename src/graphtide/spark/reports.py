@@ -45,11 +45,11 @@ def report(
         waits = net["time"].to_numpy() == PENDING
         told, rest = (net.filter(pa.array(mask)) for mask in (~waits, waits))
         waiting.append(rest)
-        if query.windowed.output == "RSTREAM":
+        if query.windowed.output != "RSTREAM":
+            out.append(told)
+        elif len(times):
             answer = engine.answer(number)
             out += whole_answers(number, query.shown, (answer, told, rest), times)
-        else:
-            out.append(told)
     return pa.concat_tables(out), pa.concat_tables(waiting)
 
 
@@ -59,7 +59,7 @@ def whole_answers(
     """The whole answer at each close, from that of now, what is told of, and what is not yet."""
     answer, told, rest = answers
     texts, net = TextIds(), Net(width)
-    start = pa.concat_tables([answer, minus(told), minus(rest)]) if len(times) else answer
+    start = pa.concat_tables([answer, minus(told), minus(rest)])
     net.step(_batch(start, width, texts))
     changed = told["time"].to_numpy()
     for time in times.tolist():

@@ -248,6 +248,8 @@ def test_what_is_not_exact_is_refused():
         Clock(window_alignment="rsp4j")
     with pytest.raises(GraphtideError, match="negative"):
         Clock(lateness=-1)
+    with pytest.raises(GraphtideError, match="too short"):
+        Clock(tick_ms=0)
     with pytest.raises(GraphtideError, match="no whole number of ticks"):
         _ = Task((("q", windowed("ISTREAM", *BODIES["one pattern"][:2], "RANGE PT1S")),), 2,
                  clock=Clock(tick_ms=600)).cell_queries  # fmt: skip

@@ -50,16 +50,21 @@ def write_stream(
         *sorted(random.sample(range(1, network), 2)),
         *sorted(random.sample(range(network + 1, len(table)), files - 3)),
     ]
+    write_cut(folder, [*table, END], cuts)
+    return in_process(queries, batches)
+
+
+def write_cut(folder: Path, table: list[tuple], cuts: list[int]) -> None:
+    """Write rows as files, cut at some places."""
     folder.mkdir()
     for number, (start, stop) in enumerate(zip([0, *cuts], [*cuts, None], strict=True)):
-        part = table[start:stop] + ([END] if stop is None else [])
+        part = table[start:stop]
         columns = [
             pa.array(c, f.type) for c, f in zip(zip(*part, strict=True), SCHEMA, strict=True)
         ]
         path = folder / f"{number:05}.parquet"
         pq.write_table(pa.Table.from_arrays(columns, schema=SCHEMA), path)
         os.utime(path, (1_700_000_000 + number,) * 2)  # Spark takes the oldest file first
-    return in_process(queries, batches)
 
 
 def in_process(queries, batches) -> Counter:

@@ -1,6 +1,6 @@
 """Whatever is killed, and whenever: nothing is lost and nothing comes out twice.
 
-There are 20 kills in all. Starting Spark takes most of the time, so there are few starts.
+There are 22 kills in all. Starting Spark takes most of the time, so there are few starts.
 """
 
 from collections import Counter
@@ -8,8 +8,17 @@ from random import Random
 
 import pyarrow.parquet as pq
 import pytest
+from spark.exact.window_streams import in_process as windows_in_process
+from spark.exact.window_streams import mark, random_rows, windowed
 from spark.faults.assault import Assault, RunAssault
-from spark.faults.stream import ONE_STAGE, TWO_STAGES, in_process, read_output, write_stream
+from spark.faults.stream import (
+    ONE_STAGE,
+    TWO_STAGES,
+    in_process,
+    read_output,
+    write_cut,
+    write_stream,
+)
 
 from graphtide.bench.railway import PREFIX, change_stream
 from graphtide.rdf import write_changes
@@ -59,6 +68,39 @@ def test_drivers_and_python_workers(make_assault):
     assert_exact(assault, expected)
     found = assault.found()
     assert found["missing"] > 0 and found["behind"] > 0, found
+    assert max(note["oldest"] for note in assault.noted()) > 1, "logs were compacted on the way"
+
+
+def test_windows(tmp_path):
+    """Events are in graphs that have their stream's name."""
+    queries = {
+        "came": windowed("ISTREAM", "WINDOW :w { ?a :p ?b } ?b :r ?c", "?a ?c"),
+        "all": windowed("RSTREAM", "{ SELECT (COUNT(*) AS ?n) { WINDOW :w { ?a :p ?b } } }"),
+    }
+    rows, last = random_rows(Random(7), 300)
+    names = {"came": ("a", "c"), "all": ("n",)}
+    expected = Counter(
+        (name, time, tx, diff, frozenset(zip(names[name], values, strict=True)))
+        for (name, time, tx, values), diff in windows_in_process(queries, rows, last + 20).items()
+    )
+    table = [
+        (*row[:3], seq, *row[3:6], row[7] and f"<{row[7]}>")
+        for seq, row in enumerate([*rows, mark(last + 20)])
+    ]
+    write_cut(tmp_path / "input", table, sorted(Random(7).sample(range(1, len(table)), 19)))
+    (tmp_path / "notes").mkdir()
+    folders = {name: str(tmp_path / name) for name in ("input", "out", "checkpoint", "notes")}
+    job = {"master": "local[2,4]", "cells": 2, "queries": queries, "fail_at": "", "small_log": 10}
+    assault = Assault(tmp_path, job | folders, Random(7))
+    try:
+        assault.start([1] * 5)
+        for victim in ("worker", "driver"):
+            assault.kill(victim)
+        assault.start([2] * 5)
+        assault.finish()
+    finally:
+        assault.clear()
+    assert_exact(assault, expected)
     assert max(note["oldest"] for note in assault.noted()) > 1, "logs were compacted on the way"
 
 

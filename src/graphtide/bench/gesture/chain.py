@@ -17,6 +17,7 @@ from graphtide.lang.program import parse_program
 if TYPE_CHECKING:
     from graphtide.engine import Watch
     from graphtide.engine.stamps import Stamps
+    from graphtide.events.columns import FoundColumns
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.lang.program import Program
 
@@ -29,7 +30,7 @@ class Chain:
     >>> chain = Chain()
     >>> for frame in Coder(Stage(bodies=2, cycles=1)).frames():
     ...     chain.graph.apply(frame.changes())
-    ...     chain.listen()
+    ...     found = chain.listen()
     >>> chain.events, chain.gestures
     (12, 2)
     """
@@ -51,8 +52,8 @@ class Chain:
         (pattern,) = (each for each in program.patterns if each.name == GESTURE)
         self.detector = make_detector(pattern, types, self.graph.terms.encode, tick_ms=1)
 
-    def listen(self) -> None:
-        """Let the detector hear of the postures that came and went since it last did."""
+    def listen(self) -> FoundColumns | None:
+        """Let the detector hear of what came and went since it last did; the gestures it finds."""
         parts = [
             part
             for watch, types in self._sources.items()
@@ -60,12 +61,13 @@ class Chain:
             for part in _events(net, stamps, types)
         ]
         if not parts:
-            return
+            return None
         type_, body, time = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.lexsort((type_, time))
         self.events += len(order)
         found = self.detector.feed(type_[order], body[order], time[order])
         self.gestures += len(found.time)
+        return found
 
 
 def _events(net: Ints, stamps: Stamps, types: dict[bool, int]) -> list[tuple[Longs, Longs, Longs]]:
