@@ -60,3 +60,39 @@ def test_fmt_refuses_what_it_cannot_read(files, run):
     assert "wrong.tide:4:17" in ran.err
     assert (files / "wrong.tide").read_text() == WRONG
     assert run("fmt").code == 2
+
+
+DOORS = """PREFIX : <http://example.org/>
+QUERY Open AS SELECT ?d { ?d :is :open }
+EVENT Opened(?d) ON APPEAR OF Open(?d)
+EVENT Closed(?d) ON DISAPPEAR OF Open(?d)
+PATTERN Left(?d) AS Opened(?d) -> NOT Closed(?d) WITHIN 30s
+RULE Tell ON Left(?d) THEN CALL tell(?d)
+"""
+
+
+def test_a_pattern_with_its_tokens(files, run):
+    (files / "doors.tide").write_text(DOORS)
+    (files / "day.rdfp").write_text(
+        "TX .\nA <http://example.org/front> <http://example.org/is> <http://example.org/open> .\n"
+        "TC .\n"
+    )
+    whole = run("explain", "doors.tide")
+    assert whole.code == 0
+    assert "[1] after Opened(?d)" in whole.lines
+    assert "unless Closed(?d)" in whole.out
+    assert "RULE Tell" in whole.lines
+    shown = run("explain", "doors.tide", "--pattern", "Left", "--changes", "day.rdfp")
+    assert "1 token now" in shown.lines
+    assert "?d=<http://example.org/front> waits until 30" in shown.out
+
+
+def test_one_pattern_is_drawn(files, run):
+    (files / "doors.tide").write_text(DOORS)
+    drawn = run("explain", "doors.tide", "--pattern", "Left", "--format", "svg")
+    assert drawn.code == 0
+    assert drawn.out.startswith("<svg")
+    whole = run("explain", "doors.tide", "--format", "svg")
+    assert whole.code == 2
+    assert "--pattern NAME" in whole.err
+    assert "did you mean Left" in run("explain", "doors.tide", "--pattern", "Lef").err

@@ -45,7 +45,8 @@ def triples(kind, x, y, number):
 
 TYPES = {name: event_type(name) for name in "AB"}
 VALUES = [iri(n) for n in "uv"]
-arguments = st.tuples(*(st.sampled_from([Var("p"), Var("q"), Var("r"), iri("u")]) for _ in "xy"))
+NAMES = [Var("p"), Var("p"), Var("q"), Var("r"), iri("u")]
+arguments = st.tuples(*(st.sampled_from(NAMES) for _ in "xy"))
 
 
 def after(this, other, low, width):

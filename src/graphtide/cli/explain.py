@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import indent
 
-from graphtide.algebra.nodes import SelectQuery
+from graphtide.cli.explain_program import explain_program
 from graphtide.cli.files import load_data, read_query, refuse_query
 from graphtide.engine import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.fixes.explain import explain_fixes
-from graphtide.lang.program import PROGRAM_SUFFIX, read_program
-from graphtide.lang.sparql import parse_standing
+from graphtide.lang.program import PROGRAM_SUFFIX
 from graphtide.plan.build import build_plan
 from graphtide.plan.explain import ExplainFormat
 from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.explain_logical import explain_logical
 from graphtide.plan.patterns import DEFAULT_STRATEGY, Strategy
-from graphtide.rules.explain import explain_rules
 
 
 def explain(
@@ -28,16 +24,21 @@ def explain(
     format: ExplainFormat = "text",  # noqa: A002 - the name of the option
     strategy: Strategy | None = None,
     logical: bool = False,
+    pattern: str | None = None,
 ) -> None:
-    """Show a query's plans.
+    """Show a query's plans, or how a program works.
+
+    Example: graphtide explain doors.tide --pattern Left --format svg > left.svg
 
     Parameters
     ----------
     query
         A file with a SPARQL SELECT query; or a program (.tide), of which the plans of its queries
-        are shown, and for each rule how long it keeps events, in ticks of a second.
+        are shown, the automata of its patterns, and for each rule how long it keeps events, in
+        ticks of a second.
     data
-        RDF to load: the plan then shows the rows that each node holds. Repeat for several files.
+        RDF to load: the plan then shows the rows that each node holds, and a pattern its tokens.
+        Repeat for several files.
     changes
         A file of changes to apply after the data.
     format
@@ -47,10 +48,16 @@ def explain(
         How patterns are matched; chosen by the planner if not given.
     logical
         Show the logical plan only.
+    pattern
+        Of a program, show this pattern only; it can be drawn, too.
     """
     if query.suffix == PROGRAM_SUFFIX:
-        _explain_program(query)
+        print(
+            explain_program(query, pattern=pattern, format=format, data=data or (), changes=changes)
+        )
         return
+    if pattern is not None:
+        raise GraphtideError("a query has no pattern", hint="--pattern is for programs (.tide)")
     parsed = read_query(query)
     if logical:
         if format == "svg":
@@ -72,18 +79,3 @@ def explain(
         refuse_query(changes, "--changes")
         graph.apply(changes)
     print(watch.explain(format))
-
-
-def _explain_program(path: Path) -> None:
-    program = read_program(path)
-    parts = []
-    for query in program.queries:
-        parsed = parse_standing(query.text)
-        select = parsed if isinstance(parsed, SelectQuery) else parsed.select
-        plan = explain_plan(build_plan(select, DEFAULT_STRATEGY))
-        parts.append(f"QUERY {query.name}\n{indent(plan, '  ')}")
-    if program.rules:
-        parts.append(explain_rules(program))
-    if program.goals or program.fixes:
-        parts.append(explain_fixes(program))
-    print("\n\n".join(parts))
