@@ -290,3 +290,9 @@ def test_a_program_without_text_is_the_same_program():
     assert [event.name for event in program.events] == ["Alarm", "Rises", "Falls", "Begins"]
     rule = program.rules[0]
     assert (rule.priority, [use.negated for use in rule.events]) == (2, [False, False, True])
+
+
+def test_a_priority_is_a_whole_number():
+    text = "PREFIX : <ex:>\nEVENT A(?x) AS { ?x a :A }\nRULE r PRIORITY 1.5 ON A(?x) THEN CALL f(?x)"
+    with pytest.raises(QueryError, match=r"3:17: 1\.5 is no priority"):
+        parse_program(text)

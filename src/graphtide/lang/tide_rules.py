@@ -59,6 +59,9 @@ def read_rule(source: Source, tree: Tree[Token], names: Names) -> RuleDeclaratio
     if not draft.sound or tests is None or done is None:
         return None
     number = token_of(tree, "NUMBER")
+    if number is not None and not number.lstrip("+-").isdigit():
+        source.report(number, f"{number} is no priority", "write a whole number, such as 5")
+        return None
     line = name.line or 1
     return RuleDeclaration(
         str(name), tuple(draft.events), facts, tests, done, int(number or 0), line

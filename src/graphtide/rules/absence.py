@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.rules.event_memory import EventMemory
-from graphtide.rules.expiry import distances_of, keepings
+from graphtide.rules.expiry import distances_of, rule_keepings
 from graphtide.rules.found import Found
 from graphtide.rules.happening import ConditionMatcher, Happening
 from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
@@ -72,16 +72,15 @@ class Absence:
         ]
         bound = {v for c in rule.positive for v in c.variables}
         self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
-        names = [condition.name for condition in rule.events]
-        kept = {keeping.event: keeping for keeping in keepings(names, rule.test)}
+        kept = rule_keepings(rule)
         self._memories = {
             c.name: EventMemory(kept[c.name], [self._known[c.name]]) for c in rule.negative
         }
 
     @property
     def kept(self) -> int:
-        """How many events that must not happen are remembered."""
-        return sum(map(len, self._memories.values()))
+        """How many events that must not happen are remembered, and how many matches wait."""
+        return sum(map(len, self._memories.values())) + len(self._waiting)
 
     def state(self) -> Absent:
         """What is remembered, to come back to."""

@@ -13,9 +13,20 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, assert_never
 
-from graphtide.rules.temporal import ANY, RELATIONS, Both, Bounds, Check, Either, Not, Temporal
+from graphtide.rules.temporal import (
+    ANY,
+    RELATIONS,
+    Both,
+    Bounds,
+    Check,
+    Either,
+    Not,
+    Temporal,
+    named,
+)
 
 if TYPE_CHECKING:
+    from graphtide.rules.model import Rule
     from graphtide.rules.temporal import Test
 
 Pair = tuple[str, str]
@@ -109,3 +120,33 @@ def _keeping(event: str, events: Sequence[str], matrix: Distances) -> Keeping:
     if partner is None or matrix[event, partner].high < 0:
         return Keeping(event, None, None)
     return Keeping(event, matrix[event, partner].high, partner)
+
+
+def rule_keepings(rule: Rule) -> dict[str, Keeping]:
+    """How long the events of a rule have to be remembered, by name.
+
+    What must not happen says nothing about the distance of those that do: it is left out for them.
+    """
+    parts = rule.test.tests if isinstance(rule.test, Both) else (rule.test,)
+    denied = {condition.name for condition in rule.negative}
+    plain = tuple(part for part in parts if not named(part) & denied)
+    names = [condition.name for condition in rule.positive]
+    found = {each.event: each for each in keepings(names, Both(plain))}
+    for name in denied:
+        own = tuple(part for part in parts if name in named(part))
+        (*_, found[name]) = keepings([*names, name], Both((*plain, *own)))
+    return found
+
+
+def waits(rule: Rule) -> dict[str, Keeping]:
+    """The events after which a match of a rule waits for others that must not happen."""
+    parts = rule.test.tests if isinstance(rule.test, Both) else (rule.test,)
+    found: dict[str, Keeping] = {}
+    for condition in rule.negative:
+        own = distances_of(Both(tuple(part for part in parts if condition.name in named(part))))
+        for (event, other), bounds in own.items():
+            if other == condition.name and 0 <= bounds.high < inf:
+                before = found.get(event)
+                if before is None or (before.ticks or 0) < bounds.high:
+                    found[event] = Keeping(event, bounds.high, other)
+    return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.rules.compile import Compiler
-from graphtide.rules.expiry import keepings
+from graphtide.rules.expiry import rule_keepings, waits
 
 if TYPE_CHECKING:
     from graphtide.lang.declarations import RuleDeclaration
     from graphtide.lang.program import Program
+    from graphtide.rules.expiry import Keeping
 
 
 def explain_rules(program: Program, tick_ms: int = 1000) -> str:
@@ -36,7 +37,7 @@ def explain_rules(program: Program, tick_ms: int = 1000) -> str:
 def _explained(rule: RuleDeclaration, compiler: Compiler) -> str:
     compiled = compiler.rule(rule)
     names = [condition.name for condition in compiled.events]
-    kept = {keeping.event: keeping for keeping in keepings(names, compiled.test)}
+    kept, waiting = rule_keepings(compiled), waits(compiled)
     shown = {
         use.name: f"{'no ' if use.negated else ''}{use.name} = {use.type.name}"
         + ("" if "(" in use.type.name else f"({', '.join(map(str, use.arguments))})")
@@ -44,6 +45,14 @@ def _explained(rule: RuleDeclaration, compiler: Compiler) -> str:
     }
     width = max(map(len, shown.values()))
     lines = [
-        f"  {shown[name].ljust(width)}  {str(kept[name]).partition(': ')[2]}" for name in names
+        f"  {shown[name].ljust(width)}  {_length(kept[name], waiting.get(name))}" for name in names
     ]
     return "\n".join([f"RULE {rule.name}", *lines])
+
+
+def _length(kept: Keeping, waiting: Keeping | None) -> str:
+    """How long an event is kept, and how long the matches that it completes have to wait."""
+    _, _, text = str(kept).partition(": ")
+    if waiting is None:
+        return text
+    return f"{text}; a match waits for {waiting.ticks:g}, as long as {waiting.partner} may come"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.rules.differences import conjuncts, instructions
-from graphtide.rules.expiry import keepings
+from graphtide.rules.expiry import rule_keepings
 from graphtide.rules.kernel.layout import FOREVER, NOT_KEPT, Plan
 from graphtide.rules.temporal import Both, Test, has_check, named
 
@@ -54,7 +54,7 @@ def make_plan(rule: Rule) -> RulePlan:
     ready, tests = _ready(timed, orders, conditions)
     code = [instructions(part, place) for part in timed]
     ends = np.cumsum([0, *map(len, code)])
-    kept = {each.event: each.ticks for each in keepings([c.name for c in rule.events], rule.test)}
+    kept = rule_keepings(rule)
     plan = Plan(
         steps=_table([[place[c.name] for c, _ in order] for order in orders]),
         lookups=_table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
@@ -66,7 +66,7 @@ def make_plan(rule: Rule) -> RulePlan:
         tests=tests,
         parts=np.column_stack([ends[:-1], ends[1:]]).astype(np.int32),
         code=np.array([step for part in code for step in part], np.int64).reshape(-1, 5),
-        keeps=np.array([_ticks(kept[c.name]) for c in conditions], np.int64),
+        keeps=np.array([_ticks(kept[c.name].ticks) for c in conditions], np.int64),
         fact_key=np.array([number[v] for v in shared], np.int32),
         fact_columns=np.array([number[v] for v in (*shared, *alone)], np.int32),
         variables=len(event_variables),

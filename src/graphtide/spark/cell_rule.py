@@ -217,7 +217,9 @@ def retention(rule: Rule, reaction: Reaction) -> dict[int, float]:
 def latest_inserts(rows: pa.Table, width: int) -> NDArray[np.bool_]:
     """Which rows are the inserts of what is there in the end."""
     ids = value_ids(rows, width, TextIds())
-    _, last = np.unique(ids[::-1], axis=0, return_index=True)
     found = np.zeros(len(rows), np.bool_)
+    last = np.zeros(1, np.int64)
+    if width:
+        _, last = np.unique(ids[::-1], axis=0, return_index=True)
     found[len(rows) - 1 - last] = True
     return np.asarray(found & (rows["diff"].to_numpy() > 0))
