@@ -367,7 +367,8 @@ def test_a_cascade_without_end_leaves_no_trace_in_the_rules(graph):
     with pytest.raises(GraphtideError, match="without end: Again, Back"):
         running.assert_event([(iri("x"), iri("tick"), 1)], time=3)
     assert sorted(map(str, graph.quads())) == before
-    assert running.kept == kept + 2  # the tick has happened: for Forget and Quiet, in this tick
+    # The tick has happened: Forget and Quiet keep it in this tick, and Quiet waits no more.
+    assert running.kept == kept + 2 - 1
     assert rules(running) == []
     running.assert_event([(iri("x"), iri("ask"), 2)], time=4)
     assert rules(running) == ["Held"]
@@ -448,3 +449,49 @@ def test_an_action_that_fails_among_many_events(graph, policy, batched):
         assert len(running.problems) == 1
     running.assert_event([(iri("e9"), iri("is"), 9)], time=9)
     assert rules(running)[-2:] == ["Bad", "Good"]
+
+
+def test_what_must_not_happen_bounds_nothing_for_what_does(graph):
+    """No n between them, as far as that can be said; but b may come at any time after a."""
+    running = run(
+        PREFIX
+        + "EVENT A(?x) AS { ?x :a 1 } EVENT B(?x) AS { ?x :b 1 } EVENT N(?x) AS { ?x :n 1 }\n"
+        "RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) AFTER[0,*] a\n"
+        "            NO EVENT n = N(?x) AFTER[0,3] a AND BEFORE[1,5] b\n"
+        "THEN INSERT { ?x :c 1 }",
+        graph,
+    )
+    graph.assert_event([(iri("x"), iri("a"), 1)], time=0)
+    graph.assert_event([(iri("y"), iri("a"), 1)], time=0)
+    graph.assert_event([(iri("y"), iri("n"), 1)], time=2)
+    graph.assert_event([(iri("y"), iri("b"), 1)], time=6)  # the n came 4 before it
+    graph.assert_event([(iri("x"), iri("b"), 1)], time=100)
+    assert [(str(f.values["x"]), f.time) for f in running.firings] == [(iri("x"), 100)]
+
+
+LASTING = [
+    # this relation other, from and to of the other (told first if it ends first), of this
+    ("DURING", (2, 10), (4, 6), True),
+    ("DURING", (2, 10), (4, 12), False),
+    ("OVERLAPS", (5, 10), (2, 7), True),
+    ("OVERLAPPEDBY", (2, 7), (5, 10), True),
+    ("MEETS", (7, 9), (4, 7), True),
+    ("STARTS", (2, 9), (2, 5), True),
+    ("FINISHES", (2, 9), (5, 9), True),
+    ("FINISHES", (5, 9), (2, 9), False),
+    ("COINCIDES", (2, 9), (2, 9), True),
+]
+
+
+@pytest.mark.parametrize(("relation", "other", "this", "fires"), LASTING)
+def test_events_that_last(graph, relation, other, this, fires):
+    running = run(
+        PREFIX + "EVENT A(?x) AS { ?x :a 1 } EVENT B(?x) AS { ?x :b 1 }\n"
+        f"RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) {relation} a THEN INSERT {{ ?x :c 1 }}",
+        graph,
+    )
+    told = sorted([(other[1], "a", other), (this[1], "b", this)])
+    for end, name, (begin, _) in told:
+        graph.assert_event([(iri("x"), iri(name), 1)], time=end, duration=end - begin)
+    assert len(running.firings) == fires
+    assert not fires or running.firings[0].events == {"a": other, "b": this}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide.errors import GraphtideError
@@ -19,6 +19,7 @@ from graphtide.rules.temporal import (
     Span,
     Temporal,
     holds,
+    relation_bounds,
 )
 
 
@@ -66,6 +67,33 @@ TABLE = [
 def test_relations(name, numbers, this, other, expected):
     spans = {"a": Span(*this), "b": Span(*other)}
     assert holds(Temporal(name, "a", "b", numbers), spans) is expected
+
+
+def by_differences(name, numbers, this, other):
+    """A relation as compiled loops test it."""
+    times = dict(zip(("start", "end", "other start", "other end"), (*this, *other), strict=True))
+    return all(
+        times[one] - times[two] in bounds for one, two, bounds in relation_bounds(name, numbers)
+    )
+
+
+@pytest.mark.parametrize(("name", "numbers", "this", "other", "expected"), TABLE)
+def test_relations_as_differences(name, numbers, this, other, expected):
+    assert by_differences(name, numbers, this, other) is expected
+
+
+lasting = st.tuples(st.integers(0, 9), st.integers(0, 5)).map(lambda t: (t[0], t[0] + t[1]))
+
+
+@settings(max_examples=500)
+@given(
+    st.sampled_from(sorted(RELATIONS)), lasting, lasting, st.lists(st.integers(-3, 6), max_size=4)
+)
+def test_differences_are_the_relation(name, this, other, drawn):
+    numbers = tuple(drawn[: RELATIONS[name].most])
+    numbers = numbers[:2] if len(numbers) == 3 else numbers
+    expected = RELATIONS[name].holds(Span(*this), Span(*other), numbers)
+    assert by_differences(name, numbers, this, other) == expected
 
 
 instants = st.integers(-20, 20).map(lambda t: Span(t, t))

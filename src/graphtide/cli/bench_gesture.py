@@ -25,8 +25,8 @@ def gesture(
     Example: `graphtide bench gesture --bodies 24,100,500 --no-most`
 
     Of each body, 40 attributes change in every frame. A frame is one transaction; the chain is fed
-    with ids, or with texts. Each measurement runs in its own process, one after the other; use a
-    quiet machine.
+    with ids or with texts, or is a program whose rule fires for each gesture. Each measurement runs
+    in its own process, one after the other; use a quiet machine.
 
     Parameters
     ----------

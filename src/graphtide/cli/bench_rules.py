@@ -16,7 +16,7 @@ from graphtide.errors import GraphtideError
 def rules(
     *,
     sizes: str = "1000,10000,100000",
-    events: int = 1_000_000,
+    events: int = 300_000,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     plot: Path | None = None,
     seed: int = 0,

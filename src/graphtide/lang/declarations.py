@@ -41,6 +41,14 @@ class QueryChange:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryUpdate:
+    """`ON UPDATE OF query(variables)`: such a row stays, but other values of it change."""
+
+    query: str
+    variables: tuple[Var, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StateChange:
     """`ON CHANGE OF ?e FROM { … } TO { … }`: by one transaction the one ends, the other begins."""
 
@@ -65,7 +73,7 @@ class EventDeclaration:
 
     name: str
     parameters: tuple[Var, ...]
-    source: GraphPattern | QueryChange | StateChange | PatternSource
+    source: GraphPattern | QueryChange | QueryUpdate | StateChange | PatternSource
     line: int
     check: Expression | None = None
 

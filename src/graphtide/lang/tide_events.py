@@ -9,7 +9,13 @@ from lark import Token, Tree
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import expression_variables, merge, pattern_variables
-from graphtide.lang.declarations import EventDeclaration, GraphPattern, QueryChange, StateChange
+from graphtide.lang.declarations import (
+    EventDeclaration,
+    GraphPattern,
+    QueryChange,
+    QueryUpdate,
+    StateChange,
+)
 from graphtide.lang.hints import name_hint
 from graphtide.lang.sparql import parse_query
 from graphtide.lang.tide_pieces import filter_of, triples_of, variables_of
@@ -104,7 +110,7 @@ def _nameable(variable: Var) -> bool:
 def read_change(
     source: Source, tree: Tree[Token], names: Names, name: Token | None = None
 ) -> tuple[EventDeclaration, Variables] | None:
-    """APPEAR, DISAPPEAR or CHANGE: the event with its own parameters, and all it could have."""
+    """What comes after ON: the event with its own parameters, and all that it could have."""
     if tree.data == "change":
         return _state_change(source, tree, name)
     called, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
@@ -118,10 +124,21 @@ def read_change(
             message = f"the query {called} has no variable {variable}"
             source.report_variable(written or called, variable.name, message, hint)
             return None
-    shown = f"{tree.data.upper()} OF {called}({', '.join(map(str, wanted))})"
-    change = QueryChange(str(called), wanted, tree.data == "appear")
+    shown = f"{tree.data.upper()} OF {called}({_listed(wanted)})"
+    if tree.data == "update":
+        if set(wanted) == set(columns):
+            fewer = f"name fewer variables, as in UPDATE OF {called}({_listed(wanted[:1])})"
+            source.report(called, f"nothing but ({_listed(wanted)}) can change in {called}", fewer)
+            return None
+        change: QueryChange | QueryUpdate = QueryUpdate(str(called), wanted)
+    else:
+        change = QueryChange(str(called), wanted, tree.data == "appear")
     line = (name or called).line or 1
     return EventDeclaration(str(name) if name else shown, wanted, change, line), wanted
+
+
+def _listed(variables: Variables) -> str:
+    return ", ".join(map(str, variables))
 
 
 def _state_change(

@@ -42,7 +42,8 @@ WORDS: Final = (
 """Words with a meaning inside a declaration."""
 
 OWN_WORDS: Final = {
-    "EVENT": ("CHECK",),
+    "EVENT": ("CHECK", "UPDATE"),
+    "RULE": ("UPDATE",),
     "CONTEXT": CONTEXTS,
     "PATTERN": ("ALL", "WITHIN", "HOLDS", "FOR", "CONTEXT", *CONTEXTS, "PER"),
     "GOAL": ("NONE", "AT", "MOST", "MINIMIZE", "WEIGHT"),
@@ -217,7 +218,8 @@ class _Cutter(Scanner):
             return
         if word in ("WHEN", "THEN"):
             self._waits = word == "WHEN"
-        if word in WORDS or word in OWN_WORDS.get(self._chunk.word, ()):
+        own = OWN_WORDS.get(self._chunk.word, ())
+        if word in WORDS or (word in own and (word != "UPDATE" or self._previous == "ON")):
             self._add(word)
         else:
             self._add("RELATION" if word in RELATIONS else "NAME")

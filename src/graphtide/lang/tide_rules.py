@@ -77,7 +77,7 @@ def _read_conditions(draft: Draft, tree: Tree[Token]) -> None:
                 for condition in part.children:
                     assert isinstance(condition, Tree)  # noqa: S101 - the grammar says so
                     _read_condition(draft, condition)
-            case "appear" | "disappear" | "change":
+            case "appear" | "disappear" | "update" | "change":
                 found = read_change(draft.source, part, draft.names)
                 if found is None:
                     draft.sound = False

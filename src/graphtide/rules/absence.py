@@ -5,7 +5,6 @@ Only the matches of a rule and the events that could spoil them come here, one b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from graphtide.rules.found import Found
 from graphtide.rules.happening import ConditionMatcher, Happening
 from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
 from graphtide.rules.temporal import Span, holds
+from graphtide.rules.waiting import Waiting, WaitingRoom
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,17 +32,7 @@ if TYPE_CHECKING:
     from graphtide.rules.rule_plan import RulePlan
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A match that holds unless an event comes that must not, up to a time."""
-
-    match: Match
-    row: tuple[int, ...]
-    spans: tuple[int, ...]
-    until: float
-
-
-Absent = tuple[list[Waiting], dict[str, EventMemory]]
+Absent = tuple[WaitingRoom, dict[str, EventMemory]]
 Hit = tuple[int, int, "Binding"]
 """The place of an event, the number of the condition that forbids it, and what it binds."""
 
@@ -61,7 +51,6 @@ class Absence:
         self._facts = facts
         self._fact_columns = planned.plan.fact_columns.tolist()
         self._terms = terms
-        self._waiting: list[Waiting] = []
         self._conditions = rule.negative
         own = {v for c in rule.negative for v in c.variables}
         variables = tuple(dict.fromkeys((*planned.variables, *own)))
@@ -72,6 +61,7 @@ class Absence:
         ]
         bound = {v for c in rule.positive for v in c.variables}
         self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
+        self._waiting = WaitingRoom(self._known)
         kept = rule_keepings(rule)
         self._memories = {
             c.name: EventMemory(kept[c.name], [self._known[c.name]]) for c in rule.negative
@@ -85,7 +75,7 @@ class Absence:
     def state(self) -> Absent:
         """What is remembered, to come back to."""
         memories = {name: memory.copy() for name, memory in self._memories.items()}
-        return list(self._waiting), memories
+        return self._waiting.copy(), memories
 
     def restore(self, state: Absent) -> None:
         """Come back to what was remembered."""
@@ -102,11 +92,7 @@ class Absence:
         """Forget an event, and the matches that it is part of."""
         for memory in self._memories.values():
             memory.remove(order)
-        self._waiting = [
-            waiting
-            for waiting in self._waiting
-            if all(event.order != order for event in waiting.match.events.values())
-        ]
+        self._waiting.retract(order)
 
     def take(self, hits: Mapping[int, Ints], events: Longs, found: Found) -> Found:
         """Take in events, and the matches that would be complete; those that are, and when."""
@@ -145,12 +131,7 @@ class Absence:
         ]
 
     def _due(self, now: int) -> list[Waiting]:
-        due = [waiting for waiting in self._waiting if waiting.until < now]
-        if not due:
-            return []
-        self._waiting = [waiting for waiting in self._waiting if waiting.until >= now]
-        due.sort(key=lambda waiting: (waiting.until, waiting.match.time))
-        return [waiting for waiting in due if self._still_holds(waiting)]
+        return [waiting for waiting in self._waiting.due(now) if self._still_holds(waiting)]
 
     def _still_holds(self, waiting: Waiting) -> bool:
         """Whether the facts of a match that waited are there to this day."""
@@ -164,11 +145,9 @@ class Absence:
         span = Span(event[START], event[END])
         for _, number, binding in hits:
             condition = self._conditions[number]
-            self._waiting = [
-                waiting
-                for waiting in self._waiting
-                if not self._spoils(condition, span, binding, waiting.match)
-            ]
+            for place, waiting in self._waiting.like(condition.name, binding):
+                if self._spoils(condition, span, binding, waiting.match):
+                    self._waiting.drop(place)
             happening = Happening(span, event[ORDER], event[SINCE])
             self._memories[condition.name].add(happening, binding)
 
@@ -206,7 +185,7 @@ class Absence:
         waiting = Waiting(match, row, tuple(found.spans[place].tolist()), until)
         if until < match.time:
             return waiting
-        self._waiting.append(waiting)
+        self._waiting.add(waiting)
         return None
 
 

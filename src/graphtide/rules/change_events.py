@@ -54,6 +54,41 @@ class RowChanges:
                     yield stamps.first + line[TX], time, tuple(line[NET_VALUES:])
 
 
+class RowUpdates:
+    """The rows of a query, cut down to some variables, that stay while other values change."""
+
+    def __init__(self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...]) -> None:
+        others = tuple(v for v in select.variables if v not in variables)
+        whole = replace(
+            select, variables=(*variables, *others), root=Project(select.root, variables + others)
+        )
+        self._width = len(variables)
+        self._kept = RowChanges(graph, select, variables, appears=True)
+        self._whole: Watch = graph.watch(whole, history=2**62)
+        self.watches = (*self._kept.watches, self._whole)
+        self.queries = (*self._kept.queries, whole)
+
+    def changes(self) -> Iterator[Change]:
+        """What was updated since last asked, each row once in a transaction."""
+        crossed = set()
+        for net, stamps in self._kept.watches[0].drain():
+            for line in net.tolist():
+                before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
+                if (before <= 0) is not (after <= 0):
+                    crossed.add((stamps.first + line[TX], tuple(line[NET_VALUES:])))
+        seen: set[Change] = set()
+        for net, stamps in self._whole.drain():
+            for line in net.tolist():
+                number, row = stamps.first + line[TX], tuple(line[NET_VALUES:][: self._width])
+                time, _ = stamps.stamp(line[TX])
+                found = number, time, row
+                before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
+                changed = (before <= 0) is not (after <= 0) and (number, row) not in crossed
+                if changed and found not in seen:
+                    seen.add(found)
+                    yield found
+
+
 class StateChanges:
     """Things that leave one state and enter another by one transaction."""
 
@@ -93,7 +128,7 @@ class ChangeEvents:
     """One type of event that changes of the graph cause, told in triples of ids."""
 
     def __init__(
-        self, graph: LiveGraph, type_: EventType, found: RowChanges | StateChanges
+        self, graph: LiveGraph, type_: EventType, found: RowChanges | RowUpdates | StateChanges
     ) -> None:
         encode = graph.terms.encode
         self.found = found

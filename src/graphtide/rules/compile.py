@@ -20,6 +20,7 @@ from graphtide.rules.temporal import Both, Check, Either, Not, Temporal
 if TYPE_CHECKING:
     from graphtide.lang.declarations import (
         QueryChange,
+        QueryUpdate,
         RuleDeclaration,
         RuleTest,
         StateChange,
@@ -48,7 +49,7 @@ class Compiler:
     def __init__(self, tick_ms: int) -> None:
         self._tick_ms = tick_ms
         self._types: dict[tuple[object, ...], EventType] = {}
-        self.changes: dict[EventType, QueryChange | StateChange] = {}
+        self.changes: dict[EventType, QueryChange | QueryUpdate | StateChange] = {}
         self.complex: dict[str, EventType] = {}
 
     def type_of(self, event: EventDeclaration) -> EventType:

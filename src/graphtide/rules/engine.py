@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.quads import ObjectLike, TermLike
+    from graphtide.rules.conflicts import Activation, ConflictSet
     from graphtide.rules.detection import Detection, SavedTokens
     from graphtide.rules.firing import Firing
     from graphtide.rules.happening import Happening
@@ -90,6 +91,8 @@ class RuleEngine:
         self._endless = False
         self._stride = 1024
         self.detection: Detection | None = None
+        self.conflicts: ConflictSet | None = None
+        self.by_hand = False
         self._tokens: SavedTokens | None = None
 
     @property
@@ -207,6 +210,8 @@ class RuleEngine:
     def forget(self) -> None:
         """Drop what is due: a cascade has failed."""
         self._due.clear()
+        if self.conflicts is not None:
+            self.conflicts.forget()
         if self._endless and self._before is not None:
             states, fired = self._before
             for name, state in states.items():
@@ -236,14 +241,20 @@ class RuleEngine:
 
     def _run(self, to: int | None = None) -> None:
         """Take in what is due, event by event; those of an action wait their turn."""
-        if self._running:
-            return
+        if not self._running:
+            self._run_with(lambda: self._pass_to(to))
+
+    def _pass_to(self, to: int | None) -> None:
+        if to is not None:
+            self._pass_time(to)
+            self._tick(to)
+
+    def _run_with(self, first: Callable[[], None]) -> None:
+        """Do something, and then all that is due."""
         self._running = True
         self.begin()
         try:
-            if to is not None:
-                self._pass_time(to)
-                self._tick(to)
+            first()
             self._drain()
         except BaseException:
             self.forget()
@@ -253,11 +264,29 @@ class RuleEngine:
             self.depth = 0
 
     def _drain(self) -> None:
-        while self._due or self.finish():
-            moment = self._due.popleft()
-            if moment.begins:
-                self.begin()
-            self._take(moment)
+        while self._due or self.finish() or self._fire_next():
+            if self._due:
+                moment = self._due.popleft()
+                if moment.begins:
+                    self.begin()
+                self._take(moment)
+
+    def _fire_next(self) -> bool:
+        """Fire the activation whose turn it is, if they wait and are not fired by hand."""
+        if self.conflicts is None or self.by_hand:
+            return False
+        activation = self.conflicts.next()
+        if activation is not None:
+            self._fire_activation(activation)
+        return activation is not None
+
+    def _fire_activation(self, activation: Activation) -> None:
+        self._remember()
+        self.depth = activation.depth + 1
+        firing = replace(activation.firing, number=self.fired)
+        self._carry_out(firing, activation.registered, activation.depth)
+        assert self.conflicts is not None  # noqa: S101 - there was an activation
+        self.conflicts.fired(activation)
 
     def _pass_time(self, to: int) -> None:
         """Complex events that are complete because time has passed come first, with all they cause.
@@ -297,9 +326,11 @@ class RuleEngine:
                 if self._due and not moment.together:
                     self._put_back(moment, at)
                     return
+                if not moment.depth:
+                    self.begin()
             end = len(events) if moment.together else min(len(events), at + self._stride)
-            if self.detection is not None and not moment.together and not self.is_quiet():
-                end = at + 1
+            if self.conflicts is not None or (self.detection is not None and not self.is_quiet()):
+                end = len(events) if moment.together else at + 1
             whole = at == 0 and end == len(events)
             part = moment if whole else replace(moment, events=events.part(at, end))
             if self.detection is None:
@@ -307,7 +338,9 @@ class RuleEngine:
             else:
                 self._take_with_complex(part, self.detection)
                 at = end
-            if self._due and at < len(events):
+            if self.conflicts is not None and at < len(events):
+                self._drain()
+            elif self._due and at < len(events):
                 self._put_back(moment, at)
                 return
 
@@ -397,6 +430,7 @@ class RuleEngine:
         If it was not the last one, the rules come back to it: they do not know those after it.
         """
         events, order = moment.events, self._order - len(moment.events)
+        due = len(self._due)
         for at, places in agenda.groups():
             event, complete = divmod(at, 2)
             taken, fired = event + complete, self.fired
@@ -410,10 +444,11 @@ class RuleEngine:
             try:
                 self._fire(agenda, places, moment.depth)
             except BaseException:
-                self._come_back(moment, states, order, event, taken)
-                self._forget_events()
+                if states is not None:
+                    self._come_back(moment, states, order, event, taken)
+                    self._forget_events()
                 raise
-            if self._is_concerned():
+            if states is not None and self._is_concerned(due):
                 self._come_back(moment, states, order, event, taken)
                 if not moment.depth:
                     self._before = self._states(), fired
@@ -421,16 +456,15 @@ class RuleEngine:
                 return taken
         return len(events)
 
-    def _is_concerned(self) -> bool:
-        """Whether actions have changed what rules look at."""
+    def _is_concerned(self, due: int) -> bool:
+        """Whether actions have changed what rules look at; so much was due before them."""
         changed = [each.matcher.looks_changed() for each in self._rules.values()]
-        return bool(self._retracted or self._due) or any(changed)
+        return bool(self._retracted) or len(self._due) > due or any(changed)
 
     def _come_back(
-        self, moment: Moment, states: dict[str, State] | None, order: int, event: int, taken: int
+        self, moment: Moment, states: dict[str, State], order: int, event: int, taken: int
     ) -> None:
         """Let the rules know the first events only, as if the others had not come yet."""
-        assert states is not None  # noqa: S101 - there are actions, and several events
         for name, state in states.items():
             if name in self._rules:
                 self._rules[name].matcher.restore(state)
@@ -446,17 +480,22 @@ class RuleEngine:
         """Carry out some of what matched."""
         self.depth = depth + 1
         for place in places:
-            firing = agenda[place]
             registered = agenda.shares[agenda.which[place]].registered
-            self.firings.add([firing])
-            self.fired += 1
-            if depth:
-                self._caused.append(firing.rule)
-                self._count += 1
-                self._check_limit()
-            if registered.action is not None:
-                registered.action(firing)
-                self.collect()
+            if self.conflicts is not None:
+                self.conflicts.add(agenda[place], registered, depth)
+            else:
+                self._carry_out(agenda[place], registered, depth)
+
+    def _carry_out(self, firing: Firing, registered: Registered, depth: int) -> None:
+        self.firings.add([firing])
+        self.fired += 1
+        if depth:
+            self._caused.append(firing.rule)
+            self._count += 1
+            self._check_limit()
+        if registered.action is not None:
+            registered.action(firing)
+            self.collect()
 
     def note(self, agenda: Agenda) -> None:
         """All that is on an agenda has fired."""

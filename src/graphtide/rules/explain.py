@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.lang.declarations import QueryChange, StateChange
+from graphtide.lang.sparql import parse_standing
 from graphtide.rules.compile import Compiler
 from graphtide.rules.expiry import rule_keepings, waits
+from graphtide.rules.independence import why_one_by_one
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphtide.lang.declarations import RuleDeclaration
     from graphtide.lang.program import Program
     from graphtide.rules.expiry import Keeping
@@ -29,12 +35,29 @@ def explain_rules(program: Program, tick_ms: int = 1000) -> str:
     RULE Short
       a = Alarm(?a)  kept for 5, as long as e may come
       e = End(?a)    kept for 0, as long as a may come
+      acts event by event: CALL
     """
     compiler = Compiler(tick_ms)
-    return "\n\n".join(_explained(rule, compiler) for rule in program.rules)
+    read = list(_looked_at(program))
+    return "\n\n".join(_explained(rule, compiler, read) for rule in program.rules)
 
 
-def _explained(rule: RuleDeclaration, compiler: Compiler) -> str:
+def _looked_at(program: Program) -> Iterator[SelectQuery]:
+    """The queries whose changes concern the rules."""
+    queries = {query.name: query.text for query in program.queries}
+    for rule in program.rules:
+        if rule.facts is not None:
+            yield rule.facts
+        for use in rule.events:
+            source = use.type.source
+            if isinstance(source, StateChange):
+                yield from (source.before, source.after)
+            elif isinstance(source, QueryChange):
+                parsed = parse_standing(queries[source.query])
+                yield parsed if isinstance(parsed, SelectQuery) else parsed.select
+
+
+def _explained(rule: RuleDeclaration, compiler: Compiler, read: list[SelectQuery]) -> str:
     compiled = compiler.rule(rule)
     names = [condition.name for condition in compiled.events]
     kept, waiting = rule_keepings(compiled), waits(compiled)
@@ -47,7 +70,9 @@ def _explained(rule: RuleDeclaration, compiler: Compiler) -> str:
     lines = [
         f"  {shown[name].ljust(width)}  {_length(kept[name], waiting.get(name))}" for name in names
     ]
-    return "\n".join([f"RULE {rule.name}", *lines])
+    why = why_one_by_one(rule, read)
+    acts = "acts for many events at once" if why is None else f"acts event by event: {why}"
+    return "\n".join([f"RULE {rule.name}", *lines, f"  {acts}"])
 
 
 def _length(kept: Keeping, waiting: Keeping | None) -> str:

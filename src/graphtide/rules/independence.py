@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import GraphNames, Path, TriplePattern
 from graphtide.algebra.paths import link_iris, may_stand_still
-from graphtide.lang.declarations import Insert
+from graphtide.lang.declarations import CallFunction, Delete, Emit, Insert, Retract
 from graphtide.rdf.term import BlankNode
 
 if TYPE_CHECKING:
@@ -33,6 +33,15 @@ def only_inserts(rule: RuleDeclaration, queries: Iterable[SelectQuery]) -> bool:
     written = [triple for insert in inserts for triple in insert.template]
     reads = [read for query in queries for read in _reads(query.root)]
     return not any(_meet(triple, read) for triple in written for read in reads)
+
+
+def why_one_by_one(rule: RuleDeclaration, queries: Iterable[SelectQuery]) -> str | None:
+    """Why the actions of a rule are carried out event by event; None if they need not be."""
+    if only_inserts(rule, queries):
+        return None
+    words = {CallFunction: "CALL", Delete: "DELETE", Emit: "EMIT", Retract: "RETRACT"}
+    found = dict.fromkeys(words[type(a)] for a in rule.actions if type(a) in words)
+    return ", ".join(found) or "INSERT of what rules look at"
 
 
 def _reads(part: object) -> Iterator[Reads]:

@@ -12,20 +12,23 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.engine.graph_events import make_events
 from graphtide.engine.watch import Watch
 from graphtide.errors import GraphtideError
-from graphtide.lang.declarations import CallFunction, QueryChange
+from graphtide.lang.declarations import CallFunction, QueryChange, QueryUpdate, StateChange
 from graphtide.lang.hints import name_hint
 from graphtide.lang.program import Program, parse_program, read_program
 from graphtide.lang.sparql import parse_standing
 from graphtide.rules.actions import Actions
-from graphtide.rules.change_events import ChangeEvents, RowChanges, StateChanges
+from graphtide.rules.change_events import ChangeEvents, RowChanges, RowUpdates, StateChanges
 from graphtide.rules.compile import Compiler
+from graphtide.rules.conflicts import ConflictSet
 from graphtide.rules.detection import detect
 from graphtide.rules.engine import MOST_FIRINGS, Moment, RuleEngine
 from graphtide.rules.independence import only_inserts
+from graphtide.rules.presence import Presence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from graphtide.algebra.expressions import Var
     from graphtide.engine.graph_events import GraphEvents
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.quads import ObjectLike, TermLike
@@ -33,15 +36,16 @@ if TYPE_CHECKING:
     from graphtide.errors import ActionError
     from graphtide.functions.templates import FilledQuad
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.lang.declarations import StateChange
     from graphtide.rdf.term import NamedNode, Term
     from graphtide.rules.agenda import Agenda
+    from graphtide.rules.conflicts import Activation, Resolver
     from graphtide.rules.detection import ComplexEvent
     from graphtide.rules.happening import Ids
     from graphtide.rules.insertions import Insertions
     from graphtide.rules.model import EventType, Rule
     from graphtide.rules.registered import Registered
 
+FiringMode = Literal["events", "agenda", "manual"]
 OnError = Literal["stop", "skip"]
 
 
@@ -62,11 +66,19 @@ def run(
     retries: int = 0,
     most_firings: int = MOST_FIRINGS,
     catch_up: bool = False,
+    firing: FiringMode = "events",
+    resolver: Resolver = "priority",
+    seed: int = 0,
 ) -> RunningProgram:
     r"""Put a program to work on a graph: a text, the path of a file, or one that was read.
 
     CALL finds its functions in `functions`, and nowhere else. With `catch_up`, the rows that
     queries have already count as appearing now.
+
+    `firing` says when matches fire: all that an event completes, one after the other ("events");
+    one at a time, if its row is still there when its turn comes ("agenda"); or only when `fire` is
+    called ("manual"). For the last two, `resolver` chooses the next one: "priority", "oldest",
+    "newest", "random" (by `seed`), or a function that gives an activation its rank.
 
     >>> from graphtide import LiveGraph
     >>> graph = LiveGraph()
@@ -90,7 +102,9 @@ def run(
             f"on_error={on_error!r}, retries={retries} is no policy",
             hint='use "stop" or "skip", and 0 or more retries',
         )
-    return RunningProgram(program, graph, functions or {}, policy, most_firings, catch_up=catch_up)
+    running = RunningProgram(program, graph, functions or {}, policy, most_firings)
+    running.start(firing, resolver, seed, catch_up=catch_up)
+    return running
 
 
 class RunningProgram(RuleEngine):
@@ -106,8 +120,6 @@ class RunningProgram(RuleEngine):
         functions: Mapping[str, Callable[..., object]],
         policy: Policy,
         most_firings: int,
-        *,
-        catch_up: bool,
     ) -> None:
         super().__init__(graph, most_firings=most_firings)
         self.program = program
@@ -116,6 +128,7 @@ class RunningProgram(RuleEngine):
         self._clock = graph.clock
         self._journal: dict[FilledQuad, bool] = {}
         self._emitted: set[int] = set()
+        self._presences: list[Presence] = []
         self._outbox: list[tuple[str, list[tuple[Term, Term, Term]], int]] = []
         _check_functions(program, functions)
         compiler = Compiler(graph.tick_ms)
@@ -128,6 +141,17 @@ class RunningProgram(RuleEngine):
         for rule, declared in zip(rules, program.rules, strict=True):
             self.add(rule, Actions(self, declared, functions))
         self._find_quiet(rules)
+
+    def start(self, firing: FiringMode, resolver: Resolver, seed: int, *, catch_up: bool) -> None:
+        """Begin to follow the graph."""
+        graph = self.graph
+        if firing not in ("events", "agenda", "manual"):
+            raise GraphtideError(
+                f"firing={firing!r} is not known", hint='use "events", "agenda" or "manual"'
+            )
+        if firing != "events":
+            self.conflicts = ConflictSet(self.program.rules, self._presence, resolver, seed)
+            self.by_hand = firing == "manual"
         graph.callbacks += 1
         graph.followers.append(self)
         graph.listeners.append(self)
@@ -143,15 +167,16 @@ class RunningProgram(RuleEngine):
         else:
             self.queries[name] = self.graph.register(parsed, name=name)
 
-    def _source(self, type_: EventType, change: QueryChange | StateChange) -> ChangeEvents:
+    def _source(
+        self, type_: EventType, change: QueryChange | QueryUpdate | StateChange
+    ) -> ChangeEvents:
         graph, parameters = self.graph, type_.parameters
-        if not isinstance(change, QueryChange):
+        if isinstance(change, StateChange):
             return ChangeEvents(graph, type_, StateChanges(graph, change, parameters))
-        query = self.queries[change.query]
-        watch = query if isinstance(query, Watch) else query.watch
-        known = watch.replans
-        assert known is not None  # noqa: S101 - no plan was pinned
-        rows = RowChanges(graph, known[0], parameters, appears=change.appears)
+        select = self._select(change.query)
+        if isinstance(change, QueryUpdate):
+            return ChangeEvents(graph, type_, RowUpdates(graph, select, parameters))
+        rows = RowChanges(graph, select, parameters, appears=change.appears)
         return ChangeEvents(graph, type_, rows)
 
     def _find_quiet(self, rules: list[Rule]) -> None:
@@ -162,6 +187,52 @@ class RunningProgram(RuleEngine):
             registered = self._rules[declared.name]
             if isinstance(registered.action, Actions) and only_inserts(declared, read):
                 registered.action.inserts_only(registered.matcher.shape.variables)
+
+    def _presence(self, query: str, variables: tuple[Var, ...]) -> Presence:
+        presence = Presence(self.graph, self._select(query), variables)
+        self._presences.append(presence)
+        return presence
+
+    def _select(self, name: str) -> SelectQuery:
+        query = self.queries[name]
+        watch = query if isinstance(query, Watch) else query.watch
+        known = watch.replans
+        assert known is not None  # noqa: S101 - no plan was pinned
+        return known[0]
+
+    # --- activations, where they wait ---
+
+    def activations(self) -> list[Activation]:
+        """What waits to be fired, and what was fired while its row is still there."""
+        return self._waiting().activations()
+
+    def fire(self, activation: Activation | None = None) -> Activation | None:
+        """Fire one activation, that whose turn it is if none is given; None if there is none."""
+        conflicts = self._waiting()
+        chosen = conflicts.next() if activation is None else conflicts.take(activation)
+        if chosen is not None:
+            self._run_with(lambda: self._fire_activation(chosen))
+        return chosen
+
+    def fire_all(self, until: Callable[[], bool] | None = None) -> int:
+        """Fire while there is something to fire, and until a condition holds; how many fired."""
+        fired = 0
+        while (until is None or not until()) and self.fire() is not None:
+            fired += 1
+            if fired > self._most:
+                raise GraphtideError(
+                    f"rules fire without end: {fired:,} firings",
+                    hint="an action causes what it reacts to; most_firings sets the limit",
+                )
+        return fired
+
+    def _waiting(self) -> ConflictSet:
+        if self.conflicts is None:
+            raise GraphtideError(
+                "activations do not wait here: what matches fires at once",
+                hint='use run(…, firing="manual") or firing="agenda"',
+            )
+        return self.conflicts
 
     def complex_events(self, pattern: str) -> list[ComplexEvent]:
         """The last complex events of a pattern, oldest first."""
@@ -178,8 +249,8 @@ class RunningProgram(RuleEngine):
         self.graph.callbacks -= 1
         for name in tuple(self._rules):
             self.remove(name)
-        for source in self._sources:
-            for watch in source.found.watches:
+        for watches in (*self._presences, *(source.found for source in self._sources)):
+            for watch in watches.watches:
                 self.graph.unwatch(watch)
         for query in self.queries.values():
             self.graph.unwatch(query)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,7 +11,6 @@ import pyarrow as pa
 from graphtide.engine.stamps import Stamps
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.net import NET_BEFORE, NET_VALUES
-from graphtide.rules.expiry import keepings
 from graphtide.rules.fact_memory import FactMemory
 from graphtide.rules.kernel.layout import END, ORDER, SINCE
 from graphtide.rules.kernel.layout import START as BEGIN
@@ -20,6 +19,7 @@ from graphtide.spark.delta_table import value_ids
 from graphtide.spark.frontier import START
 from graphtide.spark.react_keys import key_cells
 from graphtide.spark.reaction import FIRED, LAST, MOST_TYPES, TO_FACTS, TO_RULE
+from graphtide.spark.retention import retention
 from graphtide.spark.schemas import DELTAS, table_of
 from graphtide.spark.text_ids import TextIds
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.found import Found
-    from graphtide.rules.model import Rule
     from graphtide.spark.reaction import Reaction
 
 
@@ -72,7 +71,7 @@ class CellRule:
             facts = FactMemory(cast("Watch", self._feed), [*shared, *alone], len(shared))
         self._matcher = Matcher(rule, facts, terms, reaction.types)
         self.variables = [v.name for v in self._matcher.shape.variables]
-        self._retention = retention(rule, reaction)
+        self._retention = retention(rule, reaction.types)
         self._clock = START.time
         self._order = 0
         self._transactions = 0
@@ -89,7 +88,7 @@ class CellRule:
         begins = np.ones(len(rows), np.bool_)
         begins[1:] = (facts[1:] != facts[:-1]) | (facts[1:] & (stamps[1:] != stamps[:-1]))
         starts = np.flatnonzero(begins).tolist()
-        for begin, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+        for begin, end in pairwise([*starts, len(rows)]):
             part = rows.slice(begin, end - begin)
             yield from self._pass(int(stamps[begin]))
             if facts[begin]:
@@ -199,19 +198,6 @@ class CellRule:
             mine = query == TO_RULE + self._number * MOST_TYPES + type_
             kept |= mine & (rows["time"].to_numpy() + ticks >= now)
         return kept
-
-
-def retention(rule: Rule, reaction: Reaction) -> dict[int, float]:
-    """For how long an event of each type may be needed; types that are never needed are missing."""
-    names = [condition.name for condition in rule.events]
-    kept = {each.event: each.ticks for each in keepings(names, rule.test)}
-    found: dict[int, float] = {}
-    for condition in rule.events:
-        ticks = kept[condition.name]
-        if ticks is not None:
-            type_ = reaction.types[condition.type]
-            found[type_] = max(found.get(type_, -inf), ticks)
-    return found
 
 
 def latest_inserts(rows: pa.Table, width: int) -> NDArray[np.bool_]:

@@ -16,9 +16,12 @@ import pyarrow as pa
 from graphtide.spark.cache import Cache, advance, recover
 from graphtide.spark.cell_engine import CellEngine
 from graphtide.spark.chunk import from_chunk, from_chunks, to_chunk
+from graphtide.spark.event_rows import frontier_row, of_start, typed_events
+from graphtide.spark.pack_reactions import divided_events, of_reactions
+from graphtide.spark.reaction import is_feedback
 from graphtide.spark.rejects import rejected_late
 from graphtide.spark.reports import report
-from graphtide.spark.schemas import DELTAS
+from graphtide.spark.schemas import CHANGES, DELTAS, EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,9 +54,12 @@ def take_batch(
     waiting = in_order(pa.concat_tables([held, timely]) if len(held) else timely)
     frontier = max(head.frontier, seen)
     closed, rest = _divided(waiting, _complete(waiting, frontier))
+    events, closed = divided_events(closed, EVENTS if task.windows else CHANGES)
     # As a rule all of one chunk is taken in as it came, and is not packed anew.
     same = chunks[0] if closed is arrived and len(chunks) == 1 else None
     before = DELTAS.empty_table() if first is None else first
+    if task.reaction is not None:
+        before = of_start(before, task.reaction)
     deltas = DELTAS.empty_table()
     after = replace(head, frontier=frontier, held=to_chunk(rest) if len(rest) else b"")
     # With windows, an engine stands somewhere else as soon as time has gone on.
@@ -66,6 +72,9 @@ def take_batch(
         after = replace(after, pending=to_chunk(pending) if len(pending) else b"")
     elif first is not None:
         deltas = pa.concat_tables([first, deltas])
+    if task.reaction is not None:
+        told = typed_events(events, task.reaction), frontier_row(frontier)
+        deltas = pa.concat_tables([deltas, *told])
     if first is not None or after != head:
         log.put_head(after)
     cache.put(key, engine, after)
@@ -81,16 +90,20 @@ def in_order(changes: pa.Table) -> pa.Table:
 
 def _complete(changes: pa.Table, frontier: Frontier) -> NDArray[np.bool_]:
     """Which changes belong to complete transactions."""
-    return frontier.complete(changes["time"].to_numpy(), changes["tx"].to_numpy())
+    tx = changes["tx"].to_numpy()
+    return np.asarray(frontier.complete(changes["time"].to_numpy(), tx) | is_feedback(tx))
 
 
 def _too_late(changes: pa.Table, frontier: Frontier) -> NDArray[np.bool_]:
-    """Which changes come after their transaction was complete; events, after their time was."""
+    """Which changes come after their transaction was complete; in windows, after their time was.
+
+    What actions have changed is never too late.
+    """
     late = _complete(changes, frontier)
     if "stream" in changes.column_names:
         before = changes["time"].to_numpy() < frontier.time
-        late &= changes["stream"].is_null().to_numpy() | before
-    return late
+        late &= changes["stream"].is_null().to_numpy() | before | of_reactions(changes)
+    return np.asarray(late & ~is_feedback(changes["tx"].to_numpy()))
 
 
 def _divided(changes: pa.Table, done: NDArray[np.bool_]) -> tuple[pa.Table, pa.Table]:

@@ -147,17 +147,18 @@ def meeting_cells(deltas: pa.Table, task: Task, cell: int) -> NDArray[np.int64]:
     for number, each in enumerate(task.cell_queries):
         chosen = np.flatnonzero(query == number)
         if each.meets and len(chosen):
-            where[chosen] = row_hashes(deltas.take(chosen), each.shown) % task.cells
+            rows = deltas.take(chosen)
+            where[chosen] = row_hashes(rows, each.shown, each.meet_by) % task.cells
     return where
 
 
-def row_hashes(deltas: pa.Table, width: int) -> NDArray[np.int64]:
-    """A non-negative hash per row of one query, from its values."""
+def row_hashes(deltas: pa.Table, width: int, by: int | None = None) -> NDArray[np.int64]:
+    """A non-negative hash per row of one query, from its values, or from the first of them."""
     rows: Any = deltas["row"].combine_chunks()
     mixed = np.zeros(len(deltas), np.uint64)
     if width:
         values = text_hashes(rows.flatten()).reshape(len(deltas), width).astype(np.uint64)
-        for column in values.T:
+        for column in values.T[:by]:
             mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)
     return (mixed >> np.uint64(1)).astype(np.int64)

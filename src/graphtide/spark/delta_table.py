@@ -34,7 +34,7 @@ def delta_table(
     return table_of(DELTAS, columns)
 
 
-def value_ids(deltas: pa.Table, width: int, texts: TextIds) -> Ints:
+def value_ids(deltas: pa.Table, width: int, texts: TextIds | TermDictionary) -> Ints:
     """The values of rows of one query as ids; unbound is 0."""
     rows: Any = deltas["row"].combine_chunks()
     if not len(deltas) or not width:

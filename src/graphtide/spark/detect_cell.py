@@ -40,9 +40,7 @@ class DetectCell:
         numbers = {name: number for number, name in enumerate(reaction.named)}
         self._types = [TYPES + reaction.types[type_] for type_ in reaction.complex.values()]
         self.detectors: list[AnyDetector] = [
-            make_detector(
-                compile_pattern(pattern, numbers, self._terms.encode, reaction.tick_ms)
-            )
+            make_detector(compile_pattern(pattern, numbers, self._terms.encode, reaction.tick_ms))
             for pattern in reaction.program.patterns
         ]
         self._logged = 0

@@ -38,13 +38,13 @@ def typed_events(rows: pa.Table, reaction: Reaction) -> pa.Table:
     ranks = np.argsort(np.argsort(np.array(names.dictionary.to_pylist(), object)))
     stream = ranks[names.indices.to_numpy(zero_copy_only=False)]
     time, tx = rows["time"].to_numpy(), rows["tx"].to_numpy()
-    order = np.lexsort((np.arange(len(rows)), stream, tx, time))
     # Transactions come in the order of the rows, not of their numbers.
     of_tx = np.ones(len(rows), np.bool_)
     of_tx[1:] = (time[1:] != time[:-1]) | (tx[1:] != tx[:-1])
     transaction = np.cumsum(of_tx)
     order = np.lexsort((np.arange(len(rows)), stream, transaction))
-    time, tx, stream, transaction = (a[order] for a in (time, tx, stream, transaction))
+    time, tx = time[order], tx[order]
+    stream, transaction = stream[order], transaction[order]
     begins = np.ones(len(rows), np.bool_)
     begins[1:] = (transaction[1:] != transaction[:-1]) | (stream[1:] != stream[:-1])
     terms = TermDictionary()

@@ -9,6 +9,7 @@ import numpy as np
 from graphtide.spark.chunk import to_chunk
 from graphtide.spark.consolidate import meeting_cells
 from graphtide.spark.hashing import cell_keys
+from graphtide.spark.react_send import send_matched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +30,12 @@ def matched_rows(
     keys = cell_keys(task.cells)
     aside = [*rejects, *([to_chunk(outcome.late)] if len(outcome.late) else [])]
     rows: list[MatchedRow] = [(keys[cell], None, chunk) for chunk in aside]
-    for target, part in by_cell(outcome.deltas, task, cell):
-        rows.append((keys[target], to_chunk(part), None))
-    return rows
+    meets = any(query.meets for query in task.cell_queries)
+    if task.reaction is None or meets:
+        parts = by_cell(outcome.deltas, task, cell)
+    else:
+        parts = send_matched(outcome.deltas, task.reaction, cell)
+    return [*rows, *((keys[target], to_chunk(part), None) for target, part in parts)]
 
 
 def by_cell(deltas: pa.Table, task: Task, cell: int) -> list[tuple[int, pa.Table]]:

@@ -17,6 +17,7 @@ from graphtide.spark.consolidate import consolidate, counted
 from graphtide.spark.hashing import cell_keys
 from graphtide.spark.log import DictLog
 from graphtide.spark.match import CACHE, chunks_of, freeze_engines, matched_frame, run_id
+from graphtide.spark.react_send import send_matched
 from graphtide.spark.schemas import DELTAS, MATCHED_SQL
 from graphtide.spark.state_log import StateLog
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from graphtide.spark.log import Log
+    from graphtide.spark.matched import MatchedRow
     from graphtide.spark.task import Task
 
 
@@ -81,5 +83,9 @@ def met(
     deltas = consolidate(
         from_chunks(chunks_of(frame, "deltas"), DELTAS), task, log, cache, run, cell
     )
-    out = [(key, to_chunk(deltas), None)] if len(deltas) else []
+    out: list[MatchedRow] = [(key, to_chunk(deltas), None)] if len(deltas) else []
+    if task.reaction is not None:
+        keys = cell_keys(task.cells)
+        sent = send_matched(deltas, task.reaction, cell)
+        out = [(keys[target], to_chunk(part), None) for target, part in sent]
     return matched_frame([*out, *((key, None, chunk) for chunk in chunks_of(frame, "rejects"))])

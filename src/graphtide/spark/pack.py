@@ -15,6 +15,7 @@ from graphtide.spark.chunk import to_chunk
 from graphtide.spark.frontier import END, START, Frontier, frontier_of
 from graphtide.spark.hashing import cell_keys
 from graphtide.spark.pack_events import deleted_events, moments, route_all
+from graphtide.spark.pack_reactions import reaction_rows
 from graphtide.spark.rejects import rejected
 from graphtide.spark.route import route
 from graphtide.spark.schemas import EVENTS, PACKED, table_of
@@ -102,10 +103,10 @@ def route_table(table: pa.Table, task: Task) -> tuple[dict[int, pa.Table], pa.Ta
     wanted: Any = pc.and_(pc.not_equal(table["diff"], 0), table["wanted"])  # type: ignore[call-overload]
     real = table.filter(wanted)
     quads, bad = _encode(real, terms)
-    if task.windows:
+    if task.has_streams:
         bad = dict(sorted((deleted_events(real) | bad).items()))
     good = others(len(real), bad)
-    if task.windows:
+    if task.has_streams:
         rows, cells = route_all(quads[good], real["stream"].take(good), terms, task)
     else:
         rows, cells = route(quads[good], terms, task.routes[None])
@@ -114,6 +115,9 @@ def route_table(table: pa.Table, task: Task) -> tuple[dict[int, pa.Table], pa.Ta
         told = moments(table, np.flatnonzero(wanted.to_numpy())[list(bad)], task)
         for cell in range(task.cells) if len(told) else ():
             changes[cell] = pa.concat_tables([told, changes.get(cell, EVENTS.empty_table())])
+    if task.reacts_to_graph_events:
+        for cell, part in reaction_rows(real, quads, good, terms, task.cells).items():
+            changes[cell] = pa.concat_tables([changes.get(cell, EVENTS.empty_table()), part])
     return changes, rejected(real, bad)
 
 
@@ -128,13 +132,15 @@ def _by_cell(
     rows, cells = routed
     home = np.ones(len(rows), np.bool_)
     home[1:] = rows[1:] != rows[:-1]
+    if task.reacts_to_graph_events:  # then there is a copy of each event at home for rules
+        home &= real["stream"].is_null().to_numpy()[rows]
     stamps = [real[name].to_numpy() for name in ("time", "tx", "seq", "diff")]
     changes = {}
     for cell in np.flatnonzero(np.bincount(cells)).tolist():
         chosen = np.flatnonzero(cells == cell)
         at = rows[chosen]
         texts = [terms.decode_column(quads[at, column]) for column in range(4)]
-        streams = [real["stream"].take(at)] if task.windows else []
+        streams = [real["stream"].take(at)] if task.has_streams else []
         columns = [*(stamp[at] for stamp in stamps), home[chosen], *texts, *streams]
         changes[cell] = table_of(task.changes_schema, columns)
     return changes

@@ -11,6 +11,7 @@ from graphtide.errors import GraphtideError
 from graphtide.spark.match import Match, match_all
 from graphtide.spark.meet import meet
 from graphtide.spark.pack import pack_task
+from graphtide.spark.react import react
 from graphtide.spark.schemas import MATCHED_SQL, PACKED_SQL
 from graphtide.spark.summarise import summarise
 from graphtide.spark.task import Task
@@ -99,7 +100,7 @@ def match(changes: DataFrame, task: Task, counts: CacheCounts | None = None) -> 
             outputMode="Append",
             timeMode="None",
         )
-        return meet(matched, task)
+        return react(meet(matched, task), task)
 
     def match_cell(rows: pd.DataFrame) -> pd.DataFrame:
         return match_all(rows, task)

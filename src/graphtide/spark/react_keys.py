@@ -63,7 +63,7 @@ def pattern_key(automaton: Automaton, home: int) -> Keyed:
     named = {letter.type for letter in automaton.letters()}
     if not slots:
         seen = range(len(automaton.types)) if automaton.context != "CHRONICLE" else sorted(named)
-        return Keyed((), home, {type_: ((),) for type_ in seen})
+        return Keyed((), home, dict.fromkeys(seen, ((),)))
     places = {type_: (tuple(columns[type_].tolist()),) for type_ in sorted(named)}
     return Keyed(tuple(automaton.variables[slot] for slot in slots), home, places)
 
@@ -79,7 +79,8 @@ def key_cells(
     """
     if not columns or not len(rows):
         return np.full(len(rows), home, np.int64)
-    values = text_hashes(rows.flatten()).reshape(len(rows), width)
+    flat: Any = rows
+    values = text_hashes(flat.flatten()).reshape(len(rows), width)
     return mixed([values[:, column] for column in columns]) % cells
 
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery
 from graphtide.algebra.variables import merge
 from graphtide.errors import UnsupportedError
 from graphtide.events.compile import compile_pattern
-from graphtide.lang.declarations import GraphPattern, QueryChange, Retract, StateChange
+from graphtide.lang.declarations import Emit, GraphPattern, QueryChange, Retract, StateChange
 from graphtide.lang.sparql import parse_standing
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.compile import Compiler
@@ -25,6 +27,8 @@ from graphtide.spark.shares import body_of
 from graphtide.spark.stable_text import stable_text
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from graphtide.algebra.expressions import Var
     from graphtide.lang.program import Program
     from graphtide.rules.model import EventType, Rule
@@ -91,6 +95,14 @@ class Reaction:
     program: Program
     cells: int
     tick_ms: int = 1000
+    more_streams: tuple[str, ...] = ()
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that are known by name: those of EMIT, and others that were named."""
+        actions = (action for rule in self.program.rules for action in rule.actions)
+        emitted = (action.stream.value for action in actions if isinstance(action, Emit))
+        return tuple(dict.fromkeys([*self.more_streams, *emitted]))
 
     @property
     def first(self) -> int:
@@ -154,7 +166,7 @@ class Reaction:
             at, parameters = self.types[type_], type_.parameters
             if isinstance(change, QueryChange):
                 select = self._query(change.query)
-                made = Hidden(f"rows of {change.query}", _distinct(select, parameters))
+                made = Hidden(f"rows of {change.query} for {type_.name}", _distinct(select, parameters))
                 query = number((change.query, parameters), made)
                 events.append(RowEvents(at, query, change.appears))
                 continue
@@ -234,6 +246,15 @@ class Reaction:
                     f"the rule {rule.name} has RETRACT, which does not run on Spark",
                     hint="run the program in one process: graphtide.rules.run(program, graph)",
                 )
+
+
+def is_feedback(tx: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which transactions are those of actions.
+
+    >>> is_feedback(np.array([FEEDBACK + 7, 7, -(2**63)])).tolist()
+    [True, False, False]
+    """
+    return np.asarray((tx >= FEEDBACK) & (tx < FEEDBACK // 2))
 
 
 def reaction_of(program: Program, cells: int, tick_ms: int) -> Reaction | None:

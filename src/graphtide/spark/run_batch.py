@@ -65,7 +65,7 @@ def unpacked(matched: pa.Table, task: Task) -> tuple[dict[str, pa.Table], pa.Tab
     rejects = from_chunks(_chunks(matched, "rejects"), REJECTS)
     numbers: Any = deltas["query"]
     by_name = {}
-    for number, query in enumerate(task.cell_queries):
+    for number, query in enumerate(task.shown_queries):
         names = [variable.name for variable in query.query.variables[: query.shown]]
         part: Any = deltas.filter(pc.equal(numbers, number))  # type: ignore[call-overload]
         by_name[query.name] = delta_columns(part, names)

@@ -57,9 +57,7 @@ def load_tokens(detector: AnyDetector, text: str, terms: TermDictionary) -> None
     if isinstance(detector, KernelDetector):
         rows, used_to, used, counts = (np.array(part, np.int64) for part in state)
         slots = len(detector.automaton.variables)
-        tokens = rows.reshape(len(used_to), -1)
-        if not len(tokens):
-            tokens = detector.save().tokens[:0]
+        tokens = rows if len(rows) else detector.save().tokens[:0]
         first = tokens.shape[1] - slots
         values = numbered(tokens[:, first:].reshape(-1).tolist())
         tokens[:, first:] = np.array(values, np.int64).reshape(len(tokens), slots)
@@ -76,25 +74,19 @@ def _token(token: Token, numbered: Numbered) -> list[Any]:
     return [token.order, token.start, numbered(token.key), token.used, at]
 
 
-def _made_token(
-    state: list[Any], numbered: Numbered
-) -> Token:
+def _made_token(state: list[Any], numbered: Numbered) -> Token:
     order, start, key, used, at = state
     configurations = [_made_configuration(each, numbered) for each in at]
     return Token(order, start, numbered(key), used, configurations)
 
 
-def _configuration(
-    at: Configuration, numbered: Numbered
-) -> list[Any]:
+def _configuration(at: Configuration, numbered: Numbered) -> list[Any]:
     runs = [[n, sorted((_configuration(c, numbered) for c in run), key=repr)] for n, run in at.runs]
     sets = sorted(at.spoilt), runs, sorted(at.fired)
     return [at.position, numbered(at.values), at.entries, at.last, *sets]
 
 
-def _made_configuration(
-    state: list[Any], numbered: Numbered
-) -> Configuration:
+def _made_configuration(state: list[Any], numbered: Numbered) -> Configuration:
     position, values, entries, last, spoilt, runs, fired = state
     inner = tuple((n, frozenset(_made_configuration(c, numbered) for c in run)) for n, run in runs)
     sets = frozenset(spoilt), inner, frozenset(fired)

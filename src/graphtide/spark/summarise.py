@@ -38,7 +38,7 @@ def summarise(changes: DataFrame, task: Task) -> DataFrame:
     texts = changes.select(
         *(whole_number(changes, name).alias(name) for name in numbers),
         *(term_text(changes, name).alias(name) for name in "spo"),
-        *graph_and_stream(changes, [stream for stream in task.routes if stream is not None]),
+        *graph_and_stream(changes, task.stream_names),
     )
     matched = reduce(lambda a, b: a | b, _conditions(task), f.lit(False))
     stamped = reduce(lambda a, b: a & b, (f.col(name).isNotNull() for name in numbers))
@@ -48,7 +48,7 @@ def summarise(changes: DataFrame, task: Task) -> DataFrame:
         *numbers,
         wanted.alias("wanted"),
         *(f.when(wanted, f.col(name)).alias(name) for name in "spog"),
-        *(["stream"] if task.windows else []),
+        *(["stream"] if task.has_streams else []),
     )
 
 
@@ -72,6 +72,9 @@ def _conditions(task: Task) -> Iterator[Column]:
         patterns = {leaf.pattern for grid in grids for leaf in grid.leaves}
         here = f.col("stream").isNull() if stream is None else f.col("stream").eqNullSafe(stream)
         yield from (here & could_match(pattern) for pattern in patterns)
+    for _, type_ in task.reaction.graph_types if task.reaction else ():
+        of_stream = f.col("stream").isNotNull()
+        yield from (of_stream & could_match(pattern) for pattern in type_.pattern)
 
 
 def whole_number(changes: DataFrame, name: str) -> Column:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from graphtide.rdf.term import NamedNode
+    from graphtide.spark.reaction import Reaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class CellQuery:
 
     `query` shows the answer's variables (`shown` of them) and then those of the grid that the
     answer lacks. If it lacks one, equal rows can come out of several cells and have to meet
-    (`meets`). A query over windows is put out at their closes (`windowed`).
+    (`meets`). A query over windows is put out at their closes (`windowed`). Rows that have to be
+    paired with those of another query meet by their first `meet_by` columns.
     """
 
     name: str
@@ -40,6 +42,7 @@ class CellQuery:
     distinct: bool
     meets: bool
     windowed: Windowed | None = None
+    meet_by: int | None = None
 
     @property
     def counted(self) -> bool:
@@ -49,20 +52,34 @@ class CellQuery:
 
 @dataclass(frozen=True)
 class Task:
-    """Named queries as texts, and the number of cells. Workers parse the texts again."""
+    """Named queries as texts, and the number of cells. Workers parse the texts again.
+
+    `reaction` has what a program does with events; its queries come after those with a name.
+    """
 
     queries: tuple[tuple[str, str], ...]
     cells: int
     sizes: tuple[tuple[str, int], ...] = ()
     clock: Clock = DEFAULT_CLOCK
+    reaction: Reaction | None = None
 
     @cached_property
     def cell_queries(self) -> tuple[CellQuery, ...]:
-        """The queries with their grids."""
+        """The queries with their grids, first those that were asked for by name."""
         sizes = dict(self.sizes) or None
-        return tuple(
+        named = (
             cell_query(name, text, self.cells, sizes, self.clock) for name, text in self.queries
         )
+        hidden = self.reaction.hidden if self.reaction else ()
+        return (
+            *named,
+            *(divided(h.name, h.select, self.cells, sizes, meet_by=h.meet_by) for h in hidden),
+        )
+
+    @property
+    def shown_queries(self) -> tuple[CellQuery, ...]:
+        """The queries that were asked for by name."""
+        return self.cell_queries[: len(self.queries)]
 
     @cached_property
     def windows(self) -> dict[NamedNode, CellWindow]:
@@ -85,9 +102,25 @@ class Task:
         return routes
 
     @property
+    def has_streams(self) -> bool:
+        """Whether anything looks at the events of streams."""
+        return bool(self.windows) or self.reacts_to_graph_events
+
+    @property
+    def reacts_to_graph_events(self) -> bool:
+        """Whether events of rules and patterns are matched with graph events."""
+        return self.reaction is not None and bool(self.reaction.graph_types)
+
+    @property
+    def stream_names(self) -> list[str]:
+        """The streams that are known by name."""
+        emitted = self.reaction.streams if self.reaction else ()
+        return list(dict.fromkeys([*(name for name in self.routes if name), *emitted]))
+
+    @property
     def changes_schema(self) -> pa.Schema:
-        """The columns of changes on their way: with those of events, if there are windows."""
-        return EVENTS if self.windows else CHANGES
+        """The columns of changes on their way: with those of events, if there are streams."""
+        return EVENTS if self.has_streams else CHANGES
 
     @cached_property
     def mark(self) -> str:
@@ -101,7 +134,8 @@ class Task:
             [[variable.name for variable in each.grid.variables], each.grid.shares]
             for each in self.cell_queries
         ]
-        made = json.dumps([self.cells, self.queries, grids, *self._window_times()])
+        reacts = [self.reaction.mark] if self.reaction else []
+        made = json.dumps([self.cells, self.queries, grids, *self._window_times(), *reacts])
         return f"{self.cells} {sha256(made.encode()).hexdigest()[:16]}"
 
     def _window_times(self) -> tuple[object, ...]:
@@ -122,7 +156,19 @@ def cell_query(
     windowed = None
     if isinstance(standing, WindowedQuery):
         standing, windowed = with_windows(standing, clock)
-    parsed = with_dataset(standing)
+    return divided(name, standing, cells, sizes, windowed)
+
+
+def divided(
+    name: str,
+    query: SelectQuery,
+    cells: int,
+    sizes: Mapping[str, int] | None,
+    windowed: Windowed | None = None,
+    meet_by: int | None = None,
+) -> CellQuery:
+    """How a query that was read is divided among cells."""
+    parsed = with_dataset(query)
     if windowed is not None and windowed.whole is not None:
         grid = whole_grid(parsed, (window.graph for window in windowed.windows))
     else:
@@ -130,6 +176,6 @@ def cell_query(
     distinct = isinstance(parsed.root, Distinct)
     extra = tuple(v for v in grid.variables if v not in parsed.variables)
     columns = parsed.variables + extra
-    query = SelectQuery(columns, Project(body_of(parsed), columns), text)
-    shown, meets = len(parsed.variables), bool(extra)
-    return CellQuery(name, query, shown, grid, distinct, meets, windowed)
+    shown_query = SelectQuery(columns, Project(body_of(parsed), columns), query.text)
+    shown, meets = len(parsed.variables), bool(extra) or meet_by is not None
+    return CellQuery(name, shown_query, shown, grid, distinct, meets, windowed, meet_by)

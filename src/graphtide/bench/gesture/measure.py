@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
 
 import numpy as np
 
+from graphtide.bench.gesture.at_work import AtWork
 from graphtide.bench.gesture.chain import Chain
 from graphtide.bench.gesture.events import TYPES, atomic_events
 from graphtide.bench.gesture.model import FRAME_MS, FRAMES_A_SECOND, Stage
 from graphtide.bench.gesture.positions import CYCLE
 from graphtide.bench.gesture.queries import GESTURE, program_text
 from graphtide.bench.gesture.texts import Coder
+from graphtide.bench.gesture.vocabulary import CHANGES
 from graphtide.bench.memory import peak_rss_mb
 from graphtide.bench.sequence.detector import make_detector
 from graphtide.errors import GraphtideError
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Longs
 
 Answer = TypeVar("Answer")
-Mode = Literal["events", "chain, ids", "chain, terms"]
+Mode = Literal["events", "chain, ids", "chain, terms", "program, ids"]
 
-MODES: Final[tuple[Mode, ...]] = ("events", "chain, ids", "chain, terms")
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+"""The event engine alone; the chain of its parts, fed with ids or with texts; the same as a program
+that a user would write, with a rule that fires for each gesture."""
 
 ENOUGH_S: Final = 1.0
 """A measurement goes on for about so long."""
@@ -164,7 +168,8 @@ def _chain(task: Task) -> Result:
 
 def _play(stage: Stage, mode: Mode) -> tuple[Times, int, int]:
     """The time of each frame, atomic events and gestures; the model is loaded before."""
-    coder, chain, times = Coder(stage), Chain(), Times()
+    coder, times = Coder(stage), Times()
+    chain = AtWork() if mode == "program, ids" else Chain()
     frames = frame_takers(coder, chain.graph, mode)
     next(frames)()
     for take in frames:
@@ -172,7 +177,7 @@ def _play(stage: Stage, mode: Mode) -> tuple[Times, int, int]:
     return times, chain.events, chain.gestures
 
 
-def _take(take: Callable[[], None], chain: Chain) -> None:
+def _take(take: Callable[[], None], chain: Chain | AtWork) -> None:
     take()
     chain.listen()
 
@@ -214,7 +219,7 @@ def _result(task: Task, times: Times, cycles: int, events: int, found: int) -> R
         seconds=seconds,
         events_per_s=events / seconds,
         matches_per_s=found / seconds,
-        updates_per_s=frames * task.bodies * 40 / seconds if whole else 0.0,
+        updates_per_s=frames * task.bodies * CHANGES / seconds if whole else 0.0,
         speed=frames / seconds / FRAMES_A_SECOND,
         slowest_ms=max(times.each) * 1000 if whole else 0.0,
         busy=times.cpu_s / seconds,

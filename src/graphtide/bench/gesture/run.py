@@ -22,7 +22,7 @@ def make_tasks(bodies: Sequence[int], *, search: bool) -> list[Task]:
     """Each number of bodies in each mode; then, of whole chains, the most bodies.
 
     >>> len(make_tasks([1, 2], search=True))
-    8
+    11
     """
     tasks = [Task(count, mode) for mode in MODES for count in bodies]
     chains = [mode for mode in MODES if mode != "events"] if search else []

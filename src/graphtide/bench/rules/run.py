@@ -39,7 +39,7 @@ class Result:
 
 def run_benchmark(
     sizes: Sequence[int] = SIZES,
-    events: int = 1_000_000,
+    events: int = 300_000,
     *,
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,

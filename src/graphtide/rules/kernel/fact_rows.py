@@ -9,7 +9,7 @@ import numpy as np
 from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.net import NET_BEFORE
-from graphtide.kernel.rowtable import mix
+from graphtide.rules.kernel.buckets import bucket_at, first_state, folded
 from graphtide.rules.kernel.layout import FREE, LIVE, PEAK, Facts
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ ABSENT: Final = -(1 << 62)
 @inlined
 def fact_bucket(values: Ints, columns: Ints, many: Int, buckets: Int) -> Int:
     """The bucket of the first `many` of some columns."""
-    state = np.uint64(1)
+    state = first_state(1)
     for k in range(many):
-        state = mix(state, values[columns[k]])
-    return np.int64((state * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33)) & (buckets - 1)
+        state = folded(state, values[columns[k]])
+    return bucket_at(state, buckets)
 
 
 @inlined
@@ -112,10 +112,10 @@ def _own_bucket(facts: Facts, place: Int, many: Int) -> Int:
 @inlined
 def row_bucket(values: Ints, many: Int, buckets: Int) -> Int:
     """The bucket of a row whose first `many` values are the key."""
-    state = np.uint64(1)
+    state = first_state(1)
     for k in range(many):
-        state = mix(state, values[k])
-    return np.int64((state * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33)) & (buckets - 1)
+        state = folded(state, values[k])
+    return bucket_at(state, buckets)
 
 
 @compiled

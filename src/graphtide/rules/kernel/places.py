@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.rowtable import mix
+from graphtide.rules.kernel.buckets import bucket_at, first_state, folded
 from graphtide.rules.kernel.layout import (
     END,
     FOREVER,
@@ -28,10 +26,10 @@ if TYPE_CHECKING:
 @inlined
 def bucket_of(keys: Ints, index: Int, values: Ints, buckets: Int) -> Int:
     """The bucket of a key: `keys[index]` lists the cells of `values` that it is made of."""
-    state = np.uint64(index + 1)
+    state = first_state(index + 1)
     for k in range(keys[index, 0]):
-        state = mix(state, values[keys[index, 1 + k]])
-    return np.int64((state * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33)) & (buckets - 1)
+        state = folded(state, values[keys[index, 1 + k]])
+    return bucket_at(state, buckets)
 
 
 @inlined
