@@ -293,6 +293,27 @@ def test_a_program_without_text_is_the_same_program():
 
 
 def test_a_priority_is_a_whole_number():
-    text = "PREFIX : <ex:>\nEVENT A(?x) AS { ?x a :A }\nRULE r PRIORITY 1.5 ON A(?x) THEN CALL f(?x)"
+    text = (
+        "PREFIX : <ex:>\nEVENT A(?x) AS { ?x a :A }\nRULE r PRIORITY 1.5 ON A(?x) THEN CALL f(?x)"
+    )
     with pytest.raises(QueryError, match=r"3:17: 1\.5 is no priority"):
         parse_program(text)
+
+
+UPDATES = "PREFIX : <ex:>\nQUERY Q AS SELECT ?x ?y { ?x :p ?y }\n"
+
+
+def test_an_update_leaves_some_variable_to_change():
+    event = "EVENT E(?x) ON UPDATE OF Q(?x)"
+    (parsed,) = parse_program(UPDATES + event).events
+    builder = ProgramBuilder({"": "ex:"}).query("Q", "SELECT ?x ?y { ?x :p ?y }")
+    built = builder.update("E", "?x", "Q").build()
+    assert built.events[0].source == parsed.source
+    assert event in format_program(UPDATES + event)
+    with pytest.raises(QueryError, match=r"3:30: nothing but \(\?x, \?y\) can change in Q"):
+        parse_program(UPDATES + "EVENT E(?x, ?y) ON UPDATE OF Q")
+
+
+def test_update_is_no_reserved_word():
+    text = UPDATES + "RULE update ON APPEAR OF Q THEN CALL f(?x)"
+    assert parse_program(text).rules[0].name == "update"

@@ -489,9 +489,12 @@ def test_events_that_last(graph, relation, other, this, fires):
         PREFIX + "EVENT A(?x) AS { ?x :a 1 } EVENT B(?x) AS { ?x :b 1 }\n"
         f"RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) {relation} a THEN INSERT {{ ?x :c 1 }}",
         graph,
+        longest=8,
     )
     told = sorted([(other[1], "a", other), (this[1], "b", this)])
     for end, name, (begin, _) in told:
         graph.assert_event([(iri("x"), iri(name), 1)], time=end, duration=end - begin)
     assert len(running.firings) == fires
+    with pytest.raises(GraphtideError, match="lasts for 9 ticks, but 8 is the most"):
+        graph.assert_event([(iri("x"), iri("a"), 1)], duration=9)
     assert not fires or running.firings[0].events == {"a": other, "b": this}

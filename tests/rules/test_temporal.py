@@ -208,3 +208,25 @@ def test_no_match_needs_an_event_after_it_was_dropped(test, times):
             assert last == own
         else:
             assert last <= own + keeping.ticks
+
+
+relations = st.builds(
+    lambda name, names, numbers: Temporal(name, *names, tuple(numbers[: RELATIONS[name].most])),
+    st.sampled_from(sorted(RELATIONS)),
+    st.permutations("abc").map(lambda p: p[:2]),
+    st.lists(st.integers(0, 6), max_size=2),
+)
+
+
+@settings(max_examples=500)
+@given(st.lists(relations, min_size=1, max_size=3), st.tuples(lasting, lasting, lasting))
+def test_no_match_of_events_that_last_needs_one_after_it_was_dropped(tests, drawn):
+    """An event comes when it ends. Those of the strategy last for up to 5 ticks."""
+    spans = {name: Span(*each) for name, each in zip("abc", drawn, strict=True)}
+    test = Both(tuple(tests))
+    if not holds(test, spans):
+        return
+    for keeping in keepings("abc", test, longest=5):
+        own = spans[keeping.event].end
+        last = max(span.end for span in spans.values())
+        assert last == own if keeping.ticks is None else last <= own + keeping.ticks

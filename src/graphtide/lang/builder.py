@@ -64,6 +64,10 @@ class ProgramBuilder:
         """EVENT name(parameters) ON DISAPPEAR OF query CHECK (check)."""
         return self._event(name, parameters, f"ON DISAPPEAR OF {query}{_listed(parameters)}", check)
 
+    def update(self, name: str, parameters: str, query: str, *, check: str = "") -> Self:
+        """EVENT name(parameters) ON UPDATE OF query(parameters) CHECK (check)."""
+        return self._event(name, parameters, f"ON UPDATE OF {query}{_listed(parameters)}", check)
+
     def change(
         self, name: str, parameters: str, of: str, before: str, after: str, *, check: str = ""
     ) -> Self:

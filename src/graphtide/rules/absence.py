@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.rules.event_memory import EventMemory
-from graphtide.rules.expiry import distances_of, rule_keepings
+from graphtide.rules.expiry import distances_of, end_distances, rule_keepings
 from graphtide.rules.found import Found
 from graphtide.rules.happening import ConditionMatcher, Happening
 from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
@@ -47,7 +47,11 @@ class Absence:
         rule = shape.rule
         self._shape = shape
         self._denied = planned.denied
-        self._bounds = {name: distances_of(test) for name, test in planned.denied.items()}
+        names, longest = [condition.name for condition in rule.positive], planned.longest
+        self._bounds = {
+            name: end_distances([*names, name], test, longest) if longest else distances_of(test)
+            for name, test in planned.denied.items()
+        }
         self._facts = facts
         self._fact_columns = planned.plan.fact_columns.tolist()
         self._terms = terms
@@ -62,7 +66,7 @@ class Absence:
         bound = {v for c in rule.positive for v in c.variables}
         self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
         self._waiting = WaitingRoom(self._known)
-        kept = rule_keepings(rule)
+        kept = rule_keepings(rule, longest)
         self._memories = {
             c.name: EventMemory(kept[c.name], [self._known[c.name]]) for c in rule.negative
         }

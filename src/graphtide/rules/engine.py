@@ -71,12 +71,15 @@ class RuleEngine:
     0
     """
 
-    def __init__(self, graph: LiveGraph, *, most_firings: int = MOST_FIRINGS) -> None:
+    def __init__(
+        self, graph: LiveGraph, *, most_firings: int = MOST_FIRINGS, longest: int = 0
+    ) -> None:
         self.graph = graph
         self.firings = FiringLog()
         self.fired = 0
         self.depth = 0
         self._most = most_firings
+        self._longest = longest
         self._caused: deque[str] = deque(maxlen=100)
         self._count = 0
         self._rules: dict[str, Registered] = {}
@@ -125,7 +128,7 @@ class RuleEngine:
             alone = [v for v in rule.facts.variables if v not in bound]
             watch = self.graph.watch(rule.facts, name=f"facts of {rule.name}", history=2**62)
             facts = FactMemory(watch, [*shared, *alone], len(shared))
-        matcher = Matcher(rule, facts, self.graph.terms, self._numbers)
+        matcher = Matcher(rule, facts, self.graph.terms, self._numbers, self._longest)
         self._rules[rule.name] = Registered(len(self._rules), matcher, action)
 
     def remove(self, name: str) -> None:
@@ -163,7 +166,18 @@ class RuleEngine:
                 else "time runs backwards among these events",
                 hint="give events in order of their times",
             )
+        if events.starts is not events.ends:
+            self._check_lengths(events)
         self.happen(Moment(events, self.depth))
+
+    def _check_lengths(self, events: GraphEvents) -> None:
+        """Partners of events that last too long may have been forgotten: better to say so."""
+        length = int((events.ends - events.starts).max())
+        if length > self._longest:
+            raise GraphtideError(
+                f"an event lasts for {length} ticks, but {self._longest} is the most",
+                hint="say how long events may last: run(…, longest=…)",
+            )
 
     def happen(self, moment: Moment) -> None:
         """Take in events, after those that are due already."""

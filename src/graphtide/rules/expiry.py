@@ -8,7 +8,7 @@ past is not kept at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, assert_never
@@ -23,6 +23,7 @@ from graphtide.rules.temporal import (
     Not,
     Temporal,
     named,
+    relation_bounds,
 )
 
 if TYPE_CHECKING:
@@ -40,18 +41,38 @@ def distances_of(test: Test) -> dict[Pair, Bounds]:
     >>> distances_of(Temporal("AFTER", "c", "a", (1, 5)))
     {('a', 'c'): Bounds(low=1, high=5), ('c', 'a'): Bounds(low=-5, high=-1)}
     """
+    return _told(test, _between_starts)
+
+
+def _between_starts(test: Temporal) -> dict[Pair, Bounds]:
+    bounds = RELATIONS[test.operator].distance(test.numbers)
+    return {(test.other, test.this): bounds, (test.this, test.other): -bounds}
+
+
+def _between_ends(test: Temporal) -> dict[Pair, Bounds]:
+    """What a relation says about starts and ends of events that last."""
+    names = {"start": (test.this, "start"), "end": (test.this, "end"),
+             "other start": (test.other, "start"), "other end": (test.other, "end")}  # fmt: skip
+    found: dict[Pair, Bounds] = {}
+    for one, two, bounds in relation_bounds(test.operator, test.numbers):
+        later, earlier = " ".join(names[one]), " ".join(names[two])
+        found[earlier, later] = found.get((earlier, later), ANY).within(bounds)
+        found[later, earlier] = -found[earlier, later]
+    return found
+
+
+def _told(test: Test, relation: Callable[[Temporal], dict[Pair, Bounds]]) -> dict[Pair, Bounds]:
     match test:
-        case Temporal(operator, this, other, numbers):
-            bounds = RELATIONS[operator].distance(numbers)
-            return {(other, this): bounds, (this, other): -bounds}
+        case Temporal():
+            return relation(test)
         case Both(tests):
             found: dict[Pair, Bounds] = {}
             for each in tests:
-                for pair, bounds in distances_of(each).items():
+                for pair, bounds in _told(each, relation).items():
                     found[pair] = found.get(pair, ANY).within(bounds)
             return found
         case Either(tests):
-            parts = [distances_of(each) for each in tests]
+            parts = [_told(each, relation) for each in tests]
             pairs = set.intersection(*(set(part) for part in parts)) if parts else set()
             return {pair: _hull([part[pair] for part in parts]) for pair in sorted(pairs)}
         case Check():
@@ -71,7 +92,26 @@ def _hull(parts: Sequence[Bounds]) -> Bounds:
 
 def closed(events: Sequence[str], test: Test) -> dict[Pair, Bounds]:
     """The tightest distances that follow from a test, for all pairs of events."""
-    known = distances_of(test)
+    return _closure(events, distances_of(test))
+
+
+def end_distances(events: Sequence[str], test: Test, longest: float) -> dict[Pair, Bounds]:
+    """The tightest distances between the ends of events that last for up to `longest` ticks.
+
+    >>> after = Temporal("AFTER", "c", "a", (1, 5))
+    >>> end_distances(("a", "c"), after, 10)["a", "c"]
+    Bounds(low=1, high=15)
+    """
+    known = _told(test, _between_ends)
+    for event in events:
+        known[f"{event} start", f"{event} end"] = Bounds(0, longest)
+        known[f"{event} end", f"{event} start"] = Bounds(-longest, 0)
+    nodes = [f"{event} {word}" for event in events for word in ("start", "end")]
+    matrix = _closure(nodes, known)
+    return {(a, b): matrix[f"{a} end", f"{b} end"] for a in events for b in events}
+
+
+def _closure(events: Sequence[str], known: Distances) -> dict[Pair, Bounds]:
     matrix = {(a, b): known.get((a, b), ANY) for a in events for b in events}
     for event in events:
         matrix[event, event] = Bounds(0, 0)
@@ -102,15 +142,17 @@ class Keeping:
         return f"{self.event}: kept for {self.ticks:g}, as long as {self.partner} may come"
 
 
-def keepings(events: Sequence[str], test: Test) -> list[Keeping]:
-    """For each event of a rule, how long it is kept.
+def keepings(events: Sequence[str], test: Test, longest: int = 0) -> list[Keeping]:
+    """For each event of a rule, how long it is kept after its end.
+
+    None of them lasts for more than `longest` ticks.
 
     >>> for keeping in keepings(("a", "c"), Temporal("AFTER", "c", "a", (1, 5))):
     ...     print(keeping)
     a: kept for 5, as long as c may come
     c: not kept, no partner comes after it
     """
-    matrix = closed(events, test)
+    matrix = end_distances(events, test, longest) if longest else closed(events, test)
     return [_keeping(event, events, matrix) for event in events]
 
 
@@ -122,7 +164,7 @@ def _keeping(event: str, events: Sequence[str], matrix: Distances) -> Keeping:
     return Keeping(event, matrix[event, partner].high, partner)
 
 
-def rule_keepings(rule: Rule) -> dict[str, Keeping]:
+def rule_keepings(rule: Rule, longest: int = 0) -> dict[str, Keeping]:
     """How long the events of a rule have to be remembered, by name.
 
     What must not happen says nothing about the distance of those that do: it is left out for them.
@@ -131,10 +173,10 @@ def rule_keepings(rule: Rule) -> dict[str, Keeping]:
     denied = {condition.name for condition in rule.negative}
     plain = tuple(part for part in parts if not named(part) & denied)
     names = [condition.name for condition in rule.positive]
-    found = {each.event: each for each in keepings(names, Both(plain))}
+    found = {each.event: each for each in keepings(names, Both(plain), longest)}
     for name in denied:
         own = tuple(part for part in parts if name in named(part))
-        (*_, found[name]) = keepings([*names, name], Both((*plain, *own)))
+        (*_, found[name]) = keepings([*names, name], Both((*plain, *own)), longest)
     return found
 
 

@@ -44,9 +44,9 @@ class Matcher:
 
     def __init__(
         self, rule: Rule, facts: FactMemory | None, terms: TermDictionary,
-        types: Mapping[EventType, int],
+        types: Mapping[EventType, int], longest: int = 0,
     ) -> None:  # fmt: skip
-        planned = make_plan(rule)
+        planned = make_plan(rule, longest)
         self.rule = rule
         self.facts = facts
         self.shape = Shape(rule, planned.variables)

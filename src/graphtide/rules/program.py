@@ -65,6 +65,7 @@ def run(
     on_error: OnError = "stop",
     retries: int = 0,
     most_firings: int = MOST_FIRINGS,
+    longest: int = 0,
     catch_up: bool = False,
     firing: FiringMode = "events",
     resolver: Resolver = "priority",
@@ -73,7 +74,8 @@ def run(
     r"""Put a program to work on a graph: a text, the path of a file, or one that was read.
 
     CALL finds its functions in `functions`, and nowhere else. With `catch_up`, the rows that
-    queries have already count as appearing now.
+    queries have already count as appearing now. Events last for up to `longest` ticks: as long
+    must others be kept that may be partners of one that is not over yet.
 
     `firing` says when matches fire: all that an event completes, one after the other ("events");
     one at a time, if its row is still there when its turn comes ("agenda"); or only when `fire` is
@@ -102,7 +104,7 @@ def run(
             f"on_error={on_error!r}, retries={retries} is no policy",
             hint='use "stop" or "skip", and 0 or more retries',
         )
-    running = RunningProgram(program, graph, functions or {}, policy, most_firings)
+    running = RunningProgram(program, graph, functions or {}, policy, most_firings, longest)
     running.start(firing, resolver, seed, catch_up=catch_up)
     return running
 
@@ -120,8 +122,9 @@ class RunningProgram(RuleEngine):
         functions: Mapping[str, Callable[..., object]],
         policy: Policy,
         most_firings: int,
+        longest: int = 0,
     ) -> None:
-        super().__init__(graph, most_firings=most_firings)
+        super().__init__(graph, most_firings=most_firings, longest=longest)
         self.program = program
         self.policy = policy
         self.problems: list[ActionError] = []

@@ -29,6 +29,7 @@ class RulePlan:
     """A rule's variables in order (those of facts alone come last), and its arrays.
 
     `checks` are the tests that look at values; `denied` has those of each event that must not be.
+    No event lasts for more than `longest` ticks.
     """
 
     variables: tuple[Var, ...]
@@ -36,9 +37,10 @@ class RulePlan:
     depth: int
     checks: Test
     denied: dict[str, Test]
+    longest: int = 0
 
 
-def make_plan(rule: Rule) -> RulePlan:
+def make_plan(rule: Rule, longest: int = 0) -> RulePlan:
     """Number a rule's variables and conditions, and say in which order events are joined."""
     conditions = rule.positive
     event_variables = tuple(dict.fromkeys(v for c in conditions for v in c.variables))
@@ -54,7 +56,7 @@ def make_plan(rule: Rule) -> RulePlan:
     ready, tests = _ready(timed, orders, conditions)
     code = [instructions(part, place) for part in timed]
     ends = np.cumsum([0, *map(len, code)])
-    kept = rule_keepings(rule)
+    kept = rule_keepings(rule, longest)
     plan = Plan(
         steps=_table([[place[c.name] for c, _ in order] for order in orders]),
         lookups=_table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
@@ -73,7 +75,7 @@ def make_plan(rule: Rule) -> RulePlan:
     )  # fmt: skip
     checks = Both(tuple(part for part in plain if has_check(part)))
     depth = 1 + max(map(len, code), default=0)
-    return RulePlan((*event_variables, *alone), plan, depth, checks, denied)
+    return RulePlan((*event_variables, *alone), plan, depth, checks, denied, longest)
 
 
 def _ticks(kept: float | None) -> int:

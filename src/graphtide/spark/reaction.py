@@ -22,6 +22,7 @@ from graphtide.lang.declarations import Emit, GraphPattern, QueryChange, Retract
 from graphtide.lang.sparql import parse_standing
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.compile import Compiler
+from graphtide.rules.rule_plan import make_plan
 from graphtide.spark.react_keys import Keyed, pattern_key, rule_key
 from graphtide.spark.shares import body_of
 from graphtide.spark.stable_text import stable_text
@@ -166,7 +167,9 @@ class Reaction:
             at, parameters = self.types[type_], type_.parameters
             if isinstance(change, QueryChange):
                 select = self._query(change.query)
-                made = Hidden(f"rows of {change.query} for {type_.name}", _distinct(select, parameters))
+                made = Hidden(
+                    f"rows of {change.query} for {type_.name}", _distinct(select, parameters)
+                )
                 query = number((change.query, parameters), made)
                 events.append(RowEvents(at, query, change.appears))
                 continue
@@ -211,6 +214,13 @@ class Reaction:
         return tuple(
             rule_key(rule, number % self.cells, self.types)
             for number, rule in enumerate(self.rules)
+        )
+
+    @cached_property
+    def rule_variables(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the variables of each rule, in order."""
+        return tuple(
+            tuple(sorted(v.name for v in make_plan(rule).variables)) for rule in self.rules
         )
 
     @cached_property

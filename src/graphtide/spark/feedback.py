@@ -1,0 +1,101 @@
+"""Feedback: the change log of what actions change and emit, which is a source of the same stream.
+
+There is a file for each micro-batch whose actions did something. A batch that is run again writes
+its file again; only the batches after it read it. The rows have the time up to which the stream was
+complete then, and transactions of their own, which come before all others of that time.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from graphtide.errors import GraphtideError
+from graphtide.spark.reaction import FEEDBACK
+from graphtide.spark.sink import replace_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+FEEDBACK_SQL: Final = (
+    "time bigint, tx bigint, diff int, seq bigint, "
+    "s string, p string, o string, g string, stream string"
+)
+PER_BATCH: Final = 1 << 24
+"""Firings of one micro-batch that can act."""
+
+MOST_ROUNDS: Final = 1000
+"""How often actions may cause further actions in turn, before that is called a loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """By how many firings in turn a transaction of an action was caused, and of which rules."""
+
+    depth: int = 0
+    rules: tuple[str, ...] = ()
+
+    def then(self, rule: str) -> Cause:
+        """What a firing of a rule causes that was itself caused by this."""
+        return Cause(self.depth + 1, tuple(sorted({*self.rules, rule})))
+
+
+@dataclass(slots=True)
+class FeedbackLog:
+    """The files of a directory, and what caused the transactions of the last one."""
+
+    directory: Path
+    most_rounds: int = MOST_ROUNDS
+    causes: dict[int, Cause] = field(default_factory=dict)
+
+    def begin(self, batch: int) -> None:
+        """Know the causes of what a batch may read, also after a new start."""
+        if not self.causes:
+            for path in self._files()[-2:]:
+                if int(path.stem.removeprefix("batch-")) < batch:
+                    for line in path.read_text(encoding="utf-8").splitlines():
+                        row = json.loads(line)
+                        self.causes[row["tx"]] = Cause(row["depth"], tuple(row["rules"]))
+
+    def cause(self, tx: int, rule: str) -> Cause:
+        """The cause of what a firing at a transaction does."""
+        found = self.causes.get(tx, Cause()).then(rule)
+        if found.depth > self.most_rounds:
+            raise GraphtideError(
+                f"rules fire without end: {', '.join(found.rules)}",
+                hint="an action causes the events that cause the action",
+            )
+        return found
+
+    def write(self, batch: int, changes: Iterable[tuple[Cause, list[dict[str, Any]]]]) -> None:
+        """Write what the firings of a batch change, each as a transaction."""
+        lines: list[str] = []
+        causes: dict[int, Cause] = {}
+        for ordinal, (cause, rows) in enumerate(changes):
+            tx = FEEDBACK + batch * PER_BATCH + ordinal
+            causes[tx] = cause
+            told = {"depth": cause.depth, "rules": cause.rules}
+            for seq, row in enumerate(rows):
+                lines.append(json.dumps({"tx": tx, "seq": seq, **row, **told}))
+        self.causes = causes
+        if lines:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            text = "".join(f"{line}\n" for line in lines)
+            # Spark passes over files that begin with a line below.
+            unfinished = self.directory / f"_batch-{batch:08}.json"
+            replace_text(unfinished, text)
+            unfinished.replace(self.directory / f"batch-{batch:08}.json")
+
+    def _files(self) -> list[Path]:
+        return sorted(self.directory.glob("batch-*.json")) if self.directory.exists() else []
+
+
+def with_feedback(spark: SparkSession, changes: DataFrame, directory: Path) -> DataFrame:
+    """Changes, and what actions change, as one stream."""
+    directory.mkdir(parents=True, exist_ok=True)
+    back = spark.readStream.schema(FEEDBACK_SQL).json(str(directory))
+    return changes.unionByName(back)
