@@ -46,6 +46,7 @@ def compile_programs(programs: Sequence[Program], order: Sequence[Columns] = ())
     keys, links = _indexes(programs, order)
     dispatch, ordered = _dispatch(seeds, links)
     lines = [p + _best(p[1], keys, links) for p in patterns]
+    probes = [_probes(seed, heads, checks, lines) for seed in ordered]
     plan = Plan(
         patterns=_array(lines, 20),
         programs=_array(heads, 6),
@@ -53,7 +54,8 @@ def compile_programs(programs: Sequence[Program], order: Sequence[Columns] = ())
         seeds=_array(ordered, 3),
         dispatch=dispatch,
         walks=np.array([walk for program in programs for walk in walks_of(program)], np.int64),
-        near=np.array([_near(seed, heads, checks, lines) for seed in ordered], np.int64),
+        probes=_array([probe for own in probes for probe in own], 5),
+        probes_from=np.cumsum([0, *map(len, probes)], dtype=np.int32),
         bind=np.zeros(MOST_PATTERNS + 4, np.int32),
         walk_bind=np.zeros(MOST_PATTERNS + 4, np.int32),
         key=np.zeros((1, 4), np.int32),
@@ -157,21 +159,24 @@ def _best(predicate: int, keys: tuple[Columns, ...], links: dict[int, int]) -> t
     return tuple(best)
 
 
-def _near(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) -> int:
-    """The patterns of a seed's program that an index finds once the seed's own variables are known.
+def _probes(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) -> Lists:
+    """The patterns of a seed's program that an index finds by the values of the changed quad.
 
-    A bit for each.
+    First those that point to something of the quad: they are more often missing than those that
+    say more of it.
     """
     program, pattern, check = seed
     first, many = heads[program][:2]
     own = pattern + (first if check < 0 else checks[check][0])
-    bound = {value for value in lines[own][:4] if value < 0}
-    found = 0
-    for at, line in enumerate(lines[first : first + many]):
-        known = sum(1 << k for k in range(4) if line[k] >= 0 or line[k] in bound)
-        if first + at != own and line[BEST + known] >= 0:
-            found |= 1 << at
-    return found
+    column = {value: -1 - k for k, value in enumerate(lines[own][:4]) if value < 0}
+    found: Lists = []
+    for at in range(first, first + many):
+        key = [value if value >= 0 else column.get(value) for value in lines[at][:4]]
+        known = sum(1 << k for k in range(4) if key[k] is not None)
+        index = lines[at][BEST + known]
+        if at != own and index >= 0:
+            found.append((index, *(0 if part is None else part for part in key)))
+    return sorted(found, key=lambda probe: probe[3] >= 0)
 
 
 def first_seed(plan: Plan, program: int) -> int:

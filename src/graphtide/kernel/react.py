@@ -14,12 +14,14 @@ import numpy as np
 
 from graphtide.jit import inlined
 from graphtide.kernel.next_match import match_row, next_match, start, stop, unbind
+from graphtide.kernel.rowtable import HEAD, find_head, key_mark
 from graphtide.kernel.search_plan import (
     CHECK_FIRST,
     CHECK_NEGATED,
     CHECK_PATTERNS,
     CHECKS,
     EVERY,
+    FEW,
     FIRST,
     FIRST_CHECK,
     OUT_DIFF,
@@ -28,6 +30,8 @@ from graphtide.kernel.search_plan import (
     OUT_VALUES,
     OUTPUTS,
     PATTERNS,
+    PROBE_INDEX,
+    PROBE_KEY,
     REMAINING,
     RESUME,
     SEED_CHECK,
@@ -99,6 +103,25 @@ def emit(out: Ints, n: Int, p: Plan, program: Int, tx: Int, diff: Int) -> Int:
 def seed_of(p: Plan, seed: Int) -> tuple[Int, Int, Int]:
     """A seed's program, the place of its pattern in its group, and its check or -1."""
     return p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_PATTERN], p.seeds[seed, SEED_CHECK]
+
+
+@inlined
+def load_probe(p: Plan, probe: Int, quads: Ints, at: Int, first: Int) -> None:
+    """Put what a probe looks up into the key, for a quad that begins at column `first`."""
+    for k in range(4):
+        part = p.probes[probe, PROBE_KEY + k]
+        p.key[0, k] = part if part >= 0 else quads[at, first - 1 - part]
+
+
+@inlined
+def is_alone(t: Table, p: Plan, seed: Int, row: Int) -> bool:
+    """Whether the first probe of a seed finds nothing: then the quad `row` is in no match there."""
+    probe = p.probes_from[seed]
+    if probe == p.probes_from[seed + 1]:
+        return False
+    load_probe(p, probe, t.rows, row, 0)
+    index = p.probes[probe, PROBE_INDEX]
+    return t.heads[find_head(t, index, key_mark(t, index, p.key, 0), p.key, 0), HEAD] == 0
 
 
 @inlined
@@ -189,7 +212,10 @@ def react(
     if resume:
         begin = counts[RESUME] - 1
         counts[RESUME] = 0
+    many = p.dispatch[line, SEEDS] > FEW
     for seed in range(begin, first + p.dispatch[line, SEEDS]):
+        if many and not resume and is_alone(t, p, seed, row):
+            continue
         n = react_seed(t, p, seed, row, tx, sign, out, n, resume)
         if n < 0:
             counts[RESUME] = seed + 1

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from graphtide.jit import JIT, compiled, inlined
-from graphtide.kernel.next_match import load_key, next_match
-from graphtide.kernel.react import begin, emit, passes, react, seed_of
+from graphtide.kernel.next_match import next_match
+from graphtide.kernel.react import begin, emit, load_probe, passes, react
 from graphtide.kernel.rowtable import (
     HEAD,
     HIGH,
+    LIVE,
     OFFSET,
     SIZE,
     Table,
@@ -30,22 +29,21 @@ from graphtide.kernel.rowtable import (
 )
 from graphtide.kernel.search_plan import (
     AHEAD,
-    BEST,
-    CHECK_FIRST,
+    ASKED,
     DELETED,
     DROPPED,
-    FEW,
     FIRST,
     INSERTED,
     KEY,
+    LARGE,
     LINKS,
+    PROBE_INDEX,
     REDUNDANT,
     RESUME,
     SEED_PROGRAM,
     SEEDS,
     SEEDS_FROM,
     STOPPED,
-    VARIABLES,
     WRITTEN,
     Plan,
 )
@@ -105,20 +103,9 @@ def ask_for_head(t: Table, index: Int, key: Ints) -> None:
 @inlined
 def ask_for_partners(t: Table, p: Plan, seed: Int, changes: Ints, at: Int) -> None:
     """Have the chains fetched that a change will be joined with first, if it matches a seed."""
-    program, pattern, check = seed_of(p, seed)
-    own = pattern + (p.programs[program, FIRST] if check < 0 else p.checks[check, CHECK_FIRST])
-    for k in range(p.programs[program, VARIABLES]):
-        p.bind[k] = 0
-    for k in range(4):
-        if p.patterns[own, k] < 0:
-            p.bind[-1 - p.patterns[own, k]] = changes[at, 2 + k]
-    other = np.int64(p.programs[program, FIRST])
-    ahead = p.near[seed]
-    while ahead != 0:
-        if ahead & 1:
-            ask_for_head(t, p.patterns[other, BEST + load_key(p, other)], p.key)
-        ahead >>= 1
-        other += 1
+    for probe in range(p.probes_from[seed], p.probes_from[seed + 1]):
+        load_probe(p, probe, changes, at, 2)
+        ask_for_head(t, p.probes[probe, PROBE_INDEX], p.key)
 
 
 @inlined
@@ -132,9 +119,10 @@ def ask_ahead(t: Table, p: Plan, changes: Ints, at: Int) -> None:
     for index in range(t.indexes.shape[0]):
         if p.dispatch[line, LINKS] >> index & 1:
             ask_for_head(t, index, p.key)
-    first = p.dispatch[line, SEEDS_FROM]
-    for seed in range(first, first + min(p.dispatch[line, SEEDS], FEW)):
-        ask_for_partners(t, p, seed, changes, at)
+    if t.meta[LIVE] > LARGE:
+        first = p.dispatch[line, SEEDS_FROM]
+        for seed in range(first, first + min(p.dispatch[line, SEEDS], ASKED)):
+            ask_for_partners(t, p, seed, changes, at)
 
 
 @compiled
@@ -150,7 +138,8 @@ def apply_changes(
     seeds: Ints,
     dispatch: Ints,
     walks: Longs,
-    near: Longs,
+    probes: Ints,
+    probes_from: Ints,
     bind: Ints,
     walk_bind: Ints,
     key: Ints,
@@ -172,8 +161,8 @@ def apply_changes(
     """
     t = Table(rows, slots, heads, indexes, meta, 4)
     p = Plan(
-        patterns, programs, checks, seeds, dispatch, walks, near,
-        bind, walk_bind, key, frames, inner, walk,
+        patterns, programs, checks, seeds, dispatch, walks,
+        probes, probes_from, bind, walk_bind, key, frames, inner, walk,
     )  # fmt: skip
     for i in range(begin, end):
         # A search to be resumed still is in the scratch space that asking ahead uses.

@@ -22,6 +22,9 @@ BEST = 4
 KEY, SEEDS_FROM, SEEDS, LINKS = 0, 1, 2, 3
 """Columns of `dispatch`: predicate + 1, its seeds, a bit for each index that holds its quads."""
 
+PROBE_INDEX, PROBE_KEY = 0, 1
+"""Columns of `probes`: an index, then the four parts of a key."""
+
 UNIQUE, SCAN = -2, -1
 """How a frame finds its candidates when not by a chain: one known row, or every row."""
 
@@ -35,8 +38,14 @@ REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED = 0, 1, 2, 3, 4,
 """Cells of `counts`; the last three, if output ran out: rows written, a seed + 1 to go on from, and
 the change to go on with."""
 
-AHEAD, FEW = 6, 4
+AHEAD, ASKED = 6, 4
 """How many changes, and seeds of each, are asked for ahead of their turn."""
+
+FEW = 2
+"""Seeds of a predicate up to which each is searched at once; of more, most find nothing."""
+
+LARGE = 1 << 17
+"""Quads from which on partners are asked for ahead: fewer are in the processor's caches anyway."""
 
 OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
 """Columns of the output."""
@@ -46,7 +55,9 @@ class Plan(NamedTuple):
     """All installed programs as arrays, and scratch space for the search.
 
     `walks` has a set of patterns for each pattern: those to go through first from a change there.
-    `near` has a set of patterns for each seed: those that can be looked up once a change is there.
+    `probes` has lookups for each seed, those from `probes_from` on: an index and a key, whose parts
+    are ids, or column `c` of the changed quad written as `-1 - c`. If one of them finds nothing,
+    the seed has no match.
     """
 
     patterns: Ints
@@ -55,7 +66,8 @@ class Plan(NamedTuple):
     seeds: Ints
     dispatch: Ints
     walks: Longs
-    near: Longs
+    probes: Ints
+    probes_from: Ints
     bind: Ints
     walk_bind: Ints
     key: Ints

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def walker(p: Plan) -> Plan:
     """The same plan with the bindings of the walk."""
     return Plan(
-        p.patterns, p.programs, p.checks, p.seeds, p.dispatch, p.walks, p.near,
+        p.patterns, p.programs, p.checks, p.seeds, p.dispatch, p.walks, p.probes, p.probes_from,
         p.walk_bind, p.walk_bind, p.key, p.frames, p.inner, p.walk,
     )  # fmt: skip
 

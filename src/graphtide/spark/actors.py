@@ -7,6 +7,7 @@ call is made at least once, and always with the same id.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +25,16 @@ from graphtide.spark.react import frontiers
 from graphtide.spark.reaction import LAST, TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.rdf.term import Term
     from graphtide.spark.feedback import Cause, FeedbackLog
     from graphtide.spark.firings import FiredRule
     from graphtide.spark.reaction import Reaction
+
+Functions = Mapping[str, Callable[..., object]]
+"""What CALL calls, by name."""
 
 
 class Actors:
@@ -39,7 +43,7 @@ class Actors:
     def __init__(
         self,
         reaction: Reaction,
-        functions: Mapping[str, Callable[..., object]],
+        functions: Functions,
         feedback: FeedbackLog | None,
     ) -> None:
         check_functions(reaction, functions)

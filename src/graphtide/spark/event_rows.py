@@ -13,14 +13,21 @@ from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.happening import TypeMatcher
 from graphtide.rules.temporal import is_true
 from graphtide.spark.delta_table import delta_table
-from graphtide.spark.reaction import BEFORE_ALL, FRONTIER, TYPES, RowEvents
+from graphtide.spark.reaction import (
+    BEFORE_ALL,
+    FRONTIER,
+    TYPES,
+    RowEvents,
+    StateEvents,
+    UpdateEvents,
+)
 from graphtide.spark.schemas import DELTAS, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.spark.frontier import Frontier
-    from graphtide.spark.reaction import Reaction, StateEvents
+    from graphtide.spark.reaction import Reaction
 
 Line = tuple[int, int, int, int, list[str | None]]
 """A row of `DELTAS`."""
@@ -65,17 +72,16 @@ def typed_events(rows: pa.Table, reaction: Reaction) -> pa.Table:
 
 def change_events(deltas: pa.Table, reaction: Reaction) -> pa.Table:
     """The events that come from what changed in hidden queries."""
-    query = deltas["query"].to_numpy()
     lines: list[Line] = []
     for source in reaction.change_events:
-        numbers = [source.query] if isinstance(source, RowEvents) else [source.gone, source.come]
-        if not np.isin(query, numbers).any():
-            continue
-        parts = [_lines(deltas, n) for n in numbers]
-        if isinstance(source, RowEvents):
-            found = _rows(parts[0], appears=source.appears)
-        else:
-            found = _states(parts[0], parts[1], source)
+        match source:
+            case RowEvents(_, number, appears):
+                found = _rows(_lines(deltas, number), appears=appears)
+            case UpdateEvents(_, kept, whole):
+                width = len(list(reaction.types)[source.type].parameters)
+                found = _updates(_lines(deltas, kept), _lines(deltas, whole), width)
+            case StateEvents(_, gone, come):
+                found = _states(_lines(deltas, gone), _lines(deltas, come), source)
         lines += (
             (TYPES + source.type, time, tx, 0, row)
             for time, tx, row in _checked(found, source.type, reaction)
@@ -114,6 +120,16 @@ def _states(
             if (time, tx, *values) not in seen:
                 seen.add((time, tx, *values))
                 yield time, tx, values
+
+
+def _updates(kept: list[dict[str, Any]], whole: list[dict[str, Any]], width: int) -> Iterator[Told]:
+    """Rows that stay, while other values of them change."""
+    seen = {(line["time"], line["tx"], *line["row"]) for line in kept}
+    for line in whole:
+        time, tx, row = line["time"], line["tx"], line["row"][:width]
+        if (time, tx, *row) not in seen:
+            seen.add((time, tx, *row))
+            yield time, tx, row
 
 
 def _checked(found: Iterator[Told], number: int, reaction: Reaction) -> Iterator[Told]:

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.algebra.expressions import Var
-from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.reaction import FIRED, LAST
 
 if TYPE_CHECKING:
     from graphtide.lang.declarations import RuleDeclaration
+    from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.term import Term
     from graphtide.spark.reaction import Reaction
 

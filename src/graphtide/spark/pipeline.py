@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from graphtide.spark.metrics_cache import CacheCounts
+    from graphtide.spark.reaction import Reaction
 
 Queries = str | Mapping[str, str]
 
@@ -72,15 +73,17 @@ def make_task(
     cells: int | None,
     sizes: Mapping[str, int] | None = None,
     clock: Clock | None = None,
+    reaction: Reaction | None = None,
 ) -> Task:
     """The queries and their grids; every query is checked here, on the driver."""
     if cells is None:
         cells = int(changes.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     if cells < 1:
         raise GraphtideError(f"cells={cells}: at least one cell is needed")
-    if not queries:
+    if not queries and reaction is None:
         raise GraphtideError("there is no query to watch", hint="give one or more SELECT queries")
-    task = Task(tuple(queries.items()), cells, tuple((sizes or {}).items()), clock or Clock())
+    known = tuple((sizes or {}).items())
+    task = Task(tuple(queries.items()), cells, known, clock or Clock(), reaction)
     _ = task.cell_queries
     return task
 

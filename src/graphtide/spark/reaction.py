@@ -18,7 +18,14 @@ from graphtide.algebra.nodes import Distinct, Project, SelectQuery
 from graphtide.algebra.variables import merge
 from graphtide.errors import UnsupportedError
 from graphtide.events.compile import compile_pattern
-from graphtide.lang.declarations import Emit, GraphPattern, QueryChange, Retract, StateChange
+from graphtide.lang.declarations import (
+    Emit,
+    GraphPattern,
+    QueryChange,
+    QueryUpdate,
+    Retract,
+    StateChange,
+)
 from graphtide.lang.sparql import parse_standing
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.compile import Compiler
@@ -89,6 +96,18 @@ class StateEvents:
     """Where each parameter is: whether among the rows that come, and its column."""
 
 
+@dataclass(frozen=True, slots=True)
+class UpdateEvents:
+    """Rows of one hidden query that stay while those of another change are events of a type."""
+
+    type: int
+    kept: int
+    whole: int
+
+
+ChangeEvents = RowEvents | StateEvents | UpdateEvents
+
+
 @dataclass(frozen=True)
 class Reaction:
     """The events, patterns and rules of a program. `first` is the number of its own queries."""
@@ -145,17 +164,17 @@ class Reaction:
         return tuple((n, type_) for type_, n in self.types.items() if type_ not in others)
 
     @property
-    def _compiler_changes(self) -> dict[EventType, QueryChange | StateChange]:
+    def _compiler_changes(self) -> dict[EventType, QueryChange | QueryUpdate | StateChange]:
         _ = self.rules, self.named, self.complex
         return self._compiler.changes
 
     @cached_property
-    def _sources(self) -> tuple[tuple[Hidden, ...], tuple[RowEvents | StateEvents, ...]]:
+    def _sources(self) -> tuple[tuple[Hidden, ...], tuple[ChangeEvents, ...]]:
         """The hidden queries, those of facts first; and the events that come from the others."""
         hidden = [Hidden(f"facts of {r.name}", _distinct(r.facts, r.facts.variables))
                   for r in self.rules if r.facts is not None]  # fmt: skip
         found: dict[tuple[object, ...], int] = {}
-        events: list[RowEvents | StateEvents] = []
+        events: list[ChangeEvents] = []
 
         def number(key: tuple[object, ...], made: Hidden) -> int:
             if key not in found:
@@ -172,6 +191,18 @@ class Reaction:
                 )
                 query = number((change.query, parameters), made)
                 events.append(RowEvents(at, query, change.appears))
+                continue
+            if isinstance(change, QueryUpdate):
+                select = self._query(change.query)
+                whole = merge(parameters, select.variables)
+                kept_query, whole_query = (
+                    number((type_, which), Hidden(f"{which} {type_.name}", part, len(parameters)))
+                    for which, part in (
+                        ("kept", _distinct(select, parameters)),
+                        ("whole", _distinct(select, whole)),
+                    )
+                )
+                events.append(UpdateEvents(at, kept_query, whole_query))
                 continue
             parts, shared = _states(change, parameters)
             gone, come = (
@@ -198,7 +229,7 @@ class Reaction:
         return self._sources[0]
 
     @property
-    def change_events(self) -> tuple[RowEvents | StateEvents, ...]:
+    def change_events(self) -> tuple[ChangeEvents, ...]:
         """The events that come from changes of the graph."""
         return self._sources[1]
 
@@ -267,11 +298,13 @@ def is_feedback(tx: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray((tx >= FEEDBACK) & (tx < FEEDBACK // 2))
 
 
-def reaction_of(program: Program, cells: int, tick_ms: int) -> Reaction | None:
+def reaction_of(
+    program: Program, cells: int, tick_ms: int, streams: tuple[str, ...] = ()
+) -> Reaction | None:
     """What a program does with events; None if it has nothing but queries."""
     if not program.rules and not program.patterns:
         return None
-    return Reaction(replace(program, goals=(), fixes=()), cells, tick_ms)
+    return Reaction(replace(program, goals=(), fixes=()), cells, tick_ms, streams)
 
 
 def _distinct(select: SelectQuery, variables: tuple[Var, ...]) -> SelectQuery:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack
 
 from graphtide.lang.program import Program, read_program
+from graphtide.spark.actors import Actors, Functions
+from graphtide.spark.feedback import FeedbackLog, with_feedback
 from graphtide.spark.pipeline import make_task, match
 from graphtide.spark.quarantine import with_reports
 from graphtide.spark.run_batch import BatchWriter, OnDeltas
@@ -19,6 +23,7 @@ from graphtide.spark.sink import Sink
 from graphtide.spark.source import GraphtideSource
 from graphtide.spark.source_place import Offset
 from graphtide.spark.status import batch_status
+from graphtide.spark.summarise import plain_changes
 from graphtide.spark.unpack import check_names
 
 if TYPE_CHECKING:
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from graphtide.spark.reaction import Reaction
     from graphtide.spark.status import BatchStatus
 
 POLL_SECONDS: Final = 0.1
@@ -59,6 +65,7 @@ def run_program(
     checkpoint: Path | str,
     cells: int | None = None,
     on_deltas: OnDeltas | None = None,
+    functions: Functions | None = None,
     **how: Unpack[How],
 ) -> Run:
     """Run a program (a file, or one that was read) over changes; the deltas go to files in `out`.
@@ -67,7 +74,8 @@ def run_program(
     started when this returns: go through `statuses()` to follow it to its end. A bounded DataFrame
     has been run. `cells` is by default what the checkpoint has, or the number of shuffle
     partitions; `RunOptions` tells of the other options. `on_deltas` sees every micro-batch that was
-    written.
+    written. CALL finds its functions in `functions`; one that has a parameter `firing_id` is told
+    the id of the firing, which is the same if the call is made again.
     """
     if not isinstance(program, Program):
         program = read_program(Path(program))
@@ -77,27 +85,46 @@ def run_program(
         cells = known_cells(checkpoint) or partitions
     source = Path(changes) if isinstance(changes, str) else changes
     options = RunOptions(source, Path(out), checkpoint, cells, **how)
-    return start_program(spark, program, options, on_deltas)
+    return start_program(spark, program, options, on_deltas, functions)
 
 
 def start_program(
-    spark: SparkSession, program: Program, options: RunOptions, on_deltas: OnDeltas | None = None
+    spark: SparkSession,
+    program: Program,
+    options: RunOptions,
+    on_deltas: OnDeltas | None = None,
+    functions: Functions | None = None,
 ) -> Run:
     """As `run_program`, with all options in one."""
+    reaction = options.reaction(program)
+    actors = None if reaction is None else make_actors(reaction, functions or {}, options)
     run = check_options(program, options).run
     if isinstance(options.changes, Path):
         changes = read_logs(spark, options.changes, options)
     else:
         changes = options.changes
-    task = make_task(changes, program.texts, options.cells, clock=options.clock)
-    for query in task.cell_queries:
+    task = make_task(changes, program.texts, options.cells, clock=options.clock, reaction=reaction)
+    for query in task.shown_queries:
         check_names([variable.name for variable in query.query.variables[: query.shown]])
-    sink = Sink(options.out, run, program.texts, options.output_format)
-    writer = BatchWriter(task, sink, options.most_quarantined, on_deltas)
-    matched = match(with_reports(changes), task)
+    names = [*program.texts, *(pattern.name for pattern in program.patterns)]
+    sink = Sink(options.out, run, names, options.output_format, fires=bool(program.rules))
+    writer = BatchWriter(task, sink, options.most_quarantined, on_deltas, actors)
+    changes = with_reports(changes)
+    if reaction is not None and reaction.feeds_back:
+        known = plain_changes(changes, task)
+        changes = with_feedback(spark, known, options.checkpoint / "feedback")
+    matched = match(changes, task)
     if changes.isStreaming:
         return StreamRun(matched, writer, options)
     return BoundedRun(matched, writer)
+
+
+def make_actors(reaction: Reaction, functions: Functions, options: RunOptions) -> Actors:
+    """What carries out the actions of a program."""
+    feedback = None
+    if reaction.feeds_back:
+        feedback = FeedbackLog(options.checkpoint / "feedback", options.most_rounds)
+    return Actors(reaction, functions, feedback)
 
 
 def read_logs(spark: SparkSession, directory: Path, options: RunOptions) -> DataFrame:
@@ -138,9 +165,9 @@ class StreamRun:
         stream = matched.writeStream.foreachBatch(self._writer.take).option(
             "checkpointLocation", str(self._options.checkpoint / "stream")
         )
-        if self._options.once:
+        if self._options.once and not self._writer.feeds_back:
             return stream.trigger(availableNow=True).start()
-        pause = trigger_milliseconds(self._options.trigger)
+        pause = 0 if self._options.once else trigger_milliseconds(self._options.trigger)
         return stream.trigger(processingTime=f"{pause} milliseconds").start()
 
     def statuses(self, until: Callable[[], bool] = lambda: False) -> Iterator[BatchStatus]:
@@ -149,6 +176,8 @@ class StreamRun:
         As soon as `until` says so, the run is stopped after the micro-batch that is under way.
         """
         seen = -1
+        if self._options.once and self._writer.feeds_back:
+            Thread(target=self._end_when_all_is_read, daemon=True).start()
         changes = self._options.changes
         directory = changes if isinstance(changes, Path) else None
         while True:
@@ -166,6 +195,12 @@ class StreamRun:
         error = self.query.exception()
         if error is not None:
             raise self._writer.failure or explained(str(error)) or error
+
+    def _end_when_all_is_read(self) -> None:
+        """With feedback, that is known only when a pass over the sources finds nothing new."""
+        with suppress(Exception):  # a failure of the query is told of elsewhere
+            self.query.processAllAvailable()
+            self.query.stop()
 
     def _reports(self) -> list[dict[str, Any]]:
         return [json.loads(report.json) for report in self.query.recentProgress]

@@ -18,6 +18,7 @@ from graphtide.spark.schemas import DELTAS, REJECTS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from graphtide.spark.actors import Actors
     from graphtide.spark.sink import Sink
     from graphtide.spark.task import Task
 
@@ -29,25 +30,52 @@ class BatchWriter:
     """Writes micro-batches, and remembers why it could not."""
 
     def __init__(
-        self, task: Task, sink: Sink, most_quarantined: int | None, on_deltas: OnDeltas | None
+        self,
+        task: Task,
+        sink: Sink,
+        most_quarantined: int | None,
+        on_deltas: OnDeltas | None,
+        actors: Actors | None = None,
     ) -> None:
+        self._actors = actors
         self.sink = sink
         self.failure: GraphtideError | None = None
         self._task = task
         self._most = most_quarantined
         self._on_deltas = on_deltas
 
+    @property
+    def feeds_back(self) -> bool:
+        """Whether what is written may be read by the next micro-batch."""
+        return self._actors is not None and self._actors.reaction.feeds_back
+
     def take(self, matched: DataFrame, batch: int) -> None:
         """Write a micro-batch. It is computed even if it was written: the state depends on it."""
-        deltas, aside = unpacked(matched.toArrow(), self._task)
+        rows = matched.toArrow()
+        deltas, aside = unpacked(rows, self._task)
         try:
-            self.sink.write(batch, deltas, aside)
+            if self._actors is None:
+                self.sink.write(batch, deltas, aside)
+            else:
+                self._act(batch, from_chunks(_chunks(rows, "deltas"), DELTAS), deltas, aside)
             self._check_quarantine()
         except GraphtideError as error:
             self.failure = error
             raise
         if self._on_deltas is not None:
             self._on_deltas(deltas)
+
+    def _act(
+        self, batch: int, rows: pa.Table, deltas: dict[str, pa.Table], aside: pa.Table
+    ) -> None:
+        """Let rules act, and write what they and patterns found. What was written is not called."""
+        assert self._actors is not None  # noqa: S101 - seen by the caller
+        fired, events, table = self._actors.tables(rows)
+        if batch > self.sink.progress.batch:
+            self._actors.call(fired)
+        deltas |= events
+        self.sink.write(batch, deltas, aside, table)
+        self._actors.feed_back(batch, rows, fired)
 
     def _check_quarantine(self) -> None:
         found = self.sink.progress.quarantined

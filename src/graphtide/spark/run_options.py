@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from graphtide.errors import DataError, GraphtideError
+from graphtide.spark.feedback import MOST_ROUNDS
+from graphtide.spark.reaction import reaction_of
 from graphtide.spark.run_checkpoint import Fingerprint, claim_checkpoint
 from graphtide.spark.windows import DEFAULT_CLOCK, Clock
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from graphtide.lang.program import Program
+    from graphtide.spark.reaction import Reaction
     from graphtide.spark.sink import OutputFormat
 
 _TRIGGER = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m)")
@@ -31,6 +34,8 @@ class How(TypedDict, total=False):
     most_quarantined: int | None
     only_new: bool
     clock: Clock
+    streams: tuple[str, ...]
+    most_rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,9 @@ class RunOptions:
     there has been read. It stops when more than `most_quarantined` rows are set aside. Of a
     directory, a micro-batch reads about `rows_per_batch` lines, and with `only_new` a first run
     begins with what is written from now on. `clock` tells windows of ticks, and of how late rows
-    may come.
+    may come. Inserts into graphs that are named in `streams` are events, if the changes have no
+    column `stream`. If actions cause further actions more than `most_rounds` times in turn, the run
+    stops.
     """
 
     changes: Path | DataFrame
@@ -56,20 +63,32 @@ class RunOptions:
     most_quarantined: int | None = None
     only_new: bool = False
     clock: Clock = DEFAULT_CLOCK
+    streams: tuple[str, ...] = ()
+    most_rounds: int = MOST_ROUNDS
+
+    def reaction(self, program: Program) -> Reaction | None:
+        """What a program does with events; None if it has nothing but queries."""
+        return reaction_of(program, self.cells, self.clock.tick_ms, self.streams)
 
 
 def check_options(program: Program, options: RunOptions) -> Fingerprint:
     """Check all that can be checked without Spark, and take the checkpoint."""
-    if program.rules or program.events:
-        raise GraphtideError(
-            "events and rules do not run on Spark yet, only queries do",
-            hint="run them in one process: graphtide.rules.run(program, graph)",
-        )
+    reaction = options.reaction(program)
+    if reaction is not None:
+        reaction.check()
+        if not isinstance(options.changes, Path) and not options.changes.isStreaming:
+            raise GraphtideError(
+                "rules and patterns need a stream, and this DataFrame is bounded",
+                hint="read its files with spark.readStream, or as a directory of change logs",
+            )
     source = source_name(options.changes)
     if options.cells < 1:
         raise GraphtideError(f"--cells {options.cells}: at least one cell is needed")
     trigger_milliseconds(options.trigger)
-    return claim_checkpoint(options.checkpoint, program.texts, options.cells, source)
+    texts = program.texts
+    if reaction is not None:
+        texts = {**texts, "events, patterns and rules": reaction.mark}
+    return claim_checkpoint(options.checkpoint, texts, options.cells, source)
 
 
 def source_name(changes: Path | DataFrame) -> str:

@@ -1,6 +1,8 @@
 """Sink: the files of an output directory, each micro-batch written once however often it is run.
 
     OUT/RouteSensor/batch-00000012.parquet    the deltas of a query, sorted by time and transaction
+    OUT/Flapping/batch-00000012.parquet       the complex events of a pattern
+    OUT/firings/batch-00000012.parquet        which rules fired, in order, each with its id
     OUT/quarantine/batch-00000012.parquet     input that was set aside
     OUT/_progress.json                        how far it is, and what the deltas add up to
     OUT/_graphtide.json                       to which checkpoint the output belongs
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 OutputFormat = Literal["parquet", "json"]
 
 QUARANTINE_NAME: Final = "quarantine"
+FIRINGS_NAME: Final = "firings"
 _PROGRESS, _OWNER = "_progress.json", "_graphtide.json"
 
 
@@ -55,6 +58,7 @@ class Progress:
     time: int | None = None
     tx: int | None = None
     quarantined: int = 0
+    fired: int = 0
     queries: dict[str, Tally] = field(default_factory=dict)
 
 
@@ -62,17 +66,31 @@ class Sink:
     """Writes the deltas of queries and the quarantine."""
 
     def __init__(
-        self, out: Path, run: str, queries: Iterable[str], output_format: OutputFormat = "parquet"
+        self,
+        out: Path,
+        run: str,
+        queries: Iterable[str],
+        output_format: OutputFormat = "parquet",
+        *,
+        fires: bool = False,
     ) -> None:
+        queries = list(queries)
+        self._fires = fires
         self.out = out
         self._format: OutputFormat = output_format
-        self._claim(run, list(queries))
+        self._claim(run, queries)
         self.progress = self._read_progress(queries)
 
-    def write(self, batch: int, deltas: Mapping[str, pa.Table], aside: pa.Table) -> None:
+    def write(
+        self,
+        batch: int,
+        deltas: Mapping[str, pa.Table],
+        aside: pa.Table,
+        fired: pa.Table | None = None,
+    ) -> None:
         """Write a micro-batch; one that was written before stays as it is."""
         try:
-            self._write_batch(batch, deltas, aside)
+            self._write_batch(batch, deltas, aside, fired)
         except OSError as error:
             raise GraphtideError(
                 f"batch {batch} cannot be written to {self.out}: {error.strerror or error}",
@@ -80,29 +98,37 @@ class Sink:
                 "the micro-batch is run again",
             ) from error
 
-    def _write_batch(self, batch: int, deltas: Mapping[str, pa.Table], aside: pa.Table) -> None:
-        for name, table in [*deltas.items(), (QUARANTINE_NAME, aside)]:
-            if len(table):
+    def _write_batch(
+        self,
+        batch: int,
+        deltas: Mapping[str, pa.Table],
+        aside: pa.Table,
+        fired: pa.Table | None,
+    ) -> None:
+        for name, table in [*deltas.items(), (QUARANTINE_NAME, aside), (FIRINGS_NAME, fired)]:
+            if table is not None and len(table):
                 self._write(self.out / name / f"batch-{batch:08}.{self._format}", table)
         if batch <= self.progress.batch:
             return
         self.progress.batch = batch
         self.progress.quarantined += len(aside)
+        self.progress.fired += len(fired) if fired is not None else 0
         for name, table in deltas.items():
             self.progress.queries[name].add(_integers(table, "diff"))
             if len(table):
-                last = (_integers(table, "time")[-1], _integers(table, "tx")[-1])
+                last = (_integers(table, "time")[-1], _integers(table, "tx")[-1] or 0)
                 before = (self.progress.time or 0, self.progress.tx or 0)
                 self.progress.time, self.progress.tx = max(last, before)
         replace_text(self.out / _PROGRESS, json.dumps(asdict(self.progress)))
 
     def _claim(self, run: str, queries: list[str]) -> None:
         """Make the directories; refuse those of another run: its files would be taken for ours."""
-        if QUARANTINE_NAME in {name.lower() for name in queries}:
-            raise GraphtideError(
-                f"a query cannot be named {QUARANTINE_NAME}: its directory is taken",
-                hint="give the query another name",
-            )
+        for taken in (QUARANTINE_NAME, FIRINGS_NAME):
+            if taken in {name.lower() for name in queries}:
+                raise GraphtideError(
+                    f"a query cannot be named {taken}: its directory is taken",
+                    hint="give the query another name",
+                )
         owner = self.out / _OWNER
         try:
             self.out.mkdir(parents=True, exist_ok=True)
@@ -113,7 +139,7 @@ class Sink:
                         hint="choose another --out",
                     )
                 replace_text(owner, json.dumps({"run": run}))
-            for name in [*queries, QUARANTINE_NAME]:
+            for name in [*queries, QUARANTINE_NAME, *([FIRINGS_NAME] if self._fires else [])]:
                 (self.out / name).mkdir(exist_ok=True)
             found = json.loads(owner.read_text(encoding="utf-8"))["run"]
         except OSError as error:
@@ -139,7 +165,8 @@ class Sink:
         if self._format == "parquet":
             pq.write_table(table, unfinished, compression="zstd")
         else:
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
+            rows = table.to_pylist(maps_as_pydicts="strict")
+            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             unfinished.write_text("".join(lines), encoding="utf-8")
         unfinished.replace(path)
 

@@ -52,6 +52,17 @@ def summarise(changes: DataFrame, task: Task) -> DataFrame:
     )
 
 
+def plain_changes(changes: DataFrame, task: Task) -> DataFrame:
+    """Changes with all columns that there may be, as texts and whole numbers."""
+    seq = whole_number(changes, "seq") if "seq" in changes.columns else f.lit(0).cast("bigint")
+    return changes.select(
+        *(whole_number(changes, name).alias(name) for name in ("time", "tx", "diff")),
+        seq.alias("seq"),
+        *(term_text(changes, name).alias(name) for name in "spo"),
+        *graph_and_stream(changes, task.stream_names),
+    )
+
+
 def graph_and_stream(changes: DataFrame, streams: Sequence[str]) -> tuple[Column, Column]:
     """The columns `g` and `stream`, an IRI. Without the latter, streams are named as graphs."""
     none = f.lit(None).cast("string")

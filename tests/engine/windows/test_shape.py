@@ -97,7 +97,7 @@ def contents(shape, events, sizes):
             closes, changes = content.advance(complete)
             if not len(closes):
                 break
-            for place, close in enumerate(closes.tolist()):
+            for place, close in enumerate(closes.times.tolist()):
                 for _, diff, number, *_ in changes[changes[:, 0] == place].tolist():
                     assert (number in present) == (diff < 0)
                     present ^= {number}

@@ -31,6 +31,7 @@ EVENT C(?x) AS { ?x :a ?y ; :b ?y }
 EVENT Big(?x, ?y) AS { ?x :a ?y } CHECK (?y != :u1)
 EVENT Up(?x) ON APPEAR OF Hot(?x)
 EVENT Down(?x, ?y) ON DISAPPEAR OF Hot(?x, ?y)
+EVENT Other(?x) ON UPDATE OF Hot(?x)
 EVENT Turn(?x, ?y) ON CHANGE OF ?x FROM { ?x :p ?y } TO { ?x :q ?y }
 """
 RULES = {
@@ -49,6 +50,7 @@ RULES = {
     "rows and events": "WHEN EVENT u = Up(?x) EVENT a = A(?x, ?y) AFTER[0,5] u",
     "rows that go": "WHEN FACT { ?x :q ?f } EVENT d = Down(?x, ?y) EVENT Up(?x) AFTER[0,9] d",
     "states": "WHEN EVENT t = Turn(?x, ?y) NO EVENT Big(?x, ?z) AFTER[0,3] t",
+    "rows that stay": "WHEN EVENT o = Other(?x) EVENT a = A(?x, ?y) AFTER[-2,2] o",
     "values": "WHEN EVENT a = A(?x, ?y) EVENT b = B(?x, ?z) AFTER[0,5] a WHERE FILTER (?y != ?z)",
 }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphtide.engine.windows.closes import Closes, Part
 from graphtide.engine.windows.shape import ChangingWindow, ElementWindow, TimeWindow
 from graphtide.kernel import Distinct
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
@@ -36,9 +37,10 @@ class WindowContent:
     event graphs are kept as a set too.
     """
 
-    def __init__(self, shape: WindowShape, events: Timelist) -> None:
+    def __init__(self, shape: WindowShape, events: Timelist, stream: str = "") -> None:
         self.shape = shape
         self._events = events
+        self._stream = stream
         self._counts = Distinct(4)
         self.by_graph: StatementLog | None = None
         self._entered = events.end
@@ -60,19 +62,23 @@ class WindowContent:
         """The different quads in the window."""
         return self._counts.sizes()["rows"]
 
-    def advance(self, complete: int) -> tuple[Longs, Ints]:
+    def advance(self, complete: int) -> tuple[Closes, Ints]:
         """Close windows that no further event can be part of: all before `complete` are here.
 
-        The times of the next closes, and the changes of the content, with the close's place as
-        `tx`.
+        The next closes, and the changes of the content, with the close's place as `tx`.
         """
         match self.shape:
             case TimeWindow():
-                return self._advance_time(self.shape, complete)
+                times, changes = self._advance_time(self.shape, complete)
+                part = Part.AFTER if self._lead(self.shape) else Part.BEFORE
+                return Closes(times, part), changes
             case ChangingWindow():
-                return self._advance_changing(self.shape, complete)
-            case ElementWindow():
-                return self._advance_elements(self.shape, complete)
+                times, changes = self._advance_changing(self.shape, complete)
+                return Closes(times, Part.AFTER), changes
+            case ElementWindow(step=step):
+                times, changes = self._advance_elements(self.shape, complete)
+                places = self._entered - step * np.arange(len(times))[::-1]
+                return Closes(times, Part.AMID, self._stream, places), changes
 
     def reach(self) -> int:
         """The time that it can be taken to at once: a few closes, not a whole backlog."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphtide.engine.windows.closes import Closes, unite
+from graphtide.engine.windows.connect import connected
 from graphtide.engine.windows.content import WindowContent
 from graphtide.engine.windows.hearers import Hearers
 from graphtide.engine.windows.shape import ElementWindow
@@ -34,6 +36,7 @@ class Placed:
     graph: int
     pruned: int
     queries: list[Continuous] = field(default_factory=list)
+    needed: tuple[Stream, ...] = ()
 
     def asked(self) -> Asked:
         """What its queries can match. Elements are counted, whether they match or not."""
@@ -46,11 +49,8 @@ class Placed:
         return self.stream.pruned == self.pruned or covers(self.asked(), asked)
 
     def complete(self) -> int:
-        """Up to when all events are here, on every stream that a query of it needs."""
-        streams = {self.stream.name: self.stream}
-        for query in self.queries:
-            streams.update(query.streams)
-        return min(stream.complete for stream in streams.values())
+        """Up to when all events are here, on every stream that has to be waited for."""
+        return min(stream.complete for stream in (self.stream, *self.needed))
 
 
 class WindowRegistry:
@@ -92,7 +92,8 @@ class WindowRegistry:
         """
         placed = self._windows.get(graph)
         if placed is None:
-            placed = Placed(stream, WindowContent(shape, stream.events), graph, stream.pruned)
+            content = WindowContent(shape, stream.events, stream.name)
+            placed = Placed(stream, content, graph, stream.pruned)
             self._windows[graph] = placed
         return placed if placed.serves(asked) else None
 
@@ -110,6 +111,7 @@ class WindowRegistry:
         for number in query.windows:
             self._windows[number].queries.append(query)
         self._summarise()
+        self._connect()
 
     def _summarise(self) -> None:
         """Tell each stream what its queries can match."""
@@ -128,6 +130,14 @@ class WindowRegistry:
                 if placed.content.by_graph is not None:
                     self._graph.clear_graph(placed.content.by_graph.graph)
         self._summarise()
+        self._connect()
+
+    def _connect(self) -> None:
+        """Tell each window which streams to wait for."""
+        queries = dict.fromkeys(q for placed in self._windows.values() for q in placed.queries)
+        for windows, streams in connected(queries):
+            for number in windows:
+                self._windows[number].needed = tuple(streams.values())
 
     def advance(self, to: int) -> None:
         """Nothing before a time comes any more, on any stream."""
@@ -158,41 +168,44 @@ class WindowRegistry:
         moved = [(placed, closes, changes) for placed, closes, changes in found if len(closes)]
         if not moved:
             return False
-        times = _united([closes for _, closes, _ in moved])
-        changes = _merged(moved, times)
+        times, places = unite([closes for _, closes, _ in moved])
+        changes = _merged(moved, places)
         queries = dict.fromkeys(q for placed, _, _ in moved for q in placed.queries)
-        own = {q: _united([c for p, c, _ in moved if q in p.queries]) for q in queries}
+        parts = [(placed, at) for (placed, _, _), at in zip(moved, places, strict=True)]
+        own = {q: _united([at for placed, at in parts if q in placed.queries]) for q in queries}
         if any(query.one_by_one for query in queries):
             for place in range(len(times)):
-                at = slice(*np.searchsorted(changes[:, TX], (place, place + 1)))
-                part = changes[at].copy()
+                part = changes[_only(place, changes[:, TX])].copy()
                 part[:, TX] = 0
-                self._report(times[place : place + 1], part, own)
+                here = {query: at[_only(place, at)] - place for query, at in own.items()}
+                self._report(times[place : place + 1], part, here)
         else:
             self._report(times, changes, own)
         return True
 
     def _report(self, times: Longs, changes: Ints, own: Mapping[Continuous, Longs]) -> None:
-        """Take in what changed at some closes, and let the queries report that close there."""
+        """Take in what changed at some closes, and let each query report at its own of them."""
         first = self._graph.transactions
         self._graph.apply_window_changes(times, changes)
-        for query, closes in own.items():
-            reported = closes
-            if len(own) > 1 or len(times) < len(closes):
-                reported = np.intersect1d(closes, times, assume_unique=True)
-            query.take(first + np.searchsorted(times, reported), reported)
+        for query, places in own.items():
+            if len(places):
+                query.take(first + places, times[places])
 
 
-def _united(times: list[Longs]) -> Longs:
-    """All times of some lists in order, each once; a single list is so already."""
-    return times[0] if len(times) == 1 else np.unique(np.concatenate(times))
+def _only(place: int, places: Longs) -> slice:
+    """Where a place stands in a list of places in order."""
+    return slice(*np.searchsorted(places, (place, place + 1)))
 
 
-def _merged(moved: list[tuple[Placed, Longs, Ints]], times: Longs) -> Ints:
-    """The changes of several windows, with the place of their close among all times as `tx`."""
+def _united(places: list[Longs]) -> Longs:
+    """All places of some lists in order, each once; a single list is so already."""
+    return places[0] if len(places) == 1 else np.unique(np.concatenate(places))
+
+
+def _merged(moved: list[tuple[Placed, Closes, Ints]], places: list[Longs]) -> Ints:
+    """The changes of several windows, with the place of their close among all as `tx`."""
     parts = []
-    for placed, closes, changes in moved:
-        at = np.searchsorted(times, closes)
+    for (placed, _, changes), at in zip(moved, places, strict=True):
         changes[:, GRAPH] = placed.graph
         changes[:, TX] = at[changes[:, TX]]
         parts.append(changes)
