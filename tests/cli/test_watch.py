@@ -163,7 +163,7 @@ def test_a_bug_is_one_line_unless_asked_for(files, run, monkeypatch, capsys):
         message = "on purpose"
         raise RuntimeError(message)
 
-    monkeypatch.setattr("graphtide.cli.watch.read_pieces", fail)
+    monkeypatch.setattr("graphtide.cli.deltas.read_pieces", fail)
     ran = run("watch", "route.rq", "--changes", "log.rdfp")
     assert (ran.code, ran.out, ran.err.count("\n")) == (70, "", 1)
     assert "this is a bug in graphtide" in ran.err

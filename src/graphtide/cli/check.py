@@ -8,12 +8,10 @@ from textwrap import indent
 
 from graphtide.cli.files import QUERY_SUFFIXES, read_query
 from graphtide.cli.output import counted
+from graphtide.cli.query_plan import plan_of
 from graphtide.engine.feed import check_order
 from graphtide.errors import GraphtideError, PlacedError
 from graphtide.lang.program import PROGRAM_SUFFIX, check_program, read_text
-from graphtide.plan.build import build_plan
-from graphtide.plan.explain import explain
-from graphtide.plan.patterns import DEFAULT_STRATEGY
 from graphtide.rdf import BrokenLine, read_changes
 
 
@@ -23,7 +21,8 @@ def check(*files: Path) -> int:
     Parameters
     ----------
     files
-        Programs (.tide), queries (.rq, .sparql), RDF in any format, and change logs.
+        Programs (.tide), queries (.rq, .sparql) in SPARQL or, over windows, in RSP-QL, RDF in any
+        format, and change logs.
     """
     if not files:
         raise GraphtideError("there is nothing to check", hint="graphtide check FILE...")
@@ -70,8 +69,7 @@ def _program_problems(path: Path) -> Iterator[str]:
 
 
 def _query_report(path: Path) -> str:
-    plan = build_plan(read_query(path), DEFAULT_STRATEGY)
-    return f"{path}: can be maintained, by this plan\n{indent(explain(plan), '  ')}"
+    return f"{path}: can be maintained, by this plan\n{indent(plan_of(read_query(path)), '  ')}"
 
 
 def _data_problems(path: Path) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.files import load_data, refuse_query
+from graphtide.cli.query_plan import plan_of
 from graphtide.engine import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.events.compile import compile_pattern
@@ -16,9 +16,6 @@ from graphtide.lang.declarations import CallFunction
 from graphtide.lang.hints import name_hint
 from graphtide.lang.program import read_program
 from graphtide.lang.sparql import parse_standing
-from graphtide.plan.build import build_plan
-from graphtide.plan.explain import explain as explain_plan
-from graphtide.plan.patterns import DEFAULT_STRATEGY
 from graphtide.rules import run
 from graphtide.rules.explain import explain_rules
 
@@ -67,10 +64,7 @@ def explain_program(
 
 
 def _query(name: str, text: str) -> str:
-    parsed = parse_standing(text)
-    select = parsed if isinstance(parsed, SelectQuery) else parsed.select
-    plan = explain_plan(build_plan(select, DEFAULT_STRATEGY))
-    return f"QUERY {name}\n{indent(plan, '  ')}"
+    return f"QUERY {name}\n{indent(plan_of(parse_standing(text)), '  ')}"
 
 
 def _named(program: Program, name: str) -> PatternDeclaration:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphtide.errors import DataError, QueryError
-from graphtide.lang.sparql import parse_any_query, parse_query
+from graphtide.lang.sparql import parse_any_query, parse_standing
 from graphtide.rdf import read_changes
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.algebra.queries import Query
+    from graphtide.algebra.windows import WindowedQuery
     from graphtide.engine import LiveGraph
     from graphtide.rdf import BrokenLine
     from graphtide.rdf.broken import OnError
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 QUERY_SUFFIXES = (".rq", ".sparql")
 
 
-def read_query(path: Path) -> SelectQuery:
-    """Read and parse the query of a file; errors name the file."""
+def read_query(path: Path) -> SelectQuery | WindowedQuery:
+    """Read and parse the query of a file, over windows or not; errors name the file."""
     try:
-        return parse_query(read_text(path))
+        return parse_standing(read_text(path))
     except QueryError as error:
         error.source = str(path)
         raise

@@ -43,6 +43,7 @@ COMMANDS = (
         "watch:watch",
         "Watch how the answers of queries change: + and - rows, transaction by transaction.",
         "graphtide watch route.rq --data rail.ttl --changes today.rdfp --follow",
+        "Of queries over windows, the reports: graphtide watch hot.rq --changes readings.rdfp. "
         "Rows go to standard output, the summary to standard error. With --follow, Ctrl-C is the "
         "way to end and gives exit code 0; without, it gives 130.",
     ),

@@ -49,17 +49,19 @@ def run(
     only_new: bool = False,
     lateness: int = 0,
     tick_ms: int = 1000,
+    stream: tuple[str, ...] = (),
 ) -> int:
     """Run a program on Spark.
 
     Parameters
     ----------
     program
-        A .tide file of named queries, or a .rq file with one.
+        A .tide file of queries, events, patterns and rules, or a .rq file with one query.
     changes
         A directory of change logs, read in the order of their names; the last one may grow.
     out
-        Where the output goes: a directory of deltas per query, and quarantine.
+        Where the output goes: a directory of deltas per query, of complex events per pattern, of
+        firings, and quarantine.
     checkpoint
         Where the run keeps its place. The same command again goes on from there.
     master
@@ -85,9 +87,12 @@ def run(
         By how many ticks of time rows may come late; what is later is set aside.
     tick_ms
         How long a tick is, for windows whose lengths are in seconds, minutes or hours.
+    stream
+        The IRI of a graph into which inserts are events, for rules and patterns; may be repeated.
     """
     queries = read_program(program)
     check_needs()
+    from graphtide.spark.actors import check_functions
     from graphtide.spark.run_options import RunOptions, check_options
     from graphtide.spark.windows import Clock
 
@@ -96,7 +101,11 @@ def run(
     parts = _cells(cells, checkpoint, master)
     limits = rows_per_batch, most_quarantined, only_new
     clock = Clock(lateness, tick_ms)
-    options = RunOptions(changes, out, checkpoint, parts, pause, once, format, *limits, clock)
+    options = RunOptions(
+        changes, out, checkpoint, parts, pause, once, format, *limits, clock, stream
+    )
+    if (reaction := options.reaction(queries)) is not None:
+        check_functions(reaction, {})
     check_options(queries, options)
     _say_where(changes, options, queries)
     return _run(queries, options, master, as_json=as_json)
@@ -174,6 +183,8 @@ def _say_where(changes: Path, options: RunOptions, program: Program) -> None:
 
     found = resumes_from(options.checkpoint)
     what = f"{counted(len(program.queries), 'query').replace('querys', 'queries')}"
+    if program.rules:
+        what += f", {counted(len(program.rules), 'rule')}"
     if found is None:
         where = "from the start"
     else:
@@ -200,6 +211,8 @@ def _say_what(running: Run, options: RunOptions) -> None:
     for name, tally in progress.queries.items():
         rows = f"{counted(tally.answer, 'row')} now"
         print(f"{name}: {rows}, +{tally.appeared:,} -{tally.disappeared:,}", file=sys.stderr)
+    if progress.fired:
+        print(f"rules fired {counted(progress.fired, 'time')}", file=sys.stderr)
     print(f"the deltas are in {options.out}", file=sys.stderr)
     if progress.quarantined:
         count = counted(progress.quarantined, "row")

@@ -11,15 +11,17 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from graphtide.algebra.windows import WindowedQuery
+from graphtide.cli.deltas import Changes, told_of
 from graphtide.cli.files import load_data, read_query, refuse_query
-from graphtide.cli.follow import STANDARD_INPUT, read_pieces
 from graphtide.cli.output import counted, open_output, summary
-from graphtide.cli.session import NamedRow, Session
+from graphtide.cli.session import Session
+from graphtide.cli.told import NamedRow, Told
 from graphtide.engine import LiveGraph
+from graphtide.engine.windows.read_events import GENERATED_AT
 from graphtide.errors import GraphtideError
 from graphtide.plan.patterns import Strategy
-from graphtide.rdf import BrokenLine, read_changes
-from graphtide.rdf.formats import find_format
+from graphtide.rdf import BrokenLine
 
 INTERRUPTED = 130
 
@@ -33,41 +35,61 @@ def watch(
     strategy: Strategy | None = None,
     limit: int | None = None,
     on_error: Literal["raise", "collect"] = "raise",
+    tick_ms: int = 1000,
+    timestamp: str = GENERATED_AT,
+    until: int | None = None,
 ) -> int:
     """Watch queries over a file of changes.
 
     Parameters
     ----------
     queries
-        Files with a SPARQL SELECT query each; a query is named after its file.
+        Files with a SPARQL SELECT query each, over windows (RSP-QL) or not; a query is named after
+        its file. One over windows tells its reports, at every close of a window.
     changes
         A change log (.rdfp, .parquet, .arrow), or RDF, whose triples are all inserted. `-` is
-        RDF Patch from standard input.
+        RDF Patch from standard input. For windows, an insert into a graph that has the name of a
+        stream is an event of it; or each named graph of TriG or N-Quads is an event, and a triple
+        of the default graph tells when it happened.
     data
         RDF that is there from the start. Repeat the option for several files.
     follow
         Go on when the file ends, and wait for more (.rdfp, .nt, .nq).
     as_json
-        Print one JSON object for each row and nothing else: query, time, tx, diff, row.
+        Print one JSON object for each row and nothing else: query, time, tx, diff, row. In a row
+        of a report, tx is the report's number among those of its time.
     strategy
         How patterns are matched; chosen by the planner if not given.
     limit
         End after so many rows.
     on_error
         What to do about a broken line: stop there, or set it aside and list it at the end.
+    tick_ms
+        How long a tick is, for windows whose lengths are in seconds, minutes or hours.
+    timestamp
+        The predicate of the triples that tell when the named graphs of TriG or N-Quads happened.
+    until
+        The time up to which windows close when the file has ended; by default the time after the
+        last change.
     """
-    texts = _queries(queries)
+    texts, windowed = _queries(queries)
     if limit is not None and limit < 1:
         raise GraphtideError(f"--limit {limit} would show nothing", hint="give a number from 1 on")
+    if until is not None and not windowed:
+        raise GraphtideError("--until is for queries over windows, and there is none")
+    if until is not None and follow:
+        raise GraphtideError("--until tells when a file has ended, and --follow that it has no end")
     _check_changes(changes)
-    graph, broken = LiveGraph(), list[BrokenLine]()
+    broken = list[BrokenLine]()
+    source = Changes(changes, follow, on_error, broken, _iri(timestamp), until)
+    graph = LiveGraph(tick_ms=tick_ms)
     load_data(graph, data or (), on_error, broken)
-    session = Session(graph, texts, strategy)
+    session = Session(graph, texts, strategy, forgiving=on_error == "collect")
     code = 0
     try:
         with _stoppable(), open_output(session, texts, as_json=as_json) as output:
-            for rows in _limited(_deltas(session, changes, follow, on_error, broken), limit):
-                output.rows(rows)
+            for told in _limited(told_of(session, source), limit):
+                output.rows(told)
     except KeyboardInterrupt:
         code = 0 if follow else INTERRUPTED
     except GraphtideError:
@@ -78,19 +100,27 @@ def watch(
     return code
 
 
-def _queries(paths: tuple[Path, ...]) -> dict[str, str]:
-    """The texts of query files, by name."""
+def _queries(paths: tuple[Path, ...]) -> tuple[dict[str, str], bool]:
+    """The texts of query files, by name; and whether one of them is over windows."""
     if not paths:
         raise GraphtideError(
             "there is no query to watch", hint="graphtide watch QUERY.rq --changes FILE"
         )
     found: dict[str, str] = {}
+    windowed = False
     for path in paths:
         name, number = path.stem, 2
         while name in found:
             name, number = f"{path.stem}-{number}", number + 1
-        found[name] = read_query(path).text
-    return found
+        parsed = read_query(path)
+        windowed |= isinstance(parsed, WindowedQuery)
+        found[name] = (parsed.select if isinstance(parsed, WindowedQuery) else parsed).text
+    return found, windowed
+
+
+def _iri(text: str) -> str:
+    """An IRI in angle brackets, with or without which it may be given."""
+    return text if text.startswith("<") else f"<{text}>"
 
 
 def _check_changes(path: Path) -> None:
@@ -99,30 +129,18 @@ def _check_changes(path: Path) -> None:
         raise GraphtideError(f"--changes needs a file, and {path} is an option")
 
 
-def _deltas(
-    session: Session,
-    changes: Path,
-    following: bool,  # noqa: FBT001 - an option of the command
-    on_error: Literal["raise", "collect"],
-    broken: list[BrokenLine],
-) -> Iterator[list[NamedRow]]:
-    """The first answers; then the deltas of whole transactions, also of those before an error."""
-    yield session.first_rows()
-    if following or changes == STANDARD_INPUT or find_format(changes).family == "patch":
-        for batches in read_pieces(changes, wait=following, on_error=on_error, broken=broken):
-            yield from session.apply(batches)
-    else:
-        yield from session.apply(read_changes(changes, on_error=on_error, broken=broken))
-
-
-def _limited(deltas: Iterator[list[NamedRow]], limit: int | None) -> Iterator[list[NamedRow]]:
+def _limited(deltas: Iterator[list[Told]], limit: int | None) -> Iterator[list[Told]]:
+    """All that is told up to a number of rows; that there is a report is no row."""
+    if limit is None:
+        yield from deltas
+        return
     left = limit
-    for rows in deltas:
-        yield rows[:left]
-        if left is not None:
-            left -= len(rows)
-            if left <= 0:
-                return
+    for told in deltas:
+        places = [place for place, each in enumerate(told) if isinstance(each, NamedRow)]
+        yield told if len(places) < left else told[: places[left - 1] + 1]
+        left -= len(places)
+        if left <= 0:
+            return
 
 
 @contextmanager
@@ -141,4 +159,7 @@ def _report(session: Session, broken: list[BrokenLine]) -> None:
     if broken:
         print(f"set aside: {counted(len(broken), 'broken line')}", file=sys.stderr)
         print(*(f"  {line}" for line in broken), sep="\n", file=sys.stderr)
+    if session.feed.deletes:
+        deletes = counted(session.feed.deletes, "delete")
+        print(f"set aside: {deletes} from streams, whose events only happen", file=sys.stderr)
     print(summary(session), file=sys.stderr)

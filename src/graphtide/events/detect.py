@@ -8,6 +8,7 @@ from graphtide.events.determine import determine
 from graphtide.events.kernel_detector import KernelDetector
 from graphtide.events.kernel_tables import why_no_kernel
 from graphtide.events.token_engine import Detector
+from graphtide.jit import JIT
 
 if TYPE_CHECKING:
     from graphtide.events.automaton import Automaton
@@ -16,7 +17,7 @@ AnyDetector = Detector | KernelDetector
 
 
 def make_detector(automaton: Automaton) -> AnyDetector:
-    """A detector for a pattern.
+    """A detector for a pattern; without a compiler always the general one.
 
     >>> from graphtide.events.compile import compile_pattern
     >>> from graphtide.lang.event_algebra import Atom, Follows, PatternDeclaration
@@ -26,4 +27,4 @@ def make_detector(automaton: Automaton) -> AnyDetector:
     'KernelDetector'
     """
     form = determine(automaton)
-    return Detector(automaton) if why_no_kernel(form) else KernelDetector(form)
+    return KernelDetector(form) if JIT and not why_no_kernel(form) else Detector(automaton)

@@ -1,4 +1,7 @@
-"""TokenTable: the tokens of a deterministic automaton, and batches of events for them."""
+"""TokenTable: the tokens of a deterministic automaton, and batches of events for them.
+
+Its twin in plain Python is `graphtide.events.token_engine`, which needs no determinism.
+"""
 
 from __future__ import annotations
 
@@ -175,6 +178,10 @@ class TokenTable:
             data=_doubled(z.data), links=_doubled(z.links), chains=chains, heap=_doubled(z.heap),
             keys=self._keys.arrays,
         )  # fmt: skip
+
+    def sweep(self) -> None:
+        """Drop the tokens whose time is over; they are dropped by and by in any case."""
+        tokens_sweep(self._tokens)
 
     def save(self) -> Saved:
         """What there is to know of the tokens."""

@@ -39,7 +39,7 @@ def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
     if isinstance(query, SelectQuery):
         return query
     raise UnsupportedError(
-        "a query over windows cannot be used here", hint="register it with LiveGraph.watch"
+        "a query over windows cannot be used here", hint="register it with LiveGraph.register"
     )
 
 
@@ -90,7 +90,12 @@ def _parse_standing(text: str, base: str | None) -> SelectQuery | WindowedQuery:
 
 @lru_cache(maxsize=1024)
 def _parse_any(text: str, base: str | None) -> Query:
-    return _read(FormParser(text, base, standing=False))
+    parser = FormParser(text, base, standing=False)
+    query = _read(parser)
+    if parser.windows:
+        hint = "let it report: `graphtide watch`, or LiveGraph.register"
+        parser.fail("a query over windows has no answer once and for all", hint=hint, at=0)
+    return query
 
 
 def _read(parser: FormParser) -> Query:

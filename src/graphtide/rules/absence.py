@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.term import Term
+    from graphtide.rules.event_memory import Undo
     from graphtide.rules.fact_memory import FactMemory
     from graphtide.rules.found import Match, Shape
     from graphtide.rules.happening import Binding
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from graphtide.rules.rule_plan import RulePlan
 
 
-Absent = tuple[WaitingRoom, dict[str, EventMemory]]
 Hit = tuple[int, int, "Binding"]
 """The place of an event, the number of the condition that forbids it, and what it binds."""
 
@@ -66,9 +66,10 @@ class Absence:
         bound = {v for c in rule.positive for v in c.variables}
         self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
         self._waiting = WaitingRoom(self._known)
+        self._undo: Undo | None = None
         kept = rule_keepings(rule, longest)
         self._memories = {
-            c.name: EventMemory(kept[c.name], [self._known[c.name]]) for c in rule.negative
+            c.name: EventMemory(kept[c.name], self._known[c.name]) for c in rule.negative
         }
 
     @property
@@ -76,14 +77,28 @@ class Absence:
         """How many events that must not happen are remembered, and how many matches wait."""
         return sum(map(len, self._memories.values())) + len(self._waiting)
 
-    def state(self) -> Absent:
-        """What is remembered, to come back to."""
-        memories = {name: memory.copy() for name, memory in self._memories.items()}
-        return self._waiting.copy(), memories
+    def mark(self) -> int:
+        """The state of now, to come back to; from here on, what changes is noted."""
+        if self._undo is None:
+            self._note_in([])
+        return len(self._undo or ())
 
-    def restore(self, state: Absent) -> None:
-        """Come back to what was remembered."""
-        self._waiting, self._memories = state
+    def back_to(self, mark: int) -> None:
+        """Come back to a state."""
+        undo = self._undo or []
+        self._note_in(None)
+        while len(undo) > mark:
+            undo.pop()()
+        self._note_in(undo)
+
+    def release(self) -> None:
+        """Nobody comes back: note no more."""
+        self._note_in(None)
+
+    def _note_in(self, undo: Undo | None) -> None:
+        self._undo = self._waiting.undo = undo
+        for memory in self._memories.values():
+            memory.undo = undo
 
     def advance(self, now: int, nothing: Found) -> Found:
         """Time goes on to a moment without an event: what waited long enough."""
@@ -174,7 +189,7 @@ class Absence:
         until = -inf
         for condition in self._conditions:
             memory = self._memories[condition.name]
-            past = memory.find(self._known[condition.name], match.binding)
+            past = memory.find(match.binding)
             if any(self._spoils(condition, event.span, bound, match) for event, bound in past):
                 return None
             bounds = self._bounds[condition.name]

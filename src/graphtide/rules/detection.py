@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -125,6 +126,7 @@ class Detection:
         tick_ms: int,
     ) -> None:
         numbers = {name: number for number, name in enumerate(types)}
+        self._terms = terms
         self._matchers = [TypeMatcher(type_, terms) for type_ in types.values()]
         self._width = max((len(type_.parameters) for type_ in types.values()), default=0)
         self.patterns = {
@@ -158,9 +160,9 @@ class Detection:
         for each, tokens in zip(self.patterns.values(), saved, strict=True):
             each.detector.load(tokens)  # type: ignore[arg-type]
 
-    def expand(self, events: GraphEvents) -> GraphEvents:
+    def expand(self, events: GraphEvents, *, together: bool = False) -> GraphEvents:
         """Events with the complex events that they complete, each in its place."""
-        places, types, values = self._seen(events)
+        places, types, values = self._seen(events, together=together)
         times = events.ends[places]
         more: list[tuple[int, int, int, tuple[Ids, ...]]] = []
         for number, detected in enumerate(self.patterns.values()):
@@ -175,8 +177,11 @@ class Detection:
                 more.append((after, time, len(self.patterns), told))
         return _inserted(events, sorted(more, key=lambda row: row[:3])) if more else events
 
-    def _seen(self, events: GraphEvents) -> tuple[Longs, Ints, Ints]:
-        """What patterns see of some events: of each its types in order, with their values."""
+    def _seen(self, events: GraphEvents, *, together: bool) -> tuple[Longs, Ints, Ints]:
+        """What patterns see of some events: of each its types in order, with their values.
+
+        What happens together has no order of its own: it is seen as if it were one event.
+        """
         parts = []
         for number, matcher in enumerate(self._matchers):
             hits = matcher.hits(events)
@@ -188,9 +193,25 @@ class Detection:
         if not parts:
             empty = np.zeros((0, 2 + self._width), np.int32)
             return empty[:, 0].astype(np.int64), empty[:, 1], empty[:, 2:]
-        rows = np.concatenate(parts)
-        rows = rows[np.lexsort(rows.T[::-1])]
-        return rows[:, 0].astype(np.int64), rows[:, 1], np.ascontiguousarray(rows[:, 2:])
+        seen = self._in_order(np.concatenate(parts), together=together)
+        return seen[:, 0].astype(np.int64), seen[:, 1], np.ascontiguousarray(seen[:, 2:])
+
+    def _in_order(self, rows: Ints, *, together: bool) -> Ints:
+        """Rows by event, then by type, then by the texts of their values."""
+        event = np.zeros_like(rows[:, 0]) if together else rows[:, 0]
+        order = np.lexsort((rows[:, 1], event))
+        rows, event = rows[order], event[order]
+        begins = np.ones(len(rows), np.bool_)
+        begins[1:] = (event[1:] != event[:-1]) | (rows[1:, 1] != rows[:-1, 1])
+        starts = [*np.flatnonzero(begins).tolist(), len(rows)]
+        if len(starts) <= len(rows):
+            text = self._terms.text
+            for begin, end in pairwise(starts):
+                if end - begin > 1:
+                    own = rows[begin:end].tolist()
+                    own.sort(key=lambda row: [text(i) if i else "" for i in row[2:]])
+                    rows[begin:end] = own
+        return rows
 
 
 def detect(

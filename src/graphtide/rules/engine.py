@@ -360,7 +360,7 @@ class RuleEngine:
 
     def _take_with_complex(self, moment: Moment, detection: Detection) -> None:
         """Take in events, each with the complex events that it completes right after it."""
-        events, at = detection.expand(moment.events), 0
+        events, at = detection.expand(moment.events, together=moment.together), 0
         while at < len(events):
             rest = events if at == 0 else events.part(at, len(events))
             at += self._take_part(replace(moment, events=rest))
@@ -407,7 +407,7 @@ class RuleEngine:
         return len(moment.events)
 
     def _states(self) -> dict[str, State]:
-        return {name: each.matcher.state() for name, each in self._rules.items()}
+        return {name: each.matcher.mark() for name, each in self._rules.items()}
 
     def _match(self, moment: Moment) -> list[Share]:
         """Let all rules take in some events."""
@@ -481,7 +481,7 @@ class RuleEngine:
         """Let the rules know the first events only, as if the others had not come yet."""
         for name, state in states.items():
             if name in self._rules:
-                self._rules[name].matcher.restore(state)
+                self._rules[name].matcher.back_to(state)
         self._order = order
         if taken:
             self._match(replace(moment, events=moment.events.part(0, taken)))

@@ -2,75 +2,86 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection
 
     from graphtide.algebra.expressions import Var
     from graphtide.rules.expiry import Keeping
     from graphtide.rules.happening import Binding, Happening
 
 Kept = tuple["Happening", "Binding"]
+Undo = list["Callable[[], object]"]
+"""How to take back what was done, the last first."""
 
 
 class EventMemory:
-    """Events in order of arrival, with an index for each set of variables they are looked up by.
+    """Events in order of arrival, with an index by the variables that they are looked up by.
 
     They are kept as long as `keeping` says; one that nothing can come after is not taken in.
+    While `undo` is a list, each change puts there how to take it back.
     """
 
-    def __init__(self, keeping: Keeping, lookups: Iterable[tuple[Var, ...]]) -> None:
-        self._keeping = keeping
+    def __init__(self, keeping: Keeping, key: tuple[Var, ...]) -> None:
         self.ticks = keeping.ticks
-        self._events: deque[Kept] = deque()
-        self._indexes: dict[tuple[Var, ...], dict[tuple[int, ...], dict[int, Kept]]] = {
-            variables: defaultdict(dict) for variables in lookups
-        }
+        self.undo: Undo | None = None
+        self._key = key
+        self._orders: deque[tuple[int, int]] = deque()
+        self._events: dict[int, list[Kept]] = {}
+        self._index: dict[tuple[int, ...], dict[int, Kept]] = {}
+        self._size = 0
 
     def add(self, event: Happening, binding: Binding) -> None:
         """Keep an event, if anything can come after it that needs it."""
         if self.ticks is None:
             return
         kept = (event, binding)
-        self._events.append(kept)
-        for variables, index in self._indexes.items():
-            index[tuple(binding[v] for v in variables)][id(kept)] = kept
+        self._orders.append((event.span.end, event.order))
+        self._list(kept)
+        if self.undo is not None:
+            self.undo += [lambda: self._unlist(kept), self._orders.pop]
 
     def expire(self, now: int) -> None:
         """Let go what no event at or after a time can need."""
         if self.ticks is None:
             return
-        while self._events and self._events[0][0].span.end + self.ticks < now:
-            self._unlist(self._events.popleft())
+        while self._orders and self._orders[0][0] + self.ticks < now:
+            first = self._orders.popleft()
+            if self.undo is not None:
+                self.undo.append(lambda first=first: self._orders.appendleft(first))  # type: ignore[misc]
+            self.remove(first[1])
 
     def remove(self, order: int) -> None:
-        """Let go an event before its time, if it is here."""
-        gone = [kept for kept in self._events if kept[0].order == order]
-        if gone:
-            self._events = deque(kept for kept in self._events if kept[0].order != order)
-            for kept in gone:
-                self._unlist(kept)
+        """Let go an event, if it is here; its place among the others is skipped later."""
+        for kept in tuple(self._events.get(order, ())):
+            self._unlist(kept)
+            if self.undo is not None:
+                self.undo.append(lambda kept=kept: self._list(kept))  # type: ignore[misc]
+
+    def _list(self, kept: Kept) -> None:
+        self._events.setdefault(kept[0].order, []).append(kept)
+        self._index.setdefault(self._key_of(kept[1]), {})[id(kept)] = kept
+        self._size += 1
 
     def _unlist(self, kept: Kept) -> None:
-        for variables, index in self._indexes.items():
-            key = tuple(kept[1][v] for v in variables)
-            del index[key][id(kept)]
-            if not index[key]:
-                del index[key]
+        order, key = kept[0].order, self._key_of(kept[1])
+        self._events[order].remove(kept)
+        if not self._events[order]:
+            del self._events[order]
+        del self._index[key][id(kept)]
+        if not self._index[key]:
+            del self._index[key]
+        self._size -= 1
 
-    def copy(self) -> EventMemory:
-        """The same events in a memory of its own."""
-        found = EventMemory(self._keeping, self._indexes)
-        for event, binding in self._events:
-            found.add(event, binding)
-        return found
+    def _key_of(self, binding: Binding) -> tuple[int, ...]:
+        return tuple(binding[v] for v in self._key)
 
-    def find(self, variables: tuple[Var, ...], binding: Binding) -> Collection[Kept]:
-        """The events that agree with a binding on some variables."""
-        found = self._indexes[variables].get(tuple(binding[v] for v in variables))
+    def find(self, binding: Binding) -> Collection[Kept]:
+        """The events that agree with a binding on the variables of the index."""
+        found = self._index.get(self._key_of(binding))
         return () if found is None else found.values()
 
     def __len__(self) -> int:
-        return len(self._events)
+        return self._size

@@ -19,24 +19,22 @@ from graphtide.rules.fact_memory import make_facts
 from graphtide.rules.found import Found, Shape, completed
 from graphtide.rules.happening import ConditionMatcher
 from graphtide.rules.kernel.join import take_hits
-from graphtide.rules.kernel.layout import END, EVENT, LIVE, PEAK, POSITION, ROOM, WRITTEN
-from graphtide.rules.kernel.places import expire_events, refill, remove_event
-from graphtide.rules.memory import copied, make_memory, make_work
+from graphtide.rules.kernel.layout import END, ENOUGH, EVENT, POSITION, ROOM, WRITTEN
+from graphtide.rules.memory import RuleMemory, make_work
 from graphtide.rules.rule_plan import make_plan
 from graphtide.rules.temporal import Both, holds
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rules.absence import Absent
     from graphtide.rules.fact_memory import FactMemory
-    from graphtide.rules.kernel.layout import Memory
+    from graphtide.rules.memory import Mark
     from graphtide.rules.model import EventType, Rule
 
 Hits = Mapping[int, "Ints"]
 """By number of a type, the places of the events that match it, with their parameters."""
 
-State = tuple["Memory", "Absent | None"]
+State = tuple["Mark", int]
 
 
 class Matcher:
@@ -54,7 +52,7 @@ class Matcher:
         self._plan = planned.plan
         self._checks = planned.checks
         self._has_checks = planned.checks != Both(())
-        self._memory = make_memory(self._plan)
+        self._memory = RuleMemory(self._plan)
         self._work = make_work(self._plan, len(planned.variables), planned.depth)
         self._no_facts = make_facts(1, 0)
         number = {v: at for at, v in enumerate(planned.variables)}
@@ -73,23 +71,28 @@ class Matcher:
     @property
     def kept(self) -> int:
         """How many events wait, over all conditions."""
-        waiting = int(self._memory.meta[LIVE])
-        return waiting + (self._absence.kept if self._absence else 0)
+        return self._memory.live + (self._absence.kept if self._absence else 0)
 
     @property
     def most_kept(self) -> int:
         """How many of the events that have to happen have waited at once."""
-        return int(self._memory.meta[PEAK])
+        return self._memory.peak
 
-    def state(self) -> State:
-        """What is remembered, to come back to."""
-        return copied(self._memory), self._absence.state() if self._absence else None
+    def mark(self) -> State:
+        """What is remembered, to come back to: from here on, changes are noted."""
+        return self._memory.mark(), self._absence.mark() if self._absence else 0
 
-    def restore(self, state: State) -> None:
-        """Come back to what was remembered; once for each state."""
-        self._memory, absent = state
-        if self._absence is not None and absent is not None:
-            self._absence.restore(absent)
+    def back_to(self, state: State) -> None:
+        """Come back to what was remembered."""
+        self._memory.back_to(state[0])
+        if self._absence is not None:
+            self._absence.back_to(state[1])
+
+    def release(self) -> None:
+        """Nobody comes back to any state: note no more."""
+        self._memory.release()
+        if self._absence is not None:
+            self._absence.release()
 
     def begin(self) -> None:
         """A cascade begins: the facts of now are those to come back to."""
@@ -103,7 +106,7 @@ class Matcher:
 
     def take_back(self, state: State) -> None:
         """Come back to a state in which the graph was as it is again, and so were the facts."""
-        self.restore(state)
+        self.back_to(state)
         if self.facts is not None:
             self.facts.take_back()
 
@@ -120,7 +123,7 @@ class Matcher:
 
         The matches that waited for nothing to happen, and for which nothing can any more.
         """
-        expire_events(self._plan, self._memory, now)
+        self._memory.pass_time(now)
         if self._absence is None:
             return self._nothing
         self.catch_up()
@@ -139,7 +142,7 @@ class Matcher:
 
     def retract(self, order: int) -> None:
         """Forget an event: nothing matches it any more."""
-        remove_event(self._plan, self._memory, order)
+        self._memory.remove(order)
         if self._absence is not None:
             self._absence.retract(order)
 
@@ -157,14 +160,14 @@ class Matcher:
         facts = self._no_facts if self.facts is None else self.facts.facts
         while True:
             take_hits(
-                self._plan, self._memory, facts, self._work, hits, events, self._rows,
+                self._plan, self._memory.arrays, facts, self._work, hits, events, self._rows,
                 self._spans, state,
             )  # fmt: skip
             if state[POSITION] == len(hits):
                 break
             if state[ROOM]:
-                self._grow()
-                state[ROOM] = 0
+                self._memory.make_room(int(state[ROOM]))
+                state[ROOM] = ENOUGH
             else:
                 self._rows = longer(self._rows)
                 spans = np.empty((2 * len(self._spans), self._spans.shape[1]), np.int64)
@@ -174,11 +177,6 @@ class Matcher:
         if not written:
             return self._rows[:0], self._spans[:0]
         return self._rows[:written].copy(), self._spans[:written].copy()
-
-    def _grow(self) -> None:
-        larger = make_memory(self._plan, 2 * len(self._memory.cells))
-        refill(self._plan, self._memory, larger)
-        self._memory = larger
 
     def _checked(self, found: Found) -> Found:
         """The matches whose values pass the tests, too."""

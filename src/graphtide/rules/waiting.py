@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from graphtide.algebra.expressions import Var
+    from graphtide.rules.event_memory import Undo
     from graphtide.rules.found import Match
     from graphtide.rules.happening import Binding
 
@@ -26,9 +27,10 @@ class Waiting:
 
 
 class WaitingRoom:
-    """Matches by the end of their wait, and by the values that an event must have to spoil them.
+    """Matches by the end of their wait, by their events, and by what an event that spoils them has.
 
-    `known` has these variables for each event that must not happen.
+    `known` has these variables for each event that must not happen. While `undo` is a list, each
+    change puts there how to take it back.
     """
 
     def __init__(self, known: Mapping[str, tuple[Var, ...]]) -> None:
@@ -37,6 +39,8 @@ class WaitingRoom:
         self._waiting: dict[int, Waiting] = {}
         self._ends: list[tuple[float, int, int]] = []
         self._index: dict[tuple[str, tuple[int, ...]], dict[int, Waiting]] = {}
+        self._parts: dict[int, set[int]] = {}
+        self.undo: Undo | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -44,17 +48,17 @@ class WaitingRoom:
     def add(self, waiting: Waiting) -> None:
         """Let a match wait."""
         number = next(self._numbers)
+        self._put(number, waiting)
+        if self.undo is not None:
+            self.undo.append(lambda: self._take(number))
+
+    def _put(self, number: int, waiting: Waiting) -> None:
         self._waiting[number] = waiting
         heappush(self._ends, (waiting.until, waiting.match.time, number))
         for key in self._keys(waiting.match.binding):
             self._index.setdefault(key, {})[number] = waiting
-
-    def copy(self) -> WaitingRoom:
-        """The same matches in a room of its own."""
-        found = WaitingRoom(self._known)
-        for waiting in self._waiting.values():
-            found.add(waiting)
-        return found
+        for event in waiting.match.events.values():
+            self._parts.setdefault(event.order, set()).add(number)
 
     def due(self, now: int) -> Iterator[Waiting]:
         """Let go those whose wait is over, in order of its end, then of their times."""
@@ -74,16 +78,25 @@ class WaitingRoom:
 
     def retract(self, order: int) -> None:
         """Let go the matches that an event is part of."""
-        for number, waiting in tuple(self._waiting.items()):
-            if any(event.order == order for event in waiting.match.events.values()):
-                self._remove(number)
+        for number in sorted(self._parts.get(order, ())):
+            self._remove(number)
 
     def _remove(self, number: int) -> Waiting:
+        waiting = self._take(number)
+        if self.undo is not None:  # its end may still be noted: twice does no harm
+            self.undo.append(lambda: self._put(number, waiting))
+        return waiting
+
+    def _take(self, number: int) -> Waiting:
         waiting = self._waiting.pop(number)
         for key in self._keys(waiting.match.binding):
             del self._index[key][number]
             if not self._index[key]:
                 del self._index[key]
+        for order in {event.order for event in waiting.match.events.values()}:
+            self._parts[order].discard(number)
+            if not self._parts[order]:
+                del self._parts[order]
         return waiting
 
     def _keys(self, binding: Binding) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphtide.spark.explain_cells import explain
+    from graphtide.spark.explain_keys import explain_reaction
     from graphtide.spark.pipeline import watch
     from graphtide.spark.run import run_program
     from graphtide.spark.session import make_session
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "Clock": "windows",
     "explain": "explain_cells",
+    "explain_reaction": "explain_keys",
     "make_session": "session",
     "run_program": "run",
     "watch": "pipeline",
 }
 
-__all__ = ["Clock", "explain", "make_session", "run_program", "watch"]
+__all__ = ["Clock", "explain", "explain_reaction", "make_session", "run_program", "watch"]
 
 
 def __getattr__(name: str) -> object:

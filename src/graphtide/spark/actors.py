@@ -16,11 +16,12 @@ import pyarrow as pa
 from graphtide.algebra.expressions import Var
 from graphtide.errors import ActionError, GraphtideError
 from graphtide.functions.templates import fill_template
-from graphtide.lang.declarations import CallFunction, Delete, Emit, Insert
+from graphtide.lang.declarations import CallFunction, Delete, Emit, Insert, Retract
 from graphtide.lang.hints import name_hint
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.firings import firings_table, read_firings
 from graphtide.spark.frontier import START
+from graphtide.spark.happened import RETRACTS, as_term
 from graphtide.spark.react import frontiers
 from graphtide.spark.reaction import LAST, TYPES
 
@@ -113,6 +114,10 @@ def changes_of(firing: FiredRule, time: int, terms: TermDictionary) -> list[dict
                 emitted += (
                     {**at, "s": s, "p": p, "o": o} for s, p, o, _ in filled(template, number)
                 )
+            case Retract(event):
+                name = as_term(firing.events[event])
+                at = {"time": time, "diff": 1, "stream": RETRACTS.value}
+                emitted.append({**at, "s": name, "p": str(RETRACTS), "o": name})
             case _:
                 pass
     changed = [

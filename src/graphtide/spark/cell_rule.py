@@ -17,6 +17,7 @@ from graphtide.rules.kernel.layout import START as BEGIN
 from graphtide.rules.matcher import Matcher
 from graphtide.spark.delta_table import value_ids
 from graphtide.spark.frontier import START
+from graphtide.spark.happened import RETRACTED, event_name, event_time, from_term
 from graphtide.spark.react_keys import key_cells
 from graphtide.spark.reaction import FIRED, LAST, MOST_TYPES, TO_FACTS, TO_RULE
 from graphtide.spark.retention import retention
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.found import Found
     from graphtide.spark.reaction import Reaction
+
+
+FACTS, EVENTS, RETRACTIONS = 0, 1, 2
+"""Kinds of rows."""
 
 
 class FactFeed:
@@ -72,6 +77,9 @@ class CellRule:
         self._matcher = Matcher(rule, facts, terms, reaction.types)
         self.variables = [v.name for v in self._matcher.shape.variables]
         self._retention = retention(rule, reaction.types)
+        self._complex = [reaction.types[type_] for type_ in reaction.complex.values()]
+        self._retracted = reaction.types.get(RETRACTED, -1)
+        self._names: dict[int, str] = {}
         self._clock = START.time
         self._order = 0
         self._transactions = 0
@@ -83,18 +91,23 @@ class CellRule:
 
     def take(self, rows: pa.Table, time: int) -> Iterator[pa.Table]:
         """Take in facts and events in their order, then let time pass up to a moment."""
-        facts = rows["query"].to_numpy() == TO_FACTS + self._number
+        types = rows["query"].to_numpy() - (TO_RULE + self._number * MOST_TYPES)
+        kinds = np.where(types < 0, FACTS, np.where(types == self._retracted, RETRACTIONS, EVENTS))
         stamps = rows["time"].to_numpy()
         begins = np.ones(len(rows), np.bool_)
-        begins[1:] = (facts[1:] != facts[:-1]) | (facts[1:] & (stamps[1:] != stamps[:-1]))
+        begins[1:] = (kinds[1:] != kinds[:-1]) | (
+            (kinds[1:] == FACTS) & (stamps[1:] != stamps[:-1])
+        )
         starts = np.flatnonzero(begins).tolist()
         for begin, end in pairwise([*starts, len(rows)]):
             part = rows.slice(begin, end - begin)
             yield from self._pass(int(stamps[begin]))
-            if facts[begin]:
+            if kinds[begin] == FACTS:
                 self._take_facts(part)
+            elif kinds[begin] == RETRACTIONS:
+                self._retract(part)
             else:
-                yield from self._take_events(part)
+                yield from self._take_events(part, types[begin:end])
         yield from self._pass(time)
 
     def _pass(self, time: int) -> Iterator[pa.Table]:
@@ -118,9 +131,16 @@ class CellRule:
         self._transactions += int(net[-1, TX]) + 1
         self._matcher.catch_up()
 
-    def _take_events(self, rows: pa.Table) -> Iterator[pa.Table]:
-        types = rows["query"].to_numpy() - (TO_RULE + self._number * MOST_TYPES)
-        events, firsts = self._events(rows)
+    def _retract(self, rows: pa.Table) -> None:
+        """Forget events, if they are here."""
+        lists: Any = rows["row"].to_pylist()
+        gone = {from_term(term) for (term,) in lists}
+        for order in [order for order, name in self._names.items() if name in gone]:
+            self._matcher.retract(order)
+
+    def _take_events(self, rows: pa.Table, types: Longs) -> Iterator[pa.Table]:
+        own = (rows["diff"].to_numpy() <= 0) | np.isin(types, self._complex)
+        events, firsts = event_numbers(rows, own)
         hits: dict[int, Ints] = {}
         for type_ in np.unique(types).tolist():
             mine = np.flatnonzero(types == type_)
@@ -132,22 +152,27 @@ class CellRule:
         columns[:, BEGIN] = columns[:, END] = times
         columns[:, ORDER] = np.arange(self._order, self._order + len(firsts))
         columns[:, SINCE] = self._transactions
+        if self._retracted >= 0:
+            self._note_names(rows.take(firsts), types[firsts], own[firsts])
         self._order += len(firsts)
         found = self._matcher.take(hits, columns)
         self._clock = max(self._clock, int(times[-1]))
         if len(found):
             yield self._fired(found, rows.take(firsts))
 
-    def _events(self, rows: pa.Table) -> tuple[Longs, Longs]:
-        """The event of each row, and the first row of each event.
-
-        What one graph event matches is one event; what a transaction causes is an event each.
-        """
-        time, tx, place = (rows[name].to_numpy() for name in ("time", "tx", "diff"))
-        begins = np.ones(len(rows), np.bool_)
-        begins[1:] = (time[1:] != time[:-1]) | (tx[1:] != tx[:-1]) | (place[1:] != place[:-1])
-        begins |= (place <= 0) | (tx == LAST)
-        return np.cumsum(begins) - 1, np.flatnonzero(begins)
+    def _note_names(self, rows: pa.Table, types: Longs, own: NDArray[np.bool_]) -> None:
+        """Remember what events are called that may be retracted; forget the oldest."""
+        longest = max(self._retention.values(), default=0)
+        lines: Any = rows.to_pylist()
+        for at, line in enumerate(lines):
+            more = (int(types[at]), line["row"]) if own[at] else None
+            name = event_name(line["time"], line["tx"], line["diff"], more)
+            self._names[self._order + at] = name
+        while self._names:
+            oldest = next(iter(self._names))
+            if event_time(self._names[oldest]) + longest >= self._clock:
+                break
+            del self._names[oldest]
 
     def _fired(self, found: Found, events: pa.Table | None) -> pa.Table:
         """Firings: stamps, values in order of their names, when each event was."""
@@ -156,8 +181,12 @@ class CellRule:
         ids = found.rows[:, 1:][:, order]
         texts = self._terms.decode_column(np.ascontiguousarray(ids).reshape(-1))
         ends = found.spans[:, 1 : 2 * positive : 2]
+        orders = found.spans[:, 2 * positive :: 2]
         values = np.array(texts.to_pylist(), object).reshape(len(found), variables)
         whens = ends.astype(str).astype(object)
+        if self._retracted >= 0:
+            names = [self._names.get(order, "") for order in orders.reshape(-1).tolist()]
+            whens = np.array(names, object).reshape(whens.shape)
         rows = [[*row, *when] for row, when in zip(values.tolist(), whens.tolist(), strict=True)]
         stamps = self._stamps(found, events)
         numbers = np.full(len(found), FIRED + self._number, np.int32)
@@ -194,10 +223,23 @@ class CellRule:
         if facts.any():
             at = np.flatnonzero(facts)
             kept[at] = latest_inserts(rows.take(at), len(self._feed.variables) if self._feed else 0)
-        for type_, ticks in self._retention.items():
+        longest = max(self._retention.values(), default=0)
+        for type_, ticks in (*self._retention.items(), (self._retracted, longest)):
             mine = query == TO_RULE + self._number * MOST_TYPES + type_
             kept |= mine & (rows["time"].to_numpy() + ticks >= now)
         return kept
+
+
+def event_numbers(rows: pa.Table, own: NDArray[np.bool_]) -> tuple[Longs, Longs]:
+    """The event of each row, and the first row of each event.
+
+    All that one graph event matches is one event; rows that are `own` are an event each.
+    """
+    time, tx, place = (rows[name].to_numpy() for name in ("time", "tx", "diff"))
+    begins = np.ones(len(rows), np.bool_)
+    begins[1:] = (time[1:] != time[:-1]) | (tx[1:] != tx[:-1]) | (place[1:] != place[:-1])
+    begins[1:] |= own[1:] | own[:-1]
+    return np.cumsum(begins) - 1, np.flatnonzero(begins)
 
 
 def latest_inserts(rows: pa.Table, width: int) -> NDArray[np.bool_]:

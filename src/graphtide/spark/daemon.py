@@ -20,6 +20,7 @@ _LOADED_FIRST: Final = (
     "pyarrow.parquet",
     "graphtide.spark.meet",
     "graphtide.spark.pack",
+    "graphtide.spark.react",
     "graphtide.spark.unpack",
 )
 
@@ -29,6 +30,11 @@ FILTER NOT EXISTS { ?a <ex:r> ?c } OPTIONAL { ?c <ex:s> ?d } }"""
 
 _WARM_WINDOW: Final = """REGISTER ISTREAM <ex:o> AS SELECT ?a FROM NAMED WINDOW <ex:w> ON <ex:s>
 [RANGE 10 STEP 5] WHERE { WINDOW <ex:w> { ?a <ex:p> ?b } }"""
+
+
+_WARM_RULES: Final = """EVENT A(?x) AS { ?x <ex:q> ?y } EVENT B(?x) AS { ?x <ex:r> ?y }
+PATTERN P(?x) AS (A(?x) -> B(?x)) WITHIN 5s
+RULE R WHEN FACT { ?x <ex:p> ?z } EVENT a = A(?x) EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)"""
 
 
 def load_engine() -> None:
@@ -48,6 +54,20 @@ def load_engine() -> None:
     windowed.register(_WARM_WINDOW)
     windowed.stream("<ex:s>").push([("<ex:a>", "<ex:p>", "<ex:b>")], time=1)
     windowed.advance(30)
+    warm_rules()
+
+
+def warm_rules() -> None:
+    """Run rules and patterns once, for the code of their memories and tokens."""
+    from graphtide.engine import LiveGraph  # noqa: PLC0415 - as above
+    from graphtide.rules import run  # noqa: PLC0415
+
+    graph = LiveGraph()
+    running = run(_WARM_RULES, graph, functions={"f": lambda _: None})
+    graph.insert("<ex:a>", "<ex:p>", "<ex:b>")
+    for time, predicate in enumerate(("<ex:q>", "<ex:r>")):
+        running.assert_event([("<ex:a>", predicate, "<ex:b>")], time=time)
+    running.advance(30)
 
 
 def main() -> None:

@@ -122,8 +122,7 @@ class DetectCell:
         numbers = SAVED + np.arange(n, dtype=np.int32)
         zeros = np.zeros(n, np.int64)
         texts = [[save_tokens(each, self._terms)] for each in self.detectors]
-        self._left = self.kept
-        self._logged = n
+        self._logged = self._left = n + self.kept
         return table_of(DELTAS, [numbers, zeros, zeros, zeros, texts])
 
     def _load(self, rows: pa.Table) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.algebra.expressions import Var
+from graphtide.spark.happened import event_time
 from graphtide.spark.reaction import FIRED, LAST
 
 if TYPE_CHECKING:
@@ -33,14 +34,17 @@ FIRINGS: Final = pa.schema(_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class FiredRule:
-    """A rule that fired. `id` is the same whenever and however often the batch is run."""
+    """A rule that fired. `id` is the same whenever and however often the batch is run.
+
+    `events` has the names of its events (`happened`), or just their times if nothing is retracted.
+    """
 
     rule: RuleDeclaration
     time: int
     tx: int
     id: str
     values: dict[str, str]
-    events: dict[str, int]
+    events: dict[str, str]
 
     def row(self, terms: TermDictionary) -> dict[Var, Term]:
         """The values by variable."""
@@ -67,7 +71,7 @@ def _place(line: dict[str, Any], reaction: Reaction) -> tuple[object, ...]:
     rule = reaction.rules[number]
     width = len(line["row"]) - len(rule.positive)
     values = tuple(text or "" for text in line["row"][:width])
-    ends = tuple(map(int, line["row"][width:]))
+    ends = tuple(event_time(name) for name in line["row"][width:])
     stamps = line["time"], line["tx"], line["diff"]
     return *stamps, -rule.priority, number, values, ends
 
@@ -78,7 +82,7 @@ def _fired(
     number = line["query"] - FIRED
     rule, names = reaction.rules[number], reaction.rule_variables[number]
     values = dict(zip(names, line["row"], strict=False))
-    ends = map(int, line["row"][len(names) :])
+    events = line["row"][len(names) :]
     key = rule.name, line["time"], line["tx"], *(text or "" for text in values.values())
     made = "\0".join(map(str, (*key, seen[key])))
     seen[key] += 1
@@ -88,7 +92,7 @@ def _fired(
         line["tx"],
         sha256(made.encode()).hexdigest()[:32],
         {name: text for name, text in values.items() if text is not None},
-        {c.name: end for c, end in zip(rule.positive, ends, strict=True)},
+        {c.name: event for c, event in zip(rule.positive, events, strict=True)},
     )
 
 
@@ -101,7 +105,7 @@ def firings_table(fired: list[FiredRule]) -> pa.Table:
             "rule": each.rule.name,
             "id": each.id,
             "values": list(each.values.items()),
-            "events": list(each.events.items()),
+            "events": [(name, event_time(event)) for name, event in each.events.items()],
         }
         for each in fired
     ]

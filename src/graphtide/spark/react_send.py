@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.spark.event_rows import change_events
+from graphtide.spark.happened import RETRACTED
 from graphtide.spark.react_keys import key_cells
 from graphtide.spark.reaction import (
     FRONTIER,
@@ -93,11 +94,18 @@ def _to_rules(events: pa.Table, reaction: Reaction) -> Iterator[Sent]:
         return
     for rule, key in enumerate(reaction.rule_keys):
         for type_, number in reaction.types.items():
-            if number in key.places:
-                rows = _of(events, TYPES + number)
-                to = TO_RULE + rule * MOST_TYPES + number
+            rows = _of(events, TYPES + number)
+            to = TO_RULE + rule * MOST_TYPES + number
+            if type_ == RETRACTED:  # it may be anywhere
+                yield from ((cell, _numbered(rows, to)) for cell in range(reaction.cells))
+            elif number in key.places:
                 width, places = len(type_.parameters), key.places[number]
                 yield from _addressed(rows, to, width, places, key, reaction.cells)
+
+
+def _numbered(rows: pa.Table, to: int) -> pa.Table:
+    numbers: Any = pa.array(np.full(len(rows), to, np.int32))
+    return rows.set_column(0, DELTAS.field("query"), numbers)
 
 
 def _of(rows: pa.Table, number: int) -> pa.Table:
@@ -112,8 +120,7 @@ def _addressed(
         return
     values: Any = rows["row"].combine_chunks()
     wheres: list[Longs] = [key_cells(values, width, each, key.home, cells) for each in places]
-    numbers: Any = pa.array(np.full(len(rows), to, np.int32))
-    addressed = rows.set_column(0, DELTAS.field("query"), numbers)
+    addressed = _numbered(rows, to)
     for cell in np.unique(np.concatenate(wheres)).tolist():
         here = np.logical_or.reduce([where == cell for where in wheres])
         yield cell, addressed.filter(pa.array(here))

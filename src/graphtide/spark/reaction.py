@@ -19,6 +19,7 @@ from graphtide.algebra.variables import merge
 from graphtide.errors import UnsupportedError
 from graphtide.events.compile import compile_pattern
 from graphtide.lang.declarations import (
+    CallFunction,
     Emit,
     GraphPattern,
     QueryChange,
@@ -30,6 +31,7 @@ from graphtide.lang.sparql import parse_standing
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.compile import Compiler
 from graphtide.rules.rule_plan import make_plan
+from graphtide.spark.happened import RETRACTED
 from graphtide.spark.react_keys import Keyed, pattern_key, rule_key
 from graphtide.spark.shares import body_of
 from graphtide.spark.stable_text import stable_text
@@ -154,7 +156,8 @@ class Reaction:
     def types(self) -> dict[EventType, int]:
         """All types of events, with their numbers."""
         used = [condition.type for rule in self.rules for condition in rule.events]
-        every = dict.fromkeys([*self.named.values(), *self.complex.values(), *used])
+        extra = [RETRACTED] if self.retracts else []
+        every = dict.fromkeys([*self.named.values(), *self.complex.values(), *used, *extra])
         return {type_: number for number, type_ in enumerate(every)}
 
     @cached_property
@@ -275,18 +278,18 @@ class Reaction:
     @property
     def feeds_back(self) -> bool:
         """Whether actions change the graph, or make events."""
-        calls = {"CallFunction", "Retract"}
-        return any(type(a).__name__ not in calls for r in self.program.rules for a in r.actions)
+        actions = (action for rule in self.program.rules for action in rule.actions)
+        return any(not isinstance(action, CallFunction) for action in actions)
+
+    @property
+    def retracts(self) -> bool:
+        """Whether actions may want events to be forgotten."""
+        actions = (action for rule in self.program.rules for action in rule.actions)
+        return any(isinstance(action, Retract) for action in actions)
 
     def check(self) -> None:
         """Refuse what cannot run on cells."""
         _ = self.hidden, self.rule_keys, self.pattern_keys
-        for rule in self.program.rules:
-            if any(isinstance(action, Retract) for action in rule.actions):
-                raise UnsupportedError(
-                    f"the rule {rule.name} has RETRACT, which does not run on Spark",
-                    hint="run the program in one process: graphtide.rules.run(program, graph)",
-                )
 
 
 def is_feedback(tx: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -31,6 +31,7 @@ def save_tokens(detector: AnyDetector, terms: TermDictionary) -> str:
         return tuple(texts.setdefault(i, len(texts) + 1) if i else 0 for i in ids)
 
     if isinstance(detector, KernelDetector):
+        detector.table.sweep()
         saved = detector.save()
         tokens, slots = saved.tokens.copy(), len(detector.automaton.variables)
         first = tokens.shape[1] - slots

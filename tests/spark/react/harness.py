@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+from collections import Counter, deque
 from copy import deepcopy
 
 import pyarrow as pa
@@ -10,10 +11,12 @@ import pyarrow as pa
 from graphtide import LiveGraph
 from graphtide.lang.program import parse_program
 from graphtide.rules import run
+from graphtide.spark.actors import Actors
 from graphtide.spark.cache import Cache
 from graphtide.spark.cell_state import take_batch
 from graphtide.spark.chunk import from_chunk
 from graphtide.spark.consolidate import consolidate
+from graphtide.spark.feedback import FeedbackLog
 from graphtide.spark.frontier import START, Frontier
 from graphtide.spark.log import DictLog
 from graphtide.spark.matched import by_cell
@@ -46,6 +49,7 @@ class ReactRun:
         self.workers = [Cache() for _ in range(workers)]
         self.place = place
         self.firings, self.events, self.deltas, self.rejects = [], [], [], []
+        self.last = DELTAS.empty_table()
 
     def batch(self, tasks):
         """One micro-batch through all stages."""
@@ -114,6 +118,7 @@ class ReactRun:
         return {cell: pa.concat_tables(tables) for cell, tables in parts.items()}
 
     def _take(self, rows):
+        self.last = rows
         patterns = {TYPES + self.reaction.types[t]: n for n, t in self.reaction.complex.items()}
         for row in rows.to_pylist():
             number, time, tx, values = row["query"], row["time"], row["tx"], row["row"]
@@ -125,7 +130,7 @@ class ReactRun:
             elif FIRED <= number < FIRED + len(self.reaction.rules):
                 rule = self.reaction.rules[number - FIRED]
                 width = len(values) - len(rule.positive)
-                ends = tuple(map(int, values[width:]))
+                ends = tuple(int(name.split("/")[0]) for name in values[width:])
                 stamp = None if tx == LAST else tx
                 self.firings.append((rule.name, time, stamp, tuple(values[:width]), ends))
 
@@ -151,6 +156,31 @@ def on_cells(program, rows, cells, rng, clock=None):
             running.forget(rng.randrange(2))
         running.batch(tasks)
     return running
+
+
+def with_actions(program, batches, cells, folder, functions=None, *, quiet, most_rounds=1000):
+    """Micro-batches with the feedback of the one before; `quiet`: until there is no more of it."""
+    running = ReactRun(program, cells)
+    log = FeedbackLog(folder, most_rounds)
+    actors = Actors(running.reaction, functions or {}, log)
+    fired, back = [], []
+    waiting = deque(batches)
+    number = 0
+    while waiting or back:
+        own = [] if quiet and back else waiting.popleft() if waiting else []
+        running.batch([own, back])
+        found, _, _ = actors.tables(running.last)
+        actors.call(found)
+        actors.feed_back(number, running.last, found)
+        path = folder / f"batch-{number:08}.json"
+        lines = path.read_text().splitlines() if path.exists() else []
+        back = [tuple(json.loads(line).get(name) for name in ROW) for line in lines]
+        fired += found
+        number += 1
+    return running, fired
+
+
+ROW = ("time", "tx", "diff", "s", "p", "o", "g", "stream")
 
 
 def in_process(program, rows, end):

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 from random import Random
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark.react.harness import (
-    PREFIX,
-    change,
-    event,
-    fired,
-    in_process,
-    iri,
-    mark,
-)
+from spark.react.harness import PREFIX, change, event, fired, in_process, iri, mark
+from spark.react.test_actions_on_cells import SCENE, ex
 from spark.react.test_patterns_on_cells import PATTERNS, found_in
 from spark.react.test_rules_on_cells import EVENTS, RULES, random_rows
 
-from graphtide.errors import GraphtideError
+from graphtide.errors import ActionError
 from graphtide.lang.program import parse_program
+from graphtide.rdf import write_changes
+from graphtide.rdf.changes import ChangeBatch
 from graphtide.spark import run_program
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -110,3 +107,69 @@ def test_rules_and_patterns_as_in_one_process(spark, tmp_path):
         for row in pq.read_table(tmp_path / "out" / name).to_pylist()
     )
     assert found == expected and found
+
+
+ACTIONS = """
+QUERY Border AS SELECT ?y { ?x :is :reached . ?x :next ?y FILTER NOT EXISTS { ?y :is :reached } }
+EVENT Ping(?x) AS { ?x :ping ?y }
+RULE Go ON APPEAR OF Border THEN INSERT { ?y :is :reached } ; EMIT :pings { ?y :ping ?y }
+RULE Pong WHEN FACT { ?z :next ?x } EVENT Ping(?x) THEN INSERT { ?z :before ?x } ; CALL f(?x)
+"""
+
+
+def test_feedback_goes_on_where_a_failed_call_stopped_it(spark, tmp_path):
+    """By hand: n1 to n4 are reached in turn; the call of n2 fails once, and is made again."""
+    chain = [change(1, 0, 1, f"n{i}", "next", f"n{i + 1}") for i in range(4)]
+    late = event(1, 5, (iri("n9"), iri("ping"), iri("n9")))
+    write_rows(tmp_path / "in", [[*chain, change(2, 1, 1, "n0", "is", "reached"), mark(3)], late])
+    calls, broken = [], True
+
+    def call(x, firing_id):
+        nonlocal broken
+        calls.append((x.value[-2:], firing_id))
+        if broken and x.value.endswith("n2"):
+            broken = False
+            raise OSError("the receiver is away")
+
+    with pytest.raises(ActionError, match=r"the rule Pong at 3 with .*the receiver is away"):
+        finish(start(spark, tmp_path, PREFIX + ACTIONS, functions={"f": call}))
+    first = firings(tmp_path)
+    finish(start(spark, tmp_path, PREFIX + ACTIONS, functions={"f": call}))
+    written = firings(tmp_path)
+    assert written[: len(first)] == first
+    assert [name for name, _ in calls] == ["n1", "n2", "n2", "n3", "n4"]
+    assert len(set(calls)) == 4
+    assert {i for _, i in calls} == {row["id"] for row in written if row["rule"] == "Pong"}
+    assert [row["values"]["y"] for row in written if row["rule"] == "Go"] == [
+        iri(f"n{number}") for number in range(1, 5)
+    ]
+    deltas = pq.read_table(tmp_path / "out" / "Border").to_pylist()
+    assert sum(row["diff"] for row in deltas) == 0 and len(deltas) == 8
+    (aside,) = pq.read_table(tmp_path / "out" / "quarantine").to_pylist()
+    assert aside["reason"].startswith("too late")
+
+
+def test_the_alarms_of_the_paper_with_the_command(tmp_path):
+    (tmp_path / "in").mkdir()
+    stream = "<http://e/s>"
+    rows = [
+        (*row[:6], stream if row[7] else None)
+        for part in SCENE[:-1]
+        for row in part
+    ]  # fmt: skip
+    rows.append((60, 0, 1, ex("x"), ex("y"), ex("z"), None))
+    write_changes(ChangeBatch.of(rows), tmp_path / "in" / "000.rdfp")
+    program = Path(__file__).parents[3] / "examples" / "alarms.tide"
+    places = {name: tmp_path / place for name, place in
+              (("--changes", "in"), ("--out", "out"), ("--checkpoint", "c"))}  # fmt: skip
+    tokens = [part for pair in places.items() for part in map(str, pair)]
+    tokens += ["--stream", stream[1:-1], "--master", "local[2]", "--once", "--cells", "2"]
+    command = [sys.executable, "-m", "graphtide.cli.main", "run", str(program), *tokens]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    found = {(row["rule"], row["time"], row["values"]["alarm"]) for row in firings(tmp_path)}
+    assert ("AlarmConfirmation", 13, ex("a2")) in found
+    assert ("AlarmCancelled", 12, ex("a1")) in found
+    assert ("AlarmOnActivation", 21, ex("a3")) in found
+    assert ("AlarmIgnored", 31, ex("a3")) in found
+    assert "rules fired" in done.stderr and "set aside" not in done.stderr

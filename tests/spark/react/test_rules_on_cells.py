@@ -10,7 +10,6 @@ from random import Random
 import pytest
 from spark.react.harness import (
     PREFIX,
-    TYPE,
     change,
     event,
     fired,
@@ -55,6 +54,9 @@ RULES = {
 }
 
 
+NODES = ("u0", "u1", "u2", "u3")
+
+
 def program(*names):
     rules = (f"RULE R{at} {RULES[name]} THEN CALL f(?x)\n" for at, name in enumerate(names))
     return PREFIX + EVENTS + "".join(rules)
@@ -69,12 +71,16 @@ def random_rows(rng, many):
         if kind < 0.6:
             for _ in range(rng.randint(1, 3)):
                 diff = rng.choice((1, 1, -1))
-                s, o = f"u{rng.randrange(4)}", f"u{rng.randrange(4)}"
+                s, o = rng.choice(NODES), rng.choice(NODES)
                 rows.append(change(time, tx, diff, s, rng.choice("pq"), o))
         if kind > 0.4:
             for stream in rng.sample("st", rng.choice((1, 1, 2))):
                 triples = [
-                    (iri(f"u{rng.randrange(4)}"), iri(rng.choice("ab")), iri(f"u{rng.randrange(4)}"))
+                    (
+                        iri(f"u{rng.randrange(4)}"),
+                        iri(rng.choice("ab")),
+                        iri(f"u{rng.randrange(4)}"),
+                    )
                     for _ in range(rng.randint(1, 2))
                 ]
                 rows += event(time, tx, *triples, stream=stream)

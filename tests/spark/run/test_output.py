@@ -40,6 +40,7 @@ def test_a_batch_is_written_once_however_often_it_is_run(tmp_path):
         "time": 1,
         "tx": 0,
         "quarantined": 1,
+        "fired": 0,
         "queries": {"q": {"answer": 1, "appeared": 1, "disappeared": 0}},
     }
 
@@ -162,11 +163,16 @@ def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
     assert not (tmp_path / "c").exists()
 
 
-def test_rules_are_refused_before_spark_starts(tmp_path):
+def test_events_of_windows_are_refused_before_spark_starts(tmp_path):
     options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
-    program = parse_program("EVENT E(?x) AS { ?x <ex:p> 1 } RULE r ON E THEN CALL f(?x)")
-    with pytest.raises(GraphtideError, match="do not run on Spark yet"):
+    program = parse_program(
+        "QUERY Q AS REGISTER ISTREAM <ex:o> AS SELECT ?x FROM NAMED WINDOW <ex:w> ON <ex:s> "
+        "[RANGE 10 STEP 5] WHERE { WINDOW <ex:w> { ?x <ex:p> ?y } } "
+        "RULE r ON APPEAR OF Q THEN INSERT { ?x a <ex:Seen> }"
+    )
+    with pytest.raises(GraphtideError, match="over windows, do not run on Spark"):
         check_options(program, options)
+    assert not (tmp_path / "c").exists()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery, Values
+from graphtide.engine.windows.explain import explain_windows
 from graphtide.engine.windows.report_log import ReportLog, Run
 from graphtide.kernel.batch import DIFF, TX, VALUES
 from graphtide.kernel.net import NET_VALUES
@@ -84,11 +85,7 @@ class Continuous:
 
     def explain(self) -> str:
         """The windows, what is put out, and the plan."""
-        clauses = [
-            f"window {w.iri} on {w.stream}: {w.kind.lower()} {w.length}, step {w.step}"
-            for w in self.query.windows
-        ]
-        return "\n".join([f"output {self.query.output}", *clauses, self.watch.explain()])
+        return f"{explain_windows(self.query)}\n{self.watch.explain()}"
 
     def take(self, numbers: Longs, times: Longs) -> None:
         """Report for closes, given as transaction numbers and times (called by the graph)."""

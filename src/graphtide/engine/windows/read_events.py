@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphtide.errors import DataError
 from graphtide.rdf import ChangeBatch, read_changes
@@ -44,7 +45,7 @@ def read_events(
     """
     if isinstance(source, (str, Path)) and find_format(source).rdf is not None:
         whole = concat_batches(read_changes(source))
-        yield _timestamped(whole, terms, timestamp, tick_ms, str(source))
+        yield timestamped(whole, terms, timestamp, tick_ms, str(source))
         return
     if isinstance(source, ChangeBatch):
         batches: Iterable[ChangeBatch] = (source,)
@@ -68,10 +69,31 @@ def _quads(batch: ChangeBatch, terms: TermDictionary) -> Ints:
     return np.column_stack([*columns, terms.encode_graphs(batch.g)]).astype(np.int32)
 
 
-def _timestamped(
+def has_timestamps(batch: ChangeBatch, timestamp: str) -> bool:
+    """Whether triples of the default graph tell when something was.
+
+    >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:e1>", "<ex:at>", '"7"', None)])
+    >>> has_timestamps(batch, "<ex:at>"), has_timestamps(batch, GENERATED_AT)
+    (True, False)
+    """
+    told: Any = pc.equal(batch.p, pa.scalar(timestamp))
+    graphs: Any = batch.g.filter(told)
+    return bool((graphs.fill_null("").to_numpy(zero_copy_only=False) == "").any())
+
+
+def timestamped(
     batch: ChangeBatch, terms: TermDictionary, timestamp: str, tick_ms: int, source: str
 ) -> tuple[Longs, Ints, Longs]:
-    """The quads of named graphs, with the time that the default graph gives each graph."""
+    """The quads of named graphs, with the time that the default graph gives each graph.
+
+    >>> from graphtide.rdf import TermDictionary
+    >>> seven = '"7"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    >>> rows = [("<ex:a>", "<ex:p>", "<ex:b>", "<ex:e1>"), ("<ex:e1>", "<ex:at>", seven, None)]
+    >>> batch = ChangeBatch.of([(0, 0, 1, *row) for row in rows])
+    >>> times, quads, _ = timestamped(batch, TermDictionary(), "<ex:at>", 1000, "it")
+    >>> times.tolist(), len(quads)
+    ([7], 1)
+    """
     quads = _quads(batch, terms)
     default = quads[:, 3] == 0
     told = quads[default & (quads[:, 1] == terms.encode(timestamp))]

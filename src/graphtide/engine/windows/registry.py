@@ -192,7 +192,7 @@ class WindowRegistry:
                 query.take(first + places, times[places])
 
 
-def _only(place: int, places: Longs) -> slice:
+def _only(place: int, places: Longs | Ints) -> slice:
     """Where a place stands in a list of places in order."""
     return slice(*np.searchsorted(places, (place, place + 1)))
 

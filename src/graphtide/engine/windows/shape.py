@@ -162,6 +162,6 @@ def _ticks(milliseconds: int, tick_ms: int) -> int:
     if rest:
         raise GraphtideError(
             f"{milliseconds} ms is no whole number of ticks of {tick_ms} ms",
-            hint="use LiveGraph(tick_ms=…) with a shorter tick, and times in such ticks",
+            hint="use a shorter tick (LiveGraph(tick_ms=…), --tick-ms), and times in such ticks",
         )
     return ticks

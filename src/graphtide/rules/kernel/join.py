@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from graphtide.jit import compiled, inlined
 from graphtide.rules.kernel.check import all_hold
 from graphtide.rules.kernel.fact_rows import fact_bucket
+from graphtide.rules.kernel.journal import can_note
 from graphtide.rules.kernel.layout import (
     CONDITION,
     END,
     EVENT,
     FREE,
     HIT_VALUES,
+    NO_ENTRY,
+    NO_PLACE,
     NOT_KEPT,
     ORDER,
     POSITION,
@@ -57,7 +60,9 @@ def take_hits(
         end = begin + 1
         while end < len(hits) and hits[end, EVENT] == event and hits[end, CONDITION] == condition:
             end += 1
-        expire(plan, memory, events[event, END])
+        if not expire(plan, memory, events[event, END]):
+            state[POSITION], state[ROOM] = begin, NO_ENTRY
+            return
         written = state[WRITTEN]
         for i in range(begin, end):
             written = join_hit(
@@ -68,7 +73,10 @@ def take_hits(
                 return
         if plan.keeps[condition] != NOT_KEPT:
             if not has_room(memory, end - begin):
-                state[POSITION], state[ROOM] = begin, 1
+                state[POSITION], state[ROOM] = begin, NO_PLACE
+                return
+            if not can_note(plan, memory, end - begin):
+                state[POSITION], state[ROOM] = begin, NO_ENTRY
                 return
             for i in range(begin, end):
                 add_event(plan, memory, condition, hits[i, HIT_VALUES:], events[event])

@@ -17,11 +17,18 @@ START, END, ORDER, SINCE = 0, 1, 2, 3
 EVENT, CONDITION, HIT_VALUES = 0, 1, 2
 """Columns of hits: an event, the condition that it matches, and the values of all variables."""
 
-FREE, LIVE, PEAK, NEWEST = 0, 1, 2, 3
-"""Cells of `meta`: first free place (-1: none), places in use now and at most, time of the last."""
+FREE, LIVE, PEAK, NEWEST, NOTED = 0, 1, 2, 3, 4
+"""Cells of `meta`: first free place (-1: none), places in use now and at most, time of the last,
+and how many entries the journal has (-1: nothing is noted)."""
+
+LINKS, ENDS, HEADS, TAILS, CELLS, WHEN = 0, 1, 2, 3, 4, 5
+"""Which array of a memory an entry of its journal is about."""
 
 POSITION, WRITTEN, ROOM = 0, 1, 2
-"""What a loop tells when it stops: where, how many rows it wrote, and whether places ran out."""
+"""What a loop tells when it stops: where, how many rows it wrote, and what ran out."""
+
+ENOUGH, NO_PLACE, NO_ENTRY = 0, 1, 2
+"""What ran out: the output (or nothing), places, entries of the journal."""
 
 NOT_KEPT: Final = -1
 FOREVER: Final = 1 << 62
@@ -74,6 +81,8 @@ class Memory(NamedTuple):
     ends: Ints
     """By condition: its first and its last place."""
     meta: Longs
+    journal: Longs
+    """What was changed: which array, row, column, and what was there before."""
 
 
 class Facts(NamedTuple):
