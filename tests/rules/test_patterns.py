@@ -270,3 +270,24 @@ def test_batches_give_what_the_definitions_say(pattern, stream, size) -> None:
     got = [([*row[:-2]], row[-1]) for row in found(running, "p")]
     assert sorted(got) == sorted(wanted)
     assert [time for _, time in got] == [time for _, time in wanted]
+
+
+def test_rows_of_a_window_that_come_and_go_are_events_too() -> None:
+    """Hot in one window of 10 s, not in the next, hot again: by hand, closes at 10, 20, 30, 40."""
+    graph = LiveGraph(tick_ms=1000)
+    running = started(
+        """
+        QUERY Hot AS REGISTER ISTREAM :q AS SELECT ?s FROM NAMED WINDOW :w ON :readings
+          [RANGE PT10S STEP PT10S] WHERE { WINDOW :w { ?s :value ?v FILTER (?v > 30) } }
+        EVENT Heats(?s) ON APPEAR OF Hot(?s)
+        EVENT Cools(?s) ON DISAPPEAR OF Hot(?s)
+        PATTERN Relapse(?s) AS Heats(?s) -> Cools(?s) -> Heats(?s)
+        """,
+        graph,
+    )
+    readings = graph.stream("http://example.org/readings")
+    for time, value in ((3, 35), (12, 20), (21, 40), (33, 41)):
+        readings.push([(iri("s"), iri("value"), value)], time=time)
+    graph.advance(41)
+    assert [row[0] for row in found(running, "Relapse")] == ["s"]
+    assert found(running, "Relapse")[0][1:] == (10, 30)

@@ -61,6 +61,9 @@ class TypeMatcher:
             ],
             np.int32,
         )
+        ids = [int(row[column]) for column in (2, 0, 1) for row in self._pattern if row[column] > 0]
+        self.mark: int | None = ids[0] if ids else None
+        """An id that all events of the type have, if there is one; one that others hardly have."""
         self._check, self._parameters, self._terms = type_.check, type_.parameters, terms
         self._checked: dict[tuple[int, ...], bool] = {}
         self._work = np.zeros((3, max(len(variables), len(self._pattern), 1)), np.int32)

@@ -1,0 +1,180 @@
+"""RuleSet: the rules of an engine, side by side: events go to all of them, and so does time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.errors import GraphtideError
+from graphtide.rules.agenda import Share
+from graphtide.rules.fact_memory import FactMemory
+from graphtide.rules.happening import TypeMatcher
+from graphtide.rules.kernel.layout import END, ORDER, SINCE, START
+from graphtide.rules.matcher import Matcher
+from graphtide.rules.registered import Registered
+from graphtide.rules.type_index import TypeIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from graphtide.engine.graph_events import GraphEvents
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.rules.firing import Firing
+    from graphtide.rules.matcher import State
+    from graphtide.rules.model import EventType, Rule
+
+States = dict[str, "State"]
+"""What each rule remembers, to come back to."""
+
+
+class RuleSet:
+    """Rules by name, with the types of events that they ask for.
+
+    `order` counts the events that came. While `held`, states to come back to stay good.
+    """
+
+    def __init__(self, graph: LiveGraph, longest: int) -> None:
+        self.order = 0
+        self.held = 0
+        self.longest = longest
+        self._graph = graph
+        self._rules: dict[str, Registered] = {}
+        self._types = TypeIndex()
+        self._numbers: dict[EventType, int] = {}
+        self._asking: list[list[Registered]] = []
+        self._seen = -1
+        self._marked = False
+        self._tracked = False
+
+    def __iter__(self) -> Iterator[Registered]:
+        return iter(self._rules.values())
+
+    def __getitem__(self, name: str) -> Registered:
+        return self._rules[name]
+
+    def names(self) -> list[str]:
+        """The names of all rules."""
+        return list(self._rules)
+
+    def add(self, rule: Rule, action: Callable[[Firing], object] | None) -> None:
+        """Put a rule to work; it sees the facts of now, and the events from now on."""
+        if rule.name in self._rules:
+            raise GraphtideError(f"there is a rule named {rule.name} already")
+        for condition in rule.events:
+            if condition.type not in self._numbers:
+                self._numbers[condition.type] = len(self._asking)
+                self._asking.append([])
+                self._types.add(TypeMatcher(condition.type, self._graph.terms))
+        matcher = Matcher(rule, self._facts(rule), self._graph.terms, self._numbers, self.longest)
+        registered = Registered(len(self._rules), matcher, action)
+        self._rules[rule.name] = registered
+        for type_ in {self._numbers[condition.type] for condition in rule.events}:
+            self._asking[type_].append(registered)
+        self._seen = -1
+
+    def _facts(self, rule: Rule) -> FactMemory | None:
+        if rule.facts is None:
+            return None
+        bound = {v for condition in rule.positive for v in condition.variables}
+        shared = [v for v in rule.facts.variables if v in bound]
+        alone = [v for v in rule.facts.variables if v not in bound]
+        watch = self._graph.watch(rule.facts, name=f"facts of {rule.name}", history=2**62)
+        return FactMemory(watch, [*shared, *alone], len(shared))
+
+    def remove(self, name: str) -> None:
+        """End a rule."""
+        if name not in self._rules:
+            raise GraphtideError(f"there is no rule named {name}")
+        gone = self._rules.pop(name)
+        for asking in self._asking:
+            if gone in asking:
+                asking.remove(gone)
+        for watch in self._graph.watches:
+            if watch.name == f"facts of {name}":
+                self._graph.unwatch(watch)
+
+    # --- events, facts and time ---
+
+    def take(self, events: GraphEvents, since: int) -> list[Share]:
+        """Let all rules take in events that came after so many transactions; what they complete."""
+        many, order = len(events), self.order
+        self.order += many
+        hits = self._types.hits(events)
+        if many > 1:
+            columns = np.empty((many, 4), np.int64)
+            columns[:, START], columns[:, END] = events.starts, events.ends
+            columns[:, ORDER] = np.arange(order, order + many)
+            columns[:, SINCE] = since
+            asking = list(self._rules.values())
+        elif hits:
+            columns = np.array([[events.starts[0], events.ends[0], order, since]], np.int64)
+            asking = self._asking_for(hits)
+        else:
+            return []
+        return [Share(each, each.matcher.take(hits, columns)) for each in asking]
+
+    def _asking_for(self, types: dict[int, object]) -> list[Registered]:
+        """The rules that ask for some types: one event concerns no others."""
+        if len(types) == 1:
+            return self._asking[next(iter(types))]
+        found = {each.number: each for type_ in types for each in self._asking[type_]}
+        return [found[number] for number in sorted(found)]
+
+    def catch_up(self) -> None:
+        """Take in what transactions have changed in the facts."""
+        done = self._graph.transactions
+        if done != self._seen:
+            for each in self._rules.values():
+                each.matcher.catch_up()
+            self._seen = done
+
+    def look_changed(self) -> bool:
+        """Whether facts have changed that were not taken in yet."""
+        return any([each.matcher.looks_changed() for each in self._rules.values()])
+
+    def advance(self, to: int) -> list[Share]:
+        """Time goes on: what waited for nothing to happen."""
+        return [Share(each, each.matcher.advance(to)) for each in self._rules.values()]
+
+    def retract(self, order: int) -> None:
+        """Forget an event."""
+        for each in self._rules.values():
+            each.matcher.retract(order)
+
+    # --- ways back ---
+
+    def begin(self) -> None:
+        """A cascade begins: the facts of now are those to come back to, states are not."""
+        if self._tracked:
+            for each in self._rules.values():
+                each.matcher.begin()
+            self._tracked = False
+        if self._marked and not self.held:
+            for each in self._rules.values():
+                each.matcher.release()
+            self._marked = False
+
+    def track(self) -> None:
+        """Note from here on how the facts change."""
+        for each in self._rules.values():
+            each.matcher.track()
+        self._tracked = True
+
+    def mark(self) -> States:
+        """What is remembered, to come back to; the facts are not part of it."""
+        self._marked = True
+        return {name: each.matcher.mark() for name, each in self._rules.items()}
+
+    def back_to(self, states: States, order: int) -> None:
+        """Come back to what was remembered when so many events had come."""
+        for name, state in states.items():
+            if name in self._rules:
+                self._rules[name].matcher.back_to(state)
+        self.order = order
+
+    def take_back(self, states: States) -> None:
+        """As `back_to`, where the graph is again as it was, and so the facts are, too."""
+        for name, state in states.items():
+            if name in self._rules:
+                self._rules[name].matcher.take_back(state)
