@@ -21,8 +21,9 @@ from graphtide.plan.choose import choose_plan
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from graphtide.engine.quads import Ids
     from graphtide.kernel.batch import Ints
     from graphtide.plan.statistics import Statistics
     from graphtide.rdf.term import Term
@@ -67,6 +68,12 @@ class ReadableGraph(ApplyingGraph):
         if 0 in ids[:3] or (graph is not None and ids[3] == 0):
             return False
         return bool(self._store.contains(np.array([ids], np.int32))[0])
+
+    def present(self, quads: Sequence[Ids]) -> list[bool]:
+        """Which of some quads, given as ids, are there now."""
+        self.settle()
+        found: list[bool] = self._store.contains(np.array(quads, np.int32)).tolist()
+        return found
 
     def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
         """The current quads, in no particular order; the last part is None in the default graph."""

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from graphtide.events.automaton import Automaton
-    from graphtide.events.token_engine import Detector
+    from graphtide.events.detect import AnyDetector
     from graphtide.plan.explain import ExplainFormat
 
 
 def explain_pattern(
     automaton: Automaton,
     format: ExplainFormat = "text",  # noqa: A002 - the user's word
-    running: Detector | None = None,
+    running: AnyDetector | None = None,
     decode: Callable[[int], str] = str,
 ) -> str:
     """How a pattern works; with its tokens, if a running detector is given.
@@ -65,7 +65,7 @@ def _edges(automaton: Automaton) -> list[tuple[int, int, str]]:
 
 
 def _lines(
-    automaton: Automaton, running: Detector | None, decode: Callable[[int], str], position: int
+    automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str], position: int
 ) -> list[str]:
     """What is said of a position: what has happened, and which tokens are there."""
     lines = [position_text(automaton.positions[position])]
@@ -86,7 +86,7 @@ def _tokens(count: int) -> str:
     return "1 token" if count == 1 else f"{count:,} tokens"
 
 
-def _text(automaton: Automaton, running: Detector | None, decode: Callable[[int], str]) -> str:
+def _text(automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str]) -> str:
     lines = [_title(automaton), *(f"  {fact}" for fact in facts(automaton))]
     tokens = running.tokens() if running is not None else []
     counts = Counter(p for t in tokens for p in {c.position for c in t.configurations})
@@ -103,7 +103,9 @@ def _text(automaton: Automaton, running: Detector | None, decode: Callable[[int]
     return "\n".join(lines)
 
 
-def _mermaid(automaton: Automaton, running: Detector | None, decode: Callable[[int], str]) -> str:
+def _mermaid(
+    automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str]
+) -> str:
     lines = ["flowchart TB"]
     for position in range(len(automaton.positions)):
         label = "<br/>".join(map(_escape, _lines(automaton, running, decode, position)))

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 from graphtide.algebra.expressions import Var
 from graphtide.errors import ActionError
 from graphtide.functions.templates import fill_template
-from graphtide.lang.declarations import CallFunction, Delete, Emit, Insert, Retract
+from graphtide.lang.declarations import CallFunction, Emit, Retract
 from graphtide.rules.insertions import Insertions, action_scope
+from graphtide.rules.turn import ChosenTurn
+from graphtide.rules.updates import Updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from graphtide.functions.templates import FilledQuad
     from graphtide.lang.declarations import RuleDeclaration
     from graphtide.rules.firing import Firing
     from graphtide.rules.program import RunningProgram
+    from graphtide.rules.turn import Turn
 
 
 class Actions:
@@ -29,6 +31,14 @@ class Actions:
         self._running = running
         self._rule = rule
         self._functions = functions
+        self._updates = Updates(rule, running.graph.terms)
+        self._calls = [each for each in rule.actions if isinstance(each, CallFunction)]
+        self._others = [
+            (number, each)
+            for number, each in enumerate(rule.actions)
+            if isinstance(each, Retract | Emit)
+        ]
+        self._looks = bool(self._calls or self._others)
         self.insertions: Insertions | None = None
 
     def inserts_only(self, variables: tuple[Var, ...]) -> None:
@@ -36,47 +46,42 @@ class Actions:
         self.insertions = Insertions(self._rule, variables, self._running.graph.terms)
 
     def __call__(self, firing: Firing) -> None:
+        """Carry them out for a firing, as any other action."""
+        assert firing.match is not None  # noqa: S101 - an engine's firings have one
+        self.carry_out(ChosenTurn(firing, self._running.registered(self._rule.name)))
+
+    def carry_out(self, turn: Turn) -> None:
         """Carry them out; what happens if one fails is for the policy to say."""
         policy = self._running.policy
         for left in range(policy.retries, -1, -1):
             try:
-                self._carry_out(firing)
+                self._try(turn)
             except Exception as problem:
                 if left:
                     continue
-                error = failed(firing, problem)
+                error = failed(turn.firing(), problem)
                 if policy.on_error == "stop":
                     raise error from problem
                 self._running.problems.append(error)
             return
 
-    def _carry_out(self, firing: Firing) -> None:
-        row = firing.row
-        for action in self._rule.actions:
-            if isinstance(action, CallFunction):
-                given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
-                self._functions[action.function](*given)
-        self._running.change(self._changes(firing))
-        for number, action in enumerate(self._rule.actions):
-            match action:
-                case Retract(event) if firing.match is not None:
+    def _try(self, turn: Turn) -> None:
+        firing = turn.firing() if self._looks else None
+        row = {} if firing is None else firing.row
+        for action in self._calls:
+            given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
+            self._functions[action.function](*given)
+        self._running.change(self._updates.changes(turn))
+        for number, other in self._others:
+            match other:
+                case Retract(event) if firing is not None and firing.match is not None:
                     self._running.retract(firing.match.events[event])
                 case Emit(stream, template):
-                    scope = action_scope(firing.rule, firing.number, number)
+                    scope = action_scope(turn.rule, turn.number, number)
                     quads = fill_template(template, row, scope=scope)
                     self._running.emit(stream, [(s, p, o) for s, p, o, _ in quads])
                 case _:
                     pass
-
-    def _changes(self, firing: Firing) -> dict[FilledQuad, bool]:
-        """Which quads are to be there afterwards, and which not; the last word counts."""
-        wanted: dict[FilledQuad, bool] = {}
-        for number, action in enumerate(self._rule.actions):
-            if isinstance(action, Insert | Delete):
-                scope = action_scope(firing.rule, firing.number, number)
-                for quad in fill_template(action.template, firing.row, scope=scope):
-                    wanted[quad] = isinstance(action, Insert)
-        return wanted
 
 
 def failed(firing: Firing, problem: Exception) -> ActionError:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 
 from graphtide.rules.firing import Firing
+from graphtide.rules.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.kernel.batch import Longs
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rules.found import Found, Match
+    from graphtide.rules.found import Found
     from graphtide.rules.registered import Registered
 
 
@@ -35,9 +36,7 @@ class Agenda(Sequence[Firing]):
     """
 
     def __init__(self, shares: list[Share], terms: TermDictionary, first: int) -> None:
-        shares = [share for share in shares if len(share.found)]
-        shares.sort(key=lambda s: (-s.registered.matcher.rule.priority, s.registered.number))
-        self.shares = [Share(s.registered, _in_order(s)) for s in shares]
+        self.shares = _by_priority([share for share in shares if len(share.found)])
         self.first = first
         self._terms = terms
         moments = [share.found.moments for share in self.shares]
@@ -62,15 +61,21 @@ class Agenda(Sequence[Firing]):
     def __getitem__(self, place: int | slice) -> Firing | list[Firing]:
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
-        share = self.shares[self.which[place]]
-        match = share.registered.matcher.shape.match(share.found, int(self.place[place]))
-        return make_firing(match, self.first + place, self._terms)
+        return self._turn(place).firing()
+
+    def _turn(self, place: int) -> Turn:
+        registered, found = self.shares[self.which[place]]
+        return Turn(registered, found, int(self.place[place]), self.first + place, self._terms)
 
     def groups(self) -> Iterator[tuple[int, range]]:
         """Each moment, with the places of what fires then."""
         begins = np.flatnonzero(np.diff(self.moments, prepend=-1)).tolist()
         for begin, end in zip(begins, [*begins[1:], len(self)], strict=True):
             yield int(self.moments[begin]), range(begin, end)
+
+    def turns(self, places: range) -> Iterator[Turn]:
+        """Some of them, one after the other."""
+        return map(self._turn, places)
 
     def times(self) -> Longs:
         """When each of them fires."""
@@ -81,11 +86,19 @@ class Agenda(Sequence[Firing]):
         return found
 
 
-def make_firing(match: Match, number: int, terms: TermDictionary) -> Firing:
-    """A match as a firing with a number."""
-    spans = {n: (e.span.start, e.span.end) for n, e in match.events.items()}
-    values = {v.name: terms.decode(i) for v, i in match.binding.items() if i}
-    return Firing(match.rule.name, match.time, values, spans, number, match)
+def in_turn(shares: list[Share], terms: TermDictionary, first: int) -> Iterator[Turn]:
+    """All matches of one moment in their order, without columns: most often there is one."""
+    for registered, found in _by_priority(shares):
+        for place in range(len(found.rows)):
+            yield Turn(registered, found, place, first, terms)
+            first += 1
+
+
+def _by_priority(shares: list[Share]) -> list[Share]:
+    """Shares as their rules fire, each with its matches in order."""
+    if len(shares) > 1:
+        shares.sort(key=lambda s: (-s.registered.matcher.rule.priority, s.registered.number))
+    return [Share(share.registered, _in_order(share)) for share in shares]
 
 
 def _in_order(share: Share) -> Found:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from graphtide.rules.agenda import Agenda, Share
 from graphtide.rules.cascades import Cascades
+from graphtide.rules.moment import Moment
 
 if TYPE_CHECKING:
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.rules.moment import Moment
     from graphtide.rules.rule_set import States
 
 LONGEST = 1 << 16
@@ -38,9 +38,9 @@ class Batches(Cascades):
         concerns the rules have to wait.
         """
         self._rules.catch_up()
-        many = len(moment.events)
+        many = len(moment.events.ends)
         if moment.together or many == 1:
-            shares = [share for share in self._match(moment) if len(share.found)]
+            shares = self._match(moment)
             if shares and many > 1:
                 shares = [Share(each, found.at_one_moment()) for each, found in shares]
             if shares:
@@ -58,8 +58,8 @@ class Batches(Cascades):
 
     def _take_many(self, moment: Moment) -> int:
         """Match several events, and fire what they complete; how many of them are through."""
-        if moment.since is None:
-            moment.since = self.graph.transactions
+        since = self.graph.transactions if moment.since is None else moment.since
+        moment = Moment(moment.events, moment.depth, since)
         states = None if self.is_quiet() else self._rules.mark()
         self._rules.held += 1
         try:

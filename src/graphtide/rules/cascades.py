@@ -13,19 +13,20 @@ from graphtide.errors import GraphtideError
 from graphtide.rules.agenda import Agenda, in_turn
 from graphtide.rules.firing_log import FiringLog
 from graphtide.rules.rule_set import RuleSet
+from graphtide.rules.turn import ChosenTurn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.rules.agenda import Share, Turn
+    from graphtide.rules.agenda import Share
     from graphtide.rules.conflicts import Activation, ConflictSet
     from graphtide.rules.detection import Detection, TokenMark
-    from graphtide.rules.firing import Firing
     from graphtide.rules.happening import Happening
     from graphtide.rules.moment import Moment
-    from graphtide.rules.registered import Registered
+    from graphtide.rules.registered import Action
     from graphtide.rules.rule_set import States
+    from graphtide.rules.turn import Turn
 
 
 class Beginning(NamedTuple):
@@ -63,6 +64,10 @@ class Cascades:
 
     def collect(self) -> None:
         """Note the events that changes of the graph have caused (nothing, without a program)."""
+
+    def act(self, action: Action, turn: Turn) -> None:
+        """Carry out what a rule does."""
+        action(turn.firing())
 
     def undo(self) -> str:
         """Take back what a cascade has changed, and say so (nothing, without a program)."""
@@ -131,21 +136,21 @@ class Cascades:
     def _fire(self, turns: Iterable[Turn], depth: int) -> None:
         """Carry out what matched, in turn; or let it wait for that."""
         self.depth = depth + 1
-        for firing, registered in turns:
+        for turn in turns:
             if self.conflicts is not None:
-                self.conflicts.add(firing, registered, depth)
+                self.conflicts.add(turn.firing(), turn.registered, depth)
             else:
-                self._carry_out(firing, registered, depth)
+                self._carry_out(turn, depth)
 
-    def _carry_out(self, firing: Firing, registered: Registered, depth: int) -> None:
-        self.firings.add([firing])
+    def _carry_out(self, turn: Turn, depth: int) -> None:
+        self.firings.add_turn(turn)
         self.fired += 1
         if depth:
-            self._caused.append(firing.rule)
+            self._caused.append(turn.rule)
             self._count += 1
             self._check_limit()
-        if registered.action is not None:
-            registered.action(firing)
+        if turn.registered.action is not None:
+            self.act(turn.registered.action, turn)
             self.collect()
 
     def _fire_next(self) -> bool:
@@ -161,7 +166,7 @@ class Cascades:
         self._remember()
         self.depth = activation.depth + 1
         firing = replace(activation.firing, number=self.fired)
-        self._carry_out(firing, activation.registered, activation.depth)
+        self._carry_out(ChosenTurn(firing, activation.registered), activation.depth)
         assert self.conflicts is not None  # noqa: S101 - there was an activation
         self.conflicts.fired(activation)
 

@@ -20,15 +20,15 @@ from graphtide.events.token import NEVER
 from graphtide.rules.compile import HAPPENS, parameter
 from graphtide.rules.firing_log import MOST_LISTED
 from graphtide.rules.happening import TypeMatcher
+from graphtide.rules.token_history import TokenHistory
+from graphtide.rules.type_index import TypeIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.events.detect import AnyDetector
     from graphtide.events.token import Found
-    from graphtide.events.token_engine import SavedDetector
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.kernel.tokens import Saved
     from graphtide.lang.event_algebra import PatternDeclaration
     from graphtide.lang.program import Program
     from graphtide.rdf.dictionary import TermDictionary
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from graphtide.rules.model import EventType
 
 
-SavedTokens = list["Saved | SavedDetector"]
+TokenMark = tuple[int, int]
+"""The state of a pattern to come back to: its tokens, and how many complex events it had made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,9 @@ class Detected:
     def __init__(self, detector: AnyDetector, type_: EventType, terms: TermDictionary) -> None:
         self.detector = detector
         self.seen = 0
+        self._history = TokenHistory(detector)
+        self._notices_all = detector.automaton.context != "CHRONICLE"
+        self._named = {letter.type for letter in detector.automaton.letters()}
         self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MOST_LISTED)
         self._name, self._parameters = type_.name, type_.parameters
         self._kind = terms.encode(type_.pattern[0].object)  # type: ignore[arg-type]
@@ -71,19 +75,37 @@ class Detected:
         now = self.detector.now
         if now is not None and to <= now:
             return []
-        found = self.detector.advance(to)
-        self.detector.now = to - 1 if now is None else max(now, to - 1)
+        found = self._history.advance(to)
         for each in found:
             self._note(each.values, each.start, each.time)
         return found
 
     def fed(self, types: Ints, values: Ints, times: Longs) -> Iterator[tuple[list[int], int, int]]:
         """What some events complete: values, time, and the event it was found with."""
-        found = self.detector.feed(types, values, times)
+        found = self._history.feed(types, values, times)
         columns = (found.values, found.start, found.time, found.at)
         for row, start, time, at in zip(*(column.tolist() for column in columns), strict=True):
             self._note(row, start, time)
             yield row, time, at
+
+    def concerns(self, types: Iterable[int]) -> bool:
+        """Whether events of some types can mean anything to the pattern."""
+        return self._notices_all or not self._named.isdisjoint(types)
+
+    def begin(self) -> None:
+        """Nobody comes back to where the pattern was."""
+        self._history.begin()
+
+    def mark(self) -> TokenMark:
+        """The state of now, to come back to."""
+        return self._history.mark(), self.seen
+
+    def back_to(self, mark: TokenMark) -> None:
+        """Come back to a state: what was found since has not been."""
+        self._history.back_to(mark[0])
+        for _ in range(min(self.seen - mark[1], len(self.found))):
+            self.found.pop()
+        self.seen = mark[1]
 
     def _note(self, values: Sequence[int], start: int, time: int) -> None:
         self.seen += 1
@@ -127,7 +149,9 @@ class Detection:
     ) -> None:
         numbers = {name: number for number, name in enumerate(types)}
         self._terms = terms
-        self._matchers = [TypeMatcher(type_, terms) for type_ in types.values()]
+        self._types = TypeIndex()
+        for type_ in types.values():
+            self._types.add(TypeMatcher(type_, terms))
         self._width = max((len(type_.parameters) for type_ in types.values()), default=0)
         self.patterns = {
             pattern.name: Detected(
@@ -151,17 +175,24 @@ class Detection:
         ]
         return [(time, told) for time, _, told in sorted(found, key=lambda row: row[:2])]
 
-    def save(self) -> SavedTokens:
-        """The tokens of all patterns, to come back to."""
-        return [each.detector.save() for each in self.patterns.values()]
+    def begin(self) -> None:
+        """A cascade begins: nobody comes back to where another one began."""
+        for each in self.patterns.values():
+            each.begin()
 
-    def load(self, saved: SavedTokens) -> None:
-        """Come back to saved tokens."""
-        for each, tokens in zip(self.patterns.values(), saved, strict=True):
-            each.detector.load(tokens)  # type: ignore[arg-type]
+    def mark(self) -> list[TokenMark]:
+        """The state of all patterns, to come back to."""
+        return [each.mark() for each in self.patterns.values()]
+
+    def back_to(self, marks: list[TokenMark]) -> None:
+        """Come back to a state."""
+        for each, mark in zip(self.patterns.values(), marks, strict=True):
+            each.back_to(mark)
 
     def expand(self, events: GraphEvents, *, together: bool = False) -> GraphEvents:
         """Events with the complex events that they complete, each in its place."""
+        if len(events) == 1:
+            return self._expand_one(events)
         places, types, values = self._seen(events, together=together)
         times = events.ends[places]
         more: list[tuple[int, int, int, tuple[Ids, ...]]] = []
@@ -177,19 +208,36 @@ class Detection:
                 more.append((after, time, len(self.patterns), told))
         return _inserted(events, sorted(more, key=lambda row: row[:3])) if more else events
 
+    def _expand_one(self, event: GraphEvents) -> GraphEvents:
+        """As `expand`, for one event: only the patterns that it can concern look at it."""
+        hits, now = self._types.hits(event), int(event.ends[0])
+        more: list[tuple[int, int, int, tuple[Ids, ...]]] = []
+        if hits and any(each.concerns(hits) for each in self.patterns.values()):
+            _, types, values = self._rows(hits, together=False)
+            times = np.full(len(types), now, np.int64)
+            for number, each in enumerate(self.patterns.values()):
+                if each.concerns(hits):
+                    for row, time, _ in each.fed(types, values, times):
+                        more.append((int(time == now), time, number, each.told(row)))
+        if self.next_time() < now:
+            last = len(self.patterns)
+            more += [(0, time, last, told) for time, told in self.pass_time(now)]
+        return _inserted(event, sorted(more, key=lambda row: row[:3])) if more else event
+
     def _seen(self, events: GraphEvents, *, together: bool) -> tuple[Longs, Ints, Ints]:
         """What patterns see of some events: of each its types in order, with their values.
 
         What happens together has no order of its own: it is seen as if it were one event.
         """
+        return self._rows(self._types.hits(events), together=together)
+
+    def _rows(self, found: dict[int, Ints], *, together: bool) -> tuple[Longs, Ints, Ints]:
         parts = []
-        for number, matcher in enumerate(self._matchers):
-            hits = matcher.hits(events)
-            if len(hits):
-                rows = np.zeros((len(hits), 2 + self._width), np.int32)
-                rows[:, 0], rows[:, 1] = hits[:, 0], number
-                rows[:, 2 : 1 + hits.shape[1]] = hits[:, 1:]
-                parts.append(rows)
+        for number, hits in found.items():
+            rows = np.zeros((len(hits), 2 + self._width), np.int32)
+            rows[:, 0], rows[:, 1] = hits[:, 0], number
+            rows[:, 2 : 1 + hits.shape[1]] = hits[:, 1:]
+            parts.append(rows)
         if not parts:
             empty = np.zeros((0, 2 + self._width), np.int32)
             return empty[:, 0].astype(np.int64), empty[:, 1], empty[:, 2:]

@@ -32,7 +32,10 @@ class Firing:
     @property
     def row(self) -> dict[Var, Term]:
         """The values by variable."""
-        return {Var(name): term for name, term in self.values.items()}
+        if self.match is None:
+            return {Var(name): term for name, term in self.values.items()}
+        values = self.values
+        return {v: values[v.name] for v in self.match.binding if v.name in values}
 
     def why(self) -> str:
         """The events and facts that matched, in words."""

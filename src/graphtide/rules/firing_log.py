@@ -10,13 +10,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.rules.firing import Firing
+    from graphtide.rules.turn import Turn
 
 MOST_LISTED = 100_000
 """Firings that are kept to be looked at; all are counted."""
 
 
+class Turns(Sequence["Firing"]):
+    """Firings of single events, as turns."""
+
+    def __init__(self, turns: list[Turn]) -> None:
+        self.turns = turns
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    @overload
+    def __getitem__(self, place: int) -> Firing: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Firing]: ...
+    def __getitem__(self, place: int | slice) -> Firing | list[Firing]:
+        if isinstance(place, slice):
+            return [turn.firing() for turn in self.turns[place]]
+        return self.turns[place].firing()
+
+
 class FiringLog(Sequence["Firing"]):
-    """The last firings. Parts are lists of firings, or agendas that make them.
+    """The last firings. Parts are lists of firings, or what makes them: turns, and agendas.
 
     >>> log = FiringLog()
     >>> for number in range(3):
@@ -38,10 +58,22 @@ class FiringLog(Sequence["Firing"]):
             last += part
         else:
             self._parts.append(part)
-        self._size += len(part)
+        self._grown(len(part))
+
+    def _grown(self, more: int) -> None:
+        self._size += more
         while self._size - len(self._parts[0]) >= self._most:
             self._size -= len(self._parts.popleft())
         self._gone = max(0, self._size - self._most)
+
+    def add_turn(self, turn: Turn) -> None:
+        """Add one firing at the end."""
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, Turns) and len(last.turns) < self._most // 4:
+            last.turns.append(turn)
+            self._grown(1)
+        else:
+            self.add(Turns([turn]))
 
     def cut(self, many: int) -> None:
         """Forget the last firings, so many of them.

@@ -74,15 +74,15 @@ class TypeMatcher:
 
         They hold until the next call.
         """
-        state = np.zeros(2, np.int64)
-        if len(self._out) < len(events):
-            self._out = np.empty((2 * len(events), 1 + self._width), np.int32)
+        state, many = np.zeros(2, np.int64), len(events.ends)
+        if len(self._out) < many:
+            self._out = np.empty((2 * many, 1 + self._width), np.int32)
         while True:
             find_hits(
                 self._pattern, self._width, events.triples, events.begins, self._work, self._out,
                 state,
             )  # fmt: skip
-            if state[POSITION] == len(events):
+            if state[POSITION] == many:
                 hits = self._out[: state[WRITTEN]]
                 return hits if self._check is None else self._passing(hits, self._check)
             more = np.empty((2 * len(self._out), self._out.shape[1]), np.int32)
@@ -131,12 +131,15 @@ class ConditionMatcher:
             hits = hits[hits[:, column] == value]
         for column, other in self._equal:
             hits = hits[hits[:, column] == hits[:, other]]
-        rows = np.zeros((len(hits), HIT_VALUES + self._width), np.int32)
         if len(hits) == 1:
-            rows[0, EVENT], rows[0, CONDITION] = hits[0, 0], self._place
+            (values,) = hits.tolist()
+            row = [0] * (HIT_VALUES + self._width)
+            row[EVENT], row[CONDITION] = values[0], self._place
             for column, to in self._bound:
-                rows[0, to] = hits[0, column]
-        elif len(hits):
+                row[to] = values[column]
+            return np.array([row], np.int32)
+        rows = np.zeros((len(hits), HIT_VALUES + self._width), np.int32)
+        if len(hits):
             rows[:, EVENT] = hits[:, 0]
             rows[:, CONDITION] = self._place
             for column, to in self._bound:

@@ -84,8 +84,7 @@ class RuleMemory:
     def mark(self) -> Mark:
         """The state of now, to come back to; it is good until `release`."""
         meta = self.arrays.meta
-        if meta[NOTED] < 0:
-            meta[NOTED] = 0
+        meta[NOTED] = max(meta[NOTED], 0)
         return Mark(len(self._outgrown), meta.copy())
 
     def back_to(self, mark: Mark) -> None:

@@ -26,7 +26,7 @@ class Moment:
 
     def part(self, first: int, last: int) -> Moment:
         """The events from one place up to another."""
-        if first == 0 and last == len(self.events):
+        if first == 0 and last == len(self.events.ends):
             return self
         return self.of(self.events.part(first, last))
 

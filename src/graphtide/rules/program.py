@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,8 +22,9 @@ from graphtide.rules.change_events import ChangeEvents, RowChanges, RowUpdates, 
 from graphtide.rules.compile import Compiler
 from graphtide.rules.conflicts import ConflictSet
 from graphtide.rules.detection import detect
-from graphtide.rules.engine import MOST_FIRINGS, Moment, RuleEngine
+from graphtide.rules.engine import MOST_FIRINGS, RuleEngine
 from graphtide.rules.independence import only_inserts
+from graphtide.rules.moment import Moment
 from graphtide.rules.presence import Presence
 
 if TYPE_CHECKING:
@@ -31,19 +33,19 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.engine.graph_events import GraphEvents
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.quads import ObjectLike, TermLike
+    from graphtide.engine.quads import Ids, ObjectLike, TermLike
     from graphtide.engine.windows.continuous import Continuous
     from graphtide.errors import ActionError
-    from graphtide.functions.templates import FilledQuad
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.term import NamedNode, Term
     from graphtide.rules.agenda import Agenda
     from graphtide.rules.conflicts import Activation, Resolver
     from graphtide.rules.detection import ComplexEvent
-    from graphtide.rules.happening import Ids
+    from graphtide.rules.happening import Ids as Triple
     from graphtide.rules.insertions import Insertions
     from graphtide.rules.model import EventType, Rule
-    from graphtide.rules.registered import Registered
+    from graphtide.rules.registered import Action, Registered
+    from graphtide.rules.turn import Turn
 
 FiringMode = Literal["events", "agenda", "manual"]
 OnError = Literal["stop", "skip"]
@@ -129,7 +131,7 @@ class RunningProgram(RuleEngine):
         self.policy = policy
         self.problems: list[ActionError] = []
         self._clock = graph.clock
-        self._journal: dict[FilledQuad, bool] = {}
+        self._journal: dict[Ids, bool] = {}
         self._emitted: set[int] = set()
         self._presences: list[Presence] = []
         self._outbox: list[tuple[str, list[tuple[Term, Term, Term]], int]] = []
@@ -250,7 +252,7 @@ class RunningProgram(RuleEngine):
         self.graph.followers.remove(self)
         self.graph.listeners.remove(self)
         self.graph.callbacks -= 1
-        for name in tuple(self._rules):
+        for name in self._rules.names():
             self.remove(name)
         for watches in (*self._presences, *(source.found for source in self._sources)):
             for watch in watches.watches:
@@ -278,17 +280,22 @@ class RunningProgram(RuleEngine):
             known = self._emitted.intersection(events.numbers.tolist())
             self._emitted -= known
             events = events.without(known)
-        if self._running or not len(events):
+        many = len(events.ends)
+        if self._running or not many:
             super().take_events(events)
-            return
-        begins = [0]
-        if self.graph.has_windows:  # they close time by time
+        elif many > 1 and self.graph.has_windows:  # they close time by time
             begins = np.flatnonzero(np.diff(events.ends, prepend=events.ends[0] - 1)).tolist()
-        for begin, end in zip(begins, [*begins[1:], len(events)], strict=True):
-            part = events if end - begin == len(events) else events.part(begin, end)
-            if int(part.ends[0]) > self.graph.clock:
-                self.graph.advance(int(part.ends[0]))
-            super().take_events(part)
+            for begin, end in pairwise([*begins, many]):
+                self._take_from(events.part(begin, end))
+        else:
+            self._take_from(events)
+
+    def _take_from(self, events: GraphEvents) -> None:
+        """Take in events at the time of the first of them, for the graph too."""
+        time = int(events.ends[0])
+        if time > self.graph.clock:
+            self.graph.advance(time)
+        super().take_events(events)
 
     def move_to(self, time: int) -> None:
         """Events have moved the clock on, for the graph too."""
@@ -316,7 +323,7 @@ class RunningProgram(RuleEngine):
 
     def collect(self) -> None:
         """Note the events that changes of the graph have caused, transaction by transaction."""
-        found: dict[int, tuple[int, list[tuple[Ids, ...]]]] = {}
+        found: dict[int, tuple[int, list[tuple[Triple, ...]]]] = {}
         for source in self._sources:
             for number, time, triples in source.drain():
                 found.setdefault(number, (time, []))[1].append(triples)
@@ -329,7 +336,7 @@ class RunningProgram(RuleEngine):
 
     def is_quiet(self) -> bool:
         """Whether all rules only insert what no rule looks at, and nobody else follows."""
-        return self._is_alone() and all(map(_insertions, self._rules.values()))
+        return self._is_alone() and all(map(_insertions, self._rules))
 
     def _is_alone(self) -> bool:
         graph = self.graph
@@ -353,18 +360,25 @@ class RunningProgram(RuleEngine):
         self.note(agenda)
         return True
 
-    def change(self, wanted: Mapping[FilledQuad, bool]) -> None:
+    def act(self, action: Action, turn: Turn) -> None:
+        """Carry out what a rule does; those of programs look at no more than they need."""
+        if isinstance(action, Actions):
+            action.carry_out(turn)
+        else:
+            super().act(action, turn)
+
+    def change(self, wanted: Mapping[Ids, bool]) -> None:
         """Let quads be there or not, as one transaction; nothing, if all is so already."""
         graph = self.graph
-        changes = {q: there for q, there in wanted.items() if (q in graph) is not there}
+        now = graph.present(list(wanted)) if wanted else []
+        changes = [(quad, there) for (quad, there), is_ in zip(wanted.items(), now, strict=True)
+                   if is_ is not there]  # fmt: skip
         if not changes:
             return
-        for quad, there in changes.items():
+        for quad, there in changes:
             self._journal.setdefault(quad, not there)
         time = self._clock if self._clock > graph.clock else None
-        with graph.transaction(time=time) as transaction:
-            for quad, there in changes.items():
-                (transaction.insert if there else transaction.delete)(*quad)
+        graph.commit([(1 if there else -1, quad) for quad, there in changes], time)
 
     def emit(self, stream: NamedNode, triples: list[tuple[Term, Term, Term]]) -> None:
         """A new event for the rules, and, when all is through, for the windows over a stream."""
@@ -374,11 +388,12 @@ class RunningProgram(RuleEngine):
 
     def finish(self) -> bool:
         """Tell streams, and so windows and other programs, what was emitted."""
+        if not self._outbox:
+            return bool(self._due)
         emitted, self._outbox = self._outbox, []
         for stream, triples, time in emitted:
             self._push(stream, triples, time)
-        if emitted:
-            self.collect()
+        self.collect()
         return bool(self._due)
 
     def _push(self, stream: str, triples: list[tuple[Term, Term, Term]], time: int) -> None:

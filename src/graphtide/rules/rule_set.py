@@ -16,7 +16,7 @@ from graphtide.rules.registered import Registered
 from graphtide.rules.type_index import TypeIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from graphtide.engine.graph_events import GraphEvents
     from graphtide.engine.live_graph import LiveGraph
@@ -43,6 +43,7 @@ class RuleSet:
         self._types = TypeIndex()
         self._numbers: dict[EventType, int] = {}
         self._asking: list[list[Registered]] = []
+        self._added = 0
         self._seen = -1
         self._marked = False
         self._tracked = False
@@ -67,7 +68,8 @@ class RuleSet:
                 self._asking.append([])
                 self._types.add(TypeMatcher(condition.type, self._graph.terms))
         matcher = Matcher(rule, self._facts(rule), self._graph.terms, self._numbers, self.longest)
-        registered = Registered(len(self._rules), matcher, action)
+        registered = Registered(self._added, matcher, action)
+        self._added += 1
         self._rules[rule.name] = registered
         for type_ in {self._numbers[condition.type] for condition in rule.events}:
             self._asking[type_].append(registered)
@@ -98,7 +100,7 @@ class RuleSet:
 
     def take(self, events: GraphEvents, since: int) -> list[Share]:
         """Let all rules take in events that came after so many transactions; what they complete."""
-        many, order = len(events), self.order
+        many, order = len(events.ends), self.order
         self.order += many
         hits = self._types.hits(events)
         if many > 1:
@@ -108,13 +110,15 @@ class RuleSet:
             columns[:, SINCE] = since
             asking = list(self._rules.values())
         elif hits:
-            columns = np.array([[events.starts[0], events.ends[0], order, since]], np.int64)
+            start, end = events.starts.tolist(), events.ends.tolist()
+            columns = np.array([[*start, *end, order, since]], np.int64)
             asking = self._asking_for(hits)
         else:
             return []
-        return [Share(each, each.matcher.take(hits, columns)) for each in asking]
+        found = ((each, each.matcher.take(hits, columns)) for each in asking)
+        return [Share(each, matches) for each, matches in found if len(matches.rows)]
 
-    def _asking_for(self, types: dict[int, object]) -> list[Registered]:
+    def _asking_for(self, types: Collection[int]) -> list[Registered]:
         """The rules that ask for some types: one event concerns no others."""
         if len(types) == 1:
             return self._asking[next(iter(types))]
@@ -131,7 +135,7 @@ class RuleSet:
 
     def look_changed(self) -> bool:
         """Whether facts have changed that were not taken in yet."""
-        return any([each.matcher.looks_changed() for each in self._rules.values()])
+        return any(each.matcher.looks_changed() for each in self._rules.values())
 
     def advance(self, to: int) -> list[Share]:
         """Time goes on: what waited for nothing to happen."""

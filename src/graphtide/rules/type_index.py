@@ -30,7 +30,7 @@ class TypeIndex:
 
     def hits(self, events: GraphEvents) -> dict[int, Ints]:
         """By number of a type, the places of the events of that type, with their parameters."""
-        if len(events) == 1:
+        if len(events.ends) == 1:
             return self._hits_of_one(events)
         found = ((number, matcher.hits(events)) for number, matcher in enumerate(self._matchers))
         return {number: rows for number, rows in found if len(rows)}

@@ -148,10 +148,9 @@ class CellEngine:
     def _reported(self, number: int) -> Iterator[pa.Table]:
         """What changed in the answer of a query over windows, by the close that tells of it."""
         self._closes[number], changed = self._reports[number].taken()
-        for times, rows in changed:
-            txs = np.zeros(len(rows), np.int64)
-            values = rows[:, VALUES:]
-            yield delta_table(number, times, txs, rows[:, DIFF], values, self.graph.terms)
+        for closes, rows in changed:
+            values, times, numbers = rows[:, VALUES:], closes[:, 0], closes[:, 1]
+            yield delta_table(number, times, numbers, rows[:, DIFF], values, self.graph.terms)
 
     def _table(self, number: int, query: CellQuery, net: Ints, stamps: Stamps) -> pa.Table:
         own = self._own(query, net)

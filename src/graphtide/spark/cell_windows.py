@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 PENDING = 2**63 - 1
 """The time of what is not put out yet: no window has closed since."""
 
+NOT_YET = np.array([[PENDING, 0]])
+
 
 class CellReports(Continuous):
     """When a query over windows reports in a cell, and which rows have changed by then."""
@@ -53,21 +55,26 @@ class CellReports(Continuous):
 
     def take(self, numbers: Longs, times: Longs) -> None:
         """Put what has changed under the closes where it is told of."""
-        self._closes.append(times)
-        self._drain(numbers, np.append(times, PENDING))
+        # All closes of one time come at once: windows of elements close several times.
+        closes = np.column_stack([times, np.arange(len(times)) - np.searchsorted(times, times)])
+        self._closes.append(closes)
+        self._drain(numbers, np.append(closes, NOT_YET, axis=0))
 
-    def _drain(self, numbers: Longs, times: Longs) -> None:
+    def _drain(self, numbers: Longs, closes: Longs) -> None:
         for net, stamps in self.watch.drain():
             rows = self._own(net)
             at = np.searchsorted(numbers, rows[:, TX] + stamps.first)
-            self._changed.append((times[at], rows))
+            self._changed.append((closes[at], rows))
 
     def taken(self) -> tuple[Longs, list[tuple[Longs, Ints]]]:
-        """The closes since last asked; and changed rows, each with the close that tells of it."""
-        self._drain(np.empty(0, np.int64), np.array([PENDING]))
+        """The closes since last asked; and changed rows, each with the close that tells of it.
+
+        A close is a time, and its number among those of this time.
+        """
+        self._drain(np.empty(0, np.int64), NOT_YET)
         closes, self._closes = self._closes, []
         changed, self._changed = self._changed, []
-        return np.unique(np.concatenate([np.empty(0, np.int64), *closes])), changed
+        return np.concatenate([np.empty((0, 2), np.int64), *closes]), changed
 
 
 class CellWindows:

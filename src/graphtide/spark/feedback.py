@@ -28,6 +28,9 @@ FEEDBACK_SQL: Final = (
 PER_BATCH: Final = 1 << 24
 """Firings of one micro-batch that can act."""
 
+KEPT_BATCHES: Final = 200
+"""Spark remembers 100 micro-batches."""
+
 MOST_ROUNDS: Final = 1000
 """How often actions may cause further actions in turn, before that is called a loop."""
 
@@ -56,7 +59,7 @@ class FeedbackLog:
         """Know the causes of what a batch may read, also after a new start."""
         if not self.causes:
             for path in self._files()[-2:]:
-                if int(path.stem.removeprefix("batch-")) < batch:
+                if _number(path) < batch:
                     for line in path.read_text(encoding="utf-8").splitlines():
                         row = json.loads(line)
                         self.causes[row["tx"]] = Cause(row["depth"], tuple(row["rules"]))
@@ -89,9 +92,21 @@ class FeedbackLog:
             unfinished = self.directory / f"_batch-{batch:08}.json"
             replace_text(unfinished, text)
             unfinished.replace(self.directory / f"batch-{batch:08}.json")
+        if batch % KEPT_BATCHES == 0:
+            self._forget(batch - KEPT_BATCHES)
+
+    def _forget(self, before: int) -> None:
+        """Remove the files that were read so long ago that Spark cannot come back to them."""
+        for path in self._files():
+            if _number(path) < before:
+                path.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
         return sorted(self.directory.glob("batch-*.json")) if self.directory.exists() else []
+
+
+def _number(path: Path) -> int:
+    return int(path.stem.removeprefix("batch-"))
 
 
 def with_feedback(spark: SparkSession, changes: DataFrame, directory: Path) -> DataFrame:

@@ -38,35 +38,36 @@ def report(
     for number, query in enumerate(task.cell_queries):
         if query.windowed is None:
             continue
-        times = closes[number]
+        own = closes[number]
         old, new = (of_queries(each, {number}) for each in (before, deltas))
-        rows = pa.concat_tables([stamped(old, int(times[0])) if len(times) else old, new])
+        rows = pa.concat_tables([stamped(old, int(own[0, 0])) if len(own) else old, new])
         net = summed(rows, number, Net(query.shown), query.shown, TextIds(), distinct=False)
         waits = net["time"].to_numpy() == PENDING
         told, rest = (net.filter(pa.array(mask)) for mask in (~waits, waits))
         waiting.append(rest)
         if query.windowed.output != "RSTREAM":
             out.append(told)
-        elif len(times):
+        elif len(own):
             answer = engine.answer(number)
-            out += whole_answers(number, query.shown, (answer, told, rest), times)
+            out += whole_answers(number, query.shown, (answer, told, rest), own)
     return pa.concat_tables(out), pa.concat_tables(waiting)
 
 
 def whole_answers(
-    number: int, width: int, answers: tuple[pa.Table, pa.Table, pa.Table], times: Longs
+    number: int, width: int, answers: tuple[pa.Table, pa.Table, pa.Table], closes: Longs
 ) -> Iterator[pa.Table]:
     """The whole answer at each close, from that of now, what is told of, and what is not yet."""
     answer, told, rest = answers
     texts, net = TextIds(), Net(width)
     start = pa.concat_tables([answer, minus(told), minus(rest)])
     net.step(_batch(start, width, texts))
-    changed = told["time"].to_numpy()
-    for time in times.tolist():
-        net.step(_batch(told.filter(pa.array(changed == time)), width, texts))
+    times, numbers = told["time"].to_numpy(), told["tx"].to_numpy()
+    for time, place in closes.tolist():
+        here = (times == time) & (numbers == place)
+        net.step(_batch(told.filter(pa.array(here)), width, texts))
         rows = net.rows()
         zeros = np.zeros(len(rows), np.int64)
-        yield delta_table(number, zeros + time, zeros, rows[:, -1], rows[:, :-1], texts)
+        yield delta_table(number, zeros + time, zeros + place, rows[:, -1], rows[:, :-1], texts)
 
 
 def _batch(table: pa.Table, width: int, texts: TextIds) -> Ints:

@@ -79,12 +79,15 @@ def told(registered):
     net = Counter()
     for name, query in registered.items():
         sign = -1 if query.query.output == "DSTREAM" else 1
+        last, place = None, 0
         for report in query.reports():
+            place = place + 1 if report.time == last else 0
+            last = report.time
             rows = Counter(
                 tuple(None if v is None else str(v) for v in row.values()) for row in report
             )
             for values, count in rows.items():
-                net[name, report.time, 0, values] = sign * count
+                net[name, report.time, place, values] = sign * count
     return net
 
 

@@ -30,7 +30,7 @@ def can_note(plan: Plan, memory: Memory, events: Int) -> bool:
     """Whether the journal has room for some events that come or go, or nothing is noted."""
     noted = memory.meta[NOTED]
     most = 8 + plan.variables + 4 * memory.links.shape[1]
-    return noted < 0 or noted + most * events <= len(memory.journal)
+    return bool(noted < 0 or noted + most * events <= len(memory.journal))
 
 
 @inlined
