@@ -20,7 +20,7 @@ from graphtide.bench.gesture.report import PAPER, to_table
 from graphtide.bench.gesture.run import make_tasks, run_tasks
 from graphtide.bench.gesture.texts import Coder
 from graphtide.bench.gesture.vocabulary import BODY, POINTS, POSTURES
-from graphtide.bench.gesture.worker import measured
+from graphtide.bench.gesture.worker import figures
 from graphtide.bench.sequence.detector import make_detector
 from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
@@ -260,10 +260,10 @@ def test_generate_refuses(options, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_each_mode_finds_all_gestures(mode):
-    figures = measured(Task(3, mode, enough_s=0.01))
-    assert figures["matches"] > 0 and figures["matches"] % 3 == 0
-    assert figures["events"] == 6 * figures["matches"]
-    assert {"name", "bodies", "events", "events_per_s", "matches", "rss_mb", "mode"} <= set(figures)
+    found = figures(Task(3, mode, enough_s=0.01))
+    assert found["matches"] > 0 and found["matches"] % 3 == 0
+    assert found["events"] == 6 * found["matches"]
+    assert {"name", "bodies", "events", "events_per_s", "matches", "rss_mb", "mode"} <= set(found)
 
 
 def test_wrong_figures_are_refused(monkeypatch):

@@ -107,23 +107,33 @@ def _nameable(variable: Var) -> bool:
     return not variable.name.startswith("_:")
 
 
+def read_columns(
+    source: Source, called: Token, written: Token | None, names: Names
+) -> tuple[Variables | None, Variables | None]:
+    """The columns of a query that are named, or else all; and all there are. None with mistakes."""
+    columns = names.columns(source, called)
+    wanted = variables_of(source, written) if written is not None else columns
+    if columns is None or wanted is None:
+        return None, columns
+    for variable in wanted:
+        if variable not in columns:
+            hint = name_hint(str(variable), map(str, columns), "variable")
+            message = f"the query {called} has no variable {variable}"
+            source.report_variable(written or called, variable.name, message, hint)
+            return None, columns
+    return wanted, columns
+
+
 def read_change(
     source: Source, tree: Tree[Token], names: Names, name: Token | None = None
 ) -> tuple[EventDeclaration, Variables] | None:
     """What comes after ON: the event with its own parameters, and all that it could have."""
     if tree.data == "change":
         return _state_change(source, tree, name)
-    called, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
-    columns = names.columns(source, called)
-    wanted = variables_of(source, written) if written is not None else columns
+    called = tokens_of(tree, "NAME")[0]
+    wanted, columns = read_columns(source, called, token_of(tree, "ARGUMENTS"), names)
     if columns is None or wanted is None:
         return None
-    for variable in wanted:
-        if variable not in columns:
-            hint = name_hint(str(variable), map(str, columns), "variable")
-            message = f"the query {called} has no variable {variable}"
-            source.report_variable(written or called, variable.name, message, hint)
-            return None
     shown = f"{tree.data.upper()} OF {called}({_listed(wanted)})"
     if tree.data == "update":
         if set(wanted) == set(columns):

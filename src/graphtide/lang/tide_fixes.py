@@ -9,11 +9,9 @@ from lark import Token, Tree
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.lang.declarations import Delete, FixDeclaration, GoalDeclaration, Insert
-from graphtide.lang.hints import name_hint
 from graphtide.lang.sparql import parse_standing
 from graphtide.lang.tide_actions import read_actions
-from graphtide.lang.tide_events import token_of, tokens_of
-from graphtide.lang.tide_pieces import variables_of
+from graphtide.lang.tide_events import read_columns, token_of, tokens_of
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
@@ -75,17 +73,8 @@ def read_fix(source: Source, tree: Tree[Token], names: Names) -> None:
 def _variables(source: Source, tree: Tree[Token], names: Names) -> tuple[Var, ...] | None:
     """What a fix knows of a row: the columns it names, or else all of its query."""
     called, written = tokens_of(tree, "NAME")[1], token_of(tree, "ARGUMENTS")
-    columns = names.columns(source, called)
-    wanted = variables_of(source, written) if written is not None else columns
-    if columns is None or wanted is None:
-        return None
-    for variable in wanted:
-        if variable not in columns:
-            hint = name_hint(str(variable), map(str, columns), "variable")
-            message = f"the query {called} has no variable {variable}"
-            source.report_variable(written or called, variable.name, message, hint)
-            return None
-    return wanted
+    wanted, columns = read_columns(source, called, written, names)
+    return None if columns is None else wanted
 
 
 def _can_be_explored(source: Source, name: Token, names: Names, what: str) -> bool:

@@ -18,13 +18,16 @@ from graphtide.rules.absence import Absence
 from graphtide.rules.fact_memory import make_facts
 from graphtide.rules.found import Found, Shape, completed
 from graphtide.rules.happening import ConditionMatcher
+from graphtide.rules.kernel.direct import direct
 from graphtide.rules.kernel.join import take_hits
-from graphtide.rules.kernel.layout import END, ENOUGH, EVENT, POSITION, ROOM, WRITTEN
+from graphtide.rules.kernel.layout import END, ENOUGH, EVENT, ROOM
 from graphtide.rules.memory import RuleMemory, make_work
 from graphtide.rules.rule_plan import make_plan
 from graphtide.rules.temporal import Both, holds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.fact_memory import FactMemory
@@ -63,6 +66,8 @@ class Matcher:
         ]
         self._rows: Ints = np.empty((16, 1 + len(planned.variables)), np.int32)
         self._spans: Longs = np.empty((16, 4 * len(rule.positive)), np.int64)
+        self._state = np.zeros(3, np.int64)
+        self._loop: Callable[..., None] | None = None
         self._absence = None
         if rule.negative:
             self._absence = Absence(self.shape, planned, facts, terms, types)
@@ -134,10 +139,13 @@ class Matcher:
         rows = self._hits(hits)
         if not len(rows) and self._absence is None:
             return self._nothing
-        joined, spans = self._joined(rows, events)
-        found = completed(joined, spans, events[:, END]) if len(joined) else self._nothing
-        if len(found) and self._has_checks:
-            found = self._checked(found)
+        written = self._join(rows, events)
+        found = self._nothing
+        if written:
+            joined, spans = self._rows[:written].copy(), self._spans[:written].copy()
+            found = completed(joined, spans, events[:, END])
+            if self._has_checks:
+                found = self._checked(found)
         return found if self._absence is None else self._absence.take(hits, events, found)
 
     def retract(self, order: int) -> None:
@@ -155,28 +163,30 @@ class Matcher:
         rows = np.concatenate(parts)
         return rows[np.argsort(rows[:, EVENT], kind="stable")]
 
-    def _joined(self, hits: Ints, events: Longs) -> tuple[Ints, Longs]:
-        state = np.zeros(3, np.int64)
-        facts = self._no_facts if self.facts is None else self.facts.facts
+    def _join(self, hits: Ints, events: Longs) -> int:
+        """Join hits with what waits, and let them wait; how many matches were written."""
+        state = self._state
+        state[:] = 0
         while True:
-            take_hits(
+            facts = self._no_facts if self.facts is None else self.facts.facts
+            given = (
                 self._plan, self._memory.arrays, facts, self._work, hits, events, self._rows,
                 self._spans, state,
             )  # fmt: skip
-            if state[POSITION] == len(hits):
-                break
-            if state[ROOM]:
-                self._memory.make_room(int(state[ROOM]))
+            if self._loop is None:
+                self._loop = direct(take_hits, *given)
+            self._loop(*given)
+            position, written, room = state.tolist()
+            if position == len(hits):
+                return int(written)
+            if room:
+                self._memory.make_room(room)
                 state[ROOM] = ENOUGH
             else:
                 self._rows = longer(self._rows)
                 spans = np.empty((2 * len(self._spans), self._spans.shape[1]), np.int64)
                 spans[: len(self._spans)] = self._spans
                 self._spans = spans
-        written = state[WRITTEN]
-        if not written:
-            return self._rows[:0], self._spans[:0]
-        return self._rows[:written].copy(), self._spans[:written].copy()
 
     def _checked(self, found: Found) -> Found:
         """The matches whose values pass the tests, too."""

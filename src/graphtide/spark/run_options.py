@@ -11,6 +11,7 @@ from graphtide.errors import DataError, GraphtideError
 from graphtide.spark.feedback import MOST_ROUNDS
 from graphtide.spark.reaction import reaction_of
 from graphtide.spark.run_checkpoint import Fingerprint, claim_checkpoint
+from graphtide.spark.unpack import check_names
 from graphtide.spark.windows import DEFAULT_CLOCK, Clock
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
     reaction = options.reaction(program)
     if reaction is not None:
         reaction.check()
+        check_patterns(program)
         if not isinstance(options.changes, Path) and not options.changes.isStreaming:
             raise GraphtideError(
                 "rules and patterns need a stream, and this DataFrame is bounded",
@@ -89,6 +91,17 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
     if reaction is not None:
         texts = {**texts, "events, patterns and rules": reaction.mark}
     return claim_checkpoint(options.checkpoint, texts, options.cells, source)
+
+
+def check_patterns(program: Program) -> None:
+    """The complex events of a pattern are written as the deltas of a query are."""
+    for pattern in program.patterns:
+        check_names([parameter.name for parameter in pattern.parameters])
+        if pattern.name in program.texts:
+            raise GraphtideError(
+                f"a query and a pattern are both named {pattern.name}, and so is their output",
+                hint="give one of them another name",
+            )
 
 
 def source_name(changes: Path | DataFrame) -> str:

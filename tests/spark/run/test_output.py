@@ -163,6 +163,21 @@ def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
     assert not (tmp_path / "c").exists()
 
 
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [("P(?x)", "a query and a pattern are both named P"), ("Q(?time)", "?time cannot be a column")],
+)
+def test_patterns_whose_output_has_no_place_are_refused(pattern, message, tmp_path):
+    options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
+    value = pattern[2:-1]
+    text = f"""QUERY P AS SELECT ?x {{ ?x <ex:p> ?y }}
+EVENT A(?x) AS {{ ?x <ex:a> ?y }}
+PATTERN {pattern} AS A({value}) -> A({value})"""
+    with pytest.raises(GraphtideError) as caught:
+        check_options(parse_program(text), options)
+    assert message in str(caught.value)
+
+
 def test_events_of_windows_are_refused_before_spark_starts(tmp_path):
     options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
     program = parse_program(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from graphtide.bench.bgp.measure import CONTENDERS, Result, Task
 from graphtide.bench.bgp.queries import QUERIES
+from graphtide.bench.own_process import run_worker
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -48,16 +45,15 @@ def run_tasks(
 
 def measure_apart(task: Task) -> Result:
     """Measure a task in a fresh process."""
-    command = [sys.executable, "-P", "-m", "graphtide.bench.bgp.worker", json.dumps(asdict(task))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode:
-        told = [line for line in done.stderr.splitlines() if line.strip() and line[0] != " "]
-        last = (told or [f"exit code {done.returncode}"])[-1]
-        raise GraphtideError(
-            f"the measurement ({task.of_class}, {task.contender}) failed: {last}",
-            hint="a smaller size shows whether memory is the problem",
+    worker = "graphtide.bench.bgp.worker"
+    return Result(
+        **run_worker(
+            worker,
+            task,
+            f"{task.of_class}, {task.contender}",
+            "a smaller size shows whether memory is the problem",
         )
-    return Result(**json.loads(done.stdout))
+    )
 
 
 def check_agreement(results: Sequence[Result]) -> None:

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from graphtide.bench.bgp.measure import Task, measure
+from graphtide.bench.own_process import measured
 
 WARM_UP = 900
 
 
-def measured(task: Task) -> dict[str, Any]:
-    """The figures of a task; a small one before it has all code compiled and loaded."""
-    measure(replace(task, triples=WARM_UP))
-    gc.collect()
-    gc.disable()
-    try:
-        return asdict(measure(task))
-    finally:
-        gc.enable()
+def figures(task: Task) -> dict[str, Any]:
+    """The figures of a task."""
+    return measured(measure, task, replace(task, triples=WARM_UP))
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(Task(**json.loads(sys.argv[1])))))
+    print(json.dumps(figures(Task(**json.loads(sys.argv[1])))))

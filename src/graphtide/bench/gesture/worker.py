@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from graphtide.bench.gesture.measure import Task, measure
+from graphtide.bench.own_process import measured
 
 
-def measured(task: Task) -> dict[str, Any]:
-    """The figures of a task; a small one before it has all code compiled and loaded."""
-    measure(replace(task, bodies=2, enough_s=0.01, search=False))
-    gc.collect()
-    gc.disable()
-    try:
-        return asdict(measure(task))
-    finally:
-        gc.enable()
+def figures(task: Task) -> dict[str, Any]:
+    """The figures of a task."""
+    return measured(measure, task, replace(task, bodies=2, enough_s=0.01, search=False))
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(Task(**json.loads(sys.argv[1])))))
+    print(json.dumps(figures(Task(**json.loads(sys.argv[1])))))

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from graphtide.bench.own_process import run_worker
 from graphtide.bench.sequence.measure import MODES, Result, Task, check_agreement, missing
-from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,10 +33,4 @@ def run_benchmark(
 def measure_apart(task: Task) -> Result:
     """Measure a task in a fresh process."""
     worker = "graphtide.bench.sequence.worker"
-    command = [sys.executable, "-P", "-m", worker, json.dumps(asdict(task))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode:
-        told = [line for line in done.stderr.splitlines() if line.strip() and line[0] != " "]
-        last = (told or [f"exit code {done.returncode}"])[-1]
-        raise GraphtideError(f"the measurement of {task.mode} failed: {last}")
-    return Result(**json.loads(done.stdout))
+    return Result(**run_worker(worker, task, task.mode))

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
+from graphtide.bench.own_process import measured
 from graphtide.bench.sequence.measure import Task, measure
 
 WARM_UP = 1_000
 
 
-def measured(task: Task) -> dict[str, Any]:
-    """The figures of a task; a small one before it has all code compiled and loaded."""
-    measure(replace(task, events=WARM_UP))
-    gc.collect()
-    gc.disable()
-    try:
-        return asdict(measure(task))
-    finally:
-        gc.enable()
+def figures(task: Task) -> dict[str, Any]:
+    """The figures of a task."""
+    return measured(measure, task, replace(task, events=WARM_UP))
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(Task(**json.loads(sys.argv[1])))))
+    print(json.dumps(figures(Task(**json.loads(sys.argv[1])))))
