@@ -32,7 +32,7 @@ def explain_pattern(
     >>> print(explain_pattern(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1)))
     PATTERN P, parameters nothing
       context CHRONICLE
-      no value is shared by all events: it cannot be partitioned
+      no value is shared by all events: on Spark it runs in one cell
       a token may live for ever
       memory: no bound, after A it may wait for B for ever
       deterministic: a token is in one state

@@ -1,4 +1,4 @@
-"""How long a token lives at most, which value all its events share, what that costs in memory."""
+"""How long a token lives at most, and what that costs in memory."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from graphtide.events.automaton import SLOT
-
 if TYPE_CHECKING:
-    from graphtide.algebra.expressions import Var
     from graphtide.events.automaton import Automaton, Transition
 
 
@@ -19,23 +16,6 @@ class Lifetime:
 
     ticks: float
     why: str = ""
-
-
-def shared_key(automaton: Automaton) -> tuple[Var, ...]:
-    """The variables that stand in every event, those in NOT too: streams may be cut by them.
-
-    >>> from graphtide.algebra.expressions import Var
-    >>> from graphtide.events.compile import compile_pattern
-    >>> from graphtide.lang.event_algebra import Atom, Follows, PatternDeclaration
-    >>> x, y = Var("x"), Var("y")
-    >>> body = Follows((Atom("A", (x, y)), Atom("B", (x,))))
-    >>> pattern = PatternDeclaration("P", (x,), body, "CHRONICLE", (), 1)
-    >>> shared_key(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1))
-    (Var(name='x'),)
-    """
-    slots = [{n for kind, n in l.arguments if kind == SLOT} for l in automaton.letters()]
-    common = set.intersection(*slots) if slots else set[int]()
-    return tuple(automaton.variables[slot] for slot in sorted(common))
 
 
 def lifetime(automaton: Automaton) -> Lifetime:

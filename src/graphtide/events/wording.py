@@ -6,7 +6,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from graphtide.events.determine import determine
-from graphtide.events.lifetime import lifetime, shared_key
+from graphtide.events.kernel_tables import key_of
+from graphtide.events.lifetime import lifetime
 from graphtide.events.pattern_text import pattern_text
 from graphtide.plan.wording import names
 
@@ -22,16 +23,24 @@ def facts(automaton: Automaton) -> list[str]:
     """What holds for the whole pattern: context, PER, key, life of a token, memory."""
     per = [automaton.variables[slot] for slot in automaton.per]
     each = f", for each {names(per)} by itself" if per else ""
-    key = shared_key(automaton)
-    shared = f"all events share {names(key)}: it may be partitioned by that"
     reasons = determine(automaton).why_not
     form = f"tokens may be in several states: {'; '.join(reasons)}" if reasons else ""
     return [
         f"context {automaton.context}{each}",
-        shared if key else "no value is shared by all events: it cannot be partitioned",
+        _division(automaton),
         *_memory(automaton, " of each " + names(per) if per else ""),
         form or "deterministic: a token is in one state",
     ]
+
+
+def _division(automaton: Automaton) -> str:
+    """By what the events of a pattern can be divided among cells."""
+    if automaton.context != "CHRONICLE" and not automaton.per:
+        return "every event may be noise: on Spark it runs in one cell"
+    key = [automaton.variables[slot] for slot in key_of(automaton)[0]]
+    if not key:
+        return "no value is shared by all events: on Spark it runs in one cell"
+    return f"all events share {names(key)}: on Spark it is divided by that"
 
 
 def _memory(automaton: Automaton, each: str) -> list[str]:

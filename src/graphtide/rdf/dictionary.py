@@ -28,6 +28,9 @@ OnError = OneOf["raise", "zero"]
 CACHED_TERMS: Final = 2_000_000
 """So many single terms are remembered as Python objects; then the caches start afresh."""
 
+FEW_TERMS: Final = 16
+"""So many new terms go to the table one by one: for more, taking them together is cheaper."""
+
 HIDDEN_GRAPHS: Final = 1 << 30
 """Ids from here on are graphs of the engine's own (the contents of windows), not terms."""
 
@@ -60,7 +63,11 @@ class TermDictionary:
         """The table, with every term in it."""
         if self._waiting:
             waiting, self._waiting = self._waiting, []
-            self._settled.extend(waiting)
+            if len(waiting) > FEW_TERMS:
+                self._settled.extend(waiting)
+            else:
+                for text in waiting:
+                    self._settled.add(text)
         return self._settled
 
     def encode(self, term: Term | str) -> int:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.rules.agenda import Share
     from graphtide.rules.conflicts import Activation, ConflictSet
-    from graphtide.rules.detection import Detection, TokenMark
+    from graphtide.rules.detected import TokenMark
+    from graphtide.rules.detection import Detection
     from graphtide.rules.happening import Happening
     from graphtide.rules.moment import Moment
     from graphtide.rules.registered import Action

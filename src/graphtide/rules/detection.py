@@ -6,8 +6,6 @@ the one that completes it, or when the time is over that completes it.
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,120 +15,28 @@ from graphtide.engine.graph_events import GraphEvents, make_events
 from graphtide.events.compile import compile_pattern
 from graphtide.events.detect import make_detector
 from graphtide.events.token import NEVER
-from graphtide.rules.compile import HAPPENS, parameter
-from graphtide.rules.firing_log import MOST_LISTED
+from graphtide.rules.detected import Detected
 from graphtide.rules.happening import TypeMatcher
-from graphtide.rules.token_history import TokenHistory
 from graphtide.rules.type_index import TypeIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from graphtide.events.detect import AnyDetector
-    from graphtide.events.token import Found
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.lang.event_algebra import PatternDeclaration
     from graphtide.lang.program import Program
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.term import Term
     from graphtide.rules.compile import Compiler
+    from graphtide.rules.detected import TokenMark
     from graphtide.rules.happening import Ids
     from graphtide.rules.model import EventType
 
 
-TokenMark = tuple[int, int]
-"""The state of a pattern to come back to: its tokens, and how many complex events it had made."""
+Placed = tuple[int, int, int, tuple["Ids", ...]]
+"""A complex event: where it goes among others, its time, its pattern, and its triples.
 
-
-@dataclass(frozen=True, slots=True)
-class ComplexEvent:
-    """A match of a pattern: from when to when it went, and the values of its parameters."""
-
-    pattern: str
-    values: dict[str, Term]
-    start: int
-    time: int
-
-
-class Detected:
-    """A pattern at work, and how its complex events are told in triples of ids."""
-
-    def __init__(self, detector: AnyDetector, type_: EventType, terms: TermDictionary) -> None:
-        self.detector = detector
-        self.seen = 0
-        self._history = TokenHistory(detector)
-        self._notices_all = detector.automaton.context != "CHRONICLE"
-        self._named = {letter.type for letter in detector.automaton.letters()}
-        self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MOST_LISTED)
-        self._name, self._parameters = type_.name, type_.parameters
-        self._kind = terms.encode(type_.pattern[0].object)  # type: ignore[arg-type]
-        self._happens = terms.encode(HAPPENS)
-        self._numbers = [terms.encode(parameter(n)) for n in range(len(type_.parameters))]
-
-    def passed(self, to: int) -> list[Found]:
-        """What is complete because a time before `to` is over.
-
-        Actions may still cause events at the time that is over.
-        """
-        now = self.detector.now
-        if now is not None and to <= now:
-            return []
-        found = self._history.advance(to)
-        for each in found:
-            self._note(each.values, each.start, each.time)
-        return found
-
-    def fed(self, types: Ints, values: Ints, times: Longs) -> Iterator[tuple[list[int], int, int]]:
-        """What some events complete: values, time, and the event it was found with."""
-        found = self._history.feed(types, values, times)
-        columns = (found.values, found.start, found.time, found.at)
-        for row, start, time, at in zip(*(column.tolist() for column in columns), strict=True):
-            self._note(row, start, time)
-            yield row, time, at
-
-    def concerns(self, types: Iterable[int]) -> bool:
-        """Whether events of some types can mean anything to the pattern."""
-        return self._notices_all or not self._named.isdisjoint(types)
-
-    def begin(self) -> None:
-        """Nobody comes back to where the pattern was."""
-        self._history.begin()
-
-    def mark(self) -> TokenMark:
-        """The state of now, to come back to."""
-        return self._history.mark(), self.seen
-
-    def back_to(self, mark: TokenMark) -> None:
-        """Come back to a state: what was found since has not been."""
-        self._history.back_to(mark[0])
-        for _ in range(min(self.seen - mark[1], len(self.found))):
-            self.found.pop()
-        self.seen = mark[1]
-
-    def _note(self, values: Sequence[int], start: int, time: int) -> None:
-        self.seen += 1
-        self.found.append((tuple(values), start, time))
-
-    def events(self, terms: TermDictionary) -> list[ComplexEvent]:
-        """The last complex events of the pattern, oldest first."""
-        names = [v.name for v in self._parameters]
-        return [
-            ComplexEvent(
-                self._name,
-                {n: terms.decode(i) for n, i in zip(names, values, strict=True) if i},
-                start,
-                time,
-            )
-            for values, start, time in self.found
-        ]
-
-    def told(self, values: Sequence[int]) -> tuple[Ids, ...]:
-        """A complex event with these parameters."""
-        pairs = zip(self._numbers, values, strict=True)
-        return (
-            (self._kind, self._happens, self._kind),
-            *((self._kind, predicate, value) for predicate, value in pairs),
-        )
+Twice the place of an event is before it, one more is after it.
+"""
 
 
 class Detection:
@@ -191,11 +97,22 @@ class Detection:
 
     def expand(self, events: GraphEvents, *, together: bool = False) -> GraphEvents:
         """Events with the complex events that they complete, each in its place."""
-        if len(events) == 1:
-            return self._expand_one(events)
-        places, types, values = self._seen(events, together=together)
+        one = len(events.ends) == 1
+        more = self._of_one(events) if one else self._of_many(events, together=together)
+        return _inserted(events, more) if more else events
+
+    def expand_one(self, event: GraphEvents) -> list[GraphEvents]:
+        """An event and the complex events that it completes, one after the other."""
+        found = self._of_one(event)
+        made = [(place, make_events([told], [time])) for place, time, _, told in found]
+        before = [each for place, each in made if not place]
+        return [*before, event, *(each for place, each in made if place)]
+
+    def _of_many(self, events: GraphEvents, *, together: bool) -> list[Placed]:
+        """What some events complete, in order."""
+        places, types, values = self._seen(self._types.hits(events), together=together)
         times = events.ends[places]
-        more: list[tuple[int, int, int, tuple[Ids, ...]]] = []
+        more: list[Placed] = []
         for number, detected in enumerate(self.patterns.values()):
             for row, time, at in detected.fed(types, values, times):
                 after = 2 * int(places[at]) + 1
@@ -206,14 +123,14 @@ class Detection:
             for time, told in self.pass_time(int(events.ends[-1])):
                 after = 2 * int(np.searchsorted(events.ends, time, side="right"))
                 more.append((after, time, len(self.patterns), told))
-        return _inserted(events, sorted(more, key=lambda row: row[:3])) if more else events
+        return sorted(more, key=lambda row: row[:3])
 
-    def _expand_one(self, event: GraphEvents) -> GraphEvents:
-        """As `expand`, for one event: only the patterns that it can concern look at it."""
+    def _of_one(self, event: GraphEvents) -> list[Placed]:
+        """What one event completes: only the patterns that it can concern look at it."""
         hits, now = self._types.hits(event), int(event.ends[0])
-        more: list[tuple[int, int, int, tuple[Ids, ...]]] = []
+        more: list[Placed] = []
         if hits and any(each.concerns(hits) for each in self.patterns.values()):
-            _, types, values = self._rows(hits, together=False)
+            _, types, values = self._seen(hits, together=False)
             times = np.full(len(types), now, np.int64)
             for number, each in enumerate(self.patterns.values()):
                 if each.concerns(hits):
@@ -222,16 +139,13 @@ class Detection:
         if self.next_time() < now:
             last = len(self.patterns)
             more += [(0, time, last, told) for time, told in self.pass_time(now)]
-        return _inserted(event, sorted(more, key=lambda row: row[:3])) if more else event
+        return sorted(more, key=lambda row: row[:3]) if len(more) > 1 else more
 
-    def _seen(self, events: GraphEvents, *, together: bool) -> tuple[Longs, Ints, Ints]:
+    def _seen(self, found: dict[int, Ints], *, together: bool) -> tuple[Longs, Ints, Ints]:
         """What patterns see of some events: of each its types in order, with their values.
 
         What happens together has no order of its own: it is seen as if it were one event.
         """
-        return self._rows(self._types.hits(events), together=together)
-
-    def _rows(self, found: dict[int, Ints], *, together: bool) -> tuple[Longs, Ints, Ints]:
         parts = []
         for number, hits in found.items():
             rows = np.zeros((len(hits), 2 + self._width), np.int32)
@@ -241,7 +155,9 @@ class Detection:
         if not parts:
             empty = np.zeros((0, 2 + self._width), np.int32)
             return empty[:, 0].astype(np.int64), empty[:, 1], empty[:, 2:]
-        seen = self._in_order(np.concatenate(parts), together=together)
+        seen = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if len(seen) > 1:
+            seen = self._in_order(seen, together=together)
         return seen[:, 0].astype(np.int64), seen[:, 1], np.ascontiguousarray(seen[:, 2:])
 
     def _in_order(self, rows: Ints, *, together: bool) -> Ints:
@@ -273,9 +189,7 @@ def detect(
     return Detection(program.patterns, types, complex_types, terms, tick_ms)
 
 
-def _inserted(
-    events: GraphEvents, more: list[tuple[int, int, int, tuple[Ids, ...]]]
-) -> GraphEvents:
+def _inserted(events: GraphEvents, more: list[Placed]) -> GraphEvents:
     """Events with others among them: those with 2n before event n, those with 2n + 1 after it."""
     added = make_events([told for *_, told in more], [time for _, time, *_ in more])
     at = np.concatenate([4 * np.arange(len(events)) + 1, 2 * np.array([row[0] for row in more])])

@@ -224,6 +224,10 @@ class RuleEngine(Batches):
 
     def _take_with_complex(self, moment: Moment, detection: Detection) -> None:
         """Take in events, each with the complex events that it completes right after it."""
+        if len(moment.events.ends) == 1 and not moment.together:
+            for one in detection.expand_one(moment.events):
+                self._take_part(moment.of(one))
+            return
         events, at = detection.expand(moment.events, together=moment.together), 0
         while at < len(events):
             rest = events if at == 0 else events.part(at, len(events))

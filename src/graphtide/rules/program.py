@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.term import NamedNode, Term
     from graphtide.rules.agenda import Agenda
     from graphtide.rules.conflicts import Activation, Resolver
-    from graphtide.rules.detection import ComplexEvent
+    from graphtide.rules.detected import ComplexEvent
     from graphtide.rules.happening import Ids as Triple
     from graphtide.rules.insertions import Insertions
     from graphtide.rules.model import EventType, Rule

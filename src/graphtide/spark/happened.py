@@ -31,7 +31,7 @@ def event_name(time: int, tx: int, place: int, own: tuple[int, Sequence[str | No
     >>> event_name(17, 3, 1, None)
     '17/3/1'
     >>> event_name(17, 3, 0, (2, ["<ex:a>"]))
-    '17/3/0/2-d957795ff2bc2b77'
+    '17/3/0/2-d957795fdb9a6514'
     """
     name = f"{time}/{tx}/{place}"
     if own is None:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from graphtide.spark.status import BatchStatus
 
 POLL_SECONDS: Final = 0.1
+LOOK_MILLISECONDS: Final = 200
+"""Between two looks for feedback, where a run ends when there is none."""
+
 STOP_SECONDS: Final = 30.0
 
 
@@ -159,6 +162,7 @@ class StreamRun:
         self.sink = writer.sink
         self._writer = writer
         self._options = options
+        self._all_is_read = False
         self.query: StreamingQuery = self._start(matched)
 
     def _start(self, matched: DataFrame) -> StreamingQuery:
@@ -167,7 +171,9 @@ class StreamRun:
         )
         if self._options.once and not self._writer.feeds_back:
             return stream.trigger(availableNow=True).start()
-        pause = 0 if self._options.once else trigger_milliseconds(self._options.trigger)
+        pause = trigger_milliseconds(self._options.trigger)
+        if self._options.once:
+            pause = LOOK_MILLISECONDS
         return stream.trigger(processingTime=f"{pause} milliseconds").start()
 
     def statuses(self, until: Callable[[], bool] = lambda: False) -> Iterator[BatchStatus]:
@@ -182,7 +188,7 @@ class StreamRun:
         directory = changes if isinstance(changes, Path) else None
         while True:
             active = self.query.isActive
-            if active and until():
+            if active and (self._all_is_read or until()):
                 self.stop()
                 active = False
             for report in self._reports():
@@ -193,14 +199,15 @@ class StreamRun:
                 break
             time.sleep(POLL_SECONDS)
         error = self.query.exception()
-        if error is not None:
+        # What is interrupted after all was read is no loss: the next start runs it again.
+        if error is not None and not self._all_is_read:
             raise self._writer.failure or explained(str(error)) or error
 
     def _end_when_all_is_read(self) -> None:
         """With feedback, that is known only when a pass over the sources finds nothing new."""
         with suppress(Exception):  # a failure of the query is told of elsewhere
             self.query.processAllAvailable()
-            self.query.stop()
+            self._all_is_read = True
 
     def _reports(self) -> list[dict[str, Any]]:
         return [json.loads(report.json) for report in self.query.recentProgress]

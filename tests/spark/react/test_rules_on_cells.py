@@ -8,6 +8,8 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from spark.exact.window_streams import on_cells as windows_on_cells
+from spark.exact.window_streams import windowed
 from spark.react.harness import (
     PREFIX,
     change,
@@ -101,3 +103,19 @@ def test_as_in_one_process(shape, monkeypatch):
         running = on_cells(text, [*rows, mark(end)], cells, rng)
         assert fired_on_cells(running) == expected, (text, cells)
         assert running.rejects == []
+
+
+def test_beside_a_query_over_windows():
+    """The same reports as without rules, and the same firings as without windows."""
+    window = windowed("ISTREAM", "WINDOW :w { ?a :a ?b } ?b :p ?c")
+    text = program("none after, with facts", "rows and events")
+    both = text.replace("QUERY Hot", f"QUERY W AS {window.removeprefix(PREFIX.strip())}\nQUERY Hot")
+    for seed in range(3):
+        rng = Random(seed)
+        rows, last = random_rows(rng, 40)
+        end = last + 20
+        expected, _ = windows_on_cells({"W": window}, [*rows, mark(end)], 2, rng)
+        running = on_cells(both, [*rows, mark(end)], 2, rng)
+        reports = [row for row in running.deltas if row[0] == "W" and row[3] > 0]
+        assert {(*row[:3], row[4]): row[3] for row in reports} == expected and expected
+        assert fired_on_cells(running) == fired(in_process(text, rows, end))

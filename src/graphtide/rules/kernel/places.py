@@ -118,7 +118,7 @@ def remove_event(plan: Plan, memory: Memory, order: Int) -> bool:
     for condition in range(len(plan.keeps)):
         before = -1
         place = memory.ends[condition, 0]
-        while place >= 0:
+        while place >= 0 and memory.when[place, ORDER] <= order:
             following = memory.links[place, 0]
             if memory.when[place, ORDER] == order:
                 if not can_note(plan, memory, 1):
