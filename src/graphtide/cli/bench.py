@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from graphtide.cli.bench_help import HELP
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 app = App(name="bench", help="Measure it yourself, beside other engines.")
-app.command("graphtide.cli.bench_train:train", name="train")
-app.command("graphtide.cli.bench_sparql:sparql", name="sparql")
-app.command("graphtide.cli.bench_windows:windows", name="windows")
-app.command("graphtide.cli.bench_bgp:bgp", name="bgp")
-app.command("graphtide.cli.bench_rules:rules", name="rules")
-app.command("graphtide.cli.bench_gesture:gesture", name="gesture")
-app.command("graphtide.cli.bench_sequence:sequence", name="sequence")
+for _name, _help in HELP.items():
+    app.command(f"graphtide.cli.bench_{_name}:{_name}", name=_name, help=_help)
 
 FEWEST_EDGES = 100
 FEWEST_CHANGES = 1000

@@ -24,10 +24,6 @@ def bgp(
 ) -> None:
     """Patterns of four classes: cache entries, bytes and cost per change of every strategy.
 
-    Example: `graphtide bench bgp --sizes 100000 --plot bgp`
-
-    Each measurement runs in its own process, one after the other; use a quiet machine.
-
     Parameters
     ----------
     sizes

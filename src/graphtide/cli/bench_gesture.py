@@ -22,12 +22,6 @@ def gesture(
 ) -> None:
     """Gestures of bodies before a camera: the event engine alone, and the chain from coordinates.
 
-    Example: `graphtide bench gesture --bodies 24,100,500 --no-most`
-
-    Of each body, 40 attributes change in every frame. A frame is one transaction; the chain is fed
-    with ids or with texts, or is a program whose rule fires for each gesture. Each measurement runs
-    in its own process, one after the other; use a quiet machine.
-
     Parameters
     ----------
     bodies

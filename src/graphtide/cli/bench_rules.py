@@ -23,11 +23,6 @@ def rules(
 ) -> None:
     """AlarmConfirmation over facts and events: events per second, beside clipspy.
 
-    Example: `graphtide bench rules --sizes 1000 --events 100000`
-
-    Events come as ids, as Arrow columns of texts, and call by call. Each measurement runs in its
-    own process, one after the other; use a quiet machine. All must fire for the same pairs.
-
     Parameters
     ----------
     sizes

@@ -20,11 +20,6 @@ def sequence(
 ) -> None:
     """Four kinds of event of one key, a -> b -> c -> d within 10 s, each event used once.
 
-    Example: `graphtide bench sequence --events 100000`
-
-    Beside it, an automaton in plain Python that can do nothing else, with the same matches; and
-    Flink, where it is installed. Each measurement runs in its own process; use a quiet machine.
-
     Parameters
     ----------
     events

@@ -25,10 +25,6 @@ def sparql(
 ) -> None:
     """Cost of one change per SPARQL operator, while its state grows; use a quiet machine.
 
-    Example: `graphtide bench sparql --sizes 10000,100000 --operators "COUNT; MIN; top 10"`
-
-    Each change is a transaction of its own.
-
     Parameters
     ----------
     sizes

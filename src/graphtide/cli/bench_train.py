@@ -36,11 +36,6 @@ def train(
 ) -> None:
     """Train Benchmark: read a railway model, check it, then transform and recheck it in rounds.
 
-    Example: `graphtide bench train --sizes 1,4,16 --queries RouteSensor --strategy search,rete`
-
-    Each measurement runs in its own process, one after the other; use a quiet machine. Lists are
-    separated by commas.
-
     Parameters
     ----------
     sizes

@@ -21,11 +21,6 @@ def windows(
 ) -> None:
     """Windows over graph streams: incremental, evaluated anew, and pyoxigraph evaluating anew.
 
-    Example: `graphtide bench windows --only table1 --quick`
-
-    Every event is followed by a report. Each measurement runs in its own process, one after the
-    other; use a quiet machine. Matches of all three ways are compared on the way.
-
     Parameters
     ----------
     only
