@@ -9,7 +9,6 @@ from graphtide.errors import ActionError
 from graphtide.functions.templates import fill_template
 from graphtide.lang.declarations import CallFunction, Emit, Retract
 from graphtide.rules.insertions import Insertions, action_scope
-from graphtide.rules.turn import ChosenTurn
 from graphtide.rules.updates import Updates
 
 if TYPE_CHECKING:
@@ -44,11 +43,6 @@ class Actions:
     def inserts_only(self, variables: tuple[Var, ...]) -> None:
         """The rule does nothing but insert what no query matches: many firings go at once."""
         self.insertions = Insertions(self._rule, variables, self._running.graph.terms)
-
-    def __call__(self, firing: Firing) -> None:
-        """Carry them out for a firing, as any other action."""
-        assert firing.match is not None  # noqa: S101 - an engine's firings have one
-        self.carry_out(ChosenTurn(firing, self._running.registered(self._rule.name)))
 
     def carry_out(self, turn: Turn) -> None:
         """Carry them out; what happens if one fails is for the policy to say."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from graphtide.rules.detection import Detection
     from graphtide.rules.happening import Happening
     from graphtide.rules.moment import Moment
-    from graphtide.rules.registered import Action
     from graphtide.rules.rule_set import States
     from graphtide.rules.turn import Turn
 
@@ -65,10 +64,6 @@ class Cascades:
 
     def collect(self) -> None:
         """Note the events that changes of the graph have caused (nothing, without a program)."""
-
-    def act(self, action: Action, turn: Turn) -> None:
-        """Carry out what a rule does."""
-        action(turn.firing())
 
     def undo(self) -> str:
         """Take back what a cascade has changed, and say so (nothing, without a program)."""
@@ -151,7 +146,7 @@ class Cascades:
             self._count += 1
             self._check_limit()
         if turn.registered.action is not None:
-            self.act(turn.registered.action, turn)
+            turn.registered.action.carry_out(turn)
             self.collect()
 
     def _fire_next(self) -> bool:

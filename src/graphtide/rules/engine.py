@@ -15,6 +15,7 @@ from graphtide.engine.quads import quad_ids
 from graphtide.errors import GraphtideError
 from graphtide.rules.batches import Batches
 from graphtide.rules.moment import Moment
+from graphtide.rules.registered import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from graphtide.rules.detection import Detection
     from graphtide.rules.firing import Firing
     from graphtide.rules.model import Rule
-    from graphtide.rules.registered import Registered
 
 MOST_FIRINGS = 10_000
 """Firings that actions of one event may cause in turn, before that is called a loop."""
@@ -62,11 +62,7 @@ class RuleEngine(Batches):
 
     def add(self, rule: Rule, action: Callable[[Firing], object] | None = None) -> None:
         """Put a rule to work; it sees the facts of now, and the events from now on."""
-        self._rules.add(rule, action)
-
-    def registered(self, name: str) -> Registered:
-        """A rule at work, by its name."""
-        return self._rules[name]
+        self._rules.add(rule, None if action is None else Told(action))
 
     def remove(self, name: str) -> None:
         """End a rule."""

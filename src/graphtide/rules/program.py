@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from graphtide.rules.happening import Ids as Triple
     from graphtide.rules.insertions import Insertions
     from graphtide.rules.model import EventType, Rule
-    from graphtide.rules.registered import Action, Registered
-    from graphtide.rules.turn import Turn
+    from graphtide.rules.registered import Registered
 
 FiringMode = Literal["events", "agenda", "manual"]
 OnError = Literal["stop", "skip"]
@@ -144,7 +143,7 @@ class RunningProgram(RuleEngine):
             self._register(query.name, query.text)
         self._sources = [self._source(*each) for each in compiler.changes.items()]
         for rule, declared in zip(rules, program.rules, strict=True):
-            self.add(rule, Actions(self, declared, functions))
+            self._rules.add(rule, Actions(self, declared, functions))
         self._find_quiet(rules)
 
     def start(self, firing: FiringMode, resolver: Resolver, seed: int, *, catch_up: bool) -> None:
@@ -359,13 +358,6 @@ class RunningProgram(RuleEngine):
         self.graph.insert_for(np.concatenate(parts), np.concatenate(places), agenda.times())
         self.note(agenda)
         return True
-
-    def act(self, action: Action, turn: Turn) -> None:
-        """Carry out what a rule does; those of programs look at no more than they need."""
-        if isinstance(action, Actions):
-            action.carry_out(turn)
-        else:
-            super().act(action, turn)
 
     def change(self, wanted: Mapping[Ids, bool]) -> None:
         """Let quads be there or not, as one transaction; nothing, if all is so already."""

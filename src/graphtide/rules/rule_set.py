@@ -16,13 +16,13 @@ from graphtide.rules.registered import Registered
 from graphtide.rules.type_index import TypeIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
     from graphtide.engine.graph_events import GraphEvents
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.rules.firing import Firing
     from graphtide.rules.matcher import State
     from graphtide.rules.model import EventType, Rule
+    from graphtide.rules.registered import Action
 
 States = dict[str, "State"]
 """What each rule remembers, to come back to."""
@@ -58,7 +58,7 @@ class RuleSet:
         """The names of all rules."""
         return list(self._rules)
 
-    def add(self, rule: Rule, action: Callable[[Firing], object] | None) -> None:
+    def add(self, rule: Rule, action: Action | None) -> None:
         """Put a rule to work; it sees the facts of now, and the events from now on."""
         if rule.name in self._rules:
             raise GraphtideError(f"there is a rule named {rule.name} already")
