@@ -1,8 +1,8 @@
 """A program with rules in a process of its own, to be killed: `python react_job.py JOB.json`.
 
-Calls are written down in a file, each at once. If the job says so, the process kills itself: at a
-`call`, after it was made and before its micro-batch is written; or before the `feedback` of a
-micro-batch is written, when the rest of it is. Logs are compacted from the first changes on.
+Calls are written down in a file, each at once. When a file in `notes` says so, the driver kills
+itself: at a `call`, after it was made and before its micro-batch is written; or before the
+`feedback` of a micro-batch is written, when the rest of it is. Logs are compacted early.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ import signal
 import sys
 from pathlib import Path
 
+from pyspark import SparkContext
+
 from graphtide.lang.program import parse_program
 from graphtide.spark import react, run_program
 from graphtide.spark.feedback import FeedbackLog
 from graphtide.spark.session import make_session
+
+run_module = sys.modules[run_program.__module__]
 
 
 class Noted(react.React):
@@ -43,44 +47,37 @@ class Noted(react.React):
 class Receiver:
     """What is called. It writes down its calls, and may be the end of the process."""
 
-    def __init__(self, path, dies_at):
-        self.path, self.dies_at, self.made = path, dies_at, 0
+    def __init__(self, job):
+        self.path, self.notes = Path(job["calls"]), job["notes"]
 
     def tell(self, kind, x, y, firing_id):
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps([firing_id, str(kind), str(x), str(y)]) + "\n")
-        self.made += 1
-        if self.made == self.dies_at:
-            die()
+        die_at("call", self.notes)
 
 
-class Forgetful(FeedbackLog):
-    """A log of feedback that is killed instead of the second time that it has much to write."""
-
-    many = 0
+class Mortal(FeedbackLog):
+    """A log of feedback that may be the end of the process when it has something to write."""
 
     def write(self, batch, changes):
         changes = list(changes)
-        Forgetful.many += len(changes) > 1
-        if Forgetful.many == 2:
-            die()
+        if changes:
+            die_at("feedback", Noted.notes)
         super().write(batch, changes)
 
 
-def die():
-    """As if somebody killed this process."""
-    os.kill(os.getpid(), signal.SIGKILL)
+def die_at(moment, notes):
+    """As if somebody killed both halves of the driver, if this is the moment that was asked for."""
+    if Path(notes, f"die-at-{moment}").exists():
+        for pid in (SparkContext._gateway.proc.pid, os.getpid()):
+            os.kill(pid, signal.SIGKILL)
 
 
 def run(job):
     """Run until the input is used up and actions change nothing more."""
     Noted.notes, react.React = job["notes"], Noted
-    if job["dies"] == "feedback":
-        from graphtide.spark import run as module
-
-        module.FeedbackLog = Forgetful
+    run_module.FeedbackLog = Mortal
     session = make_session(master=job["master"], cells=job["cells"], settings=job["settings"])
-    receiver = Receiver(Path(job["calls"]), 3 if job["dies"] == "call" else 0)
     running = run_program(
         session,
         parse_program(job["program"]),
@@ -88,7 +85,7 @@ def run(job):
         out=job["out"],
         checkpoint=job["home"],
         cells=job["cells"],
-        functions={"f": receiver.tell},
+        functions={"f": Receiver(job).tell},
         once=True,
         rows_per_batch=job["rows_per_batch"],
         streams=tuple(job["streams"]),
