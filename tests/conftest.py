@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from textwrap import fill
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Compiling, and a busy machine, make a case slow now and then: that says nothing about it.
-settings.register_profile("unhurried", deadline=None)
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
 _INDENT = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
