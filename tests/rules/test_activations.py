@@ -176,3 +176,23 @@ def test_activations_are_listed_only_where_they_wait():
         started(HOT, "sometimes")
     with pytest.raises(GraphtideError, match="no order of firing"):
         started(HOT, "manual", resolver="latest")
+
+
+def test_what_comes_and_goes_and_is_never_fired_leaves_nothing_behind():
+    graph, running, _ = started(HOT, "manual")
+    for number in range(3000):
+        set_temperature(graph, f"room{number}", None, 31)
+        set_temperature(graph, f"room{number}", 31, None)
+    conflicts = running.conflicts
+    assert running.activations() == []
+    assert len(conflicts._heap) == len(conflicts._waiting) <= 1024
+    assert all(len(presence.rows) == 0 for presence in conflicts._presences.values())
+
+
+def test_what_was_fired_is_forgotten_with_its_row():
+    graph, running, told = started(HOT, "agenda")
+    for number in range(50):
+        set_temperature(graph, f"room{number}", None, 31)
+        set_temperature(graph, f"room{number}", 31, None)
+    assert len(told) == 50
+    assert running.conflicts._fired == {}

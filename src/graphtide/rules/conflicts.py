@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
@@ -32,6 +32,9 @@ Resolver = Order | Callable[["Activation"], object]
 """Which activation is next: a known order, or a key of which the smallest is first."""
 
 RowChange = QueryChange | QueryUpdate
+LEAST_PRUNED = 1024
+"""Activations below which it is not worth looking for those that can no longer fire."""
+
 State = Literal["appeared", "updated", "disappeared", "fired"]
 
 
@@ -74,6 +77,11 @@ class ConflictSet:
         self._changes = {rule.name: _change(rule) for rule in rules}
         asked = {(c.query, c.variables) for c in self._changes.values() if c is not None}
         self._presences = {key: presence(*key) for key in sorted(asked, key=str)}
+        self._rules = {
+            key: [n for n, c in self._changes.items() if c and (c.query, c.variables) == key]
+            for key in self._presences
+        }
+        self._prune_at = LEAST_PRUNED
         self._numbers = {rule.name: number for number, rule in enumerate(rules)}
         self._random = Random(seed)  # noqa: S311 - an order, not a secret
         self._key = self._key_of(resolver)
@@ -106,9 +114,11 @@ class ConflictSet:
         self._waiting[self._count] = activation
         heappush(self._heap, (self._key(activation), self._count, activation))
         self._count += 1
+        self._prune()
 
     def next(self) -> Activation | None:
         """The activation whose turn it is; those whose rows are not as they were are dropped."""
+        self.catch_up()
         while self._heap:
             _, number, chosen = heappop(self._heap)
             waited = self._waiting.pop(number, None) is not None
@@ -118,6 +128,7 @@ class ConflictSet:
 
     def take(self, activation: Activation) -> Activation:
         """One that the caller has chosen."""
+        self.catch_up()
         if activation.number not in self._waiting or not self._is_good(activation):
             raise GraphtideError(
                 f"this activation of {activation.rule} does not wait to be fired",
@@ -146,29 +157,38 @@ class ConflictSet:
 
     def activations(self) -> list[Activation]:
         """All there are, those that wait first."""
-        self._look()
+        self.catch_up()
         waiting = [each for each in self._waiting.values() if self._is_good(each)]
         return [*waiting, *self._fired.values()]
 
-    def _look(self) -> None:
-        """Note what has become of the rows of what was fired."""
-        updated = {key: each.catch_up() for key, each in self._presences.items()}
-        for (rule, row), activation in list(self._fired.items()):
-            change, _ = self._row(activation)
-            assert isinstance(change, QueryChange)  # noqa: S101 - others are not kept
-            key = change.query, change.variables
-            if row not in self._presences[key].rows:
-                del self._fired[rule, row]
-            elif row in updated[key]:
-                activation.state = "updated"
+    def catch_up(self) -> None:
+        """Note what has become of the rows of queries, and keep nothing of those that went."""
+        for key, presence in self._presences.items():
+            gone, updated = presence.catch_up()
+            for rule in self._rules[key] if gone or updated else ():
+                for row in gone:
+                    self._fired.pop((rule, row), None)
+                for row in updated:
+                    if (rule, row) in self._fired:
+                        self._fired[rule, row].state = "updated"
+
+    def _prune(self) -> None:
+        """Forget now and then what can no longer fire, so that the set does not outgrow it."""
+        if len(self._heap) < self._prune_at:
+            return
+        self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
+        for _, number, lost in self._heap:
+            if not self._is_good(lost):
+                self._forgotten(self._waiting.pop(number))
+        self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
+        heapify(self._heap)
+        self._prune_at = max(LEAST_PRUNED, 2 * len(self._heap))
 
     def _is_good(self, activation: Activation) -> bool:
         change, row = self._row(activation)
         if change is None:
             return True
-        presence = self._presences[change.query, change.variables]
-        presence.catch_up_rows()
-        there = row in presence.rows
+        there = row in self._presences[change.query, change.variables].rows
         return there if not isinstance(change, QueryChange) or change.appears else not there
 
     def _row(self, activation: Activation) -> tuple[RowChange | None, tuple[int, ...]]:

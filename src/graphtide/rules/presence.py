@@ -20,15 +20,15 @@ class Presence:
 
     def __init__(self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...]) -> None:
         self.rows: set[tuple[int, ...]] = set()
-        self._updated: set[tuple[int, ...]] = set()
         whole = set(variables) == set(select.variables)
         self._updates = None if whole else RowUpdates(graph, select, variables)
         self._changes = RowChanges(graph, select, variables, appears=True)
         own = self._changes.watches
         self.watches: tuple[Watch, ...] = own + (self._updates.watches if self._updates else ())
 
-    def catch_up_rows(self) -> None:
-        """Take in which rows came and went."""
+    def catch_up(self) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
+        """Take in all changes; the rows that went since last asked, and those that were updated."""
+        gone: set[tuple[int, ...]] = set()
         for net, _ in self._changes.watches[0].drain():
             for line in net.tolist():
                 row = tuple(line[NET_VALUES:])
@@ -36,10 +36,6 @@ class Presence:
                     self.rows.add(row)
                 else:
                     self.rows.discard(row)
-
-    def catch_up(self) -> set[tuple[int, ...]]:
-        """Take in all changes; the rows that were updated since last asked."""
-        self.catch_up_rows()
-        if self._updates is None:
-            return set()
-        return {row for _, _, row in self._updates.changes()}
+                    gone.add(row)
+        updates = () if self._updates is None else self._updates.changes()
+        return gone, {row for _, _, row in updates}

@@ -322,6 +322,8 @@ class RunningProgram(RuleEngine):
 
     def collect(self) -> None:
         """Note the events that changes of the graph have caused, transaction by transaction."""
+        if self.conflicts is not None:
+            self.conflicts.catch_up()
         found: dict[int, tuple[int, list[tuple[Triple, ...]]]] = {}
         for source in self._sources:
             for number, time, triples in source.drain():

@@ -41,6 +41,14 @@ class Events:
         return len(self.types)
 
 
+def check_sizes(count: int, keys: int) -> None:
+    """Refuse sizes that nothing can have."""
+    if count < 1 or keys < 1:
+        raise GraphtideError(
+            f"{count} events with {keys} keys are not possible", hint="give numbers from 1 on"
+        )
+
+
 def make_events(count: int, keys: int, seed: int = 0) -> Events:
     """Random events in order of time.
 
@@ -48,10 +56,7 @@ def make_events(count: int, keys: int, seed: int = 0) -> Events:
     >>> len(events), int(events.keys.max()), bool((np.diff(events.times) >= 0).all())
     (1000, 10, True)
     """
-    if count < 1 or keys < 1:
-        raise GraphtideError(
-            f"{count} events with {keys} keys are not possible", hint="give numbers from 1 on"
-        )
+    check_sizes(count, keys)
     random = np.random.default_rng(seed)
     types = random.integers(0, len(TYPES), count)
     owners = random.integers(1, keys + 1, count)

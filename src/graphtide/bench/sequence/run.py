@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.bench.own_process import run_worker
+from graphtide.bench.sequence.events import check_sizes
 from graphtide.bench.sequence.measure import MODES, Result, Task, check_agreement, missing
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def run_benchmark(
     measure: Callable[[Task], Result] | None = None,
 ) -> tuple[list[Result], dict[str, str]]:
     """The figures of all that can be measured, and why the others cannot."""
+    check_sizes(events, keys)
     left_out: dict[str, str] = {mode: why for mode in MODES if (why := missing(mode)) is not None}
     results = []
     for mode in MODES:
