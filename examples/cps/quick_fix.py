@@ -29,9 +29,10 @@ Prints:
 from pathlib import Path
 
 import graphtide as gt
-from graphtide.fixes import RepairPlan, explore
-from graphtide.lang.program import read_program
-from graphtide.rules import run
+from graphtide.lang.tide.program import read_program
+from graphtide.repair.plan import RepairPlan
+from graphtide.repair.search import explore
+from graphtide.rules.program import run
 
 FOLDER = Path(__file__).parent
 CPS = "http://example.org/cps#"

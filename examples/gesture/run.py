@@ -14,7 +14,7 @@ from pathlib import Path
 import graphtide as gt
 from graphtide.bench.gesture.model import FRAME_MS, Stage
 from graphtide.bench.gesture.texts import Coder
-from graphtide.rules import run
+from graphtide.rules.program import run
 
 slide = 1
 

@@ -6,17 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphtide.engine import Delta, DeltaRow, LiveGraph, Transaction, Watch
+    from pyoxigraph import BlankNode, Literal, NamedNode
+
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.transaction import Transaction
+    from graphtide.engine.watch import Delta, DeltaRow, Watch
     from graphtide.errors import GraphtideError
-    from graphtide.rdf import (
-        BlankNode,
-        ChangeBatch,
-        Literal,
-        NamedNode,
-        TermDictionary,
-        read_changes,
-        write_changes,
-    )
+    from graphtide.rdf.changes import ChangeBatch
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.formats.change_log import read_changes, write_changes
 
 __version__ = "0.1.0"
 

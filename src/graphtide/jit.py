@@ -54,19 +54,19 @@ def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> F
 
 
 def drop_stale_code(folder: Path, *folded: Path) -> bool:
-    """Remove a folder's machine code if its sources are not those it was made from.
+    """Remove the machine code in a folder and below if its sources have changed since.
 
-    `folded` names other folders, whose helpers are folded into this one's loops.
+    `folded` names other folders, whose helpers are inlined into this one's loops.
     """
     digest = hashlib.sha256()
     for place in (folder, *folded):
-        for source in sorted(place.glob("*.py")):
+        for source in sorted(place.rglob("*.py")):
             digest.update(source.read_bytes())
     stamp = folder / "__pycache__" / "sources.sha256"
     with suppress(OSError):
         if stamp.exists() and stamp.read_text() == digest.hexdigest():
             return False
-        for code in stamp.parent.glob("*.nb[ic]"):
+        for code in folder.rglob("__pycache__/*.nb[ic]"):
             code.unlink(missing_ok=True)
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(digest.hexdigest())

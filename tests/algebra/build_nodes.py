@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pyoxigraph import Literal, NamedNode
+
 from graphtide.algebra.expressions import Call, Const, Exists, Var
 from graphtide.algebra.nodes import DEFAULT_GRAPH, Bgp, TriplePattern
-from graphtide.rdf.term import Literal, NamedNode
 
 
 def term(word: str):

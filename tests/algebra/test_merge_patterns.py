@@ -6,7 +6,6 @@ import pytest
 from algebra.build_nodes import bgp, call, names, term
 
 from graphtide.algebra.expressions import Const, Var
-from graphtide.algebra.merge_patterns import merge_patterns
 from graphtide.algebra.nodes import (
     Distinct,
     Extend,
@@ -19,6 +18,7 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
+from graphtide.algebra.rewrite import merge_patterns
 
 A, B, C = bgp("?a p ?b"), bgp("?b q ?c"), bgp("?c r ?d")
 AB = bgp("?a p ?b", "?b q ?c")

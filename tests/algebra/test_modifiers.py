@@ -10,7 +10,6 @@ from algebra.random_modifiers import filtered_trees
 from algebra.random_nodes import graphs
 from hypothesis import HealthCheck, given, settings
 
-from graphtide.algebra.drop_order import drop_order
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import (
     Aggregate,
@@ -38,9 +37,8 @@ from graphtide.algebra.paths import (
     ZeroOrOne,
     may_stand_still,
 )
-from graphtide.algebra.push_filters import push_filters
 from graphtide.algebra.rename import rename
-from graphtide.algebra.rewrite import RULES, rewrite
+from graphtide.algebra.rewrite import RULES, drop_order, push_filters, rewrite
 from graphtide.algebra.variables import certain, mentioned, schema
 from graphtide.testing.reference import evaluate_query
 

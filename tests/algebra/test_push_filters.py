@@ -18,7 +18,7 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
-from graphtide.algebra.push_filters import conjunction, conjuncts, push_filters
+from graphtide.algebra.rewrite import conjunction, conjuncts, push_filters
 
 AB, BC, CD = bgp("?a p ?b"), bgp("?b q ?c"), bgp("?c r ?d")
 ON_A, ON_B, ON_C, ON_AC = call("?a < 1"), call("?b < 1"), call("?c < 1"), call("?a = ?c")

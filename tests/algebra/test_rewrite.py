@@ -8,16 +8,13 @@ import pytest
 from algebra.random_nodes import filtered, graphs
 from hypothesis import HealthCheck, given, seed, settings
 
-from graphtide.algebra.drop_order import drop_order
-from graphtide.algebra.merge_patterns import merge_patterns
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.algebra.push_filters import push_filters
-from graphtide.algebra.rewrite import RULES, rewrite
+from graphtide.algebra.rewrite import RULES, drop_order, merge_patterns, push_filters, rewrite
 from graphtide.algebra.variables import schema
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.testing.generators import Case, cases
 from graphtide.testing.reference import evaluate_query
-from graphtide.testing.snapshots import snapshots
+from graphtide.testing.runs import snapshots
 from graphtide.testing.transactions import terms_of
 
 MOST_QUADS = 14

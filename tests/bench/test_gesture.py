@@ -24,8 +24,8 @@ from graphtide.bench.gesture.worker import figures
 from graphtide.bench.sequence.detector import make_detector
 from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
-from graphtide.lang.program import parse_program
-from graphtide.rdf import read_changes
+from graphtide.lang.tide.program import parse_program
+from graphtide.rdf.formats.change_log import read_changes
 
 STAGE = Stage(bodies=5, cycles=2)
 

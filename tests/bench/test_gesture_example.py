@@ -6,8 +6,8 @@ import textwrap
 from pathlib import Path
 
 from graphtide.bench.gesture.queries import program_text
-from graphtide.lang.program import parse_program, read_program
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
+from graphtide.lang.tide.program import parse_program, read_program
 
 FOLDER = Path(__file__).parents[2] / "examples" / "gesture"
 

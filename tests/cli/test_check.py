@@ -1,6 +1,6 @@
 import pytest
 
-from graphtide.rdf import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch
 
 
 def test_sound_files(files, run):

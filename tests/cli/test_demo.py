@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from graphtide.bench.railway import QUERIES, change_stream
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 
 
 def test_rows_are_the_same_for_the_same_seed(run):

@@ -1,7 +1,7 @@
 import pytest
 
-from graphtide.lang.sparql import parse_query
-from graphtide.plan.explain_logical import explain_logical
+from graphtide.lang.sparql.parse import parse_query
+from graphtide.plan.explain import explain_logical
 
 
 def test_both_plans(files, run):

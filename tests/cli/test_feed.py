@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from graphtide import LiveGraph
 from graphtide.cli.session import Session
 from graphtide.cli.told import NamedReport
-from graphtide.rdf import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch
 
 WINDOW = """SELECT * FROM NAMED WINDOW <ex:w> ON <ex:s> [{}] FROM NAMED WINDOW <ex:v> ON <ex:t> [{}]
     {{ {{ WINDOW <ex:w> {{ ?a <ex:p> ?b }} }} UNION {{ WINDOW <ex:v> {{ ?b <ex:p> ?a }} }}

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from graphtide.rdf import read_changes, write_changes
+from graphtide.rdf.formats.change_log import read_changes, write_changes
 
 APPEARS = "+ time=17 tx=0 ?route=:route1 ?sensor=:sensor1"
 DISAPPEARS = "- time=18 tx=1 ?route=:route1 ?sensor=:sensor1"

@@ -5,7 +5,8 @@ import signal
 import pyarrow.parquet as pq
 import pytest
 
-from graphtide.rdf import ChangeBatch, read_changes, write_changes
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.change_log import read_changes, write_changes
 
 SHOWS, READINGS = "<http://example.org/shows>", "<http://example.org/readings>"
 

@@ -6,11 +6,11 @@ from collections import Counter
 
 from hypothesis import settings
 from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
 
 from graphtide import LiveGraph
 from graphtide.kernel import JIT
-from graphtide.lang.sparql import parse_any_query
-from graphtide.rdf.term import Literal, NamedNode
+from graphtide.lang.sparql.parse import parse_any_query
 from graphtide.testing.reference import evaluate_query
 
 unhurried = settings(deadline=None, max_examples=100 if JIT else 30)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from engine.against_reference import PREFIX, check, iri, number, streams, unhurried
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import Literal
 
 from graphtide import LiveGraph
-from graphtide.lang.sparql import parse_any_query
-from graphtide.rdf.term import Literal
+from graphtide.lang.sparql.parse import parse_any_query
 
 VALUES = [
     number("1"),

@@ -79,7 +79,7 @@ def test_two_calls_are_two_transactions_even_with_one_stamp(graph):
 
 
 def test_batches_larger_than_a_piece_keep_their_transactions(graph, monkeypatch):
-    monkeypatch.setattr("graphtide.engine.feed.PIECE", 3)
+    monkeypatch.setattr("graphtide.engine.ingest.PIECE", 3)
     knows = watch(graph)
     sizes = [1, 2, 7, 1, 1, 1, 5, 3, 3]
     rows = [(tx, tx, f"+ n{tx}x{k} knows n") for tx, size in enumerate(sizes) for k in range(size)]
@@ -243,7 +243,7 @@ def test_a_source_that_fails_keeps_what_is_surely_whole(graph):
     ],
 )
 def test_one_batch_is_applied_whole_or_not_at_all(graph, broken, message, monkeypatch):
-    monkeypatch.setattr("graphtide.engine.feed.PIECE", 1)
+    monkeypatch.setattr("graphtide.engine.ingest.PIECE", 1)
     with pytest.raises(GraphtideError, match=message):
         graph.apply(broken)
     assert (len(graph), graph.clock, graph.stats().transactions) == (0, 0, 0)

@@ -19,7 +19,7 @@ from engine.small_graph import (
 
 from graphtide import Delta, DeltaRow, Literal, LiveGraph
 from graphtide.kernel.batch import DIFF, TX
-from graphtide.kernel.net import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
 
 
 @pytest.fixture

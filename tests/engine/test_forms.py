@@ -6,17 +6,13 @@ import pytest
 from engine.against_reference import PREFIX, iri, streams, total, unhurried
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import BlankNode, Literal
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_any_query
-from graphtide.rdf.term import BlankNode, Literal
+from graphtide.lang.sparql.parse import parse_any_query
 from graphtide.testing.reference import evaluate_query
-from graphtide.testing.reference_forms import (
-    evaluate_ask,
-    evaluate_construct,
-    evaluate_describe,
-)
+from graphtide.testing.reference_update import evaluate_ask, evaluate_construct, evaluate_describe
 
 NODES = [iri(n) for n in "abc"]
 BLANKS = [BlankNode("x"), BlankNode("y"), BlankNode("z")]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.engine.pending import MOST_PENDING
+from graphtide.engine.runtime import MOST_PENDING
 from graphtide.kernel import JIT
 
 QUERIES = (

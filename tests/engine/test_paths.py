@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.engine.reach import Reach
+from graphtide.engine.dataflow.reach import Reach
 from graphtide.kernel.batch import make_batch
-from graphtide.lang.sparql import parse_any_query
+from graphtide.lang.sparql.parse import parse_any_query
 
 NODES = [iri(n) for n in "abcd"]
 changes = streams(NODES, [iri(n) for n in "pqr"], NODES)

@@ -6,17 +6,17 @@ import pytest
 from engine.against_reference import PREFIX, check, iri, number, streams, unhurried
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import Literal
 
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Bgp, Slice
-from graphtide.engine.top_rows import TopRows
+from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.kernel.batch import make_batch
-from graphtide.lang.sparql import parse_any_query
+from graphtide.lang.sparql.parse import parse_any_query
 from graphtide.plan import make
 from graphtide.plan.physical import Constant
-from graphtide.rdf import TermDictionary
-from graphtide.rdf.term import Literal
+from graphtide.rdf.dictionary import TermDictionary
 
 VALUES = [number("1"), number("2"), number("10"), number("1.0", "decimal"), Literal("b"), iri("x")]
 changes = streams([iri(n) for n in "abc"], [iri(n) for n in "pq"], VALUES)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError, QueryError
-from graphtide.lang.sparql import parse_update
+from graphtide.lang.sparql.parse import parse_update
 from graphtide.testing.reference_update import evaluate_update
 
 NODES = [iri(n) for n in "abc"]

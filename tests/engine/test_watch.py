@@ -8,7 +8,7 @@ from engine.small_graph import KNOWN, KNOWS, PATHS, PREFIX, answer, delete, inse
 from graphtide import GraphtideError, LiveGraph
 from graphtide.errors import QueryError, UnsupportedError
 from graphtide.kernel import JIT
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.patterns import STRATEGIES
 
 

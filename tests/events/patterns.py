@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from pyoxigraph import Literal
+
 from graphtide.algebra.expressions import Var
-from graphtide.events import Detector, compile_pattern
 from graphtide.lang.durations import Duration
-from graphtide.lang.event_algebra import (
+from graphtide.lang.tide.ast import (
     Atom,
     Both,
     Either,
@@ -19,7 +20,8 @@ from graphtide.lang.event_algebra import (
     Repeat,
     Within,
 )
-from graphtide.rdf.term import Literal
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.detector import Detector
 
 TYPES = {
     name: i for i, name in enumerate(["a", "b", "c", "d", "e", "x", "y", "z", "a1", "a2", "a3"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from graphtide.algebra.expressions import Var
 from graphtide.lang.durations import Duration
-from graphtide.lang.event_algebra import (
+from graphtide.lang.tide.ast import (
     Atom,
     Both,
     Either,
@@ -22,7 +22,7 @@ from graphtide.lang.event_algebra import (
 )
 
 if TYPE_CHECKING:
-    from graphtide.lang.event_algebra import EventPattern
+    from graphtide.lang.tide.ast import EventPattern
 
 TYPES = {"a": 1, "b": 1, "c": 2, "z": 0}
 """The types of events and how many parameters each has; no pattern asks for z."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from graphtide.events.table_rows import AS_SLOT, BIND, CHECK, EQUALS, SAME, UNIFY
-from graphtide.events.tables import FINAL, SPARE
+from graphtide.patterns.tables import AS_SLOT, BIND, CHECK, EQUALS, FINAL, SAME, SPARE, UNIFY
 
 
 @dataclass

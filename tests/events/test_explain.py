@@ -7,9 +7,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from events.patterns import automaton, detector, either, holds, no, plus, run, star, then, within
 
-from graphtide.events.explain import explain_pattern
-from graphtide.events.kernel_tables import key_of
-from graphtide.events.lifetime import lifetime
+from graphtide.patterns.explain import explain_pattern
+from graphtide.patterns.measure import lifetime
+from graphtide.patterns.tables import key_of
 
 BODY = then(within(then("a(v)", no(then("x(v)", "y(v)")), "b(v)"), 5), within(no("c(v)"), 30))
 

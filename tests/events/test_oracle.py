@@ -9,14 +9,12 @@ from events.random_patterns import TYPES, declarations, per_declarations, stream
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from graphtide.events.compile import compile_pattern
-from graphtide.events.detect import make_detector
-from graphtide.events.kernel_detector import KernelDetector
-from graphtide.events.token_engine import Detector
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.detector import Detector, KernelDetector, make_detector
 from graphtide.testing.event_oracle import Found, Oracle
 
 if TYPE_CHECKING:
-    from graphtide.lang.event_algebra import PatternDeclaration
+    from graphtide.lang.tide.ast import PatternDeclaration
 
 Stream = list[tuple[str, tuple[int, ...], int]]
 NUMBERS = {name: number for number, name in enumerate(TYPES)}

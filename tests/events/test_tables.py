@@ -22,9 +22,9 @@ from events.patterns import (
 from events.table_runner import TableRunner
 
 from graphtide.errors import GraphtideError
-from graphtide.events import Detector
-from graphtide.events.determine import determine
-from graphtide.events.tables import make_tables
+from graphtide.patterns.detector import Detector
+from graphtide.patterns.determine import determine
+from graphtide.patterns.tables import make_tables
 
 DETERMINISTIC = {
     "follows": then("a(v)", "b(v)", "c(w)"),

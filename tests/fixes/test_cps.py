@@ -7,9 +7,9 @@ from pathlib import Path
 
 import graphtide as gt
 from graphtide.cli.main import main
-from graphtide.fixes import explore
-from graphtide.lang.program import read_program
-from graphtide.rules import run
+from graphtide.lang.tide.program import read_program
+from graphtide.repair.search import explore
+from graphtide.rules.program import run
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cps"
 CPS = "<http://example.org/cps#{}>".format

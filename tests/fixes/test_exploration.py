@@ -8,8 +8,8 @@ from fixes.worlds import graphs, hard, hopeless, journey, live_graph, maps, quad
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphtide.fixes import explore
-from graphtide.fixes.state import marked
+from graphtide.repair.search import explore
+from graphtide.repair.state import marked
 
 EXHAUSTIVE = ["bfs", "dfs", "best-first"]
 ALL = [*EXHAUSTIVE, "hill-climbing", "random-restarts"]
@@ -124,7 +124,7 @@ def test_states_with_equal_marks_are_told_apart(triples):
     program, graph = hard().program, live_graph(triples)
     right = explore(graph, program, strategy="bfs", depth=2, **EVERYTHING)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphtide.fixes.space.marked", lambda mark, changes: 0)
+        patch.setattr("graphtide.repair.space.marked", lambda mark, changes: 0)
         found = explore(graph, program, strategy="bfs", depth=2, **EVERYTHING)
     assert found == right
     assert found.states == right.states

@@ -4,11 +4,11 @@ import pytest
 
 from graphtide.algebra.expressions import Var
 from graphtide.errors import ProgramError
-from graphtide.fixes.explain import explain_fixes
-from graphtide.lang.builder import ProgramBuilder
-from graphtide.lang.declarations import Delete, Insert
-from graphtide.lang.format_program import format_program
-from graphtide.lang.program import check_program, parse_program
+from graphtide.lang.tide.ast import Delete, Insert
+from graphtide.lang.tide.builder import ProgramBuilder
+from graphtide.lang.tide.format import format_program
+from graphtide.lang.tide.program import check_program, parse_program
+from graphtide.repair.explain import explain_fixes
 
 HEAD = """PREFIX : <http://example.org/>
 QUERY Hot AS SELECT ?room ?t { ?room :temperature ?t FILTER (?t > 30) }

@@ -5,7 +5,8 @@ from fixes.worlds import iri
 
 import graphtide as gt
 from graphtide.errors import GraphtideError, QueryError
-from graphtide.fixes import Fix, Goal, explore
+from graphtide.repair.model import Fix, Goal
+from graphtide.repair.search import explore
 
 RAIL = """PREFIX : <http://example.org/>
 QUERY RouteSensor AS SELECT ?route ?sensor WHERE {

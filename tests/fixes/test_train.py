@@ -9,8 +9,8 @@ from fixes.worlds import quads_of
 import graphtide as gt
 from graphtide.bench.train.load import load_model
 from graphtide.bench.train.model import Model
-from graphtide.fixes import explore
-from graphtide.lang.program import read_program
+from graphtide.lang.tide.program import read_program
+from graphtide.repair.search import explore
 
 REPAIRS = Path(__file__).parents[2] / "examples" / "repairs.tide"
 QUERIES = Path(gt.__file__).parent / "bench" / "train" / "queries"

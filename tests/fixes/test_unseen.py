@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphtide as gt
-from graphtide.fixes import explore
-from graphtide.fixes.model import task_of
-from graphtide.fixes.space import Space
-from graphtide.fixes.state import net_changes
-from graphtide.rules import run
+from graphtide.repair.model import task_of
+from graphtide.repair.search import explore
+from graphtide.repair.space import Space
+from graphtide.repair.state import net_changes
+from graphtide.rules.program import run
 
 WINDOW = """PREFIX : <http://example.org/>
 REGISTER RSTREAM :out AS SELECT ?a FROM NAMED WINDOW :w ON :s [RANGE 10 STEP 5]
@@ -93,7 +93,7 @@ def check_here(space, world, start, state):
 
 
 def test_a_copy_has_the_same_ids_and_named_graphs():
-    from graphtide.fixes.fork import fork
+    from graphtide.repair.space import fork
 
     graph = gt.LiveGraph(default_graph="union", tick_ms=10)
     graph.insert(iri("a"), iri("p"), '"x"@en', iri("g"), time=5)

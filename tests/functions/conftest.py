@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyoxigraph
 import pytest
+from pyoxigraph import NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Expression, Var
 from graphtide.errors import ExpressionError
-from graphtide.functions import evaluate
-from graphtide.rdf.term import NamedNode, Term
+from graphtide.functions.evaluate import evaluate
+
+if TYPE_CHECKING:
+    from graphtide.rdf.terms import Term
 
 ITEM = "http://example.com/item/"
 VALUE = NamedNode("http://example.com/value")

@@ -9,16 +9,20 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyoxigraph
 import pytest
+from pyoxigraph import Literal
 
-from graphtide.algebra.as_select import TEMPLATE_NODE
 from graphtide.algebra.expressions import Call, Var
-from graphtide.functions import FUNCTIONS
+from graphtide.algebra.queries import TEMPLATE_NODE
+from graphtide.functions.table import FUNCTIONS
 from graphtide.functions.vocabulary import DATE, DECIMAL, FLOAT, INTEGER, XSD
-from graphtide.rdf.term import Literal, Term
+
+if TYPE_CHECKING:
+    from graphtide.rdf.terms import Term
 
 A, B = Var("a"), Var("b")
 EXACT = {INTEGER, DECIMAL}

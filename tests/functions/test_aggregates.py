@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.aggregates import aggregate
-from graphtide.rdf.term import BlankNode, Literal, NamedNode
-from graphtide.testing.pools import typed
+from graphtide.testing.transactions import typed
 
 ERROR = None
 IRI, BLANK = NamedNode("a:a"), BlankNode("b")

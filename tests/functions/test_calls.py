@@ -7,7 +7,7 @@ import re
 import pytest
 
 from graphtide.errors import UnsupportedError
-from graphtide.functions import FUNCTIONS, VOLATILE, check_call, known_functions
+from graphtide.functions.table import FUNCTIONS, VOLATILE, check_call, known_functions
 from graphtide.functions.vocabulary import XSD
 
 # The built-in calls of https://www.w3.org/TR/sparql11-query/#rBuiltInCall and the casts of

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Exists, Var
 from graphtide.algebra.nodes import Bgp
 from graphtide.errors import ExpressionError, UnsupportedError
-from graphtide.functions import compile_expression, effective_boolean, evaluate
-from graphtide.functions.iris import resolve_iri
+from graphtide.functions.evaluate import compile_expression, evaluate
+from graphtide.functions.terms import resolve_iri
+from graphtide.functions.values import effective_boolean
 from graphtide.functions.vocabulary import BOOLEAN, DECIMAL, INTEGER, XSD
-from graphtide.rdf.term import BlankNode, Literal, NamedNode
 
 A, B = Var("a"), Var("b")
 TRUE, FALSE = (Literal(text, datatype=NamedNode(BOOLEAN)) for text in ("true", "false"))

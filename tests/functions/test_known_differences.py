@@ -6,10 +6,10 @@ Both sides are asserted, so that a line that stops being true is noticed.
 from __future__ import annotations
 
 import pytest
+from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Var
 from graphtide.functions.vocabulary import DATE, DECIMAL, DOUBLE, G_MONTH_DAY, INTEGER, XSD
-from graphtide.rdf.term import Literal, NamedNode
 
 A, B, C = Var("a"), Var("b"), Var("c")
 BYTE = XSD + "byte"

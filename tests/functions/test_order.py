@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import pairwise, product
 
 import pytest
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.comparison import compare
 from graphtide.functions.order import order_value, total_order
-from graphtide.rdf.term import BlankNode, Literal, NamedNode
-from graphtide.testing.pools import LITERALS, TWINS, typed
+from graphtide.testing.transactions import LITERALS, TWINS, typed
 
 ASCENDING = [
     None,

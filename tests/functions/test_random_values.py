@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Var
 from graphtide.functions.durations import parse_duration
@@ -26,7 +27,6 @@ from graphtide.functions.vocabulary import (
     STRING,
     YEAR_MONTH_DURATION,
 )
-from graphtide.rdf.term import Literal, NamedNode
 
 A, B = Var("a"), Var("b")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")

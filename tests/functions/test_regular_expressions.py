@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
+from pyoxigraph import Literal
 
 from graphtide.algebra.expressions import Call, Const, Var
 from graphtide.errors import ExpressionError
 from graphtide.functions.regex import compile_pattern, compile_replacement
-from graphtide.rdf.term import Literal
 
 A = Var("a")
 TEXTS = [

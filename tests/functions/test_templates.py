@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
 from graphtide.functions.templates import fill_template
-from graphtide.rdf.term import BlankNode, Literal, NamedNode
 
 X, Y = Var("x"), Var("y")
 A, P = NamedNode("a:a"), NamedNode("a:p")

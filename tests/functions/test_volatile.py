@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Const
 from graphtide.errors import ExpressionError, UnsupportedError
-from graphtide.functions import evaluate
-from graphtide.functions.volatile import Volatile
-from graphtide.rdf.term import Literal, NamedNode
+from graphtide.functions.evaluate import evaluate
+from graphtide.functions.terms import Volatile
 
 KEY = Const(Literal("key"))
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from graphtide import LiveGraph
-from graphtide.engine import DeltaRow
-from graphtide.testing.fuzz import FuzzFailure, check_case, main, script, transaction
+from graphtide.engine.watch import DeltaRow
+from graphtide.testing.fuzz import FuzzFailure, check_case, main, script
+from graphtide.testing.transactions import transaction
 
 QUERY = "SELECT ?x ?z { ?x <a:p> ?y . ?y <a:p> ?z }"
 STREAM = [

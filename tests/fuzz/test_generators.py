@@ -9,12 +9,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from pyoxigraph import Quad, Store
 
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.testing.answers import oxigraph_answer
 from graphtide.testing.generators import cases, change_streams, graphs, quads, queries
-from graphtide.testing.pools import LITERALS, TWINS, iri
-from graphtide.testing.snapshots import snapshots
-from graphtide.testing.transactions import apply_to_store, transaction
+from graphtide.testing.runs import snapshots
+from graphtide.testing.transactions import LITERALS, TWINS, apply_to_store, iri, transaction
 
 CONSTRUCTS = {
     "OPTIONAL": r"OPTIONAL",

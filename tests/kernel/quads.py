@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from graphtide.kernel.program import Check, Program
+from graphtide.kernel.search.program import Check, Program
 
 NODES = st.integers(1, 3)
 PREDICATES = st.integers(1, 2)  # also nodes, so that variables may stand at both places

@@ -6,17 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel.batches import needs_jit, often
 
-from graphtide.kernel.calculate import (
+from graphtide.kernel.twin import calculate as twin
+from graphtide.kernel.values import (
     ADD,
+    AT_LEAST,
     COLUMN,
     CONSTANT,
-    MULTIPLY,
-    NEGATE,
-    SUBTRACT,
-    calculate,
-)
-from graphtide.kernel.compare import (
-    AT_LEAST,
     DOUBLE,
     EQUAL,
     ERROR,
@@ -24,11 +19,14 @@ from graphtide.kernel.compare import (
     FALSE,
     GREATER,
     LESS,
+    MULTIPLY,
+    NEGATE,
     OPEN,
     STRING,
+    SUBTRACT,
     TRUE,
+    calculate,
 )
-from graphtide.kernel.twin import calculate as twin
 
 pytestmark = needs_jit
 

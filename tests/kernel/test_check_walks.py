@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from kernel.batches import needs_jit, net, often
 from kernel.quads import as_changes, graph_streams, nets
 
-from graphtide.kernel.check_walks import walks_of
-from graphtide.kernel.program import Check, Program
-from graphtide.kernel.quadstore import QuadStore
+from graphtide.kernel.search.program import Check, Program, walks_of
+from graphtide.kernel.search.quadstore import QuadStore
 from graphtide.kernel.twin import QuadStore as Twin
 
 A, B = -1, -2

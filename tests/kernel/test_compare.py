@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel.batches import needs_jit, often
 
-from graphtide.kernel.compare import (
+from graphtide.kernel.twin import compare as twin
+from graphtide.kernel.values import (
     AT_LEAST,
     DATETIME,
     DOUBLE,
@@ -23,7 +24,6 @@ from graphtide.kernel.compare import (
     UNEQUAL,
     compare,
 )
-from graphtide.kernel.twin import compare as twin
 
 pytestmark = needs_jit
 

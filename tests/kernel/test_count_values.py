@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel.batches import needs_jit, often
 
-from graphtide.kernel.count_values import count_values
 from graphtide.kernel.twin import count_values as by_definition
+from graphtide.kernel.values import count_values
 
 QUADS = st.sets(st.tuples(*[st.integers(1, 6)] * 3, st.integers(0, 2)))
 

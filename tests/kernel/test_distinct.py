@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from kernel.batches import batches, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import make_batch
-from graphtide.kernel.distinct import Distinct
+from graphtide.kernel.counts import Distinct
 from graphtide.kernel.twin import Distinct as Twin
 
 pytestmark = needs_jit

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel.batches import in_order, needs_jit, net, often
+from pyoxigraph import NamedNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.instance_plan import plan_instances
-from graphtide.kernel.instances import Instances
+from graphtide.kernel.instances.operator import Instances
+from graphtide.kernel.instances.plan import plan_instances
 from graphtide.kernel.twin import Instances as Twin
-from graphtide.plan.decomposition.instances import instantiation_order
-from graphtide.rdf.term import NamedNode
+from graphtide.plan.decomposition import instantiation_order
 
 pytestmark = needs_jit
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kernel.batches import batches, column_pairs, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.join import Join
+from graphtide.kernel.joins import Join
 from graphtide.kernel.twin import Join as Twin
 
 pytestmark = needs_jit

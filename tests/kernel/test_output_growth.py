@@ -5,8 +5,8 @@ import pytest
 from kernel.batches import needs_jit, net
 from kernel.quads import as_changes
 
-from graphtide.kernel.program import Check, Program
-from graphtide.kernel.quadstore import CHUNK, QuadStore
+from graphtide.kernel.search.program import Check, Program
+from graphtide.kernel.search.quadstore import CHUNK, QuadStore
 
 pytestmark = needs_jit
 

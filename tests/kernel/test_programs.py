@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kernel.batches import in_order, needs_jit, net, often
 from kernel.quads import as_changes, graph_streams, nets, programs, streams
 
-from graphtide.kernel.program import Check, Program
-from graphtide.kernel.quadstore import QuadStore
+from graphtide.kernel.search.program import Check, Program
+from graphtide.kernel.search.quadstore import QuadStore
 from graphtide.kernel.twin import QuadStore as Twin
 
 pytestmark = needs_jit

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from kernel.batches import needs_jit, net, often
 
 from graphtide.errors import GraphtideError
-from graphtide.kernel.program import Check, Program
-from graphtide.kernel.quadstore import QuadStore
-from graphtide.kernel.quadstream import QuadStream
+from graphtide.kernel.search.program import Check, Program
+from graphtide.kernel.search.quadstore import QuadStore, QuadStream
 from graphtide.kernel.twin import QuadStream as Twin
 
 pytestmark = needs_jit

@@ -8,13 +8,11 @@ import pytest
 from kernel.batches import needs_jit, net
 
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.distinct import Distinct
-from graphtide.kernel.join import Join
-from graphtide.kernel.net import Net
-from graphtide.kernel.program import Check, Program
-from graphtide.kernel.quadstore import QuadStore
+from graphtide.kernel.counts import Distinct, Net
+from graphtide.kernel.joins import Join, SemiJoin
 from graphtide.kernel.rowtable import RowTable, key_mark, row_mark
-from graphtide.kernel.semijoin import SemiJoin
+from graphtide.kernel.search.program import Check, Program
+from graphtide.kernel.search.quadstore import QuadStore
 
 pytestmark = needs_jit
 

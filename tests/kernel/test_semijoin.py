@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kernel.batches import batches, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.semijoin import SemiJoin
+from graphtide.kernel.joins import SemiJoin
 from graphtide.kernel.twin import SemiJoin as Twin
 
 pytestmark = needs_jit

@@ -8,7 +8,7 @@ from collections import Counter
 import pyoxigraph as ox
 import pytest
 
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.testing.reference import evaluate_query
 
 PROLOGUE = """

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from graphtide.errors import QueryError, UnsupportedError
-from graphtide.lang.program import parse_program, read_program
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
+from graphtide.lang.tide.program import parse_program, read_program
 
 ALL = "SELECT * { ?s ?p ?o }"
 

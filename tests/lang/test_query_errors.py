@@ -3,7 +3,7 @@
 import pytest
 
 from graphtide.errors import QueryError, UnsupportedError
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 
 # Each text holds one ^ in front of the place that the error must point at.
 MISTAKES = {

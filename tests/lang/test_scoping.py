@@ -6,7 +6,7 @@ Sections 4.1.4, 18.2.1, 19.6 and 19.8 (notes of the grammar), and 11 for aggrega
 import pytest
 
 from graphtide.errors import QueryError, UnsupportedError
-from graphtide.lang.sparql import parse_any_query, parse_query, parse_update
+from graphtide.lang.sparql.parse import parse_any_query, parse_query, parse_update
 
 # Each text holds one ^ in front of the place that the error must point at.
 MISTAKES = {

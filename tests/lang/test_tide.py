@@ -4,12 +4,12 @@ import pytest
 
 from graphtide.algebra.expressions import Var
 from graphtide.errors import ProgramError, QueryError
-from graphtide.lang.builder import ProgramBuilder
-from graphtide.lang.declarations import Combined, TimeTest
 from graphtide.lang.durations import Duration, parse_duration
-from graphtide.lang.format_program import format_program
-from graphtide.lang.program import check_program, parse_program, read_program
-from graphtide.lang.tide_lexer import RELATIONS
+from graphtide.lang.tide.ast import Combined, TimeTest
+from graphtide.lang.tide.builder import ProgramBuilder
+from graphtide.lang.tide.format import format_program
+from graphtide.lang.tide.lexer import RELATIONS
+from graphtide.lang.tide.program import check_program, parse_program, read_program
 from graphtide.rules import temporal
 
 HEAD = """PREFIX : <http://example.org/>

@@ -1,25 +1,26 @@
 """PATTERN in the .tide language: what expressions mean, contexts, patterns inside of patterns."""
 
 import pytest
+from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Var
 from graphtide.errors import GraphtideError, ProgramError
-from graphtide.lang.declarations import EventDeclaration, PatternSource
 from graphtide.lang.durations import Duration
-from graphtide.lang.event_algebra import (
+from graphtide.lang.tide.ast import (
     Atom,
     Both,
     Either,
+    EventDeclaration,
     Follows,
     HoldsFor,
     Interleaved,
     Not,
     PatternDeclaration,
+    PatternSource,
     Repeat,
     Within,
 )
-from graphtide.lang.program import check_program, parse_program, read_program
-from graphtide.rdf.term import Literal, NamedNode
+from graphtide.lang.tide.program import check_program, parse_program, read_program
 
 HEAD = """PREFIX : <http://example.org/>
 QUERY Hot AS SELECT ?r ?t { ?r :temperature ?t }

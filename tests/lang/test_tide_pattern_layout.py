@@ -5,12 +5,12 @@ from functools import reduce
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.errors import GraphtideError, QueryError
-from graphtide.lang.builder import ProgramBuilder, absent, event, interleaved
 from graphtide.lang.durations import Duration
-from graphtide.lang.event_algebra import (
+from graphtide.lang.tide.ast import (
     Atom,
     Both,
     Either,
@@ -21,14 +21,12 @@ from graphtide.lang.event_algebra import (
     Repeat,
     Within,
 )
-from graphtide.lang.format_program import format_program
-from graphtide.lang.program import check_program, parse_program
-from graphtide.lang.tide_lexer import cut
-from graphtide.lang.tide_names import Names
-from graphtide.lang.tide_pattern_reader import PatternReader
-from graphtide.lang.tide_source import Source
-from graphtide.lang.tide_tree import tree_of
-from graphtide.rdf.term import Literal, NamedNode
+from graphtide.lang.tide.builder import ProgramBuilder
+from graphtide.lang.tide.format import absent, event, format_program, interleaved
+from graphtide.lang.tide.lexer import cut
+from graphtide.lang.tide.parser import Source, tree_of
+from graphtide.lang.tide.patterns import PatternReader
+from graphtide.lang.tide.program import Names, check_program, parse_program
 
 HEAD = """PREFIX : <http://example.org/>
 EVENT A(?x) AS { ?x a :A }

@@ -5,7 +5,7 @@ import pytest
 from graphtide.algebra.expressions import Var
 from graphtide.errors import GraphtideError
 from graphtide.lang.durations import Duration
-from graphtide.lang.event_algebra import (
+from graphtide.lang.tide.ast import (
     Atom,
     Either,
     Follows,
@@ -16,8 +16,8 @@ from graphtide.lang.event_algebra import (
     Repeat,
     Within,
 )
-from graphtide.lang.program import check_program
-from graphtide.lang.tide_pattern_checks import check_pattern
+from graphtide.lang.tide.pattern_checks import check_pattern
+from graphtide.lang.tide.program import check_program
 
 HEAD = """PREFIX : <http://example.org/>
 EVENT a AS { :a :is :a } EVENT b AS { :b :is :b } EVENT c AS { :c :is :c } EVENT d AS { :d :is :d }

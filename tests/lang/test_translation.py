@@ -1,6 +1,7 @@
 """The algebra of tricky queries, written by hand from section 18.2 of the recommendation."""
 
 import pytest
+from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Exists, Var
 from graphtide.algebra.nodes import (
@@ -17,8 +18,7 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
-from graphtide.lang.sparql import parse_query
-from graphtide.rdf.term import Literal, NamedNode
+from graphtide.lang.sparql.parse import parse_query
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -1,6 +1,7 @@
 """Update requests as data, written by hand."""
 
 import pytest
+from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import (
@@ -24,8 +25,7 @@ from graphtide.algebra.updates import (
     Modify,
     Move,
 )
-from graphtide.lang.sparql import parse_update
-from graphtide.rdf.term import BlankNode, NamedNode
+from graphtide.lang.sparql.parse import parse_update
 
 S, P, O, G = (Var(name) for name in "spog")
 

@@ -4,6 +4,7 @@ From sections 18.2.2, 18.2.4 and 16 of the recommendation.
 """
 
 import pytest
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Exists, Var
 from graphtide.algebra.nodes import (
@@ -38,8 +39,7 @@ from graphtide.algebra.paths import (
     ZeroOrOne,
 )
 from graphtide.algebra.queries import AskQuery, ConstructQuery, DescribeQuery
-from graphtide.lang.sparql import parse_any_query
-from graphtide.rdf.term import BlankNode, Literal, NamedNode
+from graphtide.lang.sparql.parse import parse_any_query
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PROLOGUE = f"PREFIX : <http://e/> PREFIX xsd: <{XSD}> "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from papers.railway import EDGES, EXAMPLE, TYPE, VERTICES, Railway, iri, quad
+from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
 from graphtide.algebra.relational import Labels, different, equal
 from graphtide.errors import GraphtideError
-from graphtide.rdf.term import NamedNode
 
 RAIL = Labels(EXAMPLE)
 

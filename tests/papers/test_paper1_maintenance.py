@@ -11,10 +11,10 @@ from papers.railway import EDGES, TYPE, Railway, ids, iri, quad
 
 import graphtide.kernel
 import graphtide.kernel.twin
-from graphtide.engine.operators import KeepColumns
+from graphtide.engine.dataflow.operators import KeepColumns
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.compare import EQUAL, TRUE
-from graphtide.kernel.program import Program
+from graphtide.kernel.search.program import Program
+from graphtide.kernel.values import EQUAL, TRUE
 
 FOLLOWS = "GRAPH ?follows { ?route :follows ?switchPosition }"
 REQUIRES = "GRAPH ?requires { ?route :requires ?sensor }"

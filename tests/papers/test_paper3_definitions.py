@@ -8,32 +8,32 @@ from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
-from graphtide.plan.decomposition.embedding import (
-    compatible,
-    is_embedding,
-    is_partial_embedding,
-    joined,
-)
-from graphtide.plan.decomposition.nodes import query_nodes, query_variables
-from graphtide.plan.decomposition.partition import is_var_connected, variable_partition
-from graphtide.plan.decomposition.parts import (
-    decompose,
-    is_connected_variable,
-    is_loosely_connected,
-    query_class,
-)
-from graphtide.plan.decomposition.paths import distance, shortest_path
-from graphtide.plan.decomposition.segments import is_decomposition, is_triple_partition
-from graphtide.plan.decomposition.star import (
+from graphtide.plan.decomposition import (
     central_nodes,
+    compatible,
+    decompose,
+    distance,
+    is_connected_variable,
+    is_decomposition,
+    is_embedding,
+    is_loosely_connected,
+    is_partial_embedding,
     is_simple_star,
     is_star,
+    is_triple_partition,
     is_var_centric,
+    is_var_connected,
+    joined,
+    query_class,
+    query_nodes,
+    query_variables,
+    shortest_path,
+    variable_partition,
 )
-from graphtide.rdf.term import NamedNode
 
 X, Y, Z, W = (Var(name) for name in "XYZW")
 A, B, C, D = (NamedNode(f"http://example.org/{name}") for name in "abcd")

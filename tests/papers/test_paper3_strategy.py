@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.decomposition.parts import query_class
+from graphtide.plan.decomposition import query_class
 from graphtide.plan.physical import Decomposed, Search, nodes
-from graphtide.testing.bgp_classes import CLASSES, bgp_cases, bgps
 from graphtide.testing.cells import CellRun, change_rows, net_of
 from graphtide.testing.fuzz import check_case
+from graphtide.testing.generators import CLASSES, bgp_cases, bgps
 from graphtide.testing.runs import batch_of
 
 PREFIX = "PREFIX : <http://example.org/> "

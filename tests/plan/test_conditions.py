@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Var
-from graphtide.engine.conditions import OPERATORS, Condition, quick_outcomes
+from graphtide.engine.dataflow.conditions import OPERATORS, Condition, quick_outcomes
 from graphtide.errors import ExpressionError
-from graphtide.functions import effective_boolean, evaluate
+from graphtide.functions.evaluate import evaluate
+from graphtide.functions.values import effective_boolean
 from graphtide.kernel.batch import make_batch
-from graphtide.kernel.compare import ERROR, FALSE, OPEN, TRUE
-from graphtide.rdf import TermDictionary
-from graphtide.rdf.term import BlankNode, Literal, NamedNode
+from graphtide.kernel.values import ERROR, FALSE, OPEN, TRUE
+from graphtide.rdf.dictionary import TermDictionary
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 A, B, C = Var("a"), Var("b"), Var("c")

@@ -3,18 +3,18 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.choose import choose_plan
-from graphtide.plan.decomposition.instances import MOST_EXACT, instantiation_order
+from graphtide.plan.decomposition import MOST_EXACT, instantiation_order
+from graphtide.plan.estimate import Statistics
 from graphtide.plan.explain import explain
-from graphtide.plan.statistics import Statistics
-from graphtide.rdf.term import NamedNode
 
 PREFIX = "PREFIX : <http://example.org/> "
 P = NamedNode("http://example.org/p")

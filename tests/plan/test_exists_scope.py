@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from graphtide.testing.fuzz import check_case, transaction
+from graphtide.testing.fuzz import check_case
+from graphtide.testing.transactions import transaction
 
 A_KNOWS_ITSELF = "+ <a:a> <a:p> <a:a>"
 A_KNOWS_C = "+ <a:a> <a:p> <a:c>"

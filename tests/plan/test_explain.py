@@ -10,10 +10,9 @@ import pytest
 
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.explain import explain, rows
-from graphtide.plan.explain_logical import explain_logical
+from graphtide.plan.explain import explain, explain_logical, rows
 
 PREFIX = "PREFIX : <http://example.org/> "
 

@@ -13,10 +13,9 @@ from textwrap import dedent
 
 import pytest
 
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.explain import explain
-from graphtide.plan.explain_logical import explain_logical
+from graphtide.plan.explain import explain, explain_logical
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = os.environ.get("GRAPHTIDE_UPDATE_GOLDEN") == "1"

@@ -3,8 +3,8 @@
 import pytest
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.lang.sparql import parse_any_query
-from graphtide.plan.explain_logical import explain_logical
+from graphtide.lang.sparql.parse import parse_any_query
+from graphtide.plan.explain import explain_logical
 
 
 @pytest.mark.parametrize(

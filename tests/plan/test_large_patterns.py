@@ -7,8 +7,8 @@ import random
 import pytest
 
 from graphtide import LiveGraph
-from graphtide.kernel.program import MOST_PATTERNS
-from graphtide.lang.sparql import parse_query
+from graphtide.kernel.search.program import MOST_PATTERNS
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.patterns import LARGEST_SEARCH
 from graphtide.plan.physical import Search, children

@@ -1,10 +1,10 @@
 """One pattern from which every walk is long is reason enough for a network."""
 
-from graphtide.lang.sparql import parse_query
-from graphtide.plan.choose import choose_plan
-from graphtide.plan.cost import pattern_costs
-from graphtide.plan.statistics import PredicateStats, Statistics
-from graphtide.rdf.term import NamedNode
+from pyoxigraph import NamedNode
+
+from graphtide.lang.sparql.parse import parse_query
+from graphtide.plan.choose import choose_plan, pattern_costs
+from graphtide.plan.estimate import PredicateStats, Statistics
 
 QUERY = parse_query(
     """PREFIX : <http://example.org/>

@@ -7,19 +7,17 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.choose import choose_plan
-from graphtide.plan.cost import change_cost, stored_rows
-from graphtide.plan.estimate import Estimator
+from graphtide.plan.choose import change_cost, choose_plan, stored_rows
+from graphtide.plan.estimate import Estimator, PredicateStats, Statistics
 from graphtide.plan.order import MOST_EXACT
 from graphtide.plan.patterns import Choices
 from graphtide.plan.physical import HashJoin, nodes
-from graphtide.plan.statistics import PredicateStats, Statistics
-from graphtide.rdf.term import NamedNode
 
 PREFIX = "PREFIX : <http://example.org/> "
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphtide.algebra.expressions import Var
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY, connected
 from graphtide.plan.physical import children

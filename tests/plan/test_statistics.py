@@ -5,14 +5,20 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode
 
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.estimate import Estimate, Estimator, joined
-from graphtide.plan.statistics import RDF_TYPE, PredicateStats, Statistics
-from graphtide.rdf.term import NamedNode
+from graphtide.plan.estimate import (
+    RDF_TYPE,
+    Estimate,
+    Estimator,
+    PredicateStats,
+    Statistics,
+    joined,
+)
 
 A, B = Var("a"), Var("b")
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from graphtide.errors import DataError
-from graphtide.rdf import CHANGE_SCHEMA, ChangeBatch, concat_batches
+from graphtide.rdf.changes import CHANGE_SCHEMA, ChangeBatch, concat_batches
 
 ROWS = [
     (1, 0, 1, "<ex:a>", "<ex:p>", '"é"', None),

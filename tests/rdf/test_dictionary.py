@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
 
 from graphtide.errors import DataError, TermError
-from graphtide.rdf import TermDictionary, kinds
-from graphtide.rdf.dictionary import CACHED_TERMS
+from graphtide.rdf import kinds
+from graphtide.rdf.dictionary import CACHED_TERMS, TermDictionary
 from graphtide.rdf.kernel_table import KernelTermTable
-from graphtide.rdf.plain_table import PlainTermTable
-from graphtide.rdf.text_column import text_column
+from graphtide.rdf.term_tables import PlainTermTable, text_column
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TYPES = [

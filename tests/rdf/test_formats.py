@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
 from graphtide.errors import DataError
-from graphtide.rdf import ChangeBatch, read_changes, read_quads, write_changes, write_quads
-from graphtide.rdf.quads import quad_texts
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.change_log import read_changes, write_changes
+from graphtide.rdf.formats.lines import quad_texts
+from graphtide.rdf.formats.read import read_quads, write_quads
 
 RDF_FORMATS = {
     "nt": RdfFormat.N_TRIPLES,
@@ -165,7 +167,7 @@ def test_broken_documents_end_there(name):
 
 
 def test_many_lines_make_many_batches_of_one_transaction(monkeypatch):
-    monkeypatch.setattr("graphtide.rdf.statements.BLOCK_BYTES", 200)
+    monkeypatch.setattr("graphtide.rdf.formats.lines.BLOCK_BYTES", 200)
     lines = [f"<ex:a> <ex:p> <ex:{index}> ." for index in range(100)]
     lines[50] = "broken"
     broken = []

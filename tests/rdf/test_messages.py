@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from graphtide import LiveGraph
 from graphtide.errors import DataError
-from graphtide.rdf import ChangeBatch, read_changes
-from graphtide.rdf.change_log import write_changes
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.change_log import read_changes, write_changes
 
 LOG = """# a day
 <3, ins, (<ex:a>, <ex:p>, <ex:b>)>

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide.errors import DataError
-from graphtide.rdf import ChangeBatch, PatchReader, concat_batches, read_changes, write_changes
+from graphtide.rdf.changes import ChangeBatch, concat_batches
+from graphtide.rdf.formats.change_log import read_changes, write_changes
+from graphtide.rdf.formats.patch import PatchReader
 
 SAMPLE = """H id <urn:x:1> .
 PA ex: <http://example.org/> .   # a comment

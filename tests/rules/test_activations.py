@@ -4,7 +4,7 @@ import pytest
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.rules import run
+from graphtide.rules.program import run
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 HOT = """

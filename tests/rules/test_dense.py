@@ -9,7 +9,7 @@ from rules.brute_force import matches
 from rules.test_matches import FACTS, TYPES, VALUES, after, found, iri, run
 
 from graphtide.algebra.expressions import Var
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.rules.model import EventCondition, Rule
 from graphtide.rules.temporal import Both, Either, Not, Temporal
 

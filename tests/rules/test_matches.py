@@ -7,18 +7,18 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode
 from rules.brute_force import Event, matches
 
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
-from graphtide.engine.graph_events import make_events
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_query
-from graphtide.rdf.term import NamedNode
-from graphtide.rules.engine import RuleEngine
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.rules.model import EventCondition, EventType, Rule
+from graphtide.rules.runtime import RuleEngine
 from graphtide.rules.temporal import Both, Either, Not, Temporal
+from graphtide.streams.events import make_events
 
 
 def iri(name):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from graphtide import LiveGraph
-from graphtide.engine.graph_events import GraphEvents
 from graphtide.jit import JIT
-from graphtide.lang.program import parse_program
+from graphtide.lang.tide.program import parse_program
 from graphtide.rules.compile import Compiler
-from graphtide.rules.engine import RuleEngine
+from graphtide.rules.runtime import RuleEngine
+from graphtide.streams.events import GraphEvents
 
 PROGRAM = """
 PREFIX : <http://example.org/>

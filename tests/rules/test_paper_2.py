@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphtide import LiveGraph
-from graphtide.rules import run
+from graphtide.rules.program import run
 
 ALARMS = Path(__file__).parents[2] / "examples" / "alarms.tide"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.engine.graph_events import make_events
 from graphtide.errors import GraphtideError
-from graphtide.lang.declarations import EventDeclaration, GraphPattern
-from graphtide.lang.program import Program, parse_program
-from graphtide.lang.sparql import parse_query
-from graphtide.rules import run
+from graphtide.lang.sparql.parse import parse_query
+from graphtide.lang.tide.ast import EventDeclaration, GraphPattern
+from graphtide.lang.tide.program import Program, parse_program
+from graphtide.rules.program import run
+from graphtide.streams.events import make_events
 from graphtide.testing.event_oracle import Oracle
 
 PREFIX = "PREFIX : <http://example.org/>\n"

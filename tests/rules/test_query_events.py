@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from pyoxigraph import NamedNode
 from rules.brute_force import Event, matches
 
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
-from graphtide.lang.sparql import parse_query
-from graphtide.rdf.term import NamedNode
-from graphtide.rules import run
+from graphtide.lang.sparql.parse import parse_query
+from graphtide.rules.program import run
 from graphtide.testing.reference import evaluate_query
 
 SPACE = "http://example.org/"

@@ -8,8 +8,8 @@ import pytest
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.rdf import ChangeBatch
-from graphtide.rules import run
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rules.program import run
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"

@@ -10,10 +10,11 @@ from rules.test_matches import gaps, happenings, rules, triples
 from rules.test_patterns import program_of, told
 
 from graphtide import LiveGraph
-from graphtide.engine.graph_events import make_events
 from graphtide.errors import GraphtideError
-from graphtide.rules import run, token_history
-from graphtide.rules.engine import RuleEngine
+from graphtide.rules import detection as token_history
+from graphtide.rules.program import run
+from graphtide.rules.runtime import RuleEngine
+from graphtide.streams.events import make_events
 from graphtide.testing.event_oracle import Oracle
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Literal, Quad, Store
 
-from graphtide.lang.sparql import parse_query
-from graphtide.testing.agreement import oxigraph_agrees
-from graphtide.testing.answers import oxigraph_answer, reference_answer
-from graphtide.testing.pools import iri
+from graphtide.lang.sparql.parse import parse_query
+from graphtide.testing.answers import oxigraph_agrees, oxigraph_answer, reference_answer
+from graphtide.testing.transactions import iri
 
 QUADS = [
     Quad(iri("a"), iri("p"), iri("b")),

@@ -7,9 +7,9 @@ bindings/graph, in which pyoxigraph departs from the recommendation.
 from collections import Counter
 
 import pytest
+from pyoxigraph import NamedNode
 
-from graphtide.lang.sparql import parse_query
-from graphtide.rdf.term import NamedNode
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.testing.reference import compatible, evaluate_query
 
 PROLOGUE = "PREFIX : <http://e/> "

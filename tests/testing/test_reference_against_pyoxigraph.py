@@ -14,12 +14,11 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QueryTriples, Store
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.lang.sparql import parse_any_query
+from graphtide.lang.sparql.parse import parse_any_query
 from graphtide.testing.answers import by_value, row_of
-from graphtide.testing.pools import typed
 from graphtide.testing.reference import evaluate_rows
-from graphtide.testing.reference_forms import evaluate_ask, evaluate_construct
-from graphtide.testing.transactions import terms_of
+from graphtide.testing.reference_update import evaluate_ask, evaluate_construct
+from graphtide.testing.transactions import terms_of, typed
 
 SEEDS = range(15)
 NODES = [NamedNode(f"http://e/{name}") for name in "abcd"]

@@ -6,19 +6,19 @@ Names stand for IRIs, digits for integers, `-` for unbound. Facts are `s p o` or
 from collections import Counter
 
 import pytest
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.algebra.queries import ConstructQuery
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_any_query, parse_update
-from graphtide.rdf.term import BlankNode, Literal, NamedNode
-from graphtide.testing.pools import typed
+from graphtide.lang.sparql.parse import parse_any_query, parse_update
 from graphtide.testing.reference import evaluate_rows
-from graphtide.testing.reference_forms import (
+from graphtide.testing.reference_update import (
     evaluate_ask,
     evaluate_construct,
     evaluate_describe,
+    evaluate_update,
 )
-from graphtide.testing.reference_update import evaluate_update
+from graphtide.testing.transactions import typed
 
 PROLOGUE = "PREFIX : <http://e/> "
 

@@ -25,7 +25,7 @@ from graphtide.testing.answers import by_value
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 _RS = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 _FORMATS = {

@@ -16,7 +16,7 @@ from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, Store, parse
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 BASE = "w3c://sparql-tests/"
 _MANIFESTS = (

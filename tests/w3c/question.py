@@ -10,7 +10,7 @@ from w3c.manifest import path_of, read_quads
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import AskQuery, Query
-from graphtide.lang.sparql import parse_any_query
+from graphtide.lang.sparql.parse import parse_any_query
 
 if TYPE_CHECKING:
     from w3c.manifest import EvaluationTest

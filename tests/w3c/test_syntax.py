@@ -7,7 +7,7 @@ from w3c.manifest import SyntaxTest, path_of, suite_folder, syntax_tests
 from w3c.suites import line, parameters
 
 from graphtide.errors import QueryError, UnsupportedError
-from graphtide.lang.sparql import parse_any_query, parse_update
+from graphtide.lang.sparql.parse import parse_any_query, parse_update
 
 EXCLUDED: dict[str, str] = {}
 """Tests that are not run: name and reason."""

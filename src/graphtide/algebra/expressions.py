@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import Node
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 
 @dataclass(frozen=True, slots=True)

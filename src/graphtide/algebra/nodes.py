@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pyoxigraph import NamedNode
+
     from graphtide.algebra.expressions import Expression, Var
     from graphtide.algebra.paths import PathExpression
-    from graphtide.rdf.term import NamedNode, Term
+    from graphtide.rdf.terms import Term
 
 
 @dataclass(frozen=True, slots=True)

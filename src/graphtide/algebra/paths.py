@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 if TYPE_CHECKING:
-    from graphtide.rdf.term import NamedNode
+    from pyoxigraph import NamedNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ PathExpression = (
 def may_stand_still(path: PathExpression) -> bool:
     """Whether a path connects every term with itself, without any triple.
 
-    >>> from graphtide.rdf.term import NamedNode
+    >>> from pyoxigraph import NamedNode
     >>> step = Link(NamedNode("ex:p"))
     >>> may_stand_still(OneOrMore(step)), may_stand_still(OneOrMore(ZeroOrOne(step)))
     (False, True)
@@ -143,7 +143,7 @@ def may_stand_still(path: PathExpression) -> bool:
 def link_iris(path: PathExpression) -> tuple[NamedNode, ...] | None:
     """The predicates that a path leads over; None if it may be any.
 
-    >>> from graphtide.rdf.term import NamedNode
+    >>> from pyoxigraph import NamedNode
     >>> [str(iri) for iri in link_iris(OneOrMore(Link(NamedNode("ex:p")))) or ()]
     ['<ex:p>']
     """

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyoxigraph import NamedNode
+
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import (
     DEFAULT_GRAPH,
@@ -28,12 +30,11 @@ from graphtide.algebra.nodes import (
 )
 from graphtide.algebra.variables import expression_variables, schema
 from graphtide.errors import GraphtideError
-from graphtide.rdf.term import NamedNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 

@@ -11,8 +11,9 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pyoxigraph import NamedNode
+
     from graphtide.algebra.nodes import DefaultGraph, SelectQuery, TriplePattern
-    from graphtide.rdf.term import NamedNode
 
 
 class Graphs(Enum):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+from pyoxigraph import NamedNode
+
 from graphtide.algebra.nodes import (
     Bgp,
     DefaultGraph,
@@ -15,7 +17,6 @@ from graphtide.algebra.nodes import (
     TriplePattern,
 )
 from graphtide.errors import UnsupportedError
-from graphtide.rdf.term import NamedNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,10 +13,10 @@ from graphtide.bench.triples import Triples
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from graphtide.engine import LiveGraph
+    from graphtide.engine.live_graph import LiveGraph
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.rdf import TermDictionary
-    from graphtide.rdf.text_column import Strings
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.term_tables import Strings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class Coded:
     def ids(self, dictionary: TermDictionary) -> Ints:
         """The triples as rows of ids; only terms that occur get one.
 
-        >>> from graphtide.rdf import TermDictionary
+        >>> from graphtide.rdf.dictionary import TermDictionary
         >>> terms = pa.array(["<ex:unused>", "<ex:a>", "<ex:p>"])
         >>> dictionary = TermDictionary()
         >>> ids = Coded(terms, np.array([[1, 2, 1]], np.int32)).ids(dictionary)
@@ -72,7 +72,7 @@ def load_blocks(graph: LiveGraph, blocks: Iterable[Coded]) -> int:
 
     >>> from graphtide.bench.lubm.model import Lubm
     >>> from graphtide.bench.lubm.texts import coded_blocks
-    >>> from graphtide.engine import LiveGraph
+    >>> from graphtide.engine.live_graph import LiveGraph
     >>> graph = LiveGraph()
     >>> load_blocks(graph, coded_blocks(Lubm(1))), len(graph)
     (100543, 100543)

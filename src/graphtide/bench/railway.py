@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from graphtide.rdf import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

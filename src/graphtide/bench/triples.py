@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphtide.rdf import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Longs
-    from graphtide.rdf.text_column import Strings
+    from graphtide.rdf.term_tables import Strings
 
 
 @dataclass(frozen=True, slots=True, eq=False)

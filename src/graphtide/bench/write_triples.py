@@ -6,9 +6,9 @@ import gzip
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from graphtide.errors import GraphtideError
-from graphtide.rdf.columnar import write_columnar
-from graphtide.rdf.formats import find_format, open_target
-from graphtide.rdf.write_patch import write_patch
+from graphtide.rdf.formats.columnar import write_columnar
+from graphtide.rdf.formats.patch import write_patch
+from graphtide.rdf.formats.registry import find_format, open_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,10 +9,11 @@ from textwrap import indent
 from graphtide.cli.files import QUERY_SUFFIXES, read_query
 from graphtide.cli.output import counted
 from graphtide.cli.query_plan import plan_of
-from graphtide.engine.feed import check_order
+from graphtide.engine.ingest import check_order
 from graphtide.errors import GraphtideError, PlacedError
-from graphtide.lang.program import PROGRAM_SUFFIX, check_program, read_text
-from graphtide.rdf import BrokenLine, read_changes
+from graphtide.lang.tide.program import PROGRAM_SUFFIX, check_program, read_text
+from graphtide.rdf.formats.change_log import read_changes
+from graphtide.rdf.problems import BrokenLine
 
 
 def check(*files: Path) -> int:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphtide.cli.follow import STANDARD_INPUT, read_pieces
-from graphtide.engine.windows.read_events import GENERATED_AT, has_timestamps, timestamped
 from graphtide.errors import DataError, GraphtideError
-from graphtide.rdf import BrokenLine, read_changes
 from graphtide.rdf.changes import concat_batches
-from graphtide.rdf.formats import find_format
+from graphtide.rdf.formats.change_log import read_changes
+from graphtide.rdf.formats.registry import find_format
+from graphtide.rdf.problems import BrokenLine
+from graphtide.streams.events import GENERATED_AT, has_timestamps, timestamped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from graphtide.cli.session import Session
     from graphtide.cli.told import Told
-    from graphtide.rdf import ChangeBatch
-    from graphtide.rdf.broken import OnError
+    from graphtide.rdf.changes import ChangeBatch
+    from graphtide.rdf.problems import OnError
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,12 @@ from graphtide.cli.run import asked
 from graphtide.cli.run_needs import check_needs
 from graphtide.cli.session import Session
 from graphtide.cli.told import NamedRow
-from graphtide.engine import DeltaRow, LiveGraph
+from graphtide.engine.live_graph import LiveGraph
+from graphtide.engine.watch import DeltaRow
 from graphtide.errors import GraphtideError
-from graphtide.lang.program import NamedQuery, Program
-from graphtide.rdf import parse_term
+from graphtide.lang.tide.ast import NamedQuery
+from graphtide.lang.tide.program import Program
+from graphtide.rdf.terms import parse_term
 
 if TYPE_CHECKING:
     import pyarrow as pa

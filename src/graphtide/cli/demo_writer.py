@@ -6,7 +6,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from graphtide.bench.railway import change_stream
-from graphtide.rdf import write_changes
+from graphtide.rdf.formats.change_log import write_changes
 
 if TYPE_CHECKING:
     from pathlib import Path

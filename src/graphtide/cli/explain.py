@@ -11,13 +11,13 @@ from graphtide.cli.explain_program import explain_program
 from graphtide.cli.files import load_data, read_query, refuse_query
 from graphtide.cli.query_plan import plan_of
 from graphtide.cli.session import Session
-from graphtide.engine import LiveGraph, Watch
+from graphtide.engine.live_graph import LiveGraph
+from graphtide.engine.watch import Watch
 from graphtide.errors import GraphtideError
-from graphtide.lang.program import PROGRAM_SUFFIX
+from graphtide.lang.tide.program import PROGRAM_SUFFIX
 from graphtide.plan.build import build_plan
-from graphtide.plan.explain import ExplainFormat
+from graphtide.plan.explain import ExplainFormat, explain_logical
 from graphtide.plan.explain import explain as explain_plan
-from graphtide.plan.explain_logical import explain_logical
 from graphtide.plan.patterns import DEFAULT_STRATEGY, Strategy
 
 

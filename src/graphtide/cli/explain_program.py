@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 from graphtide.cli.files import load_data, refuse_query
 from graphtide.cli.query_plan import plan_of
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.events.compile import compile_pattern
-from graphtide.events.explain import explain_pattern
-from graphtide.fixes.explain import explain_fixes
-from graphtide.lang.declarations import CallFunction
-from graphtide.lang.hints import name_hint
-from graphtide.lang.program import read_program
-from graphtide.lang.sparql import parse_standing
-from graphtide.rules import run
+from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.sparql.scanner import name_hint
+from graphtide.lang.tide.ast import CallFunction
+from graphtide.lang.tide.program import read_program
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.explain import explain_pattern
+from graphtide.repair.explain import explain_fixes
 from graphtide.rules.explain import explain_rules
+from graphtide.rules.program import run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from graphtide.lang.event_algebra import PatternDeclaration
-    from graphtide.lang.program import Program
+    from graphtide.lang.tide.ast import PatternDeclaration
+    from graphtide.lang.tide.program import Program
     from graphtide.plan.explain import ExplainFormat
     from graphtide.rules.program import RunningProgram
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine.feed import check_order
+from graphtide.engine.ingest import check_order
 from graphtide.errors import DataError, GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.windows import WindowedQuery
-    from graphtide.engine import LiveGraph
-    from graphtide.engine.feed import Piece
-    from graphtide.engine.windows.stream import Stream
+    from graphtide.engine.ingest import Piece
+    from graphtide.engine.live_graph import LiveGraph
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.streams.stream import Stream
 
 GRAPH = 5
 """The column of a change that has its graph."""
@@ -28,7 +28,7 @@ class Feed:
     What comes is in order of time, over all streams: with a row, all before its time are here.
 
     >>> from graphtide import LiveGraph
-    >>> from graphtide.lang.sparql import parse_standing
+    >>> from graphtide.lang.sparql.parse.parse import parse_standing
     >>> feed = Feed(LiveGraph())
     >>> window = "FROM NAMED WINDOW <ex:w> ON <ex:s> [RANGE 5]"
     >>> feed.add(parse_standing(f"SELECT * {window} {{ WINDOW <ex:w> {{ ?a ?b ?c }} }}"))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphtide.errors import DataError, QueryError
-from graphtide.lang.sparql import parse_any_query, parse_standing
-from graphtide.rdf import read_changes
+from graphtide.lang.sparql.parse import parse_any_query, parse_standing
+from graphtide.rdf.formats.change_log import read_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.algebra.queries import Query
     from graphtide.algebra.windows import WindowedQuery
-    from graphtide.engine import LiveGraph
-    from graphtide.rdf import BrokenLine
-    from graphtide.rdf.broken import OnError
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.rdf.problems import BrokenLine, OnError
 
 QUERY_SUFFIXES = (".rq", ".sparql")
 

@@ -12,15 +12,14 @@ from graphtide.cli.files import load_data
 from graphtide.cli.fix_output import json_line, plan_details, plan_table, print_to, summary
 from graphtide.cli.shorten import shortener
 from graphtide.cli.update import check_out, write_graph
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.fixes.explore import explore
-from graphtide.fixes.limits import MOST_PLANS, MOST_SECONDS, MOST_STATES
-from graphtide.fixes.strategies import Strategy
-from graphtide.lang.program import read_program
+from graphtide.lang.tide.program import read_program
+from graphtide.repair.model import MOST_PLANS, MOST_SECONDS, MOST_STATES
+from graphtide.repair.search import Strategy, explore
 
 if TYPE_CHECKING:
-    from graphtide.fixes.plan import Repairs
+    from graphtide.repair.plan import Repairs
 
 NOTHING_FOUND = 1
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from graphtide.engine import DeltaRow
-    from graphtide.fixes.plan import QuadChange, RepairPlan, Repairs, Step
-    from graphtide.rdf import Term
+    from graphtide.engine.watch import DeltaRow
+    from graphtide.rdf.terms import Term
+    from graphtide.repair.plan import QuadChange, RepairPlan, Repairs, Step
 
 STEPS_SHOWN: Final = 8
 """Steps of a plan in the table."""
@@ -56,8 +56,8 @@ def plan_table(plans: Sequence[RepairPlan], short: Callable[[Term], str]) -> Tab
 def step_text(step: Step, short: Callable[[Term], str]) -> str:
     """A step with its values, in short.
 
-    >>> from graphtide.fixes.plan import Step
-    >>> from graphtide.rdf import Literal
+    >>> from graphtide.repair.plan import Step
+    >>> from pyoxigraph import Literal
     >>> step_text(Step("Mend", {"room": Literal(7)}, ()), str)
     'Mend(?room="7"^^<http://www.w3.org/2001/XMLSchema#integer>)'
     """
@@ -103,7 +103,7 @@ def _more(there: int, shown: int, thing: str) -> list[str]:
 def summary(found: Repairs) -> str:
     """What was looked at, and what was left out; of no plan, how near one came.
 
-    >>> from graphtide.fixes.plan import RepairPlan, Repairs
+    >>> from graphtide.repair.plan import RepairPlan, Repairs
     >>> closest = RepairPlan((), (), 0, {"Sound": 2}, {"Sound": 2}, {}, print)
     >>> print(summary(Repairs([], closest, "time is up after 1 s")))
     0 states were looked at in 0.00 s, not all: time is up after 1 s

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from graphtide.errors import GraphtideError, ProgramError, QueryError
-from graphtide.lang.format_program import format_program
-from graphtide.lang.program import read_text
+from graphtide.lang.tide.format import format_program
+from graphtide.lang.tide.program import read_text
 
 
 def fmt(*files: Path, check: bool = False) -> int:

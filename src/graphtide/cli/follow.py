@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from graphtide.errors import DataError, GraphtideError
-from graphtide.rdf import BrokenLine, ChangeBatch, PatchReader, read_quads
-from graphtide.rdf.formats import find_format, open_text_source
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.patch import PatchReader
+from graphtide.rdf.formats.read import read_quads
+from graphtide.rdf.formats.registry import find_format, open_text_source
+from graphtide.rdf.problems import BrokenLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.rdf.broken import OnError
+    from graphtide.rdf.problems import OnError
 
 POLL_SECONDS = 0.05
 

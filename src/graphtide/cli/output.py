@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from graphtide.cli.session import Session
     from graphtide.cli.told import Tally, Told
-    from graphtide.rdf import Term
+    from graphtide.rdf.terms import Term
 
 ROWS_AT_ONCE = 500
 """Rows that go to a terminal together: each print also draws the status again."""
@@ -121,7 +121,7 @@ def json_line(found: Told) -> str:
     """A row as a JSON object; terms are N-Triples texts, null is unbound. A report is its rows.
 
     >>> from graphtide.cli.told import NamedRow
-    >>> from graphtide.engine import DeltaRow
+    >>> from graphtide.engine.watch import DeltaRow
     >>> json_line(NamedRow("q", DeltaRow(17, 3, -1, {"x": None})))
     '{"query": "q", "time": 17, "tx": 3, "diff": -1, "row": {"x": null}}'
     """
@@ -137,8 +137,8 @@ def plain_line(queries: Mapping[str, str]) -> Callable[[Told], str]:
     """A function from delta rows and reports to lines; with several queries it names them.
 
     >>> from graphtide.cli.told import NamedRow
-    >>> from graphtide.engine import DeltaRow
-    >>> from graphtide.rdf import Literal
+    >>> from graphtide.engine.watch import DeltaRow
+    >>> from pyoxigraph import Literal
     >>> line = plain_line({"q": "SELECT * { }"})
     >>> line(NamedRow("q", DeltaRow(17, 3, -2, {"x": Literal(5), "y": None})))
     '- time=17 tx=3 2× ?x=5'

@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.as_select import as_select
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.algebra.queries import AskQuery
+from graphtide.algebra.queries import AskQuery, as_select
 from graphtide.cli.files import load_data, read_any_query
 from graphtide.cli.results import ResultFormat, Rows, graph_text, rows_text, truth_text
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.engine.windows.explain import explain_windows
 from graphtide.plan.build import build_plan
 from graphtide.plan.explain import explain
 from graphtide.plan.patterns import DEFAULT_STRATEGY
+from graphtide.streams.query import explain_windows
 
 if TYPE_CHECKING:
     from graphtide.algebra.windows import WindowedQuery
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def plan_of(query: SelectQuery | WindowedQuery, strategy: Strategy | None = None) -> str:
     """The plan of a query, and before it the windows that it looks at, if any.
 
-    >>> from graphtide.lang.sparql import parse_standing
+    >>> from graphtide.lang.sparql.parse.parse import parse_standing
     >>> print(plan_of(parse_standing("SELECT * { ?a <ex:p> ?b }")))
     strategy search
     answer ?a ?b

@@ -7,12 +7,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from graphtide.cli.told import NamedReport, NamedRow, ReportTally
-from graphtide.engine import DeltaRow
+from graphtide.engine.watch import DeltaRow
 
 if TYPE_CHECKING:
     from graphtide.cli.told import Told
-    from graphtide.engine.windows.continuous import Continuous
-    from graphtide.engine.windows.report import Report
+    from graphtide.streams.query import Continuous, Report
 
 
 class Heard:

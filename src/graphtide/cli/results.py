@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, assert_never
 from xml.sax.saxutils import escape, quoteattr
 
+from pyoxigraph import BlankNode, NamedNode
+
 from graphtide.cli.shorten import shortener
 from graphtide.errors import GraphtideError
-from graphtide.rdf import BlankNode, ChangeBatch, NamedNode, write_quads
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.read import write_quads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.rdf import Term
+    from graphtide.rdf.terms import Term
 
 ResultFormat = Literal["table", "csv", "tsv", "json", "xml", "nt", "ttl"]
 Row = tuple["Term | None", ...]

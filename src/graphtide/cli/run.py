@@ -19,7 +19,7 @@ from rich.text import Text
 
 from graphtide.cli.output import counted
 from graphtide.cli.run_needs import check_needs
-from graphtide.lang.program import Program, read_program
+from graphtide.lang.tide.program import Program, read_program
 
 if TYPE_CHECKING:
     from graphtide.spark.run import Run

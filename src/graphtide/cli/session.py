@@ -9,20 +9,21 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.feed import Feed
 from graphtide.cli.reports import Heard
 from graphtide.cli.told import NamedRow, ReportTally, Tally
-from graphtide.engine import Delta, LiveGraph
-from graphtide.engine.feed import pieces_of
-from graphtide.lang.sparql import parse_standing
+from graphtide.engine.ingest import pieces_of
+from graphtide.engine.live_graph import LiveGraph
+from graphtide.engine.watch import Delta
+from graphtide.lang.sparql.parse import parse_standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.cli.told import Told
-    from graphtide.engine import Watch
-    from graphtide.engine.feed import Piece
-    from graphtide.engine.windows.continuous import Continuous
+    from graphtide.engine.ingest import Piece
+    from graphtide.engine.watch import Watch
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.patterns import Strategy
-    from graphtide.rdf import ChangeBatch
+    from graphtide.rdf.changes import ChangeBatch
+    from graphtide.streams.query import Continuous
 
 UNBOUNDED = 2**62
 """Deltas are taken out after every piece: nothing must be forgotten before."""
@@ -34,7 +35,7 @@ class Session:
     Queries over windows report. An insert into a graph that has the name of one of their streams is
     an event of it.
 
-    >>> from graphtide.rdf import ChangeBatch
+    >>> from graphtide.rdf.changes import ChangeBatch
     >>> session = Session(LiveGraph(), {"all": "SELECT * { ?s ?p ?o }"})
     >>> batch = ChangeBatch.of([(17, 0, 1, "<ex:a>", "<ex:p>", "<ex:b>", None)])
     >>> [str(found.row) for rows in session.apply([batch]) for found in rows]

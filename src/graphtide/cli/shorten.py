@@ -6,13 +6,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from graphtide.lang.select import SelectParser
-from graphtide.rdf import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode
+
+from graphtide.lang.sparql.select import SelectParser
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphtide.rdf import Term
+    from graphtide.rdf.terms import Term
 
 _LOCAL = re.compile(r"[\w-]*")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphtide.algebra.windows import Output
-    from graphtide.engine import DeltaRow
+    from graphtide.engine.watch import DeltaRow
 
 
 @dataclass(frozen=True, slots=True)

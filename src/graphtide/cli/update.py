@@ -7,10 +7,11 @@ from pathlib import Path
 
 from graphtide.cli.files import load_data, read_text
 from graphtide.cli.output import counted
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import DataError, QueryError
-from graphtide.rdf import ChangeBatch, write_quads
-from graphtide.rdf.formats import find_format
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.read import write_quads
+from graphtide.rdf.formats.registry import find_format
 
 
 def update(

@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from graphtide.engine.feed import (
+from graphtide.engine.ingest import (
     Piece,
     check_order,
     cut,
     encode,
     first_backwards,
     first_transactions,
+    id_rows,
+    integers,
     one_by_one,
     pieces_of,
 )
-from graphtide.engine.graph_core import GraphCore
-from graphtide.engine.id_rows import id_rows, integers
-from graphtide.engine.strict import first_redundant
+from graphtide.engine.runtime import GraphCore, first_redundant
 from graphtide.errors import DataError, GraphtideError
-from graphtide.rdf import ChangeBatch, read_changes
-from graphtide.rdf.formats import find_format
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.change_log import read_changes
+from graphtide.rdf.formats.registry import find_format
 
 if TYPE_CHECKING:
-    from graphtide.engine.feed import Lines
+    from graphtide.engine.ingest import Lines
     from graphtide.kernel.batch import Ints, Longs
 
 Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path

@@ -8,25 +8,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from graphtide.algebra.as_select import as_select
 from graphtide.algebra.nodes import SelectQuery, Slice
+from graphtide.algebra.queries import as_select
 from graphtide.algebra.variables import schema
+from graphtide.engine.evaluate import Stats, in_order
 from graphtide.engine.graph_apply import ApplyingGraph
-from graphtide.engine.once import in_order
-from graphtide.engine.quads import ObjectLike, as_term
-from graphtide.engine.stats import Stats
+from graphtide.engine.ingest import ObjectLike, as_term
 from graphtide.kernel.batch import DIFF, VALUES
-from graphtide.lang.sparql import parse_any_query
+from graphtide.lang.sparql.parse import parse_any_query
 from graphtide.plan.choose import choose_plan
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from graphtide.engine.quads import Ids
+    from graphtide.engine.ingest import Ids
     from graphtide.kernel.batch import Ints
-    from graphtide.plan.statistics import Statistics
-    from graphtide.rdf.term import Term
+    from graphtide.plan.estimate import Statistics
+    from graphtide.rdf.terms import Term
 
 
 class ReadableGraph(ApplyingGraph):

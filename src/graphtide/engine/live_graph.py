@@ -8,35 +8,31 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.engine.graph_events import make_events
 from graphtide.engine.graph_look import ReadableGraph
-from graphtide.engine.pending import MOST_PENDING
-from graphtide.engine.quads import Ids, ObjectLike, TermLike, quad_ids
-from graphtide.engine.stamps import Stamps
-from graphtide.engine.storage import Storage, strategy_for
-from graphtide.engine.strict import first_redundant
-from graphtide.engine.together import Together
-from graphtide.engine.transaction import Transaction
+from graphtide.engine.ingest import Ids, ObjectLike, TermLike, quad_ids
+from graphtide.engine.runtime import MOST_PENDING, Stamps, Storage, first_redundant, strategy_for
+from graphtide.engine.transaction import Together, Transaction
 from graphtide.engine.update import carry_out
 from graphtide.engine.watch import Watch
-from graphtide.engine.windows.continuous import Continuous
-from graphtide.engine.windows.streams import Streams
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_query, parse_standing, parse_update
+from graphtide.lang.sparql.parse import parse_query, parse_standing, parse_update
 from graphtide.plan.choose import choose_plan
+from graphtide.streams.events import make_events
+from graphtide.streams.query import Continuous
+from graphtide.streams.registry import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from graphtide.algebra.windows import WindowedQuery
-    from graphtide.engine.graph_events import Fired
-    from graphtide.engine.windows.shape import Alignment
-    from graphtide.engine.windows.stream import Stream
-    from graphtide.engine.windows.streams import ReportPolicy
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
-    from graphtide.plan.pinned import Pin
+    from graphtide.streams.events import Fired
+    from graphtide.streams.registry import ReportPolicy
+    from graphtide.streams.stream import Stream
+    from graphtide.streams.windows import Alignment
 
 
 class LiveGraph(ReadableGraph):
@@ -50,7 +46,7 @@ class LiveGraph(ReadableGraph):
     all graphs as their default graph.
 
     Times are whole ticks of `tick_ms` milliseconds; windows are aligned to `window_origin` in one
-    of the ways of `graphtide.engine.windows.shape`.
+    of the ways of `graphtide.streams.windows`.
 
     >>> graph = LiveGraph()
     >>> watch = graph.watch("SELECT ?a ?c { ?a <ex:knows> ?b . ?b <ex:knows> ?c }")
@@ -172,7 +168,7 @@ class LiveGraph(ReadableGraph):
 
         It may have lasted for some ticks. Rules that it completes have fired when this returns.
 
-        >>> from graphtide.rules import run
+        >>> from graphtide.rules.program import run
         >>> graph = LiveGraph()
         >>> running = run(
         ...     '''EVENT Seen(?x) AS { ?x <ex:seen> ?y }

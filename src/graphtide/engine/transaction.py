@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from graphtide.engine.quads import Ids, ObjectLike, TermLike, quad_ids
+import numpy as np
+
+from graphtide.engine.ingest import Ids, ObjectLike, TermLike, quad_ids
 from graphtide.errors import GraphtideError
+from graphtide.kernel.batch import DIFF, VALUES, Ints
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.queries import Standing
+    from graphtide.kernel import QuadStore
 
 
 class Transaction:
@@ -59,3 +64,69 @@ class Transaction:
         changes, self._changes = self._changes, None
         if kind is None and changes is not None:
             self._graph.commit(changes, self._time)
+
+
+# --- Together: several steps of changes as one transaction, each of which sees what came before.
+#
+# The graph and its queries take in each step at once; what the queries are told is held back until
+# the end. If something goes wrong, every step is undone, and nobody was told of anything.
+
+
+class Together:
+    """An open transaction on a store and its standing queries."""
+
+    def __init__(self, store: QuadStore, standing: Standing) -> None:
+        self._store = store
+        self._standing = standing
+        self._journal: list[Ints] = []
+        self._outputs: dict[int, list[Ints]] = {}
+
+    def change(self, deleted: Ints, inserted: Ints) -> int:
+        """Take quads away, then put quads in; how many changes that made.
+
+        Quads that are taken away and put in again stay; those that are there already are skipped.
+        """
+        gone, come = _distinct(deleted), _distinct(inserted)
+        gone = gone[self._store.contains(gone)] if len(gone) else gone
+        come = come[~self._store.contains(come)] if len(come) else come
+        kept = set(map(tuple, inserted.tolist())) if len(gone) and len(inserted) else set()
+        if kept:
+            gone = gone[[tuple(row) not in kept for row in gone.tolist()]]
+        changes = np.concatenate([_signed(gone, -1), _signed(come, 1)])
+        self._journal.append(changes)
+        self._apply(changes)
+        return len(changes)
+
+    def _apply(self, changes: Ints) -> None:
+        batches = self._store.apply(changes) if len(changes) else {}
+        if batches:
+            for place, batch in self._standing.advance(batches).items():
+                self._outputs.setdefault(place, []).append(batch)
+
+    def undo(self) -> None:
+        """Take back all steps, the last one first."""
+        for changes in reversed(self._journal):
+            back = changes[::-1].copy()
+            back[:, DIFF] *= -1
+            self._apply(back)
+        self._journal.clear()
+        self._outputs.clear()
+
+    def outputs(self) -> dict[int, Ints]:
+        """What changed at each place of the network, over all steps."""
+        return {place: np.concatenate(parts) for place, parts in self._outputs.items()}
+
+
+def _distinct(quads: Ints) -> Ints:
+    """Each quad once, in order of first appearance."""
+    if len(quads) < 2:
+        return quads
+    _, first = np.unique(quads, axis=0, return_index=True)
+    return quads[np.sort(first)]
+
+
+def _signed(quads: Ints, diff: int) -> Ints:
+    changes = np.zeros((len(quads), VALUES + 4), np.int32)
+    changes[:, DIFF] = diff
+    changes[:, VALUES:] = quads.reshape(-1, 4)
+    return changes

@@ -26,18 +26,20 @@ from graphtide.algebra.updates import (
 from graphtide.errors import DataError, GraphtideError
 from graphtide.functions.templates import fill_template
 from graphtide.kernel.batch import VALUES, Ints
-from graphtide.rdf import read_changes
+from graphtide.rdf.formats.change_log import read_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from pyoxigraph import NamedNode
 
     from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
     from graphtide.algebra.updates import Operation, Update
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.together import Together
+    from graphtide.engine.transaction import Together
     from graphtide.functions.templates import FilledQuad
-    from graphtide.rdf.term import NamedNode, Term
+    from graphtide.rdf.terms import Term
 
 NOTHING: Ints = np.empty((0, 4), np.int32)
 GRAPH = 3

@@ -1,14 +1,9 @@
 """SPARQL operators and built-in functions over terms, and the evaluation of expressions."""
 
-from graphtide.functions.evaluate import (
-    ExistsTest,
-    OtherFunctions,
-    compile_expression,
-    effective_boolean,
-    evaluate,
-)
+from graphtide.functions.evaluate import ExistsTest, OtherFunctions, compile_expression, evaluate
 from graphtide.functions.logic import Compiled, Row
 from graphtide.functions.table import FUNCTIONS, VOLATILE, check_call, known_functions
+from graphtide.functions.values import effective_boolean
 
 __all__ = [
     "FUNCTIONS",

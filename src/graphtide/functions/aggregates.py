@@ -16,6 +16,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from pyoxigraph import Literal
+
 from graphtide.errors import ExpressionError
 from graphtide.functions.arithmetic import op_divide
 from graphtide.functions.numbers import (
@@ -29,12 +31,11 @@ from graphtide.functions.numbers import (
 )
 from graphtide.functions.order import total_order
 from graphtide.functions.values import integer_term, number_of, text_of, to_term
-from graphtide.rdf.term import Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 AGGREGATES: Final = frozenset(("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"))
 

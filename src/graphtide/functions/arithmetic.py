@@ -23,6 +23,7 @@ from graphtide.functions.numbers import (
     integer,
     promote_pair,
     quotient,
+    rounded,
     single,
 )
 from graphtide.functions.values import Value, number_of, to_term, value_of
@@ -35,7 +36,7 @@ from graphtide.functions.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 
 def op_add(left: Term, right: Term) -> Term:
@@ -147,3 +148,34 @@ def _between(left: Moment, right: Moment) -> Duration:
         raise ExpressionError(f"there is no duration between {right} and {left}")
     seconds = EXACT.subtract(timeline(left), timeline(right))
     return Duration(DAY_TIME_DURATION, 0, seconds)
+
+
+# --- ABS, ROUND, CEIL and FLOOR: each answers in the numeric type of its argument.
+#
+# https://www.w3.org/TR/sparql11-query/#func-numerics
+
+_HALF = Decimal("0.5")
+
+
+def absolute(term: Term) -> Term:
+    """ABS."""
+    number = number_of(term)
+    value = number.value
+    return to_term(
+        Number(number.type, value.copy_abs() if isinstance(value, Decimal) else abs(value))
+    )
+
+
+def round_half_up(term: Term) -> Term:
+    """ROUND: to the nearest whole number; a half goes up, so -2.5 becomes -2."""
+    return to_term(rounded(number_of(term), lambda value: math.floor(EXACT.add(value, _HALF))))
+
+
+def ceiling(term: Term) -> Term:
+    """CEIL: the smallest whole number that is not less."""
+    return to_term(rounded(number_of(term), math.ceil))
+
+
+def floor(term: Term) -> Term:
+    """FLOOR: the greatest whole number that is not more."""
+    return to_term(rounded(number_of(term), math.floor))

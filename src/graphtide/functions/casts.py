@@ -10,6 +10,8 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from pyoxigraph import BlankNode, NamedNode
+
 from graphtide.errors import ExpressionError
 from graphtide.functions.durations import Duration, convert_duration
 from graphtide.functions.moments import Moment, project
@@ -42,10 +44,11 @@ from graphtide.functions.vocabulary import (
     TIME,
     YEAR_MONTH_DURATION,
 )
-from graphtide.rdf.term import BlankNode, NamedNode, Term
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from graphtide.rdf.terms import Term
 
 _SHORTER: Final = {
     DATE_TIME: (DATE,),
@@ -143,7 +146,7 @@ _CONVERSIONS: Final[dict[str, Callable[[Value], Value | None]]] = {
 def cast_function(datatype: str) -> Callable[[Term], Term]:
     """The cast to one of the datatypes of `CAST_TARGETS`.
 
-    >>> from graphtide.rdf.term import Literal
+    >>> from pyoxigraph import Literal
     >>> print(cast_function(INTEGER)(Literal("+07")))
     "7"^^<http://www.w3.org/2001/XMLSchema#integer>
     """

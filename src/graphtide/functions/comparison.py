@@ -7,7 +7,9 @@ error where nobody can know, as between two different literals of an unknown dat
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from pyoxigraph import Literal
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.durations import Duration
@@ -15,7 +17,9 @@ from graphtide.functions.moments import Moment, add_duration, parse_moment, time
 from graphtide.functions.numbers import EXACT, Number, promote_pair
 from graphtide.functions.values import Text, Value, boolean_term, value_of
 from graphtide.functions.vocabulary import DATE, DATE_TIME
-from graphtide.rdf.term import Literal, Term
+
+if TYPE_CHECKING:
+    from graphtide.rdf.terms import Term
 
 _ZONE_DOUBT = Decimal(14 * 3600)
 # Where two durations order alike when added to these four, they order alike everywhere:

@@ -17,7 +17,7 @@ from graphtide.functions.values import Text, integer_term, to_term, value_of
 from graphtide.functions.vocabulary import DAY_TIME_DURATION
 
 if TYPE_CHECKING:
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 
 def year(term: Term) -> Term:

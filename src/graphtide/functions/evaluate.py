@@ -25,7 +25,7 @@ from graphtide.functions.table import (
 from graphtide.functions.values import boolean_term, effective_boolean
 
 if TYPE_CHECKING:
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 __all__ = ["ExistsTest", "OtherFunctions", "compile_expression", "effective_boolean", "evaluate"]
 
@@ -46,7 +46,7 @@ def evaluate(
 ) -> Term:
     """The value of `expression` for one row; raises `ExpressionError` where it has none.
 
-    >>> from graphtide.rdf.term import Literal
+    >>> from pyoxigraph import Literal
     >>> print(evaluate(Call("+", (Var("a"), Const(Literal(2)))), {Var("a"): Literal(1)}))
     "3"^^<http://www.w3.org/2001/XMLSchema#integer>
     """

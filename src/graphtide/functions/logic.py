@@ -12,7 +12,7 @@ from graphtide.algebra.expressions import Var
 from graphtide.errors import ExpressionError
 from graphtide.functions.comparison import equal
 from graphtide.functions.values import FALSE, TRUE, boolean_term, effective_boolean
-from graphtide.rdf.term import Term
+from graphtide.rdf.terms import Term
 
 Row = Mapping[Var, Term]
 Compiled = Callable[[Row], Term]

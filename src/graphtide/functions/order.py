@@ -11,15 +11,16 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, assert_never
 
+from pyoxigraph import BlankNode, Literal, NamedNode
+
 from graphtide.functions.comparison import REFERENCES
 from graphtide.functions.durations import Duration
 from graphtide.functions.moments import Moment, add_duration, timeline
 from graphtide.functions.numbers import EXACT, Number
 from graphtide.functions.values import Text, value_of
-from graphtide.rdf.term import BlankNode, Literal, NamedNode
 
 if TYPE_CHECKING:
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 OrderValue = tuple[object, ...]
 

@@ -5,6 +5,7 @@ https://www.w3.org/TR/sparql11-query/#func-strings
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -22,7 +23,9 @@ from graphtide.functions.values import (
 )
 
 if TYPE_CHECKING:
-    from graphtide.rdf.term import Term
+    from collections.abc import Callable
+
+    from graphtide.rdf.terms import Term
 
 
 def strlen(term: Term) -> Term:
@@ -33,7 +36,7 @@ def strlen(term: Term) -> Term:
 def substr(source: Term, start: Term, length: Term | None = None) -> Term:
     """SUBSTR: counts from 1; a start before the string uses up length, as in XPath.
 
-    >>> from graphtide.rdf.term import Literal
+    >>> from pyoxigraph import Literal
     >>> print(substr(Literal("metadata"), integer_term(4), integer_term(3)))
     "ada"
     """
@@ -103,7 +106,7 @@ def concat(*terms: Term) -> Term:
 def lang_matches(tag: Term, language_range: Term) -> Term:
     """LANGMATCHES: basic filtering of RFC 4647; `*` matches every tag but the empty one.
 
-    >>> from graphtide.rdf.term import Literal
+    >>> from pyoxigraph import Literal
     >>> print(lang_matches(Literal("en-GB"), Literal("EN")))
     "true"^^<http://www.w3.org/2001/XMLSchema#boolean>
     """
@@ -122,7 +125,7 @@ def regex(text: Term, pattern: Term, flags: Term | None = None) -> Term:
 def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None = None) -> Term:
     r"""REPLACE: every match; `$1` in the replacement is the first group, `\$` a dollar sign.
 
-    >>> from graphtide.rdf.term import Literal
+    >>> from pyoxigraph import Literal
     >>> print(replace(Literal("abab"), Literal("(a)(b)"), Literal("$2$1")))
     "baba"
     """
@@ -155,3 +158,24 @@ def _partition(whole: str, part: str) -> tuple[str, bool, str]:
         return "", True, whole
     before, found, after = whole.partition(part)
     return before, found != "", after
+
+
+# --- MD5, SHA1, SHA256, SHA384, SHA512: checksums of the UTF-8 bytes of a string, in lower-case
+# hex.
+#
+# https://www.w3.org/TR/sparql11-query/#func-hash
+
+
+def hash_function(algorithm: str) -> Callable[[Term], Term]:
+    """The SPARQL function for one algorithm of `hashlib`.
+
+    >>> from pyoxigraph import Literal
+    >>> print(hash_function("md5")(Literal("abc")))
+    "900150983cd24fb0d6963f7d28e17f72"
+    """
+
+    def checksum(term: Term) -> Term:
+        content = plain_of(term).encode()
+        return to_term(Text(hashlib.new(algorithm, content, usedforsecurity=False).hexdigest()))
+
+    return checksum

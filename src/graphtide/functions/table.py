@@ -10,19 +10,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from graphtide.algebra.as_select import TEMPLATE_NODE
+from graphtide.algebra.queries import TEMPLATE_NODE
 from graphtide.errors import UnsupportedError
-from graphtide.functions import (
-    arithmetic,
-    comparison,
-    datetimes,
-    hashes,
-    logic,
-    numerics,
-    strings,
-    templates,
-    terms,
-)
+from graphtide.functions import arithmetic, comparison, datetimes, logic, strings, templates, terms
+from graphtide.functions import arithmetic as numerics
+from graphtide.functions import strings as hashes
 from graphtide.functions.casts import CAST_TARGETS, cast_function, cast_to_string
 from graphtide.functions.vocabulary import STRING
 
@@ -30,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from graphtide.functions.logic import Compiled
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,18 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from pyoxigraph import BlankNode, Literal, NamedNode
+
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import DefaultGraph, MergedGraph
 from graphtide.errors import ExpressionError
-from graphtide.rdf.term import BlankNode, Literal, NamedNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.functions.logic import Compiled, Row
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 FilledQuad = tuple["Term", "Term", "Term", "Term | None"]
 """Subject, predicate, object, and the graph; None is the default graph."""

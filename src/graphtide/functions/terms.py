@@ -5,11 +5,87 @@ https://www.w3.org/TR/sparql11-query/#func-rdfTerms
 
 from __future__ import annotations
 
+import random
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from pyoxigraph import BlankNode, Literal, NamedNode
+
 from graphtide.errors import ExpressionError
-from graphtide.functions.iris import resolve_iri
 from graphtide.functions.numbers import Number
 from graphtide.functions.values import Text, boolean_term, plain_of, to_term, value_of
-from graphtide.rdf.term import BlankNode, Literal, NamedNode, Term
+from graphtide.functions.vocabulary import DATE_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from graphtide.rdf.terms import Term
+
+
+# --- Resolving a relative IRI reference against a base: RFC 3986, section 5.2.
+
+_PARTS: Final = re.compile(
+    r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL
+)
+
+
+def resolve_iri(base: str, reference: str) -> str:
+    """The IRI that `reference` means in a document at `base`.
+
+    >>> resolve_iri("http://a/b/c/d;p?q", "../g?y#s")
+    'http://a/b/g?y#s'
+    """
+    scheme, authority, path, query, fragment = _split(reference)
+    base_scheme, base_authority, base_path, base_query, _ = _split(base)
+    if scheme is None:
+        scheme = base_scheme
+        if authority is None:
+            authority = base_authority
+            if not path:
+                path, query = base_path, base_query if query is None else query
+            elif not path.startswith("/"):
+                path = _merge(base_path, path, has_authority=base_authority is not None)
+    return _join(scheme, authority, _without_dots(path), query, fragment)
+
+
+def _split(iri: str) -> tuple[str | None, str | None, str, str | None, str | None]:
+    match = _PARTS.fullmatch(iri)
+    if match is None:
+        return None, None, iri, None, None
+    scheme, authority, path, query, fragment = match.groups()
+    return scheme, authority, path, query, fragment
+
+
+def _merge(base_path: str, path: str, *, has_authority: bool) -> str:
+    if has_authority and not base_path:
+        return f"/{path}"
+    return base_path[: base_path.rfind("/") + 1] + path
+
+
+def _without_dots(path: str) -> str:
+    output: list[str] = []
+    segments = path.split("/")
+    for segment in segments:
+        if segment == "..":
+            if len(output) > 1 or (output and output[0] != ""):
+                output.pop()
+        elif segment != ".":
+            output.append(segment)
+    if segments[-1] in (".", ".."):
+        output.append("")
+    return "/".join(output)
+
+
+def _join(
+    scheme: str | None, authority: str | None, path: str, query: str | None, fragment: str | None
+) -> str:
+    result = f"{scheme}:" if scheme is not None else ""
+    result += f"//{authority}" if authority is not None else ""
+    result += path
+    result += f"?{query}" if query is not None else ""
+    return result + (f"#{fragment}" if fragment is not None else "")
 
 
 def is_iri(term: Term) -> Term:
@@ -88,3 +164,46 @@ def _literal(term: Term) -> Literal:
     if isinstance(term, Literal):
         return term
     raise ExpressionError(f"{term} is not a literal")
+
+
+# --- RAND, NOW, UUID, STRUUID and BNODE: for questions asked once, and for updates.
+#
+# A standing query cannot have them: they are no functions of the graph.
+
+ARITIES: Final = {"RAND": (0, 0), "NOW": (0, 0), "UUID": (0, 0), "STRUUID": (0, 0), "BNODE": (0, 1)}
+"""The least and most arguments of each."""
+
+
+class Volatile:
+    """The functions for one evaluation of one query: NOW stays, BNODE remembers within a row."""
+
+    def __init__(self) -> None:
+        moment = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        self._now = Literal(moment, datatype=NamedNode(DATE_TIME))
+        self._labels: dict[str, BlankNode] = {}
+
+    def next_row(self) -> None:
+        """Another row begins: from here on BNODE("x") is another node than before."""
+        self._labels = {}
+
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Term]]:
+        """The functions by name, for `evaluate`.
+
+        >>> from pyoxigraph import Literal
+        >>> bnode = Volatile().functions["BNODE"]
+        >>> bnode(Literal("x")) == bnode(Literal("x")), bnode() == bnode()
+        (True, False)
+        """
+        return {
+            "RAND": lambda: Literal(random.random()),  # noqa: S311 - no secret hangs on it
+            "NOW": lambda: self._now,
+            "UUID": lambda: NamedNode(f"urn:uuid:{uuid4()}"),
+            "STRUUID": lambda: Literal(str(uuid4())),
+            "BNODE": self._bnode,
+        }
+
+    def _bnode(self, label: Term | None = None) -> Term:
+        if label is None:
+            return BlankNode()
+        return self._labels.setdefault(plain_of(label), BlankNode())

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from pyoxigraph import Literal, NamedNode
+
 from graphtide.errors import ExpressionError
 from graphtide.functions.durations import Duration, parse_duration
 from graphtide.functions.moments import Moment, parse_moment
@@ -42,10 +44,11 @@ from graphtide.functions.vocabulary import (
     TIME,
     YEAR_MONTH_DURATION,
 )
-from graphtide.rdf.term import Literal, NamedNode, Term
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from graphtide.rdf.terms import Term
 
 
 @dataclass(frozen=True, slots=True)

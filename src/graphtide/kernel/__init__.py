@@ -10,16 +10,11 @@ from __future__ import annotations
 from graphtide.jit import JIT
 
 if JIT:
-    from graphtide.kernel.calculate import calculate
-    from graphtide.kernel.compare import compare
-    from graphtide.kernel.count_values import count_values
-    from graphtide.kernel.distinct import Distinct
-    from graphtide.kernel.instances import Instances
-    from graphtide.kernel.join import Join
-    from graphtide.kernel.net import Net
-    from graphtide.kernel.quadstore import QuadStore
-    from graphtide.kernel.quadstream import QuadStream
-    from graphtide.kernel.semijoin import SemiJoin
+    from graphtide.kernel.counts import Distinct, Net
+    from graphtide.kernel.instances.operator import Instances
+    from graphtide.kernel.joins import Join, SemiJoin
+    from graphtide.kernel.search.quadstore import QuadStore, QuadStream
+    from graphtide.kernel.values import calculate, compare, count_values
 else:
     from graphtide.kernel.twin import (  # type: ignore[assignment]
         Distinct,

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, assert_never
 
-from graphtide.algebra.dataset import with_dataset
+from pyoxigraph import Literal
+
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import (
     Bgp,
@@ -25,18 +26,23 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
-from graphtide.algebra.push_filters import conjuncts
-from graphtide.algebra.rewrite import rewrite
+from graphtide.algebra.queries import with_dataset
+from graphtide.algebra.rewrite import conjuncts, rewrite
 from graphtide.algebra.variables import merge
 from graphtide.algebra.variables import schema as schema_of
 from graphtide.errors import UnsupportedError
 from graphtide.plan import make
-from graphtide.plan.correlation import assigned, reads_outer
 from graphtide.plan.order import join_best
-from graphtide.plan.path_plan import plan_path
-from graphtide.plan.patterns import Choices, connected, fuse_checks, plan_patterns
+from graphtide.plan.paths import plan_path
+from graphtide.plan.patterns import (
+    Choices,
+    assigned,
+    connected,
+    fuse_checks,
+    plan_patterns,
+    reads_outer,
+)
 from graphtide.plan.physical import Constant, Physical, QueryPlan
-from graphtide.rdf.term import Literal
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery

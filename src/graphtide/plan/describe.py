@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from pyoxigraph import NamedNode
+
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
+from graphtide.algebra.paths import (
+    Alternative,
+    Inverse,
+    Link,
+    NegatedSet,
+    OneOrMore,
+    PathExpression,
+    Sequence,
+    ToBlank,
+    ZeroOrMore,
+    ZeroOrOne,
+)
 from graphtide.algebra.variables import pattern_variables
-from graphtide.plan.describe_decomposed import decomposed_text
-from graphtide.plan.describe_modifiers import aggregate_text, top_text
+from graphtide.plan.decomposition import decompose, query_variables
 from graphtide.plan.physical import (
     Closure,
     Compute,
@@ -23,10 +38,178 @@ from graphtide.plan.physical import (
     TopK,
     Unique,
 )
-from graphtide.plan.wording import expression_text, names, patterns_text, short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from graphtide.algebra.nodes import Aggregate, Path, Slice
+
+
+# --- Variables, patterns and expressions in words, as a query would write them.
+
+INFIX = frozenset(("=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "&&", "||"))
+
+
+def names(variables: Iterable[Var]) -> str:
+    """Variables in a list; nothing is 'nothing'."""
+    return " ".join(f"?{v.name}" for v in variables) or "nothing"
+
+
+def patterns_text(patterns: Iterable[TriplePattern]) -> str:
+    """Triple patterns as a query would write them, IRIs shortened to their last part."""
+    return " . ".join(_pattern_text(p) for p in patterns)
+
+
+def _pattern_text(pattern: TriplePattern) -> str:
+    triple = " ".join(short(p) for p in (pattern.subject, pattern.predicate, pattern.object))
+    if isinstance(pattern.graph, DefaultGraph):
+        return triple
+    return f"{triple} in {graph_text(pattern.graph)}"
+
+
+def graph_text(graph: object) -> str:
+    """Where a pattern is asked, other than in the default graph."""
+    if isinstance(graph, MergedGraph):
+        return "any graph" if graph.names is None else " or ".join(map(short, graph.names))
+    return short(graph)
+
+
+def short(position: object) -> str:
+    """A term or variable as text, an IRI shortened to its last part."""
+    if isinstance(position, NamedNode):
+        tail = position.value.rstrip("/#")
+        return ":" + tail[max(tail.rfind("/"), tail.rfind("#")) + 1 :]
+    return str(position)
+
+
+def expression_text(expression: Expression) -> str:
+    """An expression as a query would write it."""
+    match expression:
+        case Var():
+            return str(expression)
+        case Const(term):
+            return short(term)
+        case Exists():
+            return "EXISTS { … }"
+        case Call("UMINUS" | "UPLUS" as name, (arg,)):
+            return f"{'-' if name == 'UMINUS' else '+'}{expression_text(arg)}"
+        case Call("IN" | "NOT IN" as name, (needle, *others)):
+            inside = ", ".join(expression_text(a) for a in others)
+            return f"{expression_text(needle)} {name} ({inside})"
+        case Call(name, (left, right)) if name in INFIX:
+            return f"({expression_text(left)} {name} {expression_text(right)})"
+        case Call(name, args):
+            inside = ", ".join(expression_text(a) for a in args)
+            return f"{_function_name(name)}({inside})"
+        case _:
+            assert_never(expression)
+
+
+def _function_name(name: str) -> str:
+    return name if not name.startswith("<http") else name.rstrip(">").rsplit("#", 1)[-1]
+
+
+# --- A decomposed pattern in words: its parts, and the order in which their variables get values.
+
+
+def decomposed_text(node: Decomposed) -> str:
+    """The parts of a decomposed pattern, joined by ×.
+
+    A connected part is followed by the order of its variables: `?b then (?a, ?c)` gives ?b a value
+    first, after which ?a and ?c have nothing to do with each other.
+    """
+    parts = decompose(node.patterns)
+    ground = [f"ground {{ {patterns_text(parts.ground)} }}"] if parts.ground else []
+    return "decompose " + " × ".join([*ground, *(_part(node, part) for part in parts.open)])
+
+
+def _part(node: Decomposed, part: tuple[TriplePattern, ...]) -> str:
+    variables = query_variables(part)
+    if len(variables) == 1:
+        return f"star {names(variables)} {{ {patterns_text(part)} }}"
+    (root,) = (
+        i for i, each in enumerate(node.order) if each.above < 0 and each.variables[0] in variables
+    )
+    return f"connected {_order(node, root)} {{ {patterns_text(part)} }}"
+
+
+def _order(node: Decomposed, at: int) -> str:
+    own = names(node.order[at].variables)
+    below = [_order(node, i) for i, each in enumerate(node.order) if each.above == at]
+    if not below:
+        return own
+    return f"{own} then {below[0]}" if len(below) == 1 else f"{own} then ({', '.join(below)})"
+
+
+# --- Paths, aggregates and slices in words.
+
+
+def path_text(node: Path) -> str:
+    """A path pattern as a query would write it, IRIs shortened to their last part.
+
+    >>> from graphtide.algebra.expressions import Var
+    >>> from graphtide.algebra.nodes import Path
+    >>> from pyoxigraph import NamedNode
+    >>> path_text(Path(Var("a"), OneOrMore(Link(NamedNode("http://e/knows"))), Var("b")))
+    '?a :knows+ ?b'
+    """
+    graph = "" if isinstance(node.graph, DefaultGraph) else f" in {graph_text(node.graph)}"
+    return f"{short(node.subject)} {_path(node.path)} {short(node.object)}{graph}"
+
+
+def aggregate_text(aggregate: Aggregate) -> str:
+    """An aggregate as a query would write it."""
+    argument = "*" if aggregate.argument is None else names((aggregate.argument,))
+    distinct = "DISTINCT " if aggregate.distinct else ""
+    separator = f"; SEPARATOR={aggregate.separator!r}" if aggregate.separator != " " else ""
+    called = f"{aggregate.function}({distinct}{argument}{separator})"
+    return f"{called} as {names((aggregate.var,))}"
+
+
+def slice_text(node: Slice) -> str:
+    """What is kept of the rows, and in which order."""
+    return f"{'distinct' if node.distinct else 'project'} {names(node.variables)}" + _range(node)
+
+
+def top_text(node: TopK) -> str:
+    """What is kept of the rows, and in which order."""
+    return f"top {'distinct ' if node.distinct else ''}{names(node.schema)}" + _range(node)
+
+
+def _range(node: Slice | TopK) -> str:
+    text = ""
+    if node.keys:
+        keys = " ".join(f"{'-' if k.descending else ''}{names((k.var,))}" for k in node.keys)
+        text += f", ordered by {keys}"
+    if node.offset:
+        text += f", from row {node.offset + 1:,}"
+    if node.limit is not None:
+        text += f", at most {node.limit:,}"
+    return text + (f", for each {names(node.per)}" if node.per else "")
+
+
+def _path(path: PathExpression) -> str:
+    match path:
+        case Link(iri):
+            return short(iri)
+        case ToBlank():
+            return "(to a blank node)"
+        case NegatedSet(iris):
+            return f"!({'|'.join(map(short, iris))})"
+        case Inverse(inner):
+            return f"^{_path(inner)}"
+        case Sequence(first, second):
+            return f"({_path(first)}/{_path(second)})"
+        case Alternative(first, second):
+            return f"({_path(first)}|{_path(second)})"
+        case ZeroOrOne(inner):
+            return f"{_path(inner)}?"
+        case ZeroOrMore(inner):
+            return f"{_path(inner)}*"
+        case OneOrMore(inner):
+            return f"{_path(inner)}+"
+        case _:
+            assert_never(path)
 
 
 def describe(node: Physical) -> str:

@@ -3,16 +3,135 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from graphtide.plan.describe import describe, state_of
-from graphtide.plan.draw import draw
-from graphtide.plan.physical import Physical, children
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.nodes import (
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    GraphNames,
+    Group,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Path,
+    Project,
+    Slice,
+    Union,
+    Values,
+)
+from graphtide.plan.describe import (
+    aggregate_text,
+    describe,
+    expression_text,
+    names,
+    path_text,
+    patterns_text,
+    slice_text,
+    state_of,
+)
+from graphtide.plan.physical import Physical, children, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from graphtide.algebra.nodes import SelectQuery
     from graphtide.plan.physical import QueryPlan
+
+
+# --- Draws a plan as SVG: the answer on top, inputs at the bottom, each node a box.
+
+WIDEST = 44
+"""Characters of a line of text in a box."""
+
+CHARACTER, LINE, MARGIN, GAP = 7.2, 17, 10, 40
+FONT = "font-family='ui-monospace, monospace' font-size='12'"
+STYLE = "<style>rect{fill:#f6f8fa;stroke:#57606a}text{fill:#1f2328}path{stroke:#57606a}</style>"
+
+
+@dataclass(slots=True)
+class Box:
+    """A node's text, and where it stands."""
+
+    lines: list[str]
+    x: float = 0.0
+    y: float = 0.0
+
+    @property
+    def width(self) -> float:
+        """Wide enough for the longest line."""
+        return max(map(len, self.lines)) * CHARACTER + 2 * MARGIN
+
+    @property
+    def height(self) -> float:
+        """High enough for all lines."""
+        return len(self.lines) * LINE + MARGIN
+
+
+def draw(root: Physical, title: str, said: Callable[[Physical], list[str]]) -> str:
+    """A plan as an SVG picture; `said` gives the lines to write into a node's box."""
+    boxes = {node: Box(_lines(*said(node))) for node in nodes(root)}
+    levels = _levels(root)
+    _place(root, boxes, levels)
+    top = Box(_lines(title), boxes[root].x, MARGIN)
+    right = max(box.x + box.width / 2 for box in (*boxes.values(), top)) + MARGIN
+    left = min(0.0, top.x - top.width / 2 - MARGIN)
+    bottom = max(box.y + box.height for box in boxes.values()) + MARGIN
+    parts = [_line(boxes[c], boxes[n]) for n in boxes for c in children(n)]
+    parts += [_line(boxes[root], top), *map(_drawn, boxes.values()), _drawn(top)]
+    size = f"viewBox='{left:.0f} 0 {right - left:.0f} {bottom:.0f}' width='{right - left:.0f}'"
+    return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{STYLE}{''.join(parts)}</svg>"
+
+
+def _lines(*texts: str) -> list[str]:
+    return [line for text in texts for line in wrap(text, WIDEST)]
+
+
+def _levels(root: Physical) -> dict[Physical, int]:
+    """How far below the answer each node stands: below everything that reads it."""
+    levels = {root: 1}
+    for node in reversed(nodes(root)):
+        for child in children(node):
+            levels[child] = max(levels.get(child, 0), levels[node] + 1)
+    return levels
+
+
+def _place(root: Physical, boxes: dict[Physical, Box], levels: dict[Physical, int]) -> None:
+    """Leaves side by side, every other node over the middle of its inputs, levels apart."""
+    heights = [float(LINE + MARGIN)] * (max(levels.values()) + 1)
+    for node, box in boxes.items():
+        heights[levels[node]] = max(heights[levels[node]], box.height)
+    taken = [float(MARGIN)] * len(heights)
+    for node in nodes(root):
+        box, level = boxes[node], levels[node]
+        inputs = [boxes[child].x for child in children(node)]
+        wanted = sum(inputs) / len(inputs) - box.width / 2 if inputs else max(taken)
+        start = max(taken[level], wanted)
+        box.x = start + box.width / 2
+        box.y = MARGIN + sum(height + GAP for height in heights[:level])
+        taken[level] = start + box.width + MARGIN
+
+
+def _line(lower: Box, upper: Box) -> str:
+    bottom = upper.y + upper.height
+    return f"<path d='M{lower.x:.1f} {lower.y:.1f}L{upper.x:.1f} {bottom:.1f}' fill='none'/>"
+
+
+def _drawn(box: Box) -> str:
+    left, width, height = box.x - box.width / 2, box.width, box.height
+    frame = f"x='{left:.1f}' y='{box.y:.1f}' width='{width:.1f}' height='{height:.1f}' rx='4'"
+    x = f"x='{left + MARGIN:.1f}'"
+    texts = "".join(
+        f"<text {x} y='{box.y + i * LINE:.1f}' {FONT}>{escape(line)}</text>"
+        for i, line in enumerate(box.lines, start=1)
+    )
+    return f"<rect {frame}/>{texts}"
+
 
 ExplainFormat = Literal["text", "mermaid", "svg"]
 
@@ -128,3 +247,131 @@ def _escape(label: str) -> str:
     for sign, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;")):
         label = label.replace(sign, entity)
     return label.replace("&lt;br/&gt;", "<br/>")
+
+
+# --- Explain the logical plan: the algebra of a query as a tree of text, or as a Mermaid diagram.
+
+LogicalFormat = Literal["text", "mermaid"]
+
+Child = tuple[str, Node]
+"""An input of a node, and the part it plays there if it is not plainly an input."""
+
+
+def explain_logical(query: SelectQuery, format: LogicalFormat = "text") -> str:  # noqa: A002
+    """A query's algebra: what it means, before anybody decides how to maintain it.
+
+    >>> from graphtide.lang.sparql.parse.parse import parse_query
+    >>> print(explain_logical(parse_query("SELECT ?s { ?s <ex:p> ?o FILTER(?o > 1) }")))
+    project ?s
+    └─ filter (?o > "1"^^<http://www.w3.org/2001/XMLSchema#integer>)
+       └─ pattern ?s :ex:p ?o
+    """
+    match format:
+        case "text":
+            return "\n".join(_logical_text(("", query.root), "", ""))
+        case "mermaid":
+            return "\n".join(["flowchart BT", *_logical_mermaid(query.root)])
+        case _:
+            assert_never(format)
+
+
+def describe_logical(node: Node) -> str:
+    """One line on what a node means."""
+    match node:
+        case Bgp(patterns):
+            return f"pattern {patterns_text(patterns)}" if patterns else "one empty row"
+        case Join() | Union() | Minus() | Distinct():
+            return type(node).__name__.lower()
+        case LeftJoin(_, _, condition):
+            only = "" if condition is None else f" if {expression_text(condition)}"
+            return f"left join{only}"
+        case Filter(condition):
+            return f"filter {expression_text(condition)}"
+        case Extend(_, var, expression):
+            return f"bind {var} to {expression_text(expression)}"
+        case Values(variables, data):
+            return f"values of {names(variables)}, {rows(len(data))}"
+        case GraphNames(var):
+            return f"graph names {var}"
+        case Project(_, variables):
+            return f"project {names(variables)}"
+        case Path():
+            return f"path {path_text(node)}"
+        case Group(_, keys, aggregates):
+            by = f" by {names(keys)}" if keys else ""
+            return f"group{by}: {', '.join(map(aggregate_text, aggregates)) or 'nothing'}"
+        case Slice():
+            return slice_text(node)
+        case _:
+            assert_never(node)
+
+
+def logical_children(node: Node) -> tuple[Child, ...]:
+    """A node's inputs; the patterns of its (NOT) EXISTS come last."""
+    match node:
+        case Join(left, right) | Union(left, right):
+            return ("", left), ("", right)
+        case LeftJoin(left, right, condition):
+            tested = () if condition is None else _tested(condition)
+            return ("", left), ("optional: ", right), *tested
+        case Minus(left, right):
+            return ("", left), ("without: ", right)
+        case Filter(condition, child):
+            return ("", child), *_tested(condition)
+        case Extend(child, _, expression):
+            return ("", child), *_tested(expression)
+        case Project(child) | Distinct(child) | Group(child) | Slice(child):
+            return (("", child),)
+        case Bgp() | Values() | GraphNames() | Path():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def _tested(expression: Expression) -> tuple[Child, ...]:
+    match expression:
+        case Exists(pattern):
+            return (("exists: ", pattern),)
+        case Call("!", (Exists(pattern),)):
+            return (("not exists: ", pattern),)
+        case Call(_, args):
+            return tuple(child for arg in args for child in _tested(arg))
+        case Var() | Const():
+            return ()
+        case _:
+            assert_never(expression)
+
+
+def _logical_text(child: Child, branch: str, below: str) -> Iterator[str]:
+    role, node = child
+    yield f"{branch}{role}{describe_logical(node)}"
+    inputs = logical_children(node)
+    for number, part in enumerate(inputs, start=1):
+        last = number == len(inputs)
+        yield from _logical_text(
+            part, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")
+        )
+
+
+def _logical_mermaid(root: Node) -> Iterator[str]:
+    count = 0
+
+    def walk(child: Child) -> Iterator[str]:
+        nonlocal count
+        count += 1
+        number, node = count, child[1]
+        yield f'  n{number}["{_logical_escape(describe_logical(node))}"]'
+        for part in logical_children(node):
+            edge = f"-- {part[0].rstrip(': ')} -->" if part[0] else "-->"
+            below = count + 1
+            yield from walk(part)
+            yield f"  n{below} {edge} n{number}"
+
+    yield from walk(("", root))
+
+
+def _logical_escape(label: str) -> str:
+    """Mermaid reads a label as HTML."""
+    for sign, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;")):
+        label = label.replace(sign, entity)
+    return label

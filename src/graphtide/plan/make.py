@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import DEFAULT_GRAPH, DefaultGraph, MergedGraph, TriplePattern
 from graphtide.algebra.variables import Schema, merge, pattern_variables
-from graphtide.plan.decomposition.instances import instantiation_order
+from graphtide.plan.decomposition import instantiation_order
 from graphtide.plan.physical import (
     CheckBlock,
     Closure,
@@ -30,9 +30,11 @@ from graphtide.plan.physical import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyoxigraph import NamedNode
+
     from graphtide.algebra.expressions import Expression
     from graphtide.algebra.nodes import Aggregate, Slice
-    from graphtide.rdf.term import NamedNode, Term
+    from graphtide.rdf.terms import Term
 
 ONE_EMPTY_ROW = Constant(rows=((),), schema=(), certain=frozenset())
 

@@ -12,16 +12,38 @@ Groups that share no variable are joined by memories in both. `plan.decompositio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, assert_never
 
-from graphtide.algebra.nodes import Bgp, MergedGraph
-from graphtide.algebra.variables import pattern_variables, schema
-from graphtide.kernel.program import MOST_PATTERNS
+from graphtide.algebra.nodes import (
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    GraphNames,
+    Group,
+    Join,
+    LeftJoin,
+    MergedGraph,
+    Minus,
+    Node,
+    Path,
+    Project,
+    Slice,
+    Union,
+    Values,
+)
+from graphtide.algebra.variables import (
+    certain,
+    expression_variables,
+    mentioned,
+    pattern_variables,
+    schema,
+)
+from graphtide.kernel.search.program import MOST_PATTERNS
 from graphtide.plan import make
-from graphtide.plan.order import join_best
+from graphtide.plan.estimate import NOTHING_KNOWN, Statistics
+from graphtide.plan.order import JoinTree, Pin, join_as_pinned, join_best
 from graphtide.plan.physical import CheckBlock, Physical, Search
-from graphtide.plan.pinned import JoinTree, Pin, join_as_pinned
-from graphtide.plan.statistics import NOTHING_KNOWN, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,3 +187,56 @@ def _fits(plan: Search, pattern: Bgp, room: int) -> bool:
 def _size(pattern: Bgp) -> int:
     """At least as many as a pattern's triple patterns, and as its variables."""
     return max(len(pattern.patterns), len(schema(pattern)))
+
+
+# --- Which patterns inside EXISTS depend on the outer row in more than their shared variables.
+
+
+def reads_outer(node: Node, outer: frozenset[Var]) -> bool:
+    """Whether evaluating `node` once and joining it could differ from evaluating it per outer row.
+
+    True when an expression mentions an outer variable that its own pattern does not certainly
+    bind, and for OPTIONAL, MINUS and BIND that meet an outer variable: for these, substitution and
+    joining are not the same. So it is with groups by, and ranges for each, other variables.
+    """
+    match node:
+        case Bgp() | Values() | GraphNames() | Path():
+            return False
+        case Join(left, right) | Union(left, right):
+            return reads_outer(left, outer) or reads_outer(right, outer)
+        case Filter(condition, child):
+            return _expression_reads(condition, child, outer) or reads_outer(child, outer)
+        case Project(child, variables):
+            return reads_outer(child, outer & frozenset(variables))
+        case Distinct(child):
+            return reads_outer(child, outer)
+        case Group(child, keys):
+            return reads_outer(child, outer) or bool((mentioned(child) & outer) - {*keys})
+        case Slice(child, variables, per=per):
+            seen = outer & frozenset(variables)
+            return reads_outer(child, seen) or bool((mentioned(child) & seen) - {*per})
+        case LeftJoin() | Minus() | Extend():
+            return bool(mentioned(node) & outer)
+        case _:
+            assert_never(node)
+
+
+def _expression_reads(expression: Expression, child: Node, outer: frozenset[Var]) -> bool:
+    return bool((expression_variables(expression) & outer) - certain(child))
+
+
+def assigned(node: Node) -> frozenset[Var]:
+    """The variables that a BIND inside `node` gives a value."""
+    match node:
+        case Bgp() | Values() | GraphNames() | Path():
+            return frozenset()
+        case Extend(child, var, _):
+            return assigned(child) | {var}
+        case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
+            return assigned(left) | assigned(right)
+        case Filter(_, child) | Project(child, _) | Distinct(child) | Slice(child):
+            return assigned(child)
+        case Group(child, _, aggregates):
+            return assigned(child) | {a.var for a in aggregates}
+        case _:
+            assert_never(node)

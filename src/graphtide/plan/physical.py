@@ -14,8 +14,8 @@ from graphtide.algebra.expressions import Expression, Var
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import Aggregate, OrderKey, TriplePattern
     from graphtide.algebra.variables import Schema
-    from graphtide.plan.decomposition.instances import Instantiated
-    from graphtide.rdf.term import Term
+    from graphtide.plan.decomposition import Instantiated
+    from graphtide.rdf.terms import Term
 
 Certain = frozenset[Var]
 

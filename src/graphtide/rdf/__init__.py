@@ -1,14 +1,14 @@
 """RDF: terms and their ids, reading and writing, change logs."""
 
-from graphtide.rdf.broken import BrokenLine
-from graphtide.rdf.change_log import read_changes, write_changes
+from pyoxigraph import BlankNode, Literal, NamedNode
+
 from graphtide.rdf.changes import CHANGE_SCHEMA, ChangeBatch, concat_batches
 from graphtide.rdf.dictionary import TermDictionary
-from graphtide.rdf.patch import PatchReader
-from graphtide.rdf.read import read_quads
-from graphtide.rdf.term import BlankNode, Literal, NamedNode, Term
-from graphtide.rdf.term_text import canonical_text, parse_term
-from graphtide.rdf.write import write_quads
+from graphtide.rdf.formats.change_log import read_changes, write_changes
+from graphtide.rdf.formats.patch import PatchReader
+from graphtide.rdf.formats.read import read_quads, write_quads
+from graphtide.rdf.problems import BrokenLine
+from graphtide.rdf.terms import Term, canonical_text, parse_term
 
 __all__ = [
     "CHANGE_SCHEMA",

@@ -12,15 +12,117 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from graphtide.errors import DataError
-from graphtide.rdf.change_checks import check_diffs, check_numbers, check_positions, check_runs
+from graphtide.errors import DataError, TermError
+from graphtide.rdf.term_tables import Strings, text_column
+from graphtide.rdf.terms import canonical_text, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.text_column import Strings
+
+# --- What must hold for the columns of a `ChangeBatch`, checked on whole columns at once.
+
+_STARTS: Final = {"s": b"<_", "p": b"<", "o": b'<_"', "g": b"<_"}
+POSITION_RULES: Final = {
+    "s": "a subject is an IRI or a blank node",
+    "p": "a predicate is an IRI",
+    "o": "an object is an IRI, a blank node or a literal",
+    "g": "a graph name is an IRI or a blank node, and null or empty for the default graph",
+}
+
+
+def check_numbers(**columns: object) -> None:
+    """Raise `DataError` unless the columns are int64 (diff: int8) vectors.
+
+    >>> check_numbers(time=np.zeros(2, np.int64), diff=np.ones(2, np.int8))
+    """
+    for name, column in columns.items():
+        wanted = np.int8 if name == "diff" else np.int64
+        if not isinstance(column, np.ndarray) or column.ndim != 1 or column.dtype != wanted:
+            found = getattr(column, "dtype", type(column).__name__)
+            raise DataError(f"column {name} must be a vector of {wanted.__name__}, not of {found}")
+
+
+def check_diffs(diff: NDArray[np.integer]) -> None:
+    """Raise `DataError` unless every diff is +1 or -1.
+
+    >>> check_diffs(np.array([1, 2]))
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.DataError: row 1: diff is 2, not +1 or -1
+    """
+    wrong = (diff != 1) & (diff != -1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(f"row {row}: diff is {diff[row]}, not +1 or -1")
+
+
+def check_runs(time: NDArray[np.int64], tx: NDArray[np.int64]) -> None:
+    """Raise `DataError` unless the rows of each transaction stand together.
+
+    >>> check_runs(np.array([1, 2, 1]), np.array([0, 0, 0]))
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.DataError: row 2: transaction (time 1, tx 0) has ended before this row
+      hint: keep the rows of one transaction together
+    """
+    time_step, tx_step = np.diff(time), np.diff(tx)
+    if ((time_step > 0) | ((time_step == 0) & (tx_step >= 0))).all():
+        return
+    seen: set[tuple[int, int]] = set()
+    firsts = np.concatenate([[0], np.flatnonzero((time_step != 0) | (tx_step != 0)) + 1])
+    for row in firsts.tolist():
+        key = (int(time[row]), int(tx[row]))
+        if key in seen:
+            raise DataError(
+                f"row {row}: transaction (time {key[0]}, tx {key[1]}) has ended before this row",
+                hint="keep the rows of one transaction together",
+            )
+        seen.add(key)
+
+
+def check_positions(**columns: object) -> None:
+    """Raise `DataError` where a term cannot stand in its column, judging by its first character.
+
+    >>> check_positions(p=pa.array(["_:b"]))
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.DataError: row 0: p is '_:b': a predicate is an IRI
+    """
+    for name, column in columns.items():
+        if not isinstance(column, pa.Array) or column.type != pa.string():
+            found = getattr(column, "type", type(column).__name__)
+            raise DataError(f"column {name} must be an Arrow array of strings, not of {found}")
+        wrong = wrong_rows(column, name)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            text = column[row].as_py()
+            shown = "null" if text is None else repr(shorten(text))
+            raise DataError(f"row {row}: {name} is {shown}: {POSITION_RULES[name]}")
+
+
+def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
+    """Mark the rows whose term cannot stand in the column of that name.
+
+    >>> wrong_rows(pa.array(["<ex:a>", '"x"']), "s").tolist()
+    [False, True]
+    """
+    if name == "g" and column.null_count == len(column):
+        return np.zeros(len(column), np.bool_)
+    texts = text_column(column)
+    allowed = np.zeros(256, np.bool_)
+    allowed[list(_STARTS[name])] = True
+    empty = texts.offsets[1:] == texts.offsets[:-1]
+    wrong = empty
+    if texts.data.size:
+        firsts = texts.data[np.minimum(texts.offsets[:-1], texts.data.size - 1)]
+        wrong = ~allowed[firsts] | empty
+    missing = empty if texts.valid is None else empty | ~texts.valid
+    marked: NDArray[np.bool_] = wrong & ~missing if name == "g" else wrong | missing
+    return marked
+
 
 _COLUMNS: Final[list[pa.Field[Any]]] = [
     pa.field("time", pa.int64(), nullable=False),
@@ -208,3 +310,66 @@ def column_of_strings(table: pa.Table | pa.RecordBatch, name: str) -> Strings:
         column = column.combine_chunks()
     texts: Strings = column.cast(pa.string())
     return texts
+
+
+# --- Find every bad row of a columnar change log, so that the others can be used.
+
+BadChange = tuple[int, str, str]
+"""Column (from 1), text and reason."""
+
+
+def bad_rows(table: pa.Table) -> dict[int, BadChange]:
+    """Return the bad rows of a table: nulls, diffs, misplaced terms and texts that are no terms.
+
+    >>> rows = {"time": [0, 0], "tx": [0, 0], "diff": [1, 3], "s": ["<a b>", "<ex:a>"]}
+    >>> bad_rows(pa.table(rows | {"p": ["<ex:p>"] * 2, "o": ['"x"'] * 2}))[1]
+    (3, '3', 'diff is 3, not +1 or -1')
+    """
+    found: dict[int, BadChange] = {}
+    for place, name in enumerate(CHANGE_SCHEMA.names, 1):
+        if name not in table.schema.names:
+            continue
+        if name in {"time", "tx", "diff"}:
+            for row in np.flatnonzero(table.column(name).is_null()).tolist():
+                found.setdefault(row, (place, "null", f"{name} has no value"))
+        else:
+            for row, text, reason in _bad_terms(table, name):
+                found.setdefault(row, (place, text, reason))
+    if "diff" in table.schema.names and pa.types.is_integer(table.column("diff").type):
+        column: Any = table.column("diff")
+        diffs = column.fill_null(1).to_numpy()
+        for row in np.flatnonzero(abs(diffs) != 1).tolist():
+            reason = f"diff is {diffs[row]}, not +1 or -1"
+            found.setdefault(row, (3, str(diffs[row]), reason))
+    return dict(sorted(found.items()))
+
+
+def _bad_terms(table: pa.Table, name: str) -> list[tuple[int, str, str]]:
+    column: Any = column_of_strings(table, name)
+    misplaced = wrong_rows(column, name)
+    found = [
+        (row, column[row].as_py() or "null", POSITION_RULES[name])
+        for row in np.flatnonzero(misplaced).tolist()
+    ]
+    encoded = column.dictionary_encode()
+    reasons = _reasons(encoded.dictionary.to_pylist())
+    if reasons:
+        codes = encoded.indices.fill_null(-1).to_pylist()
+        found += [
+            (row, *reasons[code])
+            for row, code in enumerate(codes)
+            if code in reasons and not misplaced[row]
+        ]
+    return found
+
+
+def _reasons(texts: list[str]) -> dict[int, tuple[str, str]]:
+    """Return the texts that are no terms, by place, with the reason."""
+    found = {}
+    for place, text in enumerate(texts):
+        if text:
+            try:
+                canonical_text(text)
+            except TermError as error:
+                found[place] = (text, error.message)
+    return found

@@ -7,21 +7,20 @@ from typing import Literal as OneOf
 
 import numpy as np
 import pyarrow as pa
+from pyoxigraph import Literal
 
 from graphtide.errors import DataError, TermError
 from graphtide.jit import JIT
-from graphtide.rdf.datatypes import TAGGED_DATATYPES
-from graphtide.rdf.plain_table import PlainTermTable
-from graphtide.rdf.term import Literal, Term, type_of_term
-from graphtide.rdf.term_text import canonical_text, parse_term
-from graphtide.rdf.text_column import Strings, Texts, as_chunks, text_column
+from graphtide.rdf.kinds import TAGGED_DATATYPES
+from graphtide.rdf.term_tables import PlainTermTable, Strings, Texts, as_chunks, text_column
+from graphtide.rdf.terms import Term, canonical_text, parse_term, type_of_term
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.term_table import BadRow, TermTable
+    from graphtide.rdf.term_tables import BadRow, TermTable
 
 OnError = OneOf["raise", "zero"]
 

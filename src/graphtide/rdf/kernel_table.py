@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import GraphtideError, TermError
-from graphtide.rdf import kinds, text_kernel, value_kernel
-from graphtide.rdf.term_kernel import (
+from graphtide.rdf import kinds
+from graphtide.rdf.kernels import texts as text_kernel
+from graphtide.rdf.kernels import values as value_kernel
+from graphtide.rdf.kernels.terms import (
     add_one,
     add_rows,
     copy_texts,
@@ -18,15 +20,14 @@ from graphtide.rdf.term_kernel import (
     rehash,
     text_sizes,
 )
-from graphtide.rdf.term_table import BadRow, grown
-from graphtide.rdf.term_text import canonical_text
-from graphtide.rdf.text_column import buffer_of, text_column
-from graphtide.rdf.typed_value import typed_value
+from graphtide.rdf.term_tables import BadRow, buffer_of, grown, text_column
+from graphtide.rdf.terms import canonical_text
+from graphtide.rdf.typed_values import typed_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from graphtide.rdf.text_column import Strings, TextColumn
+    from graphtide.rdf.term_tables import Strings, TextColumn
 
 MAX_TERMS: Final = 2**31 - 2
 """Ids are int32."""

@@ -4,20 +4,175 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+from pyoxigraph import BlankNode
+
 from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import DefaultGraph
+from graphtide.engine.ingest import quad_ids
 from graphtide.errors import ActionError
-from graphtide.functions.templates import fill_template
-from graphtide.lang.declarations import CallFunction, Emit, Retract
-from graphtide.rules.insertions import Insertions, action_scope
-from graphtide.rules.updates import Updates
+from graphtide.functions.templates import blank_label, fill_template
+from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract
+from graphtide.rdf.kinds import BLANK, IRI
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from graphtide.lang.declarations import RuleDeclaration
+    from graphtide.algebra.nodes import TriplePattern
+    from graphtide.engine.ingest import Ids
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.lang.tide.ast import RuleDeclaration
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rules.agenda import Turn
     from graphtide.rules.firing import Firing
     from graphtide.rules.program import RunningProgram
-    from graphtide.rules.turn import Turn
+
+
+# --- Insertions: the INSERT templates of a rule, filled in for many firings at once, in columns.
+
+Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+class Insertions:
+    """What a rule inserts. `variables` are those of the columns of its matches."""
+
+    def __init__(
+        self, rule: RuleDeclaration, variables: tuple[Var, ...], terms: TermDictionary
+    ) -> None:
+        self._rule = rule.name
+        self._terms = terms
+        self._column = {v: 1 + at for at, v in enumerate(variables)}
+        self._templates = [
+            (number, action.template)
+            for number, action in enumerate(rule.actions)
+            if isinstance(action, Insert)
+        ]
+
+    def quads(self, rows: Ints, numbers: Longs) -> tuple[Ints, Longs]:
+        """The quads of some matches, which are firings of some numbers; and the place of each."""
+        parts: list[Ints] = []
+        places: list[Longs] = []
+        for action, template in self._templates:
+            blanks: dict[str, Ints] = {}
+            for triple in template:
+                quads = self._filled(triple, rows, numbers, action, blanks)
+                fits = self._fits(quads, triple)
+                parts.append(quads[fits])
+                places.append(np.flatnonzero(fits))
+        place = np.concatenate(places)
+        order = np.argsort(place, kind="stable")
+        return np.concatenate(parts)[order], place[order]
+
+    def _filled(
+        self, triple: TriplePattern, rows: Ints, numbers: Longs, action: int,
+        blanks: dict[str, Ints],
+    ) -> Ints:  # fmt: skip
+        quads = np.zeros((len(rows), 4), np.int32)
+        parts = [triple.subject, triple.predicate, triple.object]
+        if not isinstance(triple.graph, DefaultGraph):
+            parts.append(triple.graph)  # type: ignore[arg-type] # a template names one graph
+        for column, part in enumerate(parts):
+            if isinstance(part, Var):
+                quads[:, column] = rows[:, self._column[part]] if part in self._column else 0
+            elif isinstance(part, BlankNode):
+                if part.value not in blanks:
+                    blanks[part.value] = self._blanks(part, rows, numbers, action)
+                quads[:, column] = blanks[part.value]
+            else:
+                quads[:, column] = self._terms.encode(part)
+        return quads
+
+    def _fits(self, quads: Ints, triple: TriplePattern) -> Mask:
+        """Which quads have no unbound or misplaced term."""
+        kinds = self._terms.kinds
+        subjects = kinds[quads[:, 0]]
+        fits: Mask = ((subjects == IRI) | (subjects == BLANK)) & (kinds[quads[:, 1]] == IRI)
+        fits &= quads[:, 2] != 0
+        if not isinstance(triple.graph, DefaultGraph):
+            fits &= kinds[quads[:, 3]] == IRI
+        return fits
+
+    def _blanks(self, node: BlankNode, rows: Ints, numbers: Longs, action: int) -> Ints:
+        """A new blank node for each firing, named as if it were the only one."""
+        texts = {
+            v.name: self._terms.decode_column(rows[:, at]).to_pylist()
+            for v, at in self._column.items()
+        }
+        names = sorted(texts)
+        labels = []
+        for place, number in enumerate(numbers.tolist()):
+            cells = [f"{n} {texts[n][place]}" for n in names if texts[n][place] is not None]
+            scope = action_scope(self._rule, number, action)
+            labels.append(f"_:{blank_label(node.value, sorted(cells), scope)}")
+        return self._terms.encode_column(labels)
+
+
+def action_scope(rule: str, number: int, action: int) -> str:
+    """New blank nodes are made for each action of each firing.
+
+    >>> action_scope("Mend", 7, 0)
+    'Mend 7 0'
+    """
+    return f"{rule} {number} {action}"
+
+
+# --- Updates: the INSERT and DELETE templates of a rule, filled in for one firing, in ids.
+
+Part = Var | int
+Quad = tuple[Part, Part, Part, Part | None]
+"""Variables and ids; no graph is the default graph."""
+
+
+class Updates:
+    """What a rule inserts and deletes."""
+
+    def __init__(self, rule: RuleDeclaration, terms: TermDictionary) -> None:
+        self._terms = terms
+        self._actions = [
+            (number, action, self._quads(action.template))
+            for number, action in enumerate(rule.actions)
+            if isinstance(action, Insert | Delete)
+        ]
+
+    def _quads(self, template: tuple[TriplePattern, ...]) -> list[Quad] | None:
+        """A template in ids; None if it makes blank nodes, which are named by terms."""
+        quads: list[Quad] = []
+        for triple in template:
+            parts = [triple.subject, triple.predicate, triple.object]
+            if not isinstance(triple.graph, DefaultGraph):
+                parts.append(triple.graph)  # type: ignore[arg-type] # a template names one graph
+            if any(isinstance(part, BlankNode) for part in parts):
+                return None
+            s, p, o, *g = (p if isinstance(p, Var) else self._terms.encode(p) for p in parts)
+            quads.append((s, p, o, g[0] if g else None))
+        return quads
+
+    def changes(self, turn: Turn) -> dict[Ids, bool]:
+        """Which quads are to be there afterwards, and which not; the last word counts."""
+        wanted: dict[Ids, bool] = {}
+        binding = turn.binding() if self._actions else {}
+        for number, action, quads in self._actions:
+            there = isinstance(action, Insert)
+            if quads is None:
+                scope = action_scope(turn.rule, turn.number, number)
+                for filled in fill_template(action.template, turn.firing().row, scope=scope):
+                    wanted[quad_ids(self._terms, *filled)] = there
+                continue
+            for quad in quads:
+                ids = self._filled(quad, binding)
+                if ids is not None:
+                    wanted[ids] = there
+        return wanted
+
+    def _filled(self, quad: Quad, binding: dict[Var, int]) -> Ids | None:
+        """A quad with no unbound or misplaced term; else none."""
+        s, p, o, g = (binding.get(part, 0) if isinstance(part, Var) else part for part in quad)
+        kinds = self._terms.kinds
+        if not o or kinds[p or 0] != IRI or kinds[s or 0] not in (IRI, BLANK):
+            return None
+        if g is not None and kinds[g] != IRI:
+            return None
+        return s or 0, p or 0, o, g or 0
 
 
 class Actions:

@@ -6,30 +6,199 @@ the one that completes it, or when the time is over that completes it.
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine.graph_events import GraphEvents, make_events
-from graphtide.events.compile import compile_pattern
-from graphtide.events.detect import make_detector
-from graphtide.events.token import NEVER
-from graphtide.rules.detected import Detected
-from graphtide.rules.happening import TypeMatcher
-from graphtide.rules.type_index import TypeIndex
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.detector import make_detector
+from graphtide.patterns.tokens import NEVER
+from graphtide.rules.compile import HAPPENS, parameter
+from graphtide.rules.firing import MOST_LISTED
+from graphtide.rules.matching.types import TypeIndex, TypeMatcher
+from graphtide.streams.events import GraphEvents, make_events
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.lang.event_algebra import PatternDeclaration
-    from graphtide.lang.program import Program
+    from graphtide.kernel.tokens.token_table import Saved
+    from graphtide.lang.tide.ast import PatternDeclaration
+    from graphtide.lang.tide.program import Program
+    from graphtide.patterns.detector import AnyDetector, FoundColumns, SavedDetector
+    from graphtide.patterns.tokens import Found
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
     from graphtide.rules.compile import Compiler
-    from graphtide.rules.detected import TokenMark
-    from graphtide.rules.happening import Ids
+    from graphtide.rules.matching.types import Ids
     from graphtide.rules.model import EventType
+
+
+# --- TokenHistory: a way back to the tokens that a pattern had when a cascade began.
+#
+# Tokens are laid down now and then, and what came since is kept: the way back is to take up those
+# tokens and to go through it again. So a mark costs nothing, however many tokens there are, and
+# laying them down costs little for each event, as it is done once for many.
+
+LEAST = 1024
+"""Events that are gone through again at most, if there are few tokens; else two for each token."""
+
+
+class TokenHistory:
+    """A detector, and what has come to it since its tokens were last laid down."""
+
+    def __init__(self, detector: AnyDetector) -> None:
+        self.detector = detector
+        self._saved: Saved | SavedDetector | None = None
+        self._now: int | None = None
+        self._since: list[tuple[Ints, Ints, Longs] | int] = []
+        self._events = 0
+        self._most = 0
+
+    def feed(self, types: Ints, values: Ints, times: Longs) -> FoundColumns:
+        """Let the detector take in events."""
+        if self._saved is not None:
+            self._since.append((types, values, times))
+            self._events += len(times)
+        return self.detector.feed(types, values, times)
+
+    def advance(self, to: int) -> list[Found]:
+        """Let times before `to` be over; events may still come at the last of them."""
+        if self._saved is not None:
+            self._since.append(to)
+            self._events += 1
+        return self._advance(to)
+
+    def _advance(self, to: int) -> list[Found]:
+        now = self.detector.now
+        found = self.detector.advance(to)
+        self.detector.now = to - 1 if now is None else max(now, to - 1)
+        return found
+
+    def begin(self) -> None:
+        """Nobody comes back to where it was; too long a history is dropped."""
+        if self._events > self._most:
+            self._saved, self._events = None, 0
+            self._since.clear()
+
+    def mark(self) -> int:
+        """The state of now, to come back to, until `begin`."""
+        if self._saved is None:
+            self._saved, self._now = self.detector.save(), self.detector.now
+            self._most = max(LEAST, 2 * len(self._saved.tokens))
+        return len(self._since)
+
+    def back_to(self, mark: int) -> None:
+        """Come back to a state."""
+        assert self._saved is not None  # noqa: S101 - there was a mark
+        self.detector.load(self._saved)  # type: ignore[arg-type] # it is the detector's own
+        self.detector.now = self._now
+        del self._since[mark:]
+        for each in self._since:
+            if isinstance(each, int):
+                self._advance(each)
+            else:
+                self.detector.feed(*each)
+
+
+# --- Detected: a pattern of a program at work, and the complex events that it has made.
+
+TokenMark = tuple[int, int]
+"""The state of a pattern to come back to: its tokens, and how many complex events it had made."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexEvent:
+    """A match of a pattern: from when to when it went, and the values of its parameters."""
+
+    pattern: str
+    values: dict[str, Term]
+    start: int
+    time: int
+
+
+class Detected:
+    """A pattern at work, and how its complex events are told in triples of ids."""
+
+    def __init__(self, detector: AnyDetector, type_: EventType, terms: TermDictionary) -> None:
+        self.detector = detector
+        self.seen = 0
+        self._history = TokenHistory(detector)
+        self._notices_all = detector.automaton.context != "CHRONICLE"
+        self._named = {letter.type for letter in detector.automaton.letters()}
+        self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MOST_LISTED)
+        self._name, self._parameters = type_.name, type_.parameters
+        self._kind = terms.encode(type_.pattern[0].object)  # type: ignore[arg-type]
+        self._happens = terms.encode(HAPPENS)
+        self._numbers = [terms.encode(parameter(n)) for n in range(len(type_.parameters))]
+
+    def passed(self, to: int) -> list[Found]:
+        """What is complete because a time before `to` is over.
+
+        Actions may still cause events at the time that is over.
+        """
+        now = self.detector.now
+        if now is not None and to <= now:
+            return []
+        found = self._history.advance(to)
+        for each in found:
+            self._note(each.values, each.start, each.time)
+        return found
+
+    def fed(self, types: Ints, values: Ints, times: Longs) -> Iterator[tuple[list[int], int, int]]:
+        """What some events complete: values, time, and the event it was found with."""
+        found = self._history.feed(types, values, times)
+        columns = (found.values, found.start, found.time, found.at)
+        for row, start, time, at in zip(*(column.tolist() for column in columns), strict=True):
+            self._note(row, start, time)
+            yield row, time, at
+
+    def concerns(self, types: Iterable[int]) -> bool:
+        """Whether events of some types can mean anything to the pattern."""
+        return self._notices_all or not self._named.isdisjoint(types)
+
+    def begin(self) -> None:
+        """Nobody comes back to where the pattern was."""
+        self._history.begin()
+
+    def mark(self) -> TokenMark:
+        """The state of now, to come back to."""
+        return self._history.mark(), self.seen
+
+    def back_to(self, mark: TokenMark) -> None:
+        """Come back to a state: what was found since has not been."""
+        self._history.back_to(mark[0])
+        for _ in range(min(self.seen - mark[1], len(self.found))):
+            self.found.pop()
+        self.seen = mark[1]
+
+    def _note(self, values: Sequence[int], start: int, time: int) -> None:
+        self.seen += 1
+        self.found.append((tuple(values), start, time))
+
+    def events(self, terms: TermDictionary) -> list[ComplexEvent]:
+        """The last complex events of the pattern, oldest first."""
+        names = [v.name for v in self._parameters]
+        return [
+            ComplexEvent(
+                self._name,
+                {n: terms.decode(i) for n, i in zip(names, values, strict=True) if i},
+                start,
+                time,
+            )
+            for values, start, time in self.found
+        ]
+
+    def told(self, values: Sequence[int]) -> tuple[Ids, ...]:
+        """A complex event with these parameters."""
+        pairs = zip(self._numbers, values, strict=True)
+        return (
+            (self._kind, self._happens, self._kind),
+            *((self._kind, predicate, value) for predicate, value in pairs),
+        )
 
 
 Placed = tuple[int, int, int, tuple["Ids", ...]]

@@ -5,24 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.lang.declarations import QueryChange, StateChange
-from graphtide.lang.sparql import parse_standing
-from graphtide.rules.compile import Compiler
+from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.tide.ast import QueryChange, StateChange
+from graphtide.rules.compile import Compiler, why_one_by_one
 from graphtide.rules.expiry import rule_keepings, waits
-from graphtide.rules.independence import why_one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.lang.declarations import RuleDeclaration
-    from graphtide.lang.program import Program
+    from graphtide.lang.tide.ast import RuleDeclaration
+    from graphtide.lang.tide.program import Program
     from graphtide.rules.expiry import Keeping
 
 
 def explain_rules(program: Program, tick_ms: int = 1000) -> str:
     """For each rule, the table of how long its events are kept; times in ticks.
 
-    >>> from graphtide.lang.program import parse_program
+    >>> from graphtide.lang.tide.program import parse_program
     >>> print(
     ...     explain_rules(
     ...         parse_program('''PREFIX : <http://example.org/>

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Bgp, Filter, Join, Node, Project, TriplePattern
 from graphtide.functions.templates import fill_template
 
 if TYPE_CHECKING:
-    from graphtide.rdf.term import Term
-    from graphtide.rules.found import Match
+    from collections.abc import Iterator
+
+    from graphtide.rdf.terms import Term
+    from graphtide.rules.agenda import Turn
+    from graphtide.rules.matching.types import Match
     from graphtide.rules.model import EventCondition
 
 
@@ -73,3 +78,111 @@ def _patterns(node: Node) -> tuple[TriplePattern, ...]:
             return _patterns(child)
         case _:
             return ()
+
+
+# --- FiringLog: what fired, oldest first; kept in columns, and made into objects when looked at.
+
+MOST_LISTED = 100_000
+"""Firings that are kept to be looked at; all are counted."""
+
+
+class Turns(Sequence["Firing"]):
+    """Firings of single events, as turns."""
+
+    def __init__(self, turns: list[Turn]) -> None:
+        self.turns = turns
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    @overload
+    def __getitem__(self, place: int) -> Firing: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Firing]: ...
+    def __getitem__(self, place: int | slice) -> Firing | list[Firing]:
+        if isinstance(place, slice):
+            return [turn.firing() for turn in self.turns[place]]
+        return self.turns[place].firing()
+
+
+class FiringLog(Sequence["Firing"]):
+    """The last firings. Parts are lists of firings, or what makes them: turns, and agendas.
+
+    >>> log = FiringLog()
+    >>> for number in range(3):
+    ...     log.add([number])
+    >>> len(log), log[-1], list(log), log[1:]
+    (3, 2, [0, 1, 2], [1, 2])
+    """
+
+    def __init__(self, most: int = MOST_LISTED) -> None:
+        self._most = most
+        self._parts: deque[Sequence[Firing]] = deque()
+        self._size = 0
+        self._gone = 0
+
+    def add(self, part: Sequence[Firing]) -> None:
+        """Add firings at the end; the oldest go if there are too many."""
+        last = self._parts[-1] if self._parts else None
+        if isinstance(part, list) and isinstance(last, list) and len(last) < self._most // 4:
+            last += part
+        else:
+            self._parts.append(part)
+        self._grown(len(part))
+
+    def _grown(self, more: int) -> None:
+        self._size += more
+        while self._size - len(self._parts[0]) >= self._most:
+            self._size -= len(self._parts.popleft())
+        self._gone = max(0, self._size - self._most)
+
+    def add_turn(self, turn: Turn) -> None:
+        """Add one firing at the end."""
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, Turns) and len(last.turns) < self._most // 4:
+            last.turns.append(turn)
+            self._grown(1)
+        else:
+            self.add(Turns([turn]))
+
+    def cut(self, many: int) -> None:
+        """Forget the last firings, so many of them.
+
+        >>> log = FiringLog()
+        >>> log.add([1, 2, 3])
+        >>> log.cut(2)
+        >>> list(log)
+        [1]
+        """
+        kept = list(self)[: max(0, len(self) - many)]
+        self._parts.clear()
+        self._size = self._gone = 0
+        if kept:
+            self.add(kept)
+
+    def __len__(self) -> int:
+        return self._size - self._gone
+
+    def __iter__(self) -> Iterator[Firing]:
+        skipped = self._gone
+        for part in tuple(self._parts):
+            for place in range(min(skipped, len(part)), len(part)):
+                yield part[place]
+            skipped = max(0, skipped - len(part))
+
+    @overload
+    def __getitem__(self, place: int) -> Firing: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Firing]: ...
+    def __getitem__(self, place: int | slice) -> Firing | list[Firing]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        at = place + len(self) if place < 0 else place
+        if not 0 <= at < len(self):
+            raise IndexError("there is no such firing")
+        at += self._gone
+        for part in self._parts:
+            if at < len(part):
+                return part[at]
+            at -= len(part)
+        raise AssertionError

@@ -17,7 +17,7 @@ from graphtide.rules.temporal import NO_TEST, Test, named
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,41 +10,45 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.engine.graph_events import make_events
 from graphtide.engine.watch import Watch
 from graphtide.errors import GraphtideError
-from graphtide.lang.declarations import CallFunction, QueryChange, QueryUpdate, StateChange
-from graphtide.lang.hints import name_hint
-from graphtide.lang.program import Program, parse_program, read_program
-from graphtide.lang.sparql import parse_standing
+from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.sparql.scanner import name_hint
+from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, StateChange
+from graphtide.lang.tide.program import Program, parse_program, read_program
 from graphtide.rules.actions import Actions
-from graphtide.rules.change_events import ChangeEvents, RowChanges, RowUpdates, StateChanges
-from graphtide.rules.compile import Compiler
-from graphtide.rules.conflicts import ConflictSet
+from graphtide.rules.agenda import ConflictSet
+from graphtide.rules.change_events import (
+    ChangeEvents,
+    Presence,
+    RowChanges,
+    RowUpdates,
+    StateChanges,
+)
+from graphtide.rules.compile import Compiler, only_inserts
 from graphtide.rules.detection import detect
-from graphtide.rules.engine import MOST_FIRINGS, RuleEngine
-from graphtide.rules.independence import only_inserts
-from graphtide.rules.moment import Moment
-from graphtide.rules.presence import Presence
+from graphtide.rules.runtime import MOST_FIRINGS, Moment, RuleEngine
+from graphtide.streams.events import make_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from pyoxigraph import NamedNode
+
     from graphtide.algebra.expressions import Var
-    from graphtide.engine.graph_events import GraphEvents
+    from graphtide.engine.ingest import Ids, ObjectLike, TermLike
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.quads import Ids, ObjectLike, TermLike
-    from graphtide.engine.windows.continuous import Continuous
     from graphtide.errors import ActionError
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.rdf.term import NamedNode, Term
-    from graphtide.rules.agenda import Agenda
-    from graphtide.rules.conflicts import Activation, Resolver
-    from graphtide.rules.detected import ComplexEvent
-    from graphtide.rules.happening import Ids as Triple
-    from graphtide.rules.insertions import Insertions
+    from graphtide.rdf.terms import Term
+    from graphtide.rules.actions import Insertions
+    from graphtide.rules.agenda import Activation, Agenda, Resolver
+    from graphtide.rules.detection import ComplexEvent
+    from graphtide.rules.matching.types import Ids as Triple
     from graphtide.rules.model import EventType, Rule
-    from graphtide.rules.registered import Registered
+    from graphtide.rules.rule_set import Registered
+    from graphtide.streams.events import GraphEvents
+    from graphtide.streams.query import Continuous
 
 FiringMode = Literal["events", "agenda", "manual"]
 OnError = Literal["stop", "skip"]

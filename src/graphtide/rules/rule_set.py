@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from graphtide.errors import GraphtideError
 from graphtide.rules.agenda import Share
-from graphtide.rules.fact_memory import FactMemory
-from graphtide.rules.happening import TypeMatcher
 from graphtide.rules.kernel.layout import END, ORDER, SINCE, START
-from graphtide.rules.matcher import Matcher
-from graphtide.rules.registered import Registered
-from graphtide.rules.type_index import TypeIndex
+from graphtide.rules.matching.matcher import Matcher
+from graphtide.rules.matching.memory import FactMemory
+from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
-    from graphtide.engine.graph_events import GraphEvents
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.rules.matcher import State
+    from graphtide.rules.agenda import Turn
+    from graphtide.rules.firing import Firing
+    from graphtide.rules.matching.matcher import State
     from graphtide.rules.model import EventType, Rule
-    from graphtide.rules.registered import Action
+    from graphtide.streams.events import GraphEvents
+
+
+# --- Registered: a rule at work in an engine, and what to do when it fires.
+
+
+class Action(Protocol):
+    """What to do when a rule fires."""
+
+    def carry_out(self, turn: Turn) -> None:
+        """Do it; it may look at as little of the match as it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An action that is a function of a firing."""
+
+    function: Callable[[Firing], object]
+
+    def carry_out(self, turn: Turn) -> None:
+        """Call it."""
+        self.function(turn.firing())
+
+
+@dataclass(slots=True, eq=False)
+class Registered:
+    """A rule at work: its number in order of declaration, its memories, its action."""
+
+    number: int
+    matcher: Matcher
+    action: Action | None
+
 
 States = dict[str, "State"]
 """What each rule remembers, to come back to."""

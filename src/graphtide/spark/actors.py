@@ -16,8 +16,8 @@ import pyarrow as pa
 from graphtide.algebra.expressions import Var
 from graphtide.errors import ActionError, GraphtideError
 from graphtide.functions.templates import fill_template
-from graphtide.lang.declarations import CallFunction, Delete, Emit, Insert, Retract
-from graphtide.lang.hints import name_hint
+from graphtide.lang.sparql.scanner import name_hint
+from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.firings import firings_table, read_firings
 from graphtide.spark.frontier import START
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.nodes import TriplePattern
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
     from graphtide.spark.feedback import Cause, FeedbackLog
     from graphtide.spark.firings import FiredRule
     from graphtide.spark.reaction import Reaction

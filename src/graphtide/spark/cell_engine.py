@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphtide.engine import LiveGraph
-from graphtide.engine.feed import cut
+from graphtide.engine.ingest import cut
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.kernel import Distinct, Net
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
-from graphtide.kernel.net import NET_VALUES
+from graphtide.kernel.counts import NET_VALUES
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.spark.cell_windows import CellReports, CellWindows
 from graphtide.spark.delta_table import delta_table
@@ -23,7 +23,7 @@ from graphtide.spark.schemas import CHANGES, DELTAS, EVENTS, table_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from graphtide.engine.stamps import Stamps
+    from graphtide.engine.runtime import Stamps
     from graphtide.kernel.batch import Longs
     from graphtide.spark.task import CellQuery, Task
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from graphtide.engine.stamps import Stamps
+from graphtide.engine.runtime import Stamps
 from graphtide.kernel.batch import DIFF, TX
-from graphtide.kernel.net import NET_BEFORE, NET_VALUES
-from graphtide.rules.fact_memory import FactMemory
+from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
 from graphtide.rules.kernel.layout import END, ORDER, SINCE
 from graphtide.rules.kernel.layout import START as BEGIN
-from graphtide.rules.matcher import Matcher
+from graphtide.rules.matching.matcher import Matcher
+from graphtide.rules.matching.memory import FactMemory
 from graphtide.spark.delta_table import value_ids
 from graphtide.spark.frontier import START
 from graphtide.spark.happened import RETRACTED, event_name, event_time, from_term
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Watch
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rules.found import Found
+    from graphtide.rules.matching.types import Found
     from graphtide.spark.reaction import Reaction
 
 

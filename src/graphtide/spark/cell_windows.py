@@ -12,24 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from graphtide.engine.windows.continuous import Continuous
-from graphtide.engine.windows.registry import WindowRegistry
-from graphtide.engine.windows.shape import ElementWindow, TimeWindow
-from graphtide.engine.windows.statements import StatementLog
-from graphtide.engine.windows.summary import EVERYTHING
 from graphtide.kernel.batch import TX, Ints, Longs
 from graphtide.spark.pack_events import moment_rows, places_of
 from graphtide.spark.schemas import EVENTS, table_of
+from graphtide.streams.pruning import EVERYTHING
+from graphtide.streams.query import Continuous
+from graphtide.streams.registry import StatementLog, WindowRegistry
+from graphtide.streams.windows import ElementWindow, TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.watch import Watch
-    from graphtide.engine.windows.registry import Placed
-    from graphtide.engine.windows.stream import Stream
     from graphtide.spark.task import Task
     from graphtide.spark.windows import CellWindow, Windowed
+    from graphtide.streams.registry import Placed
+    from graphtide.streams.stream import Stream
 
 PENDING = 2**63 - 1
 """The time of what is not put out yet: no window has closed since."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from graphtide.kernel import Net
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
-from graphtide.kernel.net import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
 from graphtide.spark.cache import Cache, advance, recover
 from graphtide.spark.cell_engine import SMALL_LOG
 from graphtide.spark.delta_table import delta_table, value_ids

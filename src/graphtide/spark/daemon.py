@@ -42,7 +42,7 @@ def load_engine() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for module in _LOADED_FIRST:
         importlib.import_module(module)
-    from graphtide.engine import LiveGraph  # noqa: PLC0415 - after the setting above
+    from graphtide.engine.live_graph import LiveGraph
 
     for strategy in ("rete", "search"):
         graph = LiveGraph()
@@ -59,8 +59,8 @@ def load_engine() -> None:
 
 def warm_rules() -> None:
     """Run rules and patterns once, for the code of their memories and tokens."""
-    from graphtide.engine import LiveGraph  # noqa: PLC0415 - as above
-    from graphtide.rules import run  # noqa: PLC0415
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.rules.program import run
 
     graph = LiveGraph()
     running = run(_WARM_RULES, graph, functions={"f": lambda _: None})

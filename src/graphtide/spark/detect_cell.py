@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from graphtide.events.compile import compile_pattern
-from graphtide.events.detect import make_detector
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.detector import make_detector
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.cell_engine import SMALL_LOG
 from graphtide.spark.delta_table import delta_table, value_ids
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.events.columns import FoundColumns
-    from graphtide.events.detect import AnyDetector
-    from graphtide.events.token import Found
+    from graphtide.patterns.detector import AnyDetector, FoundColumns
+    from graphtide.patterns.tokens import Found
     from graphtide.spark.reaction import Reaction
 
 

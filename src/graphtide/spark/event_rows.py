@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from graphtide.engine.graph_events import group_events
 from graphtide.rdf.dictionary import TermDictionary
-from graphtide.rules.happening import TypeMatcher
+from graphtide.rules.matching.types import TypeMatcher
 from graphtide.rules.temporal import is_true
 from graphtide.spark.delta_table import delta_table
 from graphtide.spark.reaction import (
@@ -22,6 +21,7 @@ from graphtide.spark.reaction import (
     UpdateEvents,
 )
 from graphtide.spark.schemas import DELTAS, table_of
+from graphtide.streams.events import group_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

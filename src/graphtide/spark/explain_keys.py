@@ -10,7 +10,7 @@ from graphtide.spark.retention import retention
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.lang.program import Program
+    from graphtide.lang.tide.program import Program
     from graphtide.spark.react_keys import Keyed
     from graphtide.spark.reaction import Reaction
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def explain_reaction(program: Program, cells: int, tick_ms: int = 1000) -> str:
     """Per pattern and rule the key of its cells, and for how long events are kept there.
 
-    >>> from graphtide.lang.program import parse_program
+    >>> from graphtide.lang.tide.program import parse_program
     >>> print(
     ...     explain_reaction(
     ...         parse_program('''

@@ -15,9 +15,9 @@ from graphtide.spark.happened import event_time
 from graphtide.spark.reaction import FIRED, LAST
 
 if TYPE_CHECKING:
-    from graphtide.lang.declarations import RuleDeclaration
+    from graphtide.lang.tide.ast import RuleDeclaration
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
     from graphtide.spark.reaction import Reaction
 
 _COLUMNS: list[tuple[str, pa.DataType]] = [

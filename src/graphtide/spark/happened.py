@@ -8,9 +8,10 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from pyoxigraph import NamedNode
+
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
-from graphtide.rdf.term import NamedNode
 from graphtide.rules.model import EventType
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphtide.engine.windows.stream import LARGEST
-from graphtide.rdf.change_checks import POSITION_RULES, wrong_rows
+from graphtide.rdf.changes import POSITION_RULES, wrong_rows
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.chunk import to_chunk
 from graphtide.spark.frontier import END, START, Frontier, frontier_of
@@ -19,6 +18,7 @@ from graphtide.spark.pack_reactions import reaction_rows
 from graphtide.spark.rejects import rejected
 from graphtide.spark.route import route
 from graphtide.spark.schemas import EVENTS, PACKED, table_of
+from graphtide.streams.stream import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

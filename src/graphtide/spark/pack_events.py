@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphtide.engine.windows.shape import TimeWindow
 from graphtide.spark.route import route
 from graphtide.spark.schemas import EVENTS, table_of
+from graphtide.streams.windows import TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.events.kernel_tables import key_of
+from graphtide.patterns.tables import key_of
 from graphtide.spark.hashing import text_hashes
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from graphtide.algebra.expressions import Var
-    from graphtide.events.automaton import Automaton
     from graphtide.kernel.batch import Longs
+    from graphtide.patterns.automaton import Automaton
     from graphtide.rules.model import EventType, Rule
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery
 from graphtide.algebra.variables import merge
 from graphtide.errors import UnsupportedError
-from graphtide.events.compile import compile_pattern
-from graphtide.lang.declarations import (
+from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.tide.ast import (
     CallFunction,
     Emit,
     GraphPattern,
@@ -27,10 +27,10 @@ from graphtide.lang.declarations import (
     Retract,
     StateChange,
 )
-from graphtide.lang.sparql import parse_standing
+from graphtide.patterns.compile import compile_pattern
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.compile import Compiler
-from graphtide.rules.rule_plan import make_plan
+from graphtide.rules.matching.matcher import make_plan
 from graphtide.spark.happened import RETRACTED
 from graphtide.spark.react_keys import Keyed, pattern_key, rule_key
 from graphtide.spark.shares import body_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.algebra.expressions import Var
-    from graphtide.lang.program import Program
+    from graphtide.lang.tide.program import Program
     from graphtide.rules.model import EventType, Rule
 
 FRONTIER: Final = -1
@@ -336,7 +336,7 @@ def _column(variable: Var, parts: tuple[SelectQuery, SelectQuery]) -> tuple[bool
 def has_graph_events(program: Program) -> bool:
     """Whether a program declares events that are matched with graph events.
 
-    >>> from graphtide.lang.program import parse_program
+    >>> from graphtide.lang.tide.program import parse_program
     >>> has_graph_events(parse_program("EVENT E(?x) AS { ?x a <ex:Alarm> }"))
     True
     """

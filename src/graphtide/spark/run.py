@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack
 
-from graphtide.lang.program import Program, read_program
+from graphtide.lang.tide.program import Program, read_program
 from graphtide.spark.actors import Actors, Functions
 from graphtide.spark.feedback import FeedbackLog, with_feedback
 from graphtide.spark.pipeline import make_task, match

@@ -17,7 +17,7 @@ from graphtide.spark.windows import DEFAULT_CLOCK, Clock
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from graphtide.lang.program import Program
+    from graphtide.lang.tide.program import Program
     from graphtide.spark.reaction import Reaction
     from graphtide.spark.sink import OutputFormat
 

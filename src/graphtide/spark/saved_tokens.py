@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.events.configuration import Configuration
-from graphtide.events.kernel_detector import KernelDetector
-from graphtide.events.token import Token
-from graphtide.events.token_engine import SavedDetector
-from graphtide.kernel.tokens import Saved
+from graphtide.kernel.tokens.token_table import Saved
+from graphtide.patterns.detector import KernelDetector, SavedDetector
+from graphtide.patterns.tokens import Configuration, Token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from graphtide.events.detect import AnyDetector
+    from graphtide.patterns.detector import AnyDetector
     from graphtide.rdf.dictionary import TermDictionary
 
     Numbered = Callable[[Sequence[int]], tuple[int, ...]]

@@ -19,8 +19,9 @@ from graphtide.spark.windows import of_window
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from pyoxigraph import NamedNode
+
     from graphtide.algebra.nodes import Node, SelectQuery
-    from graphtide.rdf.term import NamedNode
 
 
 MEET, MEET_AND_COUNT = 1.5, 1.8

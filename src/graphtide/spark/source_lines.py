@@ -8,14 +8,15 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.rdf import read_quads
-from graphtide.rdf.statements import BLOCK_BYTES, unix_lines
+from graphtide.rdf.formats.lines import BLOCK_BYTES, unix_lines
+from graphtide.rdf.formats.read import read_quads
 from graphtide.spark.source_patch import count_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.rdf import BrokenLine, ChangeBatch
+    from graphtide.rdf.changes import ChangeBatch
+    from graphtide.rdf.problems import BrokenLine
     from graphtide.spark.source_place import Closing, Place
 
 STEP = 1000

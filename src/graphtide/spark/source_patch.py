@@ -7,17 +7,16 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
-from graphtide.rdf.patch import PatchReader
-from graphtide.rdf.patch_block import Rows
-from graphtide.rdf.patch_row import RowError, change_terms, split_row
-from graphtide.rdf.statements import BLOCK_BYTES, unix_lines
+from graphtide.rdf.formats.lines import BLOCK_BYTES, unix_lines
+from graphtide.rdf.formats.patch import PatchReader, Rows
+from graphtide.rdf.formats.patch_row import RowError, change_terms, split_row
 from graphtide.spark.source_place import Closing, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.rdf.broken import BrokenLine
-    from graphtide.rdf.patch_row import Row
+    from graphtide.rdf.formats.patch_row import Row
+    from graphtide.rdf.problems import BrokenLine
 
 _IRI = rb"<[A-Za-z][A-Za-z0-9]*:[A-Za-z0-9/._-]*(?:#[A-Za-z0-9/._-]*)?>"
 PLAIN = re.compile(rb"[AD] %s %s (?:%s|\"[A-Za-z0-9 ]*\") \.(?=\n)" % (_IRI, _IRI, _IRI))

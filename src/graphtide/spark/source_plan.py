@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Final, cast
 import pyarrow as pa
 
 from graphtide.errors import DataError
-from graphtide.rdf.formats import find_format
+from graphtide.rdf.formats.registry import find_format
 from graphtide.spark.source_lines import scan_lines
 from graphtide.spark.source_patch import scan_patch
 from graphtide.spark.source_place import Closing, Offset, Place, Taken

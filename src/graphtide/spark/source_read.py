@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError
-from graphtide.rdf.broken import BrokenLine
-from graphtide.rdf.formats import find_format
-from graphtide.rdf.statements import BLOCK_BYTES
-from graphtide.rdf.write_patch import statement_lines
+from graphtide.rdf.formats.lines import BLOCK_BYTES
+from graphtide.rdf.formats.patch import statement_lines
+from graphtide.rdf.formats.registry import find_format
+from graphtide.rdf.problems import BrokenLine
 from graphtide.spark.source_lines import read_statements
 from graphtide.spark.source_patch import ResumedPatch, count_lines
 from graphtide.spark.source_plan import UNREADABLE, Piece, open_log
 from graphtide.spark.source_table import read_rows
 
 if TYPE_CHECKING:
-    from graphtide.rdf import ChangeBatch
+    from graphtide.rdf.changes import ChangeBatch
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("time", pa.int64()),

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphtide.errors import DataError
-from graphtide.rdf.broken import BrokenLines
-from graphtide.rdf.columnar import read_table
+from graphtide.rdf.formats.columnar import read_table
+from graphtide.rdf.problems import BrokenLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf import BrokenLine, ChangeBatch
+    from graphtide.rdf.changes import ChangeBatch
+    from graphtide.rdf.problems import BrokenLine
     from graphtide.spark.source_place import Place
 
 STEP = 10_000

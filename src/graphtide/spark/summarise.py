@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from pyoxigraph import NamedNode
 from pyspark.sql import functions as f
 from pyspark.sql.types import IntegralType, NullType, StringType
 
 from graphtide.errors import GraphtideError
-from graphtide.rdf.term import NamedNode
 from graphtide.spark.term_columns import term_text
 
 if TYPE_CHECKING:

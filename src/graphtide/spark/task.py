@@ -8,10 +8,10 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.dataset import with_dataset
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery
+from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.windows import WindowedQuery
-from graphtide.lang.sparql import parse_standing
+from graphtide.lang.sparql.parse import parse_standing
 from graphtide.spark.schemas import CHANGES, EVENTS
 from graphtide.spark.shares import Grid, best_grid, body_of, graph_grid, whole_grid, window_grid
 from graphtide.spark.windows import DEFAULT_CLOCK, CellWindow, Clock, Windowed, with_windows
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
+    from pyoxigraph import NamedNode
 
-    from graphtide.rdf.term import NamedNode
     from graphtide.spark.reaction import Reaction
 
 

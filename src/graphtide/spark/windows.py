@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from graphtide.algebra.substitute import substitute
+from pyoxigraph import NamedNode
+
+from graphtide.algebra.rename import substitute
 from graphtide.algebra.windows import WINDOW_SPACE, Output, WindowClause, WindowedQuery
-from graphtide.engine.windows.shape import Alignment, ElementWindow, TimeWindow, window_shape
 from graphtide.errors import GraphtideError, UnsupportedError
-from graphtide.rdf.term import NamedNode
+from graphtide.streams.windows import Alignment, ElementWindow, TimeWindow, window_shape
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
-    from graphtide.rdf.term import Term
+    from graphtide.rdf.terms import Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Windowed:
 def with_windows(query: WindowedQuery, clock: Clock) -> tuple[SelectQuery, Windowed]:
     """A windowed query with its windows placed in graphs.
 
-    >>> from graphtide.lang.sparql import parse_standing
+    >>> from graphtide.lang.sparql.parse.parse import parse_standing
     >>> window = "FROM NAMED WINDOW <ex:w> ON <ex:s> [RANGE 10 STEP 5]"
     >>> text = f"SELECT ?a {window} WHERE {{ WINDOW <ex:w> {{ ?a <ex:p> ?b }} }}"
     >>> select, windowed = with_windows(parse_standing(text), Clock())

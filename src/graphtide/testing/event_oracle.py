@@ -1,23 +1,346 @@
 """What patterns of events mean, straight from the definitions: slow, and without automata.
 
 An instance is the list of events that it has used; `event_readings.py` says what they are worth.
-The engine in `graphtide.events` is tested against this.
+The engine in `graphtide.patterns` is tested against this.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations, product
 from typing import TYPE_CHECKING
 
-from graphtide.testing.event_readings import Event, Reader, Reading, atoms_of, holds
+from graphtide.algebra.expressions import Var
+from graphtide.lang.tide.ast import (
+    Atom,
+    Both,
+    Either,
+    Follows,
+    HoldsFor,
+    Interleaved,
+    Not,
+    Repeat,
+    Within,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from graphtide.lang.event_algebra import PatternDeclaration
-    from graphtide.rdf.term import Term
+    from graphtide.lang.tide.ast import EventPattern, PatternDeclaration
+    from graphtide.rdf.terms import Term
 
-__all__ = ["Event", "Found", "Oracle", "Reader", "holds"]
+
+# --- How used events can be read by a pattern, straight from the definitions: no automata.
+#
+# Whether some events are a trace, or the beginning of one, is found by dividing them among the parts
+# of the pattern in all possible ways, from the first event on, each time anew.
+
+Binding = tuple[tuple[Var, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event that came as the `number`th."""
+
+    number: int
+    type: str
+    values: tuple[int, ...]
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A part with a bound that has been entered: when its first event was, and how long at most."""
+
+    first: int | None
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read the first `taken` events of an instance.
+
+    `last` and `time` say where and when the last of them was, `absent` what must not be in the gap
+    after it. `partial` says that more events are needed, `spare` that the last event went round a
+    loop once more, `early` how many events were taken when HOLDS FOR was found broken, `waits` that
+    time alone may take it further, at that time.
+    """
+
+    taken: int
+    last: int
+    time: int
+    binding: Binding = ()
+    absent: tuple[EventPattern, ...] = ()
+    zones: tuple[Zone, ...] = ()
+    partial: bool = False
+    round: bool = False
+    spare: bool = False
+    early: int | None = None
+    waits: int | None = None
+
+
+class Reader:
+    """Reads used events by a pattern, with all events in view, at the time `now`."""
+
+    def __init__(
+        self,
+        used: Sequence[Event],
+        stream: Sequence[Event],
+        now: int,
+        tick_ms: int = 1,
+        encode: Callable[[Term], int] | None = None,
+    ) -> None:
+        self.used, self.stream, self.now = used, stream, now
+        self._tick_ms = tick_ms
+        self._encode = encode
+
+    def readings(self, pattern: EventPattern) -> Iterator[Reading]:
+        """All readings of the used events, whole or partial."""
+        start = Reading(0, -1, -1)
+        for reading in self.read(pattern, start):
+            if reading.taken == len(self.used) and (reading.partial or not reading.absent):
+                yield reading
+
+    def read(self, pattern: EventPattern, at: Reading) -> Iterator[Reading]:
+        """How the pattern may go on from a reading."""
+        match pattern:
+            case Atom():
+                yield from self._atom(pattern, at)
+            case Follows(parts):
+                yield from self._follows(parts, at)
+            case Either(parts):
+                for part in parts:
+                    yield from self.read(part, at)
+            case Both():
+                for order in permutations(_operands(pattern)):
+                    yield from self._follows(order, at)
+            case Interleaved(parts):
+                yield from self._interleaved(parts, at)
+            case Repeat():
+                yield from self._repeat(pattern, at, 0)
+            case Not(part):
+                yield replace(at, absent=(*at.absent, part))
+            case Within(part, length):
+                yield from self._within(part, length.ticks(self._tick_ms), at)
+            case HoldsFor(part, length):
+                yield from self._holds(part, length.ticks(self._tick_ms), at)
+
+    def _atom(self, atom: Atom, at: Reading) -> Iterator[Reading]:
+        if at.taken == len(self.used):
+            gap = [e for e in self.stream if e.number > at.last]
+            alive = all(z.first is None or self.now - z.first <= z.most for z in at.zones)
+            if alive and self._clear(gap, at):
+                yield replace(at, partial=True)
+            return
+        event = self.used[at.taken]
+        binding = self._unified(atom, event, at.binding)
+        gap = [e for e in self.stream if at.last < e.number < event.number]
+        zones = tuple(replace(z, first=event.time) if z.first is None else z for z in at.zones)
+        fits = all(event.time - (z.first or 0) <= z.most for z in zones)
+        if (
+            binding is not None
+            and event.number > at.last
+            and at.early is None
+            and fits
+            and self._clear(gap, at)
+        ):
+            yield Reading(
+                at.taken + 1, event.number, event.time, binding, zones=zones, spare=at.round
+            )
+
+    def _unified(self, atom: Atom, event: Event, binding: Binding) -> Binding | None:
+        if atom.event != event.type:
+            return None
+        known = dict(binding)
+        for argument, value in zip(atom.arguments, event.values, strict=True):
+            if argument is None:
+                continue
+            if isinstance(argument, Var):
+                wanted = known.setdefault(argument, value)
+            else:
+                assert self._encode is not None  # the caller has constants
+                wanted = self._encode(argument)
+            if wanted != value:
+                return None
+        return tuple(sorted(known.items(), key=lambda pair: pair[0].name))
+
+    def _clear(self, gap: Sequence[Event], at: Reading) -> bool:
+        """Whether nothing is in the gap that must not be."""
+        return not any(self._happens(pattern, gap, at.binding) for pattern in at.absent)
+
+    def _happens(self, pattern: EventPattern, gap: Sequence[Event], binding: Binding) -> bool:
+        """Whether some of these events are a trace of a pattern, with the values that are known."""
+        for count in range(1, len(gap) + 1):
+            for some in combinations(gap, count):
+                inner = Reader(some, some, self.now, self._tick_ms, self._encode)
+                start = Reading(0, -1, -1, binding)
+                for reading in inner.read(pattern, start):
+                    whole = not reading.partial and reading.early is None
+                    if whole and reading.taken == count:
+                        return True
+        return False
+
+    def _follows(self, parts: Sequence[EventPattern], at: Reading) -> Iterator[Reading]:
+        if not parts:
+            yield at
+            return
+        for reading in self.read(parts[0], at):
+            if reading.partial:
+                yield reading
+            else:
+                yield from self._follows(parts[1:], reading)
+
+    def _repeat(self, repeat: Repeat, at: Reading, done: int) -> Iterator[Reading]:
+        if done >= repeat.least:
+            yield at
+        if repeat.most is not None and done >= repeat.most:
+            return
+        again = replace(at, round=at.round if done == 0 else repeat.most is None)
+        for reading in self.read(repeat.part, again):
+            if reading.partial:
+                yield replace(reading, round=False)
+            elif reading.taken > at.taken:
+                yield from self._repeat(repeat, replace(reading, round=False), done + 1)
+
+    def _within(self, part: EventPattern, most: float, at: Reading) -> Iterator[Reading]:
+        begun = at.time if isinstance(part, Not) else None
+        for reading in self.read(part, replace(at, zones=(*at.zones, Zone(begun, most)))):
+            if reading.partial:
+                yield reading
+                continue
+            zone, zones = reading.zones[-1], reading.zones[:-1]
+            if reading.absent and zone.first is not None:
+                yield from self._passed(replace(reading, zones=zones), int(zone.first + most))
+            else:
+                yield replace(reading, zones=zones)
+
+    def _passed(self, reading: Reading, end: int) -> Iterator[Reading]:
+        """Go on when time has passed an end, if nothing was in the gap that must not be."""
+        gap = [e for e in self.stream if e.number > reading.last and e.time <= end]
+        if not self._clear(gap, reading):
+            return
+        if any(z.first is not None and end - z.first > z.most for z in reading.zones):
+            return
+        if self.now <= end:
+            if reading.taken == len(self.used):
+                yield replace(reading, partial=True, waits=end)
+            return
+        before = max((e.number for e in self.stream if e.time <= end), default=-1)
+        yield replace(reading, last=max(before, reading.last), time=end, absent=())
+
+    def _holds(self, part: EventPattern, least: float, at: Reading) -> Iterator[Reading]:
+        for reading in self.read(part, replace(at, zones=(*at.zones, Zone(None, float("inf"))))):
+            if reading.partial:
+                yield reading
+                continue
+            zone, zones = reading.zones[-1], reading.zones[:-1]
+            short = reading.time - (zone.first or 0) < least
+            early = reading.taken if short else reading.early
+            yield replace(reading, zones=zones, early=early)
+
+    def _interleaved(self, parts: Sequence[EventPattern], at: Reading) -> Iterator[Reading]:
+        """Every event that is left goes to one of the parts, up to where all are complete."""
+        rest = list(self.used[at.taken :])
+        for count in range(len(rest) + 1):
+            for owners in product(range(len(parts)), repeat=count):
+                shares = [
+                    [e for e, owner in zip(rest, owners, strict=False) if owner == number]
+                    for number in range(len(parts))
+                ]
+                yield from self._shared(parts, shares, at, count, count == len(rest))
+
+    def _shared(
+        self,
+        parts: Sequence[EventPattern],
+        shares: Sequence[Sequence[Event]],
+        at: Reading,
+        count: int,
+        may_end: bool,  # noqa: FBT001 - one call
+    ) -> Iterator[Reading]:
+        events = sorted((e for share in shares for e in share), key=lambda e: e.number)
+        for zone in at.zones:
+            first = zone.first if zone.first is not None else (events[0].time if events else None)
+            end = self.now if may_end and not events else (events[-1].time if events else self.now)
+            if first is not None and end - first > zone.most:
+                return
+        if events and (events[0].number <= at.last or at.early is not None):
+            return
+        gap_end = events[0].number if events else 1 << 60
+        if not self._clear([e for e in self.stream if at.last < e.number < gap_end], at):
+            return
+        zones = tuple(
+            replace(z, first=events[0].time) if z.first is None and events else z for z in at.zones
+        )
+        for binding, partial, early in self._together(parts, shares, at.binding):
+            if partial and not may_end:
+                continue
+            alive = all(z.first is None or self.now - z.first <= z.most for z in zones)
+            if partial and not alive:
+                continue
+            last = events[-1] if events else None
+            yield Reading(
+                at.taken + count,
+                last.number if last else at.last,
+                last.time if last else at.time,
+                binding,
+                absent=() if events else at.absent,
+                zones=zones,
+                partial=partial,
+                early=at.taken + count if early else None,
+            )
+
+    def _together(
+        self, parts: Sequence[EventPattern], shares: Sequence[Sequence[Event]], binding: Binding
+    ) -> Iterator[tuple[Binding, bool, bool]]:
+        """Each part with its share: the binding, whether one is partial, whether one is early."""
+        if not parts:
+            yield binding, False, False
+            return
+        inner = Reader(shares[0], self.stream, self.now, self._tick_ms, self._encode)
+        start = Reading(0, -1, -1, binding)
+        for reading in inner.read(parts[0], start):
+            if reading.taken < len(shares[0]):
+                continue
+            for more, partial, early in self._together(parts[1:], shares[1:], reading.binding):
+                yield more, partial or reading.partial, early or reading.early is not None
+
+
+def _operands(pattern: Both) -> list[EventPattern]:
+    """The parts of an AND, with those of ANDs among them."""
+    parts: list[EventPattern] = []
+    for part in pattern.parts:
+        parts += _operands(part) if isinstance(part, Both) else [part]
+    return parts
+
+
+def holds(pattern: EventPattern, stream: Sequence[Event], tick_ms: int = 1) -> bool:
+    """Whether some events of a stream are a trace: Definition 7, whatever the context.
+
+    >>> a, b = Atom("a", ()), Atom("b", ())
+    >>> holds(Follows((a, b)), [Event(0, "a", (), 1), Event(1, "c", (), 2), Event(2, "b", (), 3)])
+    True
+    >>> holds(Follows((b, a)), [Event(0, "a", (), 1), Event(1, "b", (), 2)])
+    False
+    """
+    now = stream[-1].time if stream else 0
+    for count in range(1, len(stream) + 1):
+        for some in combinations(stream, count):
+            for reading in Reader(some, stream, now, tick_ms).readings(pattern):
+                if not reading.partial and reading.early is None:
+                    return True
+    return False
+
+
+def atoms_of(pattern: EventPattern) -> Iterator[Atom]:
+    """The atoms of a pattern, those of NOT too."""
+    match pattern:
+        case Atom():
+            yield pattern
+        case Follows(parts) | Either(parts) | Both(parts) | Interleaved(parts):
+            for part in parts:
+                yield from atoms_of(part)
+        case Repeat() | Not() | Within() | HoldsFor():
+            yield from atoms_of(pattern.part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,17 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.testing.generators import Case, cases
-from graphtide.testing.runs import Disagreement, heard, in_batches, one_by_one, registered_late
-from graphtide.testing.snapshots import Oracle, spelled_by_value
+from graphtide.testing.runs import (
+    Disagreement,
+    Oracle,
+    heard,
+    in_batches,
+    one_by_one,
+    registered_late,
+    spelled_by_value,
+)
 from graphtide.testing.transactions import StreamTransaction, transaction
 
 if TYPE_CHECKING:
@@ -50,7 +57,8 @@ def script(problem: str, query: str, transactions: Sequence[StreamTransaction]) 
 
     >>> print(script("wrong", "SELECT * {}", [transaction(3, "+ <a:a> <a:p> <a:b>")]))
     # wrong
-    from graphtide.testing.fuzz import check_case, transaction
+    from graphtide.testing.fuzz import check_case
+    from graphtide.testing.transactions import transaction
     <BLANKLINE>
     QUERY = r\'\'\'SELECT * {}\'\'\'
     STREAM = [

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 
-from graphtide.testing.expression_grammar import (
+from graphtide.testing.grammars import (
     CONSTANTS,
     PROLOGUE,
     ExpressionGrammar,
+    FormGrammar,
+    PathGrammar,
     term_text,
 )
-from graphtide.testing.form_grammar import FormGrammar
-from graphtide.testing.path_grammar import PathGrammar
-from graphtide.testing.pools import GRAPH_NAMES, IRIS, PREDICATES
+from graphtide.testing.transactions import GRAPH_NAMES, IRIS, PREDICATES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+from pyoxigraph import BlankNode
+
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import (
     Bgp,
@@ -28,18 +30,210 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
+from graphtide.algebra.paths import (
+    Alternative,
+    Inverse,
+    Link,
+    NegatedSet,
+    OneOrMore,
+    PathExpression,
+    Sequence,
+    ToBlank,
+    ZeroOrMore,
+    ZeroOrOne,
+)
 from graphtide.errors import ExpressionError
-from graphtide.functions import effective_boolean, evaluate
-from graphtide.functions.volatile import Volatile
-from graphtide.testing.reference_groups import group_solutions, slice_solutions
-from graphtide.testing.reference_paths import path_solutions
+from graphtide.functions.aggregates import aggregate
+from graphtide.functions.evaluate import evaluate
+from graphtide.functions.order import order_value
+from graphtide.functions.terms import Volatile
+from graphtide.functions.values import effective_boolean, integer_term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pyoxigraph import NamedNode
 
     from graphtide.algebra.expressions import Expression
-    from graphtide.algebra.nodes import Dataset, Node, SelectQuery, TriplePattern
-    from graphtide.rdf.term import NamedNode, Term
+    from graphtide.algebra.nodes import Aggregate, Dataset, Node, SelectQuery, TriplePattern
+    from graphtide.rdf.terms import Term
+
+
+# --- Groups and slices of solutions, as plainly as they can be written.
+
+if TYPE_CHECKING:
+    GroupSolution = Mapping[Var, Term]
+
+
+def group_solutions(node: Group, solutions: list[GroupSolution]) -> list[GroupSolution]:
+    """https://www.w3.org/TR/sparql11-query/#aggregateAlgebra
+
+    >>> from graphtide.algebra.expressions import Var
+    >>> from graphtide.algebra.nodes import Aggregate, Bgp, Group
+    >>> count = Aggregate(Var("n"), "COUNT", None)
+    >>> [s[Var("n")].value for s in group_solutions(Group(Bgp(()), (), (count,)), [])]
+    ['0']
+    """
+    groups = divided(solutions, node.keys)
+    if not node.keys:
+        groups.setdefault((), [])
+    found: list[GroupSolution] = []
+    for values, rows in groups.items():
+        keys = {k: v for k, v in zip(node.keys, values, strict=True) if v is not None}
+        aggregates = {a.var: _aggregated(a, rows) for a in node.aggregates}
+        found.append({**keys, **{var: t for var, t in aggregates.items() if t is not None}})
+    return found
+
+
+def slice_solutions(node: Slice, solutions: list[GroupSolution]) -> list[GroupSolution]:
+    """https://www.w3.org/TR/sparql11-query/#solutionModifiers, one part after the other."""
+    found: list[GroupSolution] = []
+    for part in divided(solutions, node.per).values():
+        rows = [_shown(s, node.variables) for s in in_order(node, part)]
+        if node.distinct:
+            rows = [dict(items) for items in dict.fromkeys(tuple(row.items()) for row in rows)]
+        last = None if node.limit is None else node.offset + node.limit
+        found += rows[node.offset : last]
+    return found
+
+
+def in_order(node: Slice, solutions: list[GroupSolution]) -> list[GroupSolution]:
+    """The solutions sorted by the keys of a slice, ties by the texts of what it shows."""
+    rows = sorted(solutions, key=lambda s: [str(s.get(v) or "") for v in node.variables])
+    for key in reversed(node.keys):
+        var, descending = key.var, key.descending
+        rows.sort(key=lambda s, var=var: order_value(s.get(var)), reverse=descending)  # type: ignore[misc]
+    return rows
+
+
+def divided(
+    solutions: Iterable[GroupSolution], by: tuple[Var, ...]
+) -> dict[tuple[Term | None, ...], list[GroupSolution]]:
+    """The solutions by their values of some variables; None is unbound."""
+    parts: dict[tuple[Term | None, ...], list[GroupSolution]] = {}
+    for solution in solutions:
+        parts.setdefault(tuple(map(solution.get, by)), []).append(solution)
+    return parts
+
+
+def _aggregated(call: Aggregate, rows: list[GroupSolution]) -> Term | None:
+    if call.argument is None:
+        different = {frozenset(row.items()) for row in rows}
+        return integer_term(len(different if call.distinct else rows))
+    values = [row.get(call.argument) for row in rows]
+    if call.distinct:
+        values = list(dict.fromkeys(values))
+    try:
+        return aggregate(call.function, values, call.separator)
+    except ExpressionError:
+        return None
+
+
+def _shown(solution: GroupSolution, variables: tuple[Var, ...]) -> GroupSolution:
+    return {v: solution[v] for v in variables if v in solution}
+
+
+# --- Property paths, walked step by step.
+#
+# https://www.w3.org/TR/sparql11-query/#PropertyPathPatterns
+
+if TYPE_CHECKING:
+    Triple = tuple[Term, Term, Term]
+
+
+def path_solutions(node: Path, triples: Iterable[Triple]) -> list[dict[Var, Term]]:
+    """The solutions of a path pattern over one graph.
+
+    >>> from graphtide.algebra.nodes import Path
+    >>> from pyoxigraph import NamedNode
+    >>> a, p, b = (NamedNode(f"ex:{name}") for name in "apb")
+    >>> pattern = Path(Var("x"), ZeroOrOne(Link(p)), b)
+    >>> sorted(str(solution[Var("x")]) for solution in path_solutions(pattern, [(a, p, b)]))
+    ['<ex:a>', '<ex:b>']
+    """
+    graph = list(triples)
+    subject, object_ = node.subject, node.object
+    pairs: list[tuple[Term, Term]]
+    if not isinstance(subject, Var):
+        pairs = [(subject, end) for end in _ends(node.path, subject, graph)]
+    elif not isinstance(object_, Var):
+        pairs = [(end, object_) for end in _ends(Inverse(node.path), object_, graph)]
+    else:
+        nodes = dict.fromkeys(term for s, _, o in graph for term in (s, o))
+        pairs = [(start, end) for start in nodes for end in _ends(node.path, start, graph)]
+    return [found for pair in pairs if (found := _solution(node, pair)) is not None]
+
+
+def _solution(node: Path, pair: tuple[Term, Term]) -> dict[Var, Term] | None:
+    found: dict[Var, Term] = {}
+    for position, term in zip((node.subject, node.object), pair, strict=True):
+        known = found.setdefault(position, term) if isinstance(position, Var) else position
+        if known != term:
+            return None
+    return found
+
+
+def _ends(path: PathExpression, start: Term, graph: list[Triple]) -> set[Term]:
+    """The terms that a path leads to."""
+    match path:
+        case Link(iri):
+            return {o for s, p, o in graph if s == start and p == iri}
+        case NegatedSet(iris):
+            return {o for s, p, o in graph if s == start and p not in iris}
+        case ToBlank():
+            return {o for s, _, o in graph if s == start and isinstance(o, BlankNode)}
+        case Inverse(inner):
+            return _starts(inner, start, graph)
+        case Sequence(first, second):
+            return {e for m in _ends(first, start, graph) for e in _ends(second, m, graph)}
+        case Alternative(first, second):
+            return _ends(first, start, graph) | _ends(second, start, graph)
+        case ZeroOrOne(inner):
+            return {start} | _ends(inner, start, graph)
+        case ZeroOrMore(inner):
+            return _closure({start}, lambda term: _ends(inner, term, graph))
+        case OneOrMore(inner):
+            return _closure(_ends(inner, start, graph), lambda term: _ends(inner, term, graph))
+        case _:
+            assert_never(path)
+
+
+def _starts(path: PathExpression, end: Term, graph: list[Triple]) -> set[Term]:
+    """The terms that a path leads from: the same paths over reversed triples."""
+    return _ends(_reversed(path), end, [(o, p, s) for s, p, o in graph])
+
+
+def _reversed(path: PathExpression) -> PathExpression:
+    """The path that walks reversed triples from the end to the start."""
+    match path:
+        case Link() | NegatedSet():
+            return path
+        case ToBlank():
+            raise AssertionError("this path is only walked forwards")
+        case Inverse(inner):
+            return Inverse(_reversed(inner))
+        case Sequence(first, second):
+            return Sequence(_reversed(second), _reversed(first))
+        case Alternative(first, second):
+            return Alternative(_reversed(first), _reversed(second))
+        case ZeroOrOne(inner):
+            return ZeroOrOne(_reversed(inner))
+        case ZeroOrMore(inner):
+            return ZeroOrMore(_reversed(inner))
+        case OneOrMore(inner):
+            return OneOrMore(_reversed(inner))
+        case _:
+            assert_never(path)
+
+
+def _closure(found: set[Term], step: Callable[[Term], set[Term]]) -> set[Term]:
+    waiting = list(found)
+    while waiting:
+        new = step(waiting.pop()) - found
+        found |= new
+        waiting += new
+    return found
+
 
 Quad: TypeAlias = "tuple[Term, Term, Term, Term | None]"
 Solution: TypeAlias = "Mapping[Var, Term]"
@@ -48,8 +242,8 @@ Solution: TypeAlias = "Mapping[Var, Term]"
 def evaluate_query(query: SelectQuery, quads: Iterable[Quad]) -> Counter[tuple[Term | None, ...]]:
     """The answer of a query over a set of quads: how often each row occurs. None is unbound.
 
-    >>> from graphtide.lang.sparql import parse_query
-    >>> from graphtide.rdf.term import NamedNode
+    >>> from graphtide.lang.sparql.parse.parse import parse_query
+    >>> from pyoxigraph import NamedNode
     >>> a, knows, b = (NamedNode(f"http://example.org/{name}") for name in ("a", "knows", "b"))
     >>> query = parse_query("SELECT ?x WHERE { ?x <http://example.org/knows> ?y }")
     >>> for (x,), count in evaluate_query(query, [(a, knows, b, None)]).items():
@@ -62,7 +256,7 @@ def evaluate_query(query: SelectQuery, quads: Iterable[Quad]) -> Counter[tuple[T
 def evaluate_rows(query: SelectQuery, quads: Iterable[Quad]) -> list[tuple[Term | None, ...]]:
     """The rows of an answer, in the order of ORDER BY if the query has one.
 
-    >>> from graphtide.lang.sparql import parse_any_query
+    >>> from graphtide.lang.sparql.parse.parse import parse_any_query
     >>> query = parse_any_query("SELECT ?x { VALUES ?x { 1 3 2 } } ORDER BY DESC(?x) LIMIT 2")
     >>> [x.value for (x,) in evaluate_rows(query, [])]
     ['3', '2']

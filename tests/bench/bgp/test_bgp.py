@@ -13,11 +13,11 @@ from graphtide.bench.bgp.report import to_objects, to_table
 from graphtide.bench.bgp.run import make_tasks, run_tasks
 from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.decomposition.parts import query_class
+from graphtide.plan.decomposition import query_class
 from graphtide.plan.physical import Decomposed, nodes
-from graphtide.rdf import TermDictionary
+from graphtide.rdf.dictionary import TermDictionary
 
 SIZE = 4500
 

@@ -16,7 +16,7 @@ from graphtide.bench.coded import load_blocks
 from graphtide.bench.lubm.model import Lubm
 from graphtide.bench.lubm.queries import NAMES, query_text
 from graphtide.bench.lubm.texts import coded_blocks
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
 
 PATTERN = re.compile(r"^  (\S+) (\S+) (\S+) \.$", re.MULTILINE)

@@ -6,8 +6,8 @@ import pytest
 from pyoxigraph import RdfFormat, parse
 
 from graphtide.cli.main import main
-from graphtide.engine import LiveGraph
-from graphtide.rdf import read_changes
+from graphtide.engine.live_graph import LiveGraph
+from graphtide.rdf.formats.change_log import read_changes
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from graphtide.bench.train.plans import watch_query
 from graphtide.bench.train.queries import find_queries, find_query
 from graphtide.bench.train.vocabulary import RDF_TYPE, length_literal, name
 from graphtide.bench.train.workload import Workload
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 
 NAMES = ("ActiveRoute", "RouteReachability", "RouteLength")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, NamedNode, Quad, Store
 
 from graphtide import LiveGraph
-from graphtide.engine.windows.shape import TimeWindow
+from graphtide.streams.windows import TimeWindow
 from graphtide.testing.answers import oxigraph_answer, row_of
 
 BODIES = (

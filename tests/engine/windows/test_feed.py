@@ -7,7 +7,7 @@ import pytest
 
 from graphtide import LiveGraph
 from graphtide.errors import DataError
-from graphtide.rdf import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch
 
 ROWS = [
     (1, 0, +1, "<ex:a>", "<ex:p>", '"1"', None),

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
-from graphtide.engine.windows.shape import ElementWindow, TimeWindow
 from graphtide.errors import GraphtideError, QueryError
-from graphtide.kernel.program import HIDDEN
-from graphtide.lang.sparql import parse_any_query, parse_standing
-from graphtide.rdf import ChangeBatch
+from graphtide.kernel.search.program import HIDDEN
+from graphtide.lang.sparql.parse import parse_any_query, parse_standing
+from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
+from graphtide.streams.windows import ElementWindow, TimeWindow
 from graphtide.testing.reference import evaluate_query
 
 NODES = [iri(n) for n in "abc"]

@@ -7,10 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphtide.engine.windows.content import WindowContent
-from graphtide.engine.windows.shape import ALIGNMENTS, ChangingWindow, ElementWindow, TimeWindow
-from graphtide.engine.windows.timelist import Timelist
 from graphtide.errors import GraphtideError
+from graphtide.streams.stream import Timelist
+from graphtide.streams.windows import (
+    ALIGNMENTS,
+    ChangingWindow,
+    ElementWindow,
+    TimeWindow,
+    WindowContent,
+)
 
 shapes = st.builds(
     TimeWindow,

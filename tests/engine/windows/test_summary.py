@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.engine.windows import content
-from graphtide.engine.windows.summary import Summary
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_standing
+from graphtide.lang.sparql.parse import parse_standing
+from graphtide.streams import windows as content
+from graphtide.streams.pruning import Summary
 from graphtide.testing.reference import evaluate_query
 
 NODES = [iri(n) for n in "abc"]

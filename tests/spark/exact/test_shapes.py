@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from spark.exact.splits import check_cells, in_process
 
-from graphtide.algebra.dataset import with_dataset
-from graphtide.lang.sparql import parse_query
+from graphtide.algebra.queries import with_dataset
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.spark import shares, task
 
 SHAPES = {

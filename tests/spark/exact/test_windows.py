@@ -24,7 +24,7 @@ from spark.exact.window_streams import (
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.lang.program import parse_program
+from graphtide.lang.tide.program import parse_program
 from graphtide.spark import cell_engine, explain
 from graphtide.spark.chunk import from_chunk
 from graphtide.spark.task import Task

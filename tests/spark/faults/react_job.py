@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark import SparkContext
 
-from graphtide.lang.program import parse_program
+from graphtide.lang.tide.program import parse_program
 from graphtide.spark import react, run_program
 from graphtide.spark.feedback import FeedbackLog
 from graphtide.spark.session import make_session

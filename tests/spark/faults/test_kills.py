@@ -21,7 +21,7 @@ from spark.faults.stream import (
 )
 
 from graphtide.bench.railway import PREFIX, change_stream
-from graphtide.rdf import write_changes
+from graphtide.rdf.formats.change_log import write_changes
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from spark.react.harness import PREFIX, change, fired, transactions
 from spark.react.harness import in_process as run_in_process
 from spark.react.test_rules_on_cells import random_rows
 
-from graphtide.rdf import write_changes
 from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.change_log import write_changes
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from copy import deepcopy
 import pyarrow as pa
 
 from graphtide import LiveGraph
-from graphtide.lang.program import parse_program
-from graphtide.rules import run
+from graphtide.lang.tide.program import parse_program
+from graphtide.rules.program import run
 from graphtide.spark.actors import Actors
 from graphtide.spark.cache import Cache
 from graphtide.spark.cell_state import take_batch

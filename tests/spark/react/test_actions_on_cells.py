@@ -18,7 +18,7 @@ from spark.react.harness import (
 )
 
 from graphtide.errors import ActionError, GraphtideError
-from graphtide.lang.program import parse_program
+from graphtide.lang.tide.program import parse_program
 from graphtide.spark import cell_engine, detect_cell, rule_cell
 from graphtide.spark.reaction import reaction_of
 from graphtide.spark.windows import Clock

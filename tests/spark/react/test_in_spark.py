@@ -18,9 +18,9 @@ from spark.react.test_patterns_on_cells import PATTERNS, found_in
 from spark.react.test_rules_on_cells import EVENTS, RULES, random_rows
 
 from graphtide.errors import ActionError
-from graphtide.lang.program import parse_program
-from graphtide.rdf import write_changes
+from graphtide.lang.tide.program import parse_program
 from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.change_log import write_changes
 from graphtide.spark import run_program
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]

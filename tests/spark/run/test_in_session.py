@@ -12,10 +12,11 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from graphtide.bench.railway import QUERIES, change_stream
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.lang.program import NamedQuery, Program
-from graphtide.rdf import write_changes
+from graphtide.lang.tide.ast import NamedQuery
+from graphtide.lang.tide.program import Program
+from graphtide.rdf.formats.change_log import write_changes
 from graphtide.spark import run_program, watch
 from graphtide.spark.metrics_cache import CacheCounts
 from graphtide.spark.run_checkpoint import claim_checkpoint

@@ -10,7 +10,7 @@ import pytest
 from graphtide.cli import run_needs
 from graphtide.cli.run import _say_where
 from graphtide.errors import GraphtideError
-from graphtide.lang.program import parse_program
+from graphtide.lang.tide.program import parse_program
 from graphtide.spark.quarantine import QUARANTINE
 from graphtide.spark.run_checkpoint import claim_checkpoint, read_fingerprint
 from graphtide.spark.run_options import RunOptions, check_options, trigger_milliseconds

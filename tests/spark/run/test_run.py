@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphtide.bench.railway import QUERIES, change_stream
-from graphtide.engine import LiveGraph
-from graphtide.rdf import write_changes
+from graphtide.engine.live_graph import LiveGraph
+from graphtide.rdf.formats.change_log import write_changes
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from graphtide.errors import DataError, GraphtideError
-from graphtide.rdf import ChangeBatch, read_changes, write_changes
-from graphtide.rdf.patch_row import change_terms, split_row
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.change_log import read_changes, write_changes
+from graphtide.rdf.formats.patch_row import change_terms, split_row
 from graphtide.spark import source_patch
 from graphtide.spark.source import GraphtideSource, LogReader, LogStreamReader
 from graphtide.spark.source_plan import GIVE_LATER_NAME

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphtide.bench.bgp.people import people
 from graphtide.bench.bgp.queries import query_text
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints

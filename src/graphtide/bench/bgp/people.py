@@ -26,7 +26,7 @@ PER_PERSON: Final = KNOWN + 1 + len(MARKS)
 def people(triples: int, terms: TermDictionary, seed: int) -> Ints:
     """About so many triples as rows `s, p, o` of ids, in random order, none twice.
 
-    >>> from graphtide.rdf import TermDictionary
+    >>> from graphtide.rdf.dictionary import TermDictionary
     >>> people(90, TermDictionary(), 0).shape
     (90, 3)
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from graphtide.bench.gesture.queries import program_text
-from graphtide.engine import LiveGraph
-from graphtide.rules import run
+from graphtide.engine.live_graph import LiveGraph
+from graphtide.rules.program import run
 
 RULE: Final = "RULE NextSlide ON Forward(?body) THEN CALL next_slide(?body)\n"
 

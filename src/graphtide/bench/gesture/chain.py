@@ -8,18 +8,18 @@ import numpy as np
 
 from graphtide.bench.gesture.queries import GESTURE, program_text
 from graphtide.bench.sequence.detector import make_detector
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.kernel.batch import DIFF, TX
-from graphtide.kernel.net import NET_BEFORE, NET_VALUES
-from graphtide.lang.declarations import QueryChange
-from graphtide.lang.program import parse_program
+from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.lang.tide.ast import QueryChange
+from graphtide.lang.tide.program import parse_program
 
 if TYPE_CHECKING:
-    from graphtide.engine import Watch
-    from graphtide.engine.stamps import Stamps
-    from graphtide.events.columns import FoundColumns
+    from graphtide.engine.runtime import Stamps
+    from graphtide.engine.watch import Watch
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.lang.program import Program
+    from graphtide.lang.tide.program import Program
+    from graphtide.patterns.detector import FoundColumns
 
 
 class Chain:

@@ -20,14 +20,14 @@ from graphtide.bench.gesture.vocabulary import CHANGES
 from graphtide.bench.memory import peak_rss_mb
 from graphtide.bench.sequence.detector import make_detector
 from graphtide.errors import GraphtideError
-from graphtide.lang.program import parse_program
-from graphtide.rdf import ChangeBatch
+from graphtide.lang.tide.program import parse_program
+from graphtide.rdf.changes import ChangeBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from graphtide.bench.gesture.texts import Columns
-    from graphtide.engine import LiveGraph
+    from graphtide.engine.live_graph import LiveGraph
     from graphtide.kernel.batch import Longs
 
 Answer = TypeVar("Answer")

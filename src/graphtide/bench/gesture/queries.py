@@ -40,7 +40,7 @@ def query_text(name: str) -> str:
 def program_text() -> str:
     """A program with the queries, their events and the gesture.
 
-    >>> from graphtide.lang.program import parse_program
+    >>> from graphtide.lang.tide.program import parse_program
     >>> [pattern.name for pattern in parse_program(program_text()).patterns]
     ['Forward']
     """

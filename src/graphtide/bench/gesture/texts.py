@@ -19,15 +19,15 @@ from graphtide.bench.gesture.vocabulary import (
     RDF_TYPE,
     XSD_INTEGER,
 )
-from graphtide.rdf import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.bench.gesture.model import Stage
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.rdf import TermDictionary
-    from graphtide.rdf.text_column import Strings
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.term_tables import Strings
 
 Diffs = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
 Stamps = np.ndarray[tuple[int], np.dtype[np.int64]]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 from graphtide.bench.gesture.queries import program_text
 from graphtide.bench.gesture.texts import Coder
 from graphtide.bench.write_triples import CHANGE_FORMATS, check_target, open_packed
-from graphtide.rdf.columnar import write_columnar
-from graphtide.rdf.write_patch import write_patch
+from graphtide.rdf.formats.columnar import write_columnar
+from graphtide.rdf.formats.patch import write_patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from graphtide.bench.gesture.model import Stage
-    from graphtide.rdf import ChangeBatch
+    from graphtide.rdf.changes import ChangeBatch
 
 CHANGES: Final = "changes"
 PROGRAM: Final = "gesture.tide"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.bench.lubm.model import Block, Lubm
-    from graphtide.rdf.text_column import Strings
+    from graphtide.rdf.term_tables import Strings
 
 _CONSTANTS: Strings = pa.array(constant_terms(), pa.string())
 

@@ -15,11 +15,13 @@ from graphtide.bench.memory import peak_rss_mb
 from graphtide.bench.route_sensor import QUERY, RELATIONS
 from graphtide.bench.route_sensor.timing import microseconds, time_each, timed
 from graphtide.bench.route_sensor.workload import Workload, texts
-from graphtide.engine import LiveGraph, Watch
-from graphtide.rdf import CHANGE_SCHEMA
+from graphtide.engine.live_graph import LiveGraph
+from graphtide.rdf.changes import CHANGE_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from graphtide.engine.watch import Watch
 
 Figures = dict[str, float]
 

@@ -11,8 +11,8 @@ from graphtide import LiveGraph
 from graphtide.bench.memory import peak_rss_mb
 from graphtide.bench.route_sensor.timing import timed
 from graphtide.bench.rules.workload import checksum
-from graphtide.rdf import ChangeBatch
-from graphtide.rules import RunningProgram, run
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rules.program import RunningProgram, run
 
 if TYPE_CHECKING:
     from graphtide.bench.rules.workload import Workload

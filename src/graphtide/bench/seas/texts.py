@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from graphtide.bench.seas.model import Block, Seas
     from graphtide.kernel.batch import Longs
-    from graphtide.rdf.text_column import Strings
+    from graphtide.rdf.term_tables import Strings
 
 _TICKS: Final = 1000
 """Times of observations are milliseconds."""

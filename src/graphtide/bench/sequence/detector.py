@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphtide.events import compile_pattern
-from graphtide.events.detect import AnyDetector
-from graphtide.events.detect import make_detector as detector_of
-from graphtide.events.kernel_detector import KernelDetector
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.detector import AnyDetector, KernelDetector
+from graphtide.patterns.detector import make_detector as detector_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from graphtide.lang.event_algebra import PatternDeclaration
-    from graphtide.rdf.term import Term
+    from graphtide.lang.tide.ast import PatternDeclaration
+    from graphtide.rdf.terms import Term
 
 
 def make_detector(
@@ -25,7 +24,7 @@ def make_detector(
 ) -> AnyDetector:
     """A detector for a pattern; `types` numbers the events, `encode` the constants.
 
-    >>> from graphtide.lang.event_algebra import Atom, Follows, PatternDeclaration
+    >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration
     >>> body = Follows((Atom("A", ()), Atom("B", ())))
     >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
     >>> make_detector(pattern, {"A": 0, "B": 1}, tick_ms=1).tokens()

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from graphtide.errors import GraphtideError
-from graphtide.lang.program import parse_program
+from graphtide.lang.tide.program import parse_program
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Longs
-    from graphtide.lang.event_algebra import PatternDeclaration
+    from graphtide.lang.tide.ast import PatternDeclaration
 
 TYPES: Final = {"A": 0, "B": 1, "C": 2, "D": 3}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-    from graphtide.engine import LiveGraph
+    from graphtide.engine.live_graph import LiveGraph
     from graphtide.kernel.batch import Ints
     from graphtide.plan.patterns import Strategy
 

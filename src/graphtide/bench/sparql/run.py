@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from graphtide.bench.sparql.operators import Data, Operator
-    from graphtide.engine import Watch
+    from graphtide.engine.watch import Watch
 
 ROUNDS = 7
 AT_ONCE = 500

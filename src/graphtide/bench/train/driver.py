@@ -13,7 +13,7 @@ from graphtide.bench.train.nodes import NodeFigures, node_figures
 from graphtide.bench.train.operation import Operation
 from graphtide.bench.train.plans import DEFAULT_PLAN, watch_query
 from graphtide.bench.train.transformations import Yard
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

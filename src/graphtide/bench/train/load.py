@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from graphtide.bench.train.model import Block, Model
-    from graphtide.engine import LiveGraph
+    from graphtide.engine.live_graph import LiveGraph
 
 
 def load_model(
@@ -21,7 +21,7 @@ def load_model(
     """Insert a model, one transaction per block; the number of its vertices.
 
     >>> from graphtide.bench.train.model import Model
-    >>> from graphtide.engine import LiveGraph
+    >>> from graphtide.engine.live_graph import LiveGraph
     >>> graph = LiveGraph()
     >>> load_model(graph, Model(1, "inject")), len(graph)
     (741, 4089)

@@ -8,20 +8,20 @@ import numpy as np
 
 from graphtide.bench.train.vocabulary import vertex_numbers
 from graphtide.kernel.batch import DIFF, Ints, Longs
-from graphtide.kernel.net import NET_VALUES
+from graphtide.kernel.counts import NET_VALUES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from graphtide.engine import Watch
-    from graphtide.rdf import TermDictionary
+    from graphtide.engine.watch import Watch
+    from graphtide.rdf.dictionary import TermDictionary
 
 
 class VertexNumbers:
     """The numbers of vertices by the ids of their terms, read from their IRIs once each.
 
     >>> from graphtide.bench.train.vocabulary import vertex
-    >>> from graphtide.rdf import TermDictionary
+    >>> from graphtide.rdf.dictionary import TermDictionary
     >>> terms = TermDictionary()
     >>> ids = terms.encode_column([vertex(17), vertex(4)])
     >>> VertexNumbers(terms).of(ids)

@@ -8,7 +8,8 @@ from graphtide.plan.describe import describe
 from graphtide.plan.physical import nodes
 
 if TYPE_CHECKING:
-    from graphtide.engine import LiveGraph, Watch
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.watch import Watch
 
 
 class NodeFigures(TypedDict):
@@ -22,7 +23,7 @@ class NodeFigures(TypedDict):
 def node_figures(graph: LiveGraph, watch: Watch) -> list[NodeFigures]:
     """The figures of all nodes, inputs before what reads them. Shared nodes count for every query.
 
-    >>> from graphtide.engine import LiveGraph
+    >>> from graphtide.engine.live_graph import LiveGraph
     >>> graph = LiveGraph()
     >>> watch = graph.watch("SELECT ?a { ?a <http://example.org/p> ?b }")
     >>> graph.insert("<ex:a>", "<http://example.org/p>", "<ex:b>")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from graphtide.bench.train.queries import Query
     from graphtide.bench.train.selection import Selection
     from graphtide.bench.train.vocabulary import Scenario
-    from graphtide.engine import LiveGraph, Watch
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.watch import Watch
     from graphtide.kernel.batch import Ints
 
 

@@ -8,13 +8,14 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.bench.train.layouts import LAYOUTS
 from graphtide.bench.train.segment_links import keep_segment_links
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql import parse_query
+from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.patterns import STRATEGIES, Strategy
 
 if TYPE_CHECKING:
     from graphtide.algebra.relational import Relation
     from graphtide.bench.train.queries import Query
-    from graphtide.engine import LiveGraph, Watch
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.watch import Watch
 
 Choice: TypeAlias = Strategy | Literal["auto"]
 """A strategy, or `auto` for the planner's choice."""

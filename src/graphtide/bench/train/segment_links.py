@@ -8,8 +8,8 @@ from graphtide.bench.train.queries import query_text
 from graphtide.bench.train.vocabulary import name
 
 if TYPE_CHECKING:
-    from graphtide.engine import LiveGraph
-    from graphtide.engine.delta import DeltaRow
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.watch import DeltaRow
 
 GRAPH = name("segments")
 
@@ -17,7 +17,7 @@ GRAPH = name("segments")
 def keep_segment_links(graph: LiveGraph) -> None:
     """Put the links of now into the graph, and keep them in step with the segments.
 
-    >>> from graphtide.engine import LiveGraph
+    >>> from graphtide.engine.live_graph import LiveGraph
     >>> graph = LiveGraph()
     >>> keep_segment_links(graph)
     >>> graph.insert(

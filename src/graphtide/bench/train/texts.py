@@ -12,7 +12,7 @@ from graphtide.bench.triples import Triples
 
 if TYPE_CHECKING:
     from graphtide.bench.train.model import Block
-    from graphtide.rdf.text_column import Strings
+    from graphtide.rdf.term_tables import Strings
 
 _CONSTANTS: Strings = constant_texts()
 

@@ -14,7 +14,7 @@ from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Longs
-    from graphtide.rdf.text_column import Strings
+    from graphtide.rdf.term_tables import Strings
 
 NAMESPACE: Final = "http://www.semanticweb.org/ontologies/2015/trainbenchmark#"
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"

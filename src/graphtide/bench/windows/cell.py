@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from graphtide.bench.lubm.queries import query_text as lubm_text
 from graphtide.bench.seas.queries import query_text as seas_text
-from graphtide.engine.windows.shape import ChangingWindow
+from graphtide.streams.windows import ChangingWindow
 
 Part = Literal["table1", "figure6", "figure7", "figure8", "figure9"]
 Mode = Literal["incremental", "incremental, one by one", "re-evaluation", "pyoxigraph"]

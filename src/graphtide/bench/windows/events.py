@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from graphtide.bench.windows.cell import Cell
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.rdf import TermDictionary
+    from graphtide.rdf.dictionary import TermDictionary
 
 A_UNIVERSITY = 90_000
 """A university has more triples than this."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from graphtide.bench.windows.cell import PUSH, Cell
 from graphtide.bench.windows.events import Piece, pieces
-from graphtide.engine import LiveGraph
+from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.engine.windows.continuous import Continuous
+    from graphtide.streams.query import Continuous
 
 STREAM: Final = "<ex:s>"
 

@@ -4,16 +4,11 @@ No twin knows a delta rule. A twin keeps its inputs, works out the whole answer 
 transaction from its definition, and passes on how it differs from the one before.
 """
 
-from graphtide.kernel.twin.calculate import calculate
-from graphtide.kernel.twin.compare import compare
-from graphtide.kernel.twin.count_values import count_values
-from graphtide.kernel.twin.distinct import Distinct
+from graphtide.kernel.twin.counts import Distinct, Net
 from graphtide.kernel.twin.instances import Instances
-from graphtide.kernel.twin.join import Join
-from graphtide.kernel.twin.net import Net
-from graphtide.kernel.twin.quadstore import QuadStore
-from graphtide.kernel.twin.quadstream import QuadStream
-from graphtide.kernel.twin.semijoin import SemiJoin
+from graphtide.kernel.twin.joins import Join, SemiJoin
+from graphtide.kernel.twin.quadstore import QuadStore, QuadStream
+from graphtide.kernel.twin.values import calculate, compare, count_values
 
 __all__ = [
     "Distinct",

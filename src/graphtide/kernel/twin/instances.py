@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphtide.kernel.instance_groups import deepest, dependences, make_groups
+from graphtide.kernel.instances.plan import deepest, dependences, make_groups
 from graphtide.kernel.twin.recomputed import Recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from graphtide.kernel.batch import Ints
-    from graphtide.kernel.instance_groups import Nodes, Variables
-    from graphtide.kernel.twin.bag import Bag
+    from graphtide.kernel.instances.plan import Nodes, Variables
+    from graphtide.kernel.twin.recomputed import Bag
 
 Binding = dict[int, int]
 
 
 class Instances(Recomputed):
-    """The twin of `graphtide.kernel.instances.Instances`.
+    """The twin of `graphtide.kernel.instances.operator.Instances`.
 
     >>> from graphtide.kernel.batch import make_batch
     >>> star = Instances([(0,), (0,)], [(0,)])

@@ -8,20 +8,82 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.kernel.batch import make_batch
-from graphtide.kernel.twin.bag import difference, transactions
-from graphtide.kernel.twin.matching import evaluate
+from graphtide.kernel.search.program import HIDDEN, refuse_joins, refuse_looking
+from graphtide.kernel.twin.recomputed import difference, transactions
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
     from graphtide.kernel.batch import Ints
-    from graphtide.kernel.program import Program
-    from graphtide.kernel.twin.bag import Bag, Row
-    from graphtide.kernel.twin.matching import Quads
+    from graphtide.kernel.search.program import Pattern, Program
+    from graphtide.kernel.twin.recomputed import Bag, Row
+
+
+# --- Matching a program by trying every quad for every pattern.
+
+Quads = dict[int, dict["Row", None]]
+"""Quads by predicate, oldest first."""
+
+Binding = dict[int, int]
+"""The values of variables, a variable being the negative number that stands for it."""
+
+
+def unify(pattern: Pattern, quad: Row, binding: Mapping[int, int]) -> Binding | None:
+    """The binding with the pattern's variables added, or None if quad and pattern disagree.
+
+    The default graph, 0, and hidden graphs are no values for a variable.
+
+    >>> unify((-1, 7, -2, 0), (5, 7, 6, 0), {-1: 5})
+    {-1: 5, -2: 6}
+    >>> unify((-1, 7, -1, 0), (5, 7, 6, 0), {})
+    """
+    bound = dict(binding)
+    for wanted, value in zip(pattern, quad, strict=True):
+        if wanted < 0 and 0 < value < HIDDEN:
+            wanted = bound.setdefault(wanted, value)
+        if wanted != value:
+            return None
+    return bound
+
+
+def matches(patterns: tuple[Pattern, ...], quads: Quads, binding: Binding) -> Iterator[Binding]:
+    """Every way to extend a binding so that all patterns are quads."""
+    if not patterns:
+        yield binding
+        return
+    predicate = patterns[0][1]
+    predicate = binding.get(predicate, predicate)
+    groups: Collection[dict[Row, None]] = quads.values()
+    if predicate >= 0:
+        groups = [quads.get(predicate, {})]
+    for group in groups:
+        for quad in group:
+            more = unify(patterns[0], quad, binding)
+            if more is not None:
+                yield from matches(patterns[1:], quads, more)
+
+
+def evaluate(program: Program, quads: Quads) -> dict[Row, int]:
+    """The matches of a program that pass its checks, once each.
+
+    >>> from graphtide.kernel.search.apply.program import Program
+    >>> evaluate(Program(((-1, 7, -2, 0), (-2, 7, -1, 0)), 2), {7: {(3, 7, 3, 0): None}})
+    {(3, 3): 1}
+    """
+    return {
+        tuple(binding[-1 - v] for v in range(program.outputs)): 1
+        for binding in matches(program.patterns, quads, {})
+        if all(
+            (next(matches(check.patterns, quads, binding), None) is None) == check.negated
+            for check in program.checks
+        )
+    }
 
 
 class QuadStore:
-    """The twin of `graphtide.kernel.quadstore.QuadStore`.
+    """The twin of `graphtide.kernel.search.quadstore.QuadStore`.
 
-    >>> from graphtide.kernel.program import Program
+    >>> from graphtide.kernel.search.apply.program import Program
     >>> store = QuadStore()
     >>> pairs = store.install(Program(((-1, 7, -2, 0), (-2, 8, -3, 0)), outputs=3))
     >>> changes = [[0, 1, 1, 7, 2, 0], [1, 1, 2, 8, 3, 0], [2, -1, 1, 7, 2, 0]]
@@ -117,9 +179,63 @@ class QuadStore:
 def concerns(program: Program, predicate: int) -> bool:
     """Whether a quad with this predicate may match a pattern of the program.
 
-    >>> from graphtide.kernel.program import Program
+    >>> from graphtide.kernel.search.apply.program import Program
     >>> concerns(Program(((-1, 7, -2, 0),), 2), 8)
     False
     """
     named = {pattern[1] for pattern in program.all_patterns()}
     return predicate in named or min(named) < 0
+
+
+# --- QuadStream by definition: each change that a pattern matches.
+
+
+class QuadStream(QuadStore):
+    """The twin of `graphtide.kernel.search.quadstore.QuadStream`.
+
+    >>> import numpy as np
+    >>> from graphtide.kernel.search.apply.program import Program
+    >>> stream = QuadStream()
+    >>> subjects = stream.install(Program(((-1, 7, 5, 0),), outputs=1))
+    >>> stream.apply(np.array([[0, 1, 3, 7, 5, 0]], np.int32))[subjects].tolist()
+    [[0, 1, 3]]
+    """
+
+    stores = False
+
+    def install(self, program: Program) -> int:
+        """Add a program of one pattern."""
+        refuse_joins(program)
+        return super().install(program)
+
+    def apply(self, changes: Ints) -> dict[int, Ints]:
+        """Let changes `[tx, diff, s, p, o, g]` pass; per program, the batch they cause."""
+        out: dict[int, list[tuple[int, ...]]] = {}
+        for tx, diff, *quad in changes.tolist():
+            self._counts["inserted" if diff > 0 else "deleted"] += 1
+            self._counts["dropped"] += diff > 0
+            for number, program in self._programs.items():
+                found = unify(program.patterns[0], tuple(quad), {})
+                if found is not None:
+                    row = (found[-1 - v] for v in range(program.outputs))
+                    out.setdefault(number, []).append((tx, diff, *row))
+        return {n: make_batch(rows, self._programs[n].outputs) for n, rows in out.items()}
+
+    def evaluate(self, number: int) -> Ints:
+        """Nothing, as long as nothing has passed."""
+        refuse_looking(self._passed)
+        return super().evaluate(number)
+
+    def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """None, as long as nothing has passed."""
+        refuse_looking(self._passed)
+        return super().contains(quads)
+
+    def quads(self) -> Ints:
+        """None, as long as nothing has passed."""
+        refuse_looking(self._passed)
+        return super().quads()
+
+    @property
+    def _passed(self) -> int:
+        return self._counts["inserted"] + self._counts["deleted"]

@@ -3,14 +3,59 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from graphtide.kernel.batch import VALUES, make_batch
-from graphtide.kernel.twin.bag import add, difference, transactions
+from graphtide.kernel.batch import TX, VALUES, make_batch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from graphtide.kernel.batch import Ints
-    from graphtide.kernel.twin.bag import Bag
+
+
+# --- Bags of rows: how often each row occurs. A row that occurs 0 times is not kept.
+
+Row = tuple[int, ...]
+Bag = dict[Row, int]
+
+
+def add(bag: Bag, row: Row, count: int) -> None:
+    """Let a row occur `count` times more.
+
+    >>> bag = {(7,): 1}
+    >>> add(bag, (7,), -1)
+    >>> add(bag, (8,), -2)
+    >>> bag
+    {(8,): -2}
+    """
+    bag[row] = bag.get(row, 0) + count
+    if bag[row] == 0:
+        del bag[row]
+
+
+def difference(after: Bag, before: Bag) -> Bag:
+    """How much more often each row occurs after than before.
+
+    >>> difference({(7,): 3, (8,): 1}, {(7,): 1, (8,): 1, (9,): 1})
+    {(9,): -1, (7,): 2}
+    """
+    out = {row: -count for row, count in before.items() if row not in after}
+    for row, count in after.items():
+        add(out, row, count - before.get(row, 0))
+    return out
+
+
+def transactions(batch: Ints) -> Iterator[tuple[int, Iterable[tuple[int, Row]]]]:
+    """The transactions of a batch in order, each with its diffs and rows.
+
+    >>> from graphtide.kernel.batch import make_batch
+    >>> [(tx, list(rows)) for tx, rows in transactions(make_batch([(0, 1, 7), (2, -1, 7)], 1))]
+    [(0, [(1, (7,))]), (2, [(-1, (7,))])]
+    """
+    for tx, lines in groupby(batch.tolist(), key=itemgetter(TX)):
+        yield tx, [(diff, tuple(row)) for _, diff, *row in lines]
 
 
 class Recomputed(ABC):

@@ -1,0 +1,341 @@
+"""GroupRows: one row per group, and what a change of a group's rows does to it.
+
+d(group): for each transaction and each group it touches, the old row goes and the new one comes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from itertools import groupby
+from math import inf, isfinite, isnan
+from operator import itemgetter
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from pyoxigraph import Literal
+from sortedcontainers import SortedList
+
+from graphtide.errors import ExpressionError
+from graphtide.functions.arithmetic import op_divide
+from graphtide.functions.numbers import EXACT, Number, NumericType, decimal, double, integer, single
+from graphtide.functions.order import total_order
+from graphtide.functions.values import integer_term, number_of, text_of, to_term
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, make_batch
+
+if TYPE_CHECKING:
+    from graphtide.algebra.nodes import Aggregate
+    from graphtide.plan.physical import GroupBy
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
+
+
+# --- Aggregate states: what is remembered of a group's values so that one change costs little.
+#
+# Every state is told of values that come (a positive count) and go (a negative one), by id, and gives
+# the aggregate of what is left. Id 0 is an error: a value that could not be computed.
+
+
+class State(Protocol):
+    """One aggregate of one group."""
+
+    def add(self, value: int, count: int) -> None:
+        """So many more of a value, or fewer."""
+
+    def result(self) -> Term:
+        """The aggregate now; raises `ExpressionError` where it has none."""
+
+
+def make_state(aggregate: Aggregate, terms: TermDictionary) -> State:
+    """A fresh state for an aggregate."""
+    state: State
+    match aggregate.function:
+        case "COUNT":
+            state = CountState(rows=aggregate.argument is None)
+        case "SUM" | "AVG":
+            state = SumState(terms, mean=aggregate.function == "AVG")
+        case "MIN" | "SAMPLE":
+            state = ExtremeState(terms, at=0, errors_count=aggregate.function == "MIN")
+        case "MAX":
+            state = ExtremeState(terms, at=-1, errors_count=True)
+        case _:
+            state = ConcatState(terms, aggregate.separator)
+    return DistinctState(state) if aggregate.distinct else state
+
+
+class DistinctState:
+    """Passes each value on once, when it comes first and when it goes last."""
+
+    def __init__(self, inner: State) -> None:
+        self._inner = inner
+        self._counts: Counter[int] = Counter()
+
+    def add(self, value: int, count: int) -> None:
+        """Tell the inner state where a value's count leaves zero or comes back to it."""
+        before = self._counts[value]
+        self._counts[value] = after = before + count
+        if after == 0:
+            del self._counts[value]
+        turned = (after > 0) - (before > 0)
+        if turned:
+            self._inner.add(value, turned)
+
+    def result(self) -> Term:
+        """The aggregate of the different values."""
+        return self._inner.result()
+
+
+class CountState:
+    """How many values there are; errors do not count, unless rows are counted as they are."""
+
+    def __init__(self, *, rows: bool) -> None:
+        self._rows = rows
+        self._count = 0
+
+    def add(self, value: int, count: int) -> None:
+        """More or fewer values."""
+        if value or self._rows:
+            self._count += count
+
+    def result(self) -> Term:
+        """The count."""
+        return integer_term(self._count)
+
+
+class SumState:
+    """An exact sum, rounded once when asked for: what goes takes away just what it gave."""
+
+    def __init__(self, terms: TermDictionary, *, mean: bool) -> None:
+        self._terms = terms
+        self._mean = mean
+        self._bad = 0
+        self._types: Counter[NumericType] = Counter()
+        self._integers = 0
+        self._decimals = Decimal(0)
+        self._floats = Fraction(0)
+        self._endless: Counter[str] = Counter()
+
+    def add(self, value: int, count: int) -> None:
+        """More or fewer of a number."""
+        try:
+            number = number_of(self._terms.decode(value)) if value else None
+        except ExpressionError:
+            number = None
+        if number is None:
+            self._bad += count
+            return
+        self._types[number.type] += count
+        match number.value:
+            case int() as whole:
+                self._integers += whole * count
+            case Decimal() as exact:
+                self._decimals = EXACT.add(self._decimals, EXACT.multiply(exact, Decimal(count)))
+            case finite if isfinite(finite):
+                self._floats += Fraction(finite) * count
+            case endless:
+                self._endless["nan" if isnan(endless) else str(endless)] += count
+
+    def result(self) -> Term:
+        """The sum, or the mean."""
+        if self._bad:
+            raise ExpressionError("a value is not a number")
+        total = to_term(self._total())
+        count = self._types.total()
+        return op_divide(total, integer_term(count)) if self._mean and count else total
+
+    def _total(self) -> Number:
+        kind = max((t for t, n in self._types.items() if n), default=NumericType.INTEGER)
+        if kind is NumericType.INTEGER:
+            return integer(self._integers)
+        if kind is NumericType.DECIMAL:
+            return decimal(EXACT.add(self._decimals, Decimal(self._integers)))
+        rounded = self._rounded()
+        return single(rounded) if kind is NumericType.FLOAT else double(rounded)
+
+    def _rounded(self) -> float:
+        endless = [float(value) for value, count in self._endless.items() if count]
+        if endless:
+            return sum(endless)
+        exact = self._floats + Fraction(self._decimals) + self._integers
+        try:
+            return float(exact)
+        except OverflowError:
+            return inf if exact > 0 else -inf
+
+
+class OrderedState:
+    """The different values in their total order, with their counts; errors apart."""
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self._terms = terms
+        self.errors = 0
+        self.counts: Counter[int] = Counter()
+        self.order = SortedList()
+
+    def add(self, value: int, count: int) -> None:
+        """More or fewer of a value."""
+        if not value:
+            self.errors += count
+            return
+        before = self.counts[value]
+        self.counts[value] = before + count
+        if before == 0:
+            self.order.add(self._entry(value))
+        elif before + count == 0:
+            self.order.remove(self._entry(value))
+            del self.counts[value]
+
+    def _entry(self, value: int) -> tuple[object, int]:
+        return total_order(self._terms.decode(value)), value
+
+    def term(self, at: int) -> Term:
+        """The value at a place in the order."""
+        return self._terms.decode(self.order[at][1])
+
+
+class ExtremeState(OrderedState):
+    """The first or the last value; the next one is known when it goes."""
+
+    def __init__(self, terms: TermDictionary, *, at: int, errors_count: bool) -> None:
+        super().__init__(terms)
+        self._at = at
+        self._errors_count = errors_count
+
+    def result(self) -> Term:
+        """The value at the end of the order that was asked for."""
+        if not self.order or (self.errors and self._errors_count):
+            raise ExpressionError("there are no values, or one has an error")
+        return self.term(self._at)
+
+
+class ConcatState(OrderedState):
+    """All values, from the least to the greatest, as one text."""
+
+    def __init__(self, terms: TermDictionary, separator: str) -> None:
+        super().__init__(terms)
+        self._separator = separator
+
+    def result(self) -> Term:
+        """The texts joined."""
+        if self.errors:
+            raise ExpressionError("a value has an error")
+        texts = [
+            text
+            for _, value in self.order
+            for text in [text_of(self._terms.decode(value)).text] * self.counts[value]
+        ]
+        return Literal(self._separator.join(texts))
+
+
+Key = tuple[int, ...]
+Change = tuple[int, int, Key, Key]
+"""Transaction, diff, the values of the keys, and the arguments of the aggregates."""
+
+
+class Group:
+    """The states of a group, and its row as it was last passed on."""
+
+    __slots__ = ("row", "rows", "states")
+
+    def __init__(self, states: list[State]) -> None:
+        self.states = states
+        self.rows = 0
+        self.row: Key | None = None
+
+
+class GroupRows:
+    """All groups that have rows; without keys, the one group, even of no rows."""
+
+    def __init__(self, node: GroupBy, terms: TermDictionary) -> None:
+        schema = node.child.schema
+        self._terms = terms
+        self._aggregates = node.aggregates
+        self._keys = [VALUES + schema.index(v) for v in node.keys]
+        self._whole = [i for i, a in enumerate(node.aggregates) if a.argument is None]
+        self._arguments = [
+            VALUES + schema.index(a.argument) if a.argument in schema else -1
+            for a in node.aggregates
+        ]
+        self._width = len(node.schema)
+        self._row_ids: dict[Key, int] = {}
+        self._groups: dict[Key, Group] = {}
+        self._first = not node.keys
+
+    def step(self, batch: Ints) -> Ints:
+        """The changed rows of the groups."""
+        out: list[tuple[int, ...]] = []
+        if self._first:
+            self._first = False
+            self._pass_on(0, (), self._group(()), out)
+        for tx, changes in groupby(self._changes(batch), itemgetter(0)):
+            touched: dict[Key, Group] = {}
+            for _, diff, key, values in changes:
+                group = touched[key] = self._group(key)
+                group.rows += diff
+                for state, value in zip(group.states, values, strict=True):
+                    state.add(value, diff)
+            for key, group in touched.items():
+                self._pass_on(tx, key, group, out)
+        return make_batch(out, self._width)
+
+    def _changes(self, batch: Ints) -> list[Change]:
+        """Equal changes of a transaction as one, so that a bulk load costs little per row."""
+        values = np.zeros((len(batch), len(self._arguments)), np.int32)
+        for i, at in enumerate(self._arguments):
+            if at >= 0:
+                values[:, i] = batch[:, at]
+        for i in self._whole:
+            values[:, i] = self._numbered(batch) if self._aggregates[i].distinct else 0
+        lines = np.column_stack([batch[:, TX], batch[:, self._keys], values])
+        if len(lines) > 1:
+            lines, places = np.unique(lines, axis=0, return_inverse=True)
+            diffs = np.bincount(places.reshape(-1), batch[:, DIFF]).astype(np.int64)
+        else:
+            diffs = batch[:, DIFF].astype(np.int64)
+        keys = 1 + len(self._keys)
+        return [
+            (line[0], diff, tuple(line[1:keys]), tuple(line[keys:]))
+            for line, diff in zip(lines.tolist(), diffs.tolist(), strict=True)
+            if diff
+        ]
+
+    def _numbered(self, batch: Ints) -> list[int]:
+        """A number for each different whole row: what COUNT(DISTINCT *) counts."""
+        known = self._row_ids
+        return [known.setdefault(tuple(row), len(known) + 1) for row in batch[:, VALUES:].tolist()]
+
+    def _group(self, key: Key) -> Group:
+        group = self._groups.get(key)
+        if group is None:
+            group = Group([make_state(a, self._terms) for a in self._aggregates])
+            self._groups[key] = group
+        return group
+
+    def _pass_on(self, tx: int, key: Key, group: Group, out: list[tuple[int, ...]]) -> None:
+        """Replace a group's row by what it is now; a group without rows has none."""
+        there = group.rows > 0 or not self._keys
+        row = (*key, *map(self._value, group.states)) if there else None
+        if row != group.row:
+            if group.row is not None:
+                out.append((tx, -1, *group.row))
+            if row is not None:
+                out.append((tx, 1, *row))
+            group.row = row
+        if not there:
+            del self._groups[key]
+
+    def _value(self, state: State) -> int:
+        try:
+            return self._terms.encode(state.result())
+        except ExpressionError:
+            return 0
+
+    def sizes(self) -> dict[str, int]:
+        """Groups held."""
+        return {"groups": len(self._groups)}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, about: a group and its states are Python objects."""
+        return len(self._groups) * 600 + len(self._row_ids) * 200

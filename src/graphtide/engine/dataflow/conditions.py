@@ -1,0 +1,217 @@
+"""Conditions over batches: by the typed side columns where they suffice, else by the terms.
+
+A condition made of comparisons is decided in the kernel from the kinds and numbers of ids, also
+where sums, differences and products are compared. What that leaves open is evaluated on the terms
+themselves, once per distinct tuple of arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.algebra.expressions import Call, Const, Var
+from graphtide.algebra.variables import expression_variables
+from graphtide.errors import ExpressionError
+from graphtide.functions.evaluate import compile_expression
+from graphtide.functions.values import effective_boolean
+from graphtide.kernel import calculate, compare
+from graphtide.kernel.batch import VALUES, Ints
+from graphtide.kernel.values import (
+    ADD,
+    COLUMN,
+    CONSTANT,
+    ERROR,
+    FALSE,
+    MULTIPLY,
+    NEGATE,
+    OPEN,
+    SUBTRACT,
+    TRUE,
+    Kinds,
+)
+
+if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Expression
+    from graphtide.algebra.variables import Schema
+    from graphtide.functions.logic import Row
+    from graphtide.rdf.dictionary import TermDictionary
+
+
+# --- Memo: a function of terms applied to id columns, computed once per distinct argument tuple.
+
+MOST_REMEMBERED = 200_000
+"""Distinct argument tuples whose results are kept; then the memo starts afresh."""
+
+Columns = tuple[tuple[Var, int], ...]
+
+
+def argument_columns(expression: Expression, schema: Schema) -> Columns:
+    """The variables that an expression reads, with their columns in a batch."""
+    read = expression_variables(expression)
+    return tuple((var, VALUES + i) for i, var in enumerate(schema) if var in read)
+
+
+class Memo:
+    """Results (small integers or ids) of a function of a row, by the ids of its arguments."""
+
+    def __init__(
+        self, function: Callable[[Row], int], columns: Columns, terms: TermDictionary
+    ) -> None:
+        self._function = function
+        self._variables = tuple(var for var, _ in columns)
+        self._at = [at for _, at in columns]
+        self._terms = terms
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def __call__(self, batch: Ints) -> Ints:
+        """One result per row of the batch."""
+        if len(batch) < 32:
+            return np.array(
+                [self._one(tuple(row)) for row in batch[:, self._at].tolist()], np.int32
+            )
+        if not self._at:
+            return np.full(len(batch), self._one(()), np.int32)
+        distinct, places = np.unique(batch[:, self._at], axis=0, return_inverse=True)
+        results = np.array([self._one(tuple(row)) for row in distinct.tolist()], np.int32)
+        return results[places.reshape(-1)]
+
+    def _one(self, ids: tuple[int, ...]) -> int:
+        found = self._known.get(ids)
+        if found is None:
+            row = {
+                var: self._terms.decode(i) for var, i in zip(self._variables, ids, strict=True) if i
+            }
+            found = self._function(row)
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[ids] = found
+        return found
+
+
+Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+Outcomes = Callable[[Ints], Kinds]
+
+OPERATORS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+
+STEPS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "UMINUS": NEGATE}
+
+_CODES = (FALSE, TRUE, ERROR, OPEN)
+
+
+def _table(first: tuple[int, ...]) -> Kinds:
+    """The outcome of every pair of outcomes: the earliest of them in the order `first`."""
+    rank = {code: place for place, code in enumerate(first)}
+    return np.array([[min(a, b, key=rank.__getitem__) for b in _CODES] for a in _CODES], np.int8)
+
+
+AND = _table((FALSE, OPEN, ERROR, TRUE))
+OR = _table((TRUE, OPEN, ERROR, FALSE))
+NOT = np.array([TRUE, FALSE, ERROR, OPEN], np.int8)
+
+
+class Condition:
+    """A compiled condition: for a batch, which rows it is true for."""
+
+    def __init__(self, expression: Expression, schema: Schema, terms: TermDictionary) -> None:
+        self._quick = quick_outcomes(expression, schema, terms)
+        self._memo = Memo(self._decide, argument_columns(expression, schema), terms)
+        self._value = compile_expression(expression)
+
+    def __call__(self, batch: Ints) -> Mask:
+        """A mask of the rows for which the condition is true."""
+        if self._quick is None:
+            return np.asarray(self._memo(batch) == TRUE)
+        outcomes = self._quick(batch)
+        mask: Mask = np.asarray(outcomes == TRUE)
+        still_open = outcomes == OPEN
+        if still_open.any():
+            mask[still_open] = self._memo(batch[still_open]) == TRUE
+        return mask
+
+    def _decide(self, row: Row) -> int:
+        try:
+            return TRUE if effective_boolean(self._value(row)) else FALSE
+        except ExpressionError:
+            return ERROR
+
+
+def quick_outcomes(
+    expression: Expression, schema: Schema, terms: TermDictionary
+) -> Outcomes | None:
+    """A condition's outcomes from the side columns, or None if it is not made of comparisons."""
+    match expression:
+        case Call("&&" | "||" as name, (left, right)):
+            a, b = (quick_outcomes(side, schema, terms) for side in (left, right))
+            if a is None or b is None:
+                return None
+            table = AND if name == "&&" else OR
+            return lambda batch: table[a(batch), b(batch)]
+        case Call("!", (inner,)):
+            of = quick_outcomes(inner, schema, terms)
+            return None if of is None else lambda batch: NOT[of(batch)]
+        case Call("BOUND", (Var() as var,)):
+            column = _column(var, schema, terms)
+            return lambda batch: (column(batch) != 0).astype(np.int8)
+        case Call(name, (Var() | Const() as left, Var() | Const() as right)) if name in OPERATORS:
+            return _comparison(OPERATORS[name], left, right, schema, terms)
+        case Call(name, (left, right)) if name in OPERATORS:
+            return _calculation(OPERATORS[name], left, right, schema, terms)
+        case _:
+            return None
+
+
+def _comparison(
+    op: int, left: Var | Const, right: Var | Const, schema: Schema, terms: TermDictionary
+) -> Outcomes | None:
+    if not isinstance(left, Var) and not isinstance(right, Var):
+        return None
+    a, b = _column(left, schema, terms), _column(right, schema, terms)
+    return lambda batch: compare(op, a(batch), b(batch), terms.kinds, terms.numbers)
+
+
+def _calculation(
+    op: int, left: Expression, right: Expression, schema: Schema, terms: TermDictionary
+) -> Outcomes | None:
+    """A comparison of calculated numbers, or None if a side is calculated in another way."""
+    listed = [*steps_of(left, schema, terms), *steps_of(right, schema, terms)]
+    if any(step is None for step in listed):
+        return None
+    steps = np.array(listed, np.int32)
+    return lambda batch: calculate(op, steps, batch, terms.kinds, terms.numbers)
+
+
+def steps_of(
+    expression: Expression, schema: Schema, terms: TermDictionary
+) -> list[tuple[int, int] | None]:
+    """A calculation with numbers as steps on a stack; None stands for what is no such step.
+
+    >>> from graphtide.rdf.dictionary import TermDictionary
+    >>> a = Var("a")
+    >>> steps_of(Call("-", (a, Call("*", (a, a)))), (a,), TermDictionary())
+    [(0, 2), (0, 2), (0, 2), (4, 0), (3, 0)]
+    """
+    match expression:
+        case Var():
+            known = expression in schema
+            return [(COLUMN, VALUES + schema.index(expression)) if known else (CONSTANT, 0)]
+        case Const(term):
+            return [(CONSTANT, terms.encode(term))]
+        case Call(name, args) if name in STEPS:
+            parts = [step for arg in args for step in steps_of(arg, schema, terms)]
+            return [*parts, (STEPS[name], 0)]
+        case _:
+            return [None]
+
+
+def _column(side: Var | Const, schema: Schema, terms: TermDictionary) -> Callable[[Ints], Ints]:
+    """A variable's ids in a batch; a constant's one id; nothing (0) for an unknown variable."""
+    if isinstance(side, Const):
+        constant = np.array([terms.encode(side.term)], np.int32)
+        return lambda _: constant
+    if side not in schema:
+        return lambda batch: np.zeros(len(batch), np.int32)
+    at = VALUES + schema.index(side)
+    return lambda batch: np.ascontiguousarray(batch[:, at])

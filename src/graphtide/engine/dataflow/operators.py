@@ -1,0 +1,193 @@
+"""Operators: plan nodes at work, each a function from changes of its inputs to changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+import numpy as np
+
+from graphtide.algebra.expressions import Var
+from graphtide.engine.dataflow.aggregates import GroupRows
+from graphtide.engine.dataflow.conditions import Condition, Memo, argument_columns
+from graphtide.engine.dataflow.programs import instance_numbers
+from graphtide.engine.dataflow.reach import Reach
+from graphtide.engine.dataflow.top_rows import TopRows
+from graphtide.errors import ExpressionError
+from graphtide.functions.evaluate import compile_expression
+from graphtide.kernel import Distinct, Instances, Join
+from graphtide.kernel import SemiJoin as SemiJoinKernel
+from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
+from graphtide.plan.physical import (
+    Closure,
+    Compute,
+    Constant,
+    Decomposed,
+    GroupBy,
+    HashJoin,
+    Keep,
+    Merge,
+    Physical,
+    Search,
+    Select,
+    SemiJoin,
+    TopK,
+    Unique,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from graphtide.functions.logic import Row
+    from graphtide.rdf.dictionary import TermDictionary
+
+
+class Operator(Protocol):
+    """What a network asks of a node at work."""
+
+    @property
+    def step(self) -> Callable[..., Ints]:
+        """The change of the output for changes of the inputs, one batch per input."""
+
+    def sizes(self) -> dict[str, int]:
+        """Rows held, by memory; empty for a node without state."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+
+
+def make_operator(node: Physical, terms: TermDictionary) -> Operator:
+    """The operator of a node; Search and Constant pass on what the network hands them."""
+    match node:
+        case Search() | Constant():
+            return PassOn()
+        case Decomposed():
+            return Instances(*instance_numbers(node))
+        case HashJoin():
+            return make_join(node)
+        case SemiJoin(left, _, keys, negated):
+            columns = [left.schema.index(v) for v in keys]
+            return SemiJoinKernel(len(left.schema), columns=columns, negated=negated)
+        case Select(child, condition):
+            return SelectRows(Condition(condition, child.schema, terms))
+        case Compute():
+            return ComputeColumn(node, terms)
+        case Merge():
+            return MergeRows(len(node.schema))
+        case Unique():
+            return Distinct(len(node.schema))
+        case Keep(child, sources):
+            return KeepColumns([-1 if v is None else child.schema.index(v) for v in sources])
+        case GroupBy():
+            return GroupRows(node, terms)
+        case TopK():
+            return TopRows(node, terms)
+        case Closure(_, source):
+            return Reach(len(node.schema), None if source is None else terms.encode(source))
+        case _:
+            assert_never(node)
+
+
+def make_join(node: HashJoin) -> Operator:
+    """A join's column numbers from its variables."""
+    left, right = node.left.schema, node.right.schema
+
+    def pairs(variables: tuple[Var, ...]) -> list[tuple[int, int]]:
+        return [(left.index(v), right.index(v)) for v in variables]
+
+    return Join(
+        len(left),
+        len(right),
+        keys=pairs(node.keys),
+        loose=pairs(node.loose),
+        overlap=pairs(node.overlap),
+        outputs=[
+            (left.index(v) if v in left else -1, right.index(v) if v in right else -1)
+            for v in node.schema
+        ],
+    )
+
+
+def constant_batch(node: Constant, terms: TermDictionary) -> Ints:
+    """A constant's rows as the changes of the first transaction."""
+    rows = [(0, 1, *(0 if t is None else terms.encode(t) for t in row)) for row in node.rows]
+    return make_batch(rows, len(node.schema))
+
+
+class Stateless:
+    """A node that remembers nothing."""
+
+    nbytes = 0
+
+    def sizes(self) -> dict[str, int]:
+        """No memories."""
+        return {}
+
+
+class PassOn(Stateless):
+    """A leaf: its batch comes from outside."""
+
+    def step(self, batch: Ints) -> Ints:
+        """The batch as it is."""
+        return batch
+
+
+class SelectRows(Stateless):
+    """d(σ(R)) = σ(dR)."""
+
+    def __init__(self, condition: Condition) -> None:
+        self._condition = condition
+
+    def step(self, batch: Ints) -> Ints:
+        """The changed rows that satisfy the condition."""
+        return batch[self._condition(batch)]
+
+
+class ComputeColumn(Stateless):
+    """d(extend(R)) = extend(dR)."""
+
+    def __init__(self, node: Compute, terms: TermDictionary) -> None:
+        self._value = compile_expression(node.expression)
+        self._terms = terms
+        columns = argument_columns(node.expression, node.child.schema)
+        self._copied = columns[0][1] if isinstance(node.expression, Var) and columns else None
+        self._memo = Memo(self._compute, columns, terms)
+
+    def step(self, batch: Ints) -> Ints:
+        """The changed rows with one more column."""
+        column = batch[:, self._copied] if self._copied is not None else self._memo(batch)
+        return np.concatenate([batch, column[:, None]], axis=1)
+
+    def _compute(self, row: Row) -> int:
+        try:
+            return self._terms.encode(self._value(row))
+        except ExpressionError:
+            return 0
+
+
+class MergeRows(Stateless):
+    """d(L + R) = dL + dR."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+
+    def step(self, left: Ints, right: Ints) -> Ints:
+        """All changed rows in transaction order."""
+        return merge_batches((left, right), self._width)
+
+
+class KeepColumns(Stateless):
+    """d(π(R)) = π(dR); -1 is a column that is unbound in every row."""
+
+    def __init__(self, sources: list[int]) -> None:
+        self._take = np.array([0, 1, *(VALUES + max(s, 0) for s in sources)])
+        self._unbound = [VALUES + i for i, source in enumerate(sources) if source < 0]
+        if self._unbound:
+            self._take[self._unbound] = 0
+
+    def step(self, batch: Ints) -> Ints:
+        """The changed rows with other columns."""
+        out = np.take(batch, self._take, axis=1)
+        if self._unbound:
+            out[:, self._unbound] = 0
+        return out

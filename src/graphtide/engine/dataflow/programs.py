@@ -1,0 +1,192 @@
+"""Search nodes as kernel programs, one for all queries that ask the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from pyoxigraph import NamedNode
+
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.nodes import DefaultGraph, TriplePattern
+from graphtide.algebra.windows import WINDOW_SPACE
+from graphtide.kernel.search.program import Check, Pattern, Program
+from graphtide.plan.physical import (
+    Closure,
+    Compute,
+    Constant,
+    Decomposed,
+    GroupBy,
+    HashJoin,
+    Keep,
+    Merge,
+    Physical,
+    Search,
+    Select,
+    SemiJoin,
+    TopK,
+    Unique,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from graphtide.algebra.variables import Schema
+    from graphtide.kernel import QuadStore
+    from graphtide.rdf.dictionary import TermDictionary
+
+
+def to_program(node: Search, terms: TermDictionary) -> Program:
+    """A search with ids for terms and numbers for variables."""
+    numbers = {var: number for number, var in enumerate(node.schema)}
+
+    def position(value: object) -> int:
+        if isinstance(value, DefaultGraph):
+            return 0
+        if isinstance(value, Var):
+            return -1 - numbers.setdefault(value, len(numbers))
+        return terms.encode(value)  # type: ignore[arg-type]
+
+    def graph(value: object) -> int:
+        if isinstance(value, NamedNode) and value.value.startswith(WINDOW_SPACE):
+            return terms.hidden_graph(value.value)
+        return position(value)
+
+    def pattern(triple: TriplePattern) -> Pattern:
+        return (
+            position(triple.subject),
+            position(triple.predicate),
+            position(triple.object),
+            graph(triple.graph),
+        )
+
+    return Program(
+        tuple(pattern(p) for p in node.patterns),
+        len(node.schema),
+        tuple(Check(c.negated, tuple(pattern(p) for p in c.patterns)) for c in node.checks),
+    )
+
+
+class SharedPrograms:
+    """Installs each program once, however many queries use it."""
+
+    def __init__(self, store: QuadStore) -> None:
+        self._store = store
+        self._numbers: dict[Program, int] = {}
+        self._users: dict[int, int] = {}
+
+    def acquire(self, program: Program) -> int:
+        """The number of a program in the store, installing it for its first user."""
+        number = self._numbers.get(program)
+        if number is None:
+            number = self._store.install(program)
+            self._numbers[program] = number
+            self._users[number] = 0
+        self._users[number] += 1
+        return number
+
+    def number(self, program: Program) -> int:
+        """The number of an installed program."""
+        return self._numbers[program]
+
+    def release(self, number: int) -> None:
+        """One user less; the last one takes the program along."""
+        self._users[number] -= 1
+        if self._users[number] == 0:
+            del self._users[number]
+            self._numbers = {p: n for p, n in self._numbers.items() if n != number}
+            self._store.remove(number)
+
+    def __len__(self) -> int:
+        return len(self._users)
+
+
+# --- Identity: what makes two plan nodes the same node of a network, whatever their variables'
+# names.
+#
+# An operator works on columns by position, so two nodes of the same kind, with the same positions and
+# the same inputs, do the same work: queries that ask for `?a :p ?b` and `?x :p ?y` share it.
+
+
+def identity(node: Physical, inputs: Sequence[int], terms: TermDictionary) -> Hashable:
+    """A key that is equal for nodes that can share one operator; `inputs` are those of the node."""
+    return (type(node), tuple(inputs), *_positions(node, terms))
+
+
+def _positions(node: Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
+    match node:
+        case Search():
+            return (to_program(node, terms),)
+        case Constant(rows):
+            return (rows, len(node.schema))
+        case Decomposed():
+            return instance_numbers(node)
+        case HashJoin(left, right, keys, loose, overlap):
+            pairs = [_pairs(variables, left, right) for variables in (keys, loose, overlap)]
+            return (*pairs, _pairs(node.schema, left, right))
+        case SemiJoin(left, _, keys, negated):
+            return (_places(keys, left.schema), negated)
+        case Select(child, condition):
+            return (by_position(condition, child.schema),)
+        case Compute(child, _, expression):
+            return (by_position(expression, child.schema),)
+        case Keep(child, sources):
+            return tuple(-1 if v is None else child.schema.index(v) for v in sources)
+        case GroupBy(child, keys, aggregates):
+            places = _places(keys, child.schema)
+            called = tuple(
+                (a.function, _argument(a.argument, child.schema), a.distinct, a.separator)
+                for a in aggregates
+            )
+            return (places, called)
+        case TopK(child, keys, distinct, offset, limit, per):
+            columns = _places(node.schema, child.schema)
+            order = tuple((_place(k.var, child.schema), k.descending) for k in keys)
+            return (columns, order, distinct, offset, limit, _places(per, node.schema))
+        case Closure(_, source):
+            return (source,)
+        case Merge() | Unique():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def instance_numbers(
+    node: Decomposed,
+) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """The columns of each input, and the order of instantiation, as numbers of output columns."""
+    patterns = tuple(_places(each.schema, node.schema) for each in node.inputs)
+    order = tuple(_places(each.variables, node.schema) for each in node.order)
+    return patterns, order
+
+
+def _pairs(variables: Schema, left: Physical, right: Physical) -> tuple[tuple[int, int], ...]:
+    return tuple((_place(v, left.schema), _place(v, right.schema)) for v in variables)
+
+
+def _places(variables: Schema, schema: Schema) -> tuple[int, ...]:
+    return tuple(_place(v, schema) for v in variables)
+
+
+def _argument(var: Var | None, schema: Schema) -> int | None:
+    return None if var is None else _place(var, schema)
+
+
+def _place(var: Var, schema: Schema) -> int:
+    return schema.index(var) if var in schema else -1
+
+
+def by_position(expression: Expression, schema: Schema) -> Expression:
+    """An expression with its variables named by their columns.
+
+    >>> by_position(Call("<", (Var("b"), Var("nowhere"))), (Var("a"), Var("b")))
+    Call(name='<', args=(Var(name='1'), Var(name='-1')))
+    """
+    match expression:
+        case Var():
+            return Var(str(_place(expression, schema)))
+        case Call(name, args):
+            return Call(name, tuple(by_position(arg, schema) for arg in args))
+        case Const() | Exists():  # a plan has no EXISTS left
+            return expression
+        case _:
+            assert_never(expression)

@@ -1,0 +1,209 @@
+"""Once: questions that are answered now and then forgotten.
+
+They run on the same plans as standing queries, each node once. Unlike those they may call functions
+whose value is no function of the graph: NOW, RAND, UUID, STRUUID, BNODE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.algebra.expressions import Call, Expression
+from graphtide.engine.dataflow.network import first_rows
+from graphtide.engine.dataflow.operators import Operator, make_operator
+from graphtide.engine.dataflow.top_rows import TopRows
+from graphtide.errors import ExpressionError
+from graphtide.functions.evaluate import compile_expression
+from graphtide.functions.table import FUNCTIONS, VOLATILE
+from graphtide.functions.terms import Volatile
+from graphtide.functions.values import effective_boolean
+from graphtide.kernel import count_values
+from graphtide.kernel.batch import DIFF, VALUES, Ints, make_batch
+from graphtide.kernel.counts import consolidate
+from graphtide.plan import make
+from graphtide.plan.estimate import RDF_TYPE, PredicateStats, Statistics
+from graphtide.plan.physical import Compute, Physical, Select, children, nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphtide.algebra.expressions import Var
+    from graphtide.algebra.nodes import Slice
+    from graphtide.algebra.variables import Schema
+    from graphtide.engine.dataflow.network import Found
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
+
+
+def evaluate_once(root: Physical, found: Found, terms: TermDictionary) -> Ints:
+    """The rows of a plan now, as a batch of one transaction."""
+    volatile = RowVolatile()
+    outputs: dict[Physical, Ints] = {}
+    for node in nodes(root):
+        operator = _operator(node, terms, volatile)
+        inputs = [outputs[child] for child in children(node)]
+        outputs[node] = consolidate(first_rows(node, operator, inputs, found, terms))
+    return outputs[root]
+
+
+def in_order(rows: Ints, plan: Physical, order: Slice, terms: TermDictionary) -> Ints:
+    """The rows of a range of an order, from the first to the last."""
+    top = make.top(plan, order)
+    sorter = TopRows(top, terms)
+    sorter.step(rows)
+    return make_batch([(0, 1, *row) for row in sorter.in_order()], len(top.schema))
+
+
+def _operator(node: Physical, terms: TermDictionary, volatile: RowVolatile) -> Operator:
+    match node:
+        case Compute(_, _, expression) if calls_volatile(expression):
+            return ComputeAnew(expression, node.child.schema, terms, volatile)
+        case Select(_, condition) if calls_volatile(condition):
+            return SelectAnew(condition, node.child.schema, terms, volatile)
+        case _:
+            return make_operator(node, terms)
+
+
+def calls_volatile(expression: Expression) -> bool:
+    """Whether an expression calls a function that the standing ones may not call."""
+    if not isinstance(expression, Call):
+        return False
+    known = expression.name in FUNCTIONS and expression.name not in VOLATILE
+    return not known or any(map(calls_volatile, expression.args))
+
+
+class RowVolatile(Volatile):
+    """BNODE("x") is one node in a row, wherever in the query that row calls it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: dict[frozenset[tuple[Var, Term]], dict[str, Term]] = {}
+        self._made: set[Term] = set()
+
+    def enter(self, row: dict[Var, Term]) -> None:
+        """What is called now is called for this row, whatever was made for it before."""
+        self._made.update(node for labels in (self._labels,) for node in labels.values())
+        own = frozenset((var, term) for var, term in row.items() if term not in self._made)
+        self._labels = self._rows.setdefault(own, {})  # type: ignore[assignment]
+
+
+class Anew:
+    """Evaluates an expression for every row by itself, equal rows too."""
+
+    nbytes = 0
+
+    def __init__(
+        self, expression: Expression, schema: Schema, terms: TermDictionary, volatile: RowVolatile
+    ) -> None:
+        self._schema = schema
+        self._terms = terms
+        self._volatile = volatile
+        self._value = compile_expression(expression, None, volatile.functions)
+
+    def sizes(self) -> dict[str, int]:
+        """Nothing is kept."""
+        return {}
+
+    def values(self, batch: Ints) -> Iterator[Term | None]:
+        """The value for each row; None where there is none."""
+        for ids in batch[:, VALUES:].tolist():
+            cells = zip(self._schema, ids, strict=True)
+            row = {var: self._terms.decode(i) for var, i in cells if i}
+            self._volatile.enter(row)
+            try:
+                yield self._value(row)
+            except ExpressionError:
+                yield None
+
+    @staticmethod
+    def apart(batch: Ints) -> Ints:
+        """Each row as often as it counts."""
+        apart = np.repeat(batch, np.maximum(batch[:, DIFF], 0), axis=0)
+        apart[:, DIFF] = 1
+        return apart
+
+
+class ComputeAnew(Anew):
+    """One more column."""
+
+    def step(self, batch: Ints) -> Ints:
+        """The rows with their values."""
+        rows = self.apart(batch)
+        ids = [0 if value is None else self._terms.encode(value) for value in self.values(rows)]
+        return np.concatenate([rows, np.array(ids, np.int32).reshape(-1, 1)], axis=1)
+
+
+class SelectAnew(Anew):
+    """The rows for which a condition holds."""
+
+    def step(self, batch: Ints) -> Ints:
+        """The rows that pass."""
+        rows = self.apart(batch)
+        return rows[[self._holds(value) for value in self.values(rows)]]
+
+    @staticmethod
+    def _holds(value: Term | None) -> bool:
+        try:
+            return value is not None and effective_boolean(value)
+        except ExpressionError:
+            return False
+
+
+# --- Measures a graph: the statistics that plans are made by.
+
+PREDICATE, OBJECT = 1, 2
+
+
+def measure(quads: Ints, terms: TermDictionary) -> Statistics:
+    """Statistics of quads given as rows of ids.
+
+    >>> from graphtide import LiveGraph
+    >>> graph = LiveGraph()
+    >>> graph.insert("<ex:a>", "<ex:knows>", "<ex:b>")
+    >>> graph.insert("<ex:c>", "<ex:knows>", "<ex:b>")
+    >>> next(iter(measure(graph.quad_ids(), graph.terms).predicates.values()))
+    PredicateStats(count=2, subjects=2, objects=1)
+    """
+    if not len(quads):
+        return Statistics()
+    counts, subjects, objects = count_values(quads)
+    return Statistics(
+        len(quads),
+        {
+            terms.decode(p): PredicateStats(int(counts[p]), int(subjects[p]), int(objects[p]))
+            for p in np.flatnonzero(counts).tolist()
+        },
+        _class_sizes(quads, terms),
+    )
+
+
+def _class_sizes(quads: Ints, terms: TermDictionary) -> dict[Term, int]:
+    typed = quads[quads[:, PREDICATE] == terms.lookup(RDF_TYPE), OBJECT]
+    sizes = np.bincount(typed)
+    return {terms.decode(c): int(sizes[c]) for c in np.flatnonzero(sizes).tolist()}
+
+
+# --- Stats: what a live graph holds and what it has done.
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts since the graph was made, and sizes now. Bytes include reserved space."""
+
+    quads: int
+    terms: int
+    watches: int
+    searches: int
+    indexes: int
+    transactions: int
+    inserted: int
+    deleted: int
+    redundant: int
+    dropped: int
+    clock: int
+    quad_bytes: int
+    term_bytes: int
+    watch_bytes: int

@@ -1,0 +1,236 @@
+"""From change batches to whole transactions of ids, in pieces that are worth one kernel call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from graphtide.errors import DataError, GraphtideError, TermError
+from graphtide.kernel.batch import Ints, Longs
+from graphtide.rdf.terms import Term, type_of_term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from graphtide.rdf.changes import ChangeBatch
+    from graphtide.rdf.dictionary import TermDictionary
+
+PIECE = 1 << 18
+"""Changes per kernel call, if transactions allow: large enough to be quick, small in memory."""
+
+Piece = tuple[Ints, Longs, Longs]
+"""Changes `[transaction, diff, s, p, o, g]`, and per transaction its time and number."""
+
+Transactions = tuple[Ints, Sequence[int] | Longs, Sequence[int] | Longs]
+"""A piece, its times and numbers in any kind of sequence."""
+
+Lines = tuple[Ints, Longs, Longs]
+"""Changes, with a time and a transaction number for each of them."""
+
+
+def pieces_of(batches: Iterable[ChangeBatch], terms: TermDictionary) -> Iterator[Piece]:
+    """Whole transactions only: the last one of a batch waits, the next batch may go on with it.
+
+    An error comes after the transactions before the broken one, and with nothing of that one.
+    """
+    held: list[Lines] = []
+    stamp: tuple[int, int] | None = None
+    try:
+        for batch in batches:
+            if not len(batch):
+                continue
+            rows, bad = encode(batch, terms)
+            lines = rows, batch.time, batch.tx
+            at = bad[0] if bad else len(batch) - 1
+            time, tx = int(batch.time[at]), int(batch.tx[at])
+            begin = int(np.argmax((batch.time == time) & (batch.tx == tx)))
+            if begin or stamp != (time, tx):
+                yield from cut(*joined([*held, between(lines, 0, begin)]))
+                held = []
+            if bad:
+                held = []
+                raise DataError(f"row {bad[0]}: {bad[1]}")
+            held.append(between(lines, begin, len(batch)))
+            stamp = time, tx
+    except DataError as error:
+        if error.transactions_are_whole and held:
+            yield from cut(*joined(held))
+        raise
+    if held:
+        yield from cut(*joined(held))
+
+
+def encode(batch: ChangeBatch, terms: TermDictionary) -> tuple[Ints, tuple[int, str] | None]:
+    """The changes of a batch as kernel rows; the first row that is not made of terms, and why."""
+    rows = np.empty((len(batch), 6), np.int32)
+    rows[:, 1] = batch.diff
+    bad: list[tuple[int, str]] = []
+    for column, texts in enumerate((batch.s, batch.p, batch.o, batch.g), start=2):
+        rows[:, column], wrong = terms.encode_rows(texts, skip_empty=column == 5)
+        bad += wrong
+    return rows, min(bad, default=None)
+
+
+def between(lines: Lines, begin: int, end: int) -> Lines:
+    """Some of the lines."""
+    rows, time, tx = lines
+    return rows[begin:end], time[begin:end], tx[begin:end]
+
+
+def joined(parts: list[Lines]) -> Lines:
+    """Lines one after the other."""
+    rows, time, tx = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return rows, time, tx
+
+
+def first_transactions(piece: Piece, count: int) -> Piece:
+    """The first transactions of a piece."""
+    changes, times, txs = piece
+    return changes[: np.searchsorted(changes[:, 0], count)], times[:count], txs[:count]
+
+
+def one_by_one(piece: Transactions) -> Iterator[Piece]:
+    """Each transaction of a piece as a piece of its own."""
+    changes, times, txs = piece
+    ends = np.searchsorted(changes[:, 0], np.arange(len(times)), side="right").tolist()
+    begin = 0
+    for number, end in enumerate(ends):
+        one = changes[begin:end].copy()
+        one[:, 0] = 0
+        yield one, np.array([times[number]], np.int64), np.array([txs[number]], np.int64)
+        begin = end
+
+
+def cut(changes: Ints, time: Longs, tx: Longs) -> Iterator[Piece]:
+    """Number the transactions and cut between them into pieces of about `PIECE` changes."""
+    if not len(changes):
+        return
+    begins = np.concatenate([[True], (time[1:] != time[:-1]) | (tx[1:] != tx[:-1])])
+    starts = np.flatnonzero(begins)
+    numbers = np.cumsum(begins) - 1
+    begin = 0
+    while begin < len(changes):
+        first = int(numbers[begin])
+        after = int(np.searchsorted(starts, begin + PIECE))
+        following = max(after, first + 1)
+        end = int(starts[following]) if following < len(starts) else len(changes)
+        piece = np.ascontiguousarray(changes[begin:end])
+        piece[:, 0] = numbers[begin:end] - first
+        chosen = starts[first:following]
+        yield piece, time[chosen], tx[chosen]
+        begin = end
+
+
+def first_backwards(clock: int, time: Longs) -> tuple[int, GraphtideError] | None:
+    """Times must not run backwards: the place of the first that does."""
+    earlier = np.flatnonzero(np.diff(np.concatenate([[clock], time])) < 0)
+    if not len(earlier):
+        return None
+    at = int(earlier[0])
+    before = clock if at == 0 else int(time[at - 1])
+    return at, GraphtideError(
+        f"time runs backwards: a transaction at {int(time[at])} after one at {before}",
+        hint="sort the changes by time, or give them one time with apply(..., time=...)",
+    )
+
+
+def check_order(clock: int, time: Longs) -> None:
+    """Raise if times run backwards."""
+    backwards = first_backwards(clock, time)
+    if backwards:
+        raise backwards[1]
+
+
+# --- Changes given as id arrays, checked and put together as kernel rows.
+
+
+def id_rows(most: int, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None) -> Ints:
+    """Changes as kernel rows, checked: ids in range, one length, diffs of +1 or -1."""
+    rows = np.zeros((len(s), 6), np.int32)
+    named = {"s": s, "p": p, "o": o} if g is None else {"s": s, "p": p, "o": o, "g": g}
+    for column, (name, ids) in enumerate(named.items(), start=2):
+        values = integers(name, ids, len(s))
+        least = 0 if name == "g" else 1
+        if len(values) and (values.min() < least or values.max() > most):
+            raise GraphtideError(
+                f"the ids of {name} run from {least} to {most}", hint="make ids with graph.terms"
+            )
+        rows[:, column] = values
+    rows[:, 1] = 1 if diff is None else integers("diff", diff, len(s))
+    if len(rows) and (np.abs(rows[:, 1]) != 1).any():
+        raise GraphtideError("diff is +1 for an insert and -1 for a delete")
+    return rows
+
+
+def integers(name: str, values: Ints | Longs, count: int) -> Longs:
+    """A column of so many integers, as an array."""
+    column: Longs = np.asarray(values)
+    if column.shape != (count,) or (count and column.dtype.kind not in "iu"):
+        raise GraphtideError(
+            f"{name} must be an array of {count} integers, as long as s,"
+            f" not of {column.dtype} with shape {column.shape}"
+        )
+    return column
+
+
+# --- Quads as people give them, checked and turned into ids.
+
+TermLike = Term | str
+"""A term, or its N-Triples text such as `<http://example.org/a>` or `"a"@en`."""
+
+ObjectLike = TermLike | int | float
+"""Numbers and booleans are taken as literals at the object position."""
+
+Ids = tuple[int, int, int, int]
+
+
+def quad_ids(
+    terms: TermDictionary, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None
+) -> Ids:
+    """The ids of a quad's terms; a term at a position where it cannot stand is refused.
+
+    >>> from graphtide.rdf.dictionary import TermDictionary
+    >>> quad_ids(TermDictionary(), "<http://example.org/a>", "<http://example.org/p>", 5, None)
+    (1, 2, 3, 0)
+    """
+    if s.__class__ is not str or s[:1] == '"':
+        _refuse(s, "subject", (NamedNode, BlankNode))
+    if p.__class__ is not str or p[:1] != "<":
+        _refuse(p, "predicate", (NamedNode,))
+    if o.__class__ is not str and not isinstance(o, type_of_term):
+        o = as_term(o)
+    known, encode = terms.known.get, terms.encode
+    graph = 0
+    if g is not None:
+        if g.__class__ is not str or g[:1] == '"':
+            _refuse(g, "graph name", (NamedNode, BlankNode))
+        graph = known(g) or encode(g)
+    return known(s) or encode(s), known(p) or encode(p), known(o) or encode(o), graph
+
+
+def _refuse(term: object, position: str, kinds: tuple[type, ...]) -> None:
+    if not isinstance(term, kinds):
+        wanted = " or ".join("an IRI" if kind is NamedNode else "a blank node" for kind in kinds)
+        raise TermError(
+            f"{term!r} cannot be a {position}: {wanted} is needed",
+            hint='write terms in N-Triples syntax, such as "<http://example.org/a>" or "_:b"',
+        )
+
+
+def as_term(value: object) -> TermLike:
+    """A term or text as it is, a number or boolean as a literal.
+
+    >>> str(as_term(True))
+    '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
+    """
+    if isinstance(value, (str, type_of_term)):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return Literal(value)
+    raise TermError(
+        f"{value!r} is not an RDF term",
+        hint="pass a term, its N-Triples text, or a number or boolean as object",
+    )

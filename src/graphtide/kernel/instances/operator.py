@@ -1,0 +1,106 @@
+"""Instances: a basic graph pattern by iterated instantiation and decomposition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, longer
+from graphtide.kernel.instances.plan import plan_instances
+from graphtide.kernel.instances.state import AT, ROOM, WRITTEN
+from graphtide.kernel.instances.step import CROWDED, DONE, INSTANCE, PATTERN, instances_step
+from graphtide.kernel.rowtable import RowTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphtide.kernel.instances.plan import Nodes, Variables
+
+LEAST_RESERVED = 32
+"""Rows for which room is made at a time, or a quarter of those there are, however long a batch is:
+most of it may belong to instances that are there already."""
+
+
+class Instances:
+    """What is known of the instances of a query: bits and counts, but no triples.
+
+    `patterns` has the variables of each input's columns, numbered as the output's columns; `nodes`
+    has them in the order of instantiation. Inputs are sets of rows.
+
+    >>> from graphtide.kernel.batch import make_batch
+    >>> star = Instances([(0,), (0,)], [(0,)])
+    >>> star.step(make_batch([(0, 1, 7), (1, 1, 8)], 1), make_batch([(2, 1, 7)], 1)).tolist()
+    [[2, 1, 7]]
+    >>> star.sizes()
+    {'ground': 0, 'instances': 2}
+    """
+
+    def __init__(self, patterns: Sequence[Variables], nodes: Nodes) -> None:
+        plan = plan_instances(patterns, nodes)
+        self._columns = [np.array(columns, np.intp) + VALUES for columns in plan.columns]
+        self._layout = plan.layout
+        self._table = RowTable(plan.width, plan.keys)
+        self._state: Ints = np.zeros((len(self._table.arrays.rows), plan.state), np.int32)
+        self._root: Ints = np.zeros((1, max(plan.state, 1)), np.int32)
+        variables = sum(map(len, nodes))
+        self._width = variables
+        self._bind: Ints = np.zeros(variables + 1, np.int32)
+        self._key: Ints = np.zeros((1, plan.width), np.int32)
+        self._marks = np.zeros(8, np.int64)
+        steps = len(plan.layout.groups) + 2
+        self._frames = np.zeros((len(nodes) + 2, steps + 2), np.int64)
+
+    def step(self, *batches: Ints) -> Ints:
+        """The change of the answer for changes of the patterns' matches."""
+        events = self._events(batches)
+        out: Ints = np.empty((len(events) + 8, VALUES + self._width), np.int32)
+        self._marks[[AT, WRITTEN]] = 0
+        while True:
+            stopped = instances_step(
+                self._table.arrays, self._layout, self._state, self._root,
+                self._marks, self._frames, self._bind, self._key, events, out,
+            )  # fmt: skip
+            if stopped == DONE:
+                return out[: self._marks[WRITTEN]]
+            if stopped == CROWDED:
+                self._make_room(len(events) - int(self._marks[AT]))
+            else:
+                out = longer(out)
+
+    def _events(self, batches: Sequence[Ints]) -> Ints:
+        """All inputs as rows `[tx, diff, pattern, group, values…]` in transaction order."""
+        parts = [(p, batch) for p, batch in enumerate(batches) if len(batch)]
+        events: Ints = np.zeros(
+            (sum(len(b) for _, b in parts), INSTANCE + self._table.width), np.int32
+        )
+        at = 0
+        for pattern, batch in parts:
+            part = events[at : at + len(batch)]
+            part[:, [TX, DIFF]] = batch[:, [TX, DIFF]]
+            part[:, PATTERN] = pattern
+            part[:, INSTANCE] = self._layout.patterns[pattern, 0]
+            columns = self._columns[pattern]
+            part[:, INSTANCE + 1 : INSTANCE + 1 + len(columns)] = batch[:, columns]
+            at += len(batch)
+        if len(parts) > 1:
+            events = events[np.argsort(events[:, TX], kind="stable")]
+        return events
+
+    def _make_room(self, left: int) -> None:
+        wanted = max(LEAST_RESERVED, len(self._table) // 4)
+        self._marks[ROOM] = self._table.reserve(min(wanted, 2 * left + 2))
+        missing = len(self._table.arrays.rows) - len(self._state)
+        if missing > 0:
+            more = np.zeros((missing, self._state.shape[1]), np.int32)
+            self._state = np.concatenate([self._state, more])
+
+    def sizes(self) -> dict[str, int]:
+        """Whether there is a bit array of triples without variables; instances held."""
+        ground = bool(self._layout.full[0].any())
+        return {"ground": int(ground), "instances": len(self._table)}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._table.nbytes + self._state.nbytes + self._root.nbytes

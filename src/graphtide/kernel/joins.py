@@ -1,0 +1,333 @@
+"""Join: d(L ⋈ R) = dL ⋈ R + L ⋈ dR + dL ⋈ dR, from two indexed memories.
+
+Rows of both inputs are taken in transaction order, each joined with what the other side holds by
+then; so a result comes out with the later of its parts' transactions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.jit import compiled, inlined
+from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs, longer
+from graphtide.kernel.rowtable import (
+    HEAD,
+    LENGTH,
+    RowTable,
+    Table,
+    add_to_row,
+    find_head,
+    find_row,
+    key_mark,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+# --- TwoMemories: what nodes with a memory on each side have in common.
+
+
+class TwoMemories:
+    """A left and a right memory."""
+
+    def __init__(self, left: RowTable, right: RowTable) -> None:
+        self._left = left
+        self._right = right
+
+    def sizes(self) -> dict[str, int]:
+        """Rows held on each side."""
+        return {"left": len(self._left), "right": len(self._right)}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by both memories."""
+        return self._left.nbytes + self._right.nbytes
+
+
+@inlined
+def compatible(rows: Ints, row: Int, batch: Ints, at: Int, pairs: Ints, mine: Int) -> bool:
+    """Whether two rows agree on columns that may be unbound: equal, or one of them unbound."""
+    for k in range(len(pairs)):
+        a = batch[at, VALUES + pairs[k, mine]]
+        b = rows[row, pairs[k, 1 - mine]]
+        if a != b and a != 0 and b != 0:
+            return False
+    return True
+
+
+@inlined
+def overlapping(rows: Ints, row: Int, batch: Ints, at: Int, pairs: Ints, mine: Int) -> bool:
+    """Whether two rows have a shared variable that is bound in both; no pairs: not asked."""
+    for k in range(len(pairs)):
+        if batch[at, VALUES + pairs[k, mine]] != 0 and rows[row, pairs[k, 1 - mine]] != 0:
+            return True
+    return len(pairs) == 0
+
+
+@inlined
+def write_pair(
+    out: Ints, n: Int, batch: Ints, at: Int, rows: Ints, row: Int, outputs: Ints, mine: Int
+) -> None:
+    """One output row: each column from its side, or from whichever side has it bound."""
+    for k in range(len(outputs)):
+        value = np.int32(0)
+        if outputs[k, mine] >= 0:
+            value = batch[at, VALUES + outputs[k, mine]]
+        if value == 0 and outputs[k, 1 - mine] >= 0:
+            value = rows[row, outputs[k, 1 - mine]]
+        out[n, VALUES + k] = value
+
+
+@inlined
+def probe(
+    own: Table,
+    other: Table,
+    batch: Ints,
+    at: Int,
+    mine: Int,
+    keys: Ints,
+    outputs: Ints,
+    loose: Ints,
+    overlap: Ints,
+    key: Ints,
+    out: Ints,
+    n: Int,
+) -> Int:
+    """Join one changed row with the other side's memory, then remember it in its own.
+
+    Returns the rows written so far, or -1, with nothing done, if they might not fit.
+    """
+    for k in range(len(keys)):
+        key[0, keys[k, 1 - mine]] = batch[at, VALUES + keys[k, mine]]
+    head = find_head(other, 0, key_mark(other, 0, key, 0), key, 0)
+    cursor = other.heads[head, HEAD]
+    if cursor != 0 and n + other.heads[head, LENGTH] > len(out):
+        return -1
+    while cursor != 0:
+        row = cursor - 1
+        cursor = other.rows[row, other.width + 1]
+        if not compatible(other.rows, row, batch, at, loose, mine):
+            continue
+        if not overlapping(other.rows, row, batch, at, overlap, mine):
+            continue
+        out[n, TX] = batch[at, TX]
+        out[n, DIFF] = batch[at, DIFF] * other.rows[row, other.width]
+        write_pair(out, n, batch, at, other.rows, row, outputs, mine)
+        n += 1
+    add_to_row(own, batch[at, DIFF], batch, at, VALUES)
+    return n
+
+
+@compiled
+def join_step(
+    lt: Table,
+    rt: Table,
+    left: Ints,
+    right: Ints,
+    keys: Ints,
+    outputs: Ints,
+    loose: Ints,
+    overlap: Ints,
+    key: Ints,
+    out: Ints,
+    state: Longs,
+) -> bool:
+    """Walk both inputs in transaction order; False if the output has to grow first."""
+    i, j, n = state[0], state[1], state[2]
+    while i < len(left) or j < len(right):
+        from_left = j == len(right) or (i < len(left) and left[i, TX] <= right[j, TX])
+        if from_left:
+            wrote = probe(lt, rt, left, i, 0, keys, outputs, loose, overlap, key, out, n)
+        else:
+            wrote = probe(rt, lt, right, j, 1, keys, outputs, loose, overlap, key, out, n)
+        if wrote < 0:
+            break
+        n = wrote
+        if from_left:
+            i += 1
+        else:
+            j += 1
+    state[0], state[1], state[2] = i, j, n
+    return bool(i == len(left) and j == len(right))
+
+
+class Join(TwoMemories):
+    """Two memories and how their rows combine.
+
+    `keys` pairs the columns that must be equal; `loose` pairs shared columns that may be unbound
+    on a side; `overlap`, where given, asks that one of its pairs be bound on both sides. `outputs`
+    says for each output column where it comes from on the left and on the right (-1: nowhere).
+
+    >>> from graphtide.kernel.batch import make_batch
+    >>> join = Join(2, 2, keys=[(1, 0)], outputs=[(0, -1), (1, 0), (-1, 1)])
+    >>> join.step(make_batch([(0, 1, 5, 6)], 2), make_batch([(1, 1, 6, 7)], 2)).tolist()
+    [[1, 1, 5, 6, 7]]
+    """
+
+    def __init__(
+        self,
+        left_width: int,
+        right_width: int,
+        *,
+        keys: Sequence[tuple[int, int]],
+        outputs: Sequence[tuple[int, int]],
+        loose: Sequence[tuple[int, int]] = (),
+        overlap: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        super().__init__(
+            RowTable(left_width, [[pair[0] for pair in keys]]),
+            RowTable(right_width, [[pair[1] for pair in keys]]),
+        )
+        self._keys, self._outputs = _pairs(keys), _pairs(outputs)
+        self._loose, self._overlap = _pairs(loose), _pairs(overlap)
+        self._width = len(outputs)
+        self._key = np.zeros((1, max(left_width, right_width, 1)), np.int32)
+
+    def step(self, left: Ints, right: Ints) -> Ints:
+        """The change of the join for changes of its inputs."""
+        self._left.reserve(len(left))
+        self._right.reserve(len(right))
+        out: Ints = np.empty((len(left) + len(right) + 8, VALUES + self._width), np.int32)
+        state = np.zeros(3, np.int64)
+        tables = self._left.arrays, self._right.arrays
+        while not join_step(
+            *tables, left, right,
+            self._keys, self._outputs, self._loose, self._overlap, self._key, out, state,
+        ):  # fmt: skip
+            out = longer(out)
+        return out[: state[2]]
+
+
+def _pairs(pairs: Sequence[tuple[int, int]]) -> Ints:
+    return np.array(pairs, np.int32).reshape(len(pairs), 2)
+
+
+# --- SemiJoin and antijoin: the left rows that have, or have not, a partner on the right.
+#
+# Left change: passed on if its key has (has not) a partner. Right change: when a key's first partner
+# comes or its last one goes, every left row with that key comes or goes.
+
+
+@inlined
+def partners(rt: Table, batch: Ints, at: Int, columns: Ints, key: Ints) -> Int:
+    """How many partners the key of a row has."""
+    for k in range(len(columns)):
+        key[0, k] = batch[at, VALUES + columns[k]]
+    row = find_row(rt, key, 0, 0)
+    return rt.rows[row, rt.width] if row >= 0 else np.int32(0)
+
+
+@inlined
+def put(out: Ints, n: Int, tx: Int, diff: Int, rows: Ints, row: Int, column: Int) -> None:
+    """Write a row to the output."""
+    out[n, TX] = tx
+    out[n, DIFF] = diff
+    for k in range(out.shape[1] - VALUES):
+        out[n, VALUES + k] = rows[row, column + k]
+
+
+@inlined
+def chain_of(lt: Table, right: Ints, at: Int, columns: Ints, key: Ints) -> Int:
+    """The chain of left rows with the key of a right row."""
+    for k in range(len(columns)):
+        key[1, columns[k]] = right[at, VALUES + k]
+    return find_head(lt, 0, key_mark(lt, 0, key, 1), key, 1)
+
+
+@inlined
+def turn_key(lt: Table, head: Int, tx: Int, sign: Int, out: Ints, n: Int) -> Int:
+    """Pass on all left rows of a chain whose partners just began or ceased to exist."""
+    cursor = lt.heads[head, HEAD]
+    while cursor != 0:
+        row = cursor - 1
+        cursor = lt.rows[row, lt.width + 1]
+        put(out, n, tx, sign * lt.rows[row, lt.width], lt.rows, row, 0)
+        n += 1
+    return n
+
+
+@inlined
+def take_left(
+    lt: Table,
+    rt: Table,
+    left: Ints,
+    i: Int,
+    columns: Ints,
+    negated: bool,
+    key: Ints,
+    out: Ints,
+    n: Int,
+) -> Int:
+    """Pass a left row on if its key has, or has not, partners; remember it."""
+    if (partners(rt, left, i, columns, key) > 0) != negated:
+        put(out, n, left[i, TX], left[i, DIFF], left, i, VALUES)
+        n += 1
+    add_to_row(lt, left[i, DIFF], left, i, VALUES)
+    return n
+
+
+@compiled
+def semijoin_step(
+    lt: Table,
+    rt: Table,
+    left: Ints,
+    right: Ints,
+    columns: Ints,
+    negated: bool,
+    key: Ints,
+    out: Ints,
+    state: Longs,
+) -> bool:
+    """Walk both inputs in transaction order; False if the output has to grow first."""
+    i, j, n = state[0], state[1], state[2]
+    while i < len(left) or j < len(right):
+        if n == len(out):
+            break
+        if j == len(right) or (i < len(left) and left[i, TX] <= right[j, TX]):
+            n = take_left(lt, rt, left, i, columns, negated, key, out, n)
+            i += 1
+            continue
+        head = chain_of(lt, right, j, columns, key)
+        if lt.heads[head, HEAD] != 0 and n + lt.heads[head, LENGTH] > len(out):
+            break
+        after = add_to_row(rt, right[j, DIFF], right, j, VALUES)
+        turned = np.int64(after > 0) - np.int64(after - right[j, DIFF] > 0)
+        if turned != 0:
+            n = turn_key(lt, head, right[j, TX], -turned if negated else turned, out, n)
+        j += 1
+    state[0], state[1], state[2] = i, j, n
+    return bool(i == len(left) and j == len(right))
+
+
+class SemiJoin(TwoMemories):
+    """Left rows kept by whether their `columns` occur among the right rows.
+
+    >>> from graphtide.kernel.batch import make_batch
+    >>> antijoin = SemiJoin(2, columns=[1], negated=True)
+    >>> left, right = make_batch([(0, 1, 5, 6)], 2), make_batch([(1, 1, 6), (2, -1, 6)], 1)
+    >>> antijoin.step(left, right).tolist()
+    [[0, 1, 5, 6], [1, -1, 5, 6], [2, 1, 5, 6]]
+    """
+
+    def __init__(self, width: int, *, columns: Sequence[int], negated: bool) -> None:
+        super().__init__(RowTable(width, [columns]), RowTable(len(columns)))
+        self._columns = np.array(columns, np.int32)
+        self._negated = negated
+        self._width = width
+        self._key = np.zeros((2, max(width, 1)), np.int32)
+
+    def step(self, left: Ints, right: Ints) -> Ints:
+        """The change of the answer for changes of its inputs; right rows are keys."""
+        self._left.reserve(len(left))
+        self._right.reserve(len(right))
+        out: Ints = np.empty((len(left) + len(right) + 8, VALUES + self._width), np.int32)
+        state = np.zeros(3, np.int64)
+        tables = self._left.arrays, self._right.arrays
+        while not semijoin_step(
+            *tables, left, right, self._columns, self._negated, self._key, out, state
+        ):
+            out = longer(out)
+        return out[: state[2]]

@@ -1,0 +1,386 @@
+"""Program: one basic graph pattern and the existence checks on it, as the search loop reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from graphtide.errors import GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphtide.kernel.batch import Ints, Longs
+
+Pattern = tuple[int, int, int, int]
+"""Subject, predicate, object, graph: an id (>= 0), or variable number `v` written as `-1 - v`."""
+
+MOST_PATTERNS = 60
+"""Patterns and variables of one program are bits of an int64."""
+
+HIDDEN = 1 << 30
+"""Graphs from this id on, and the default graph, are no values of graph variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """EXISTS or, negated, NOT EXISTS over a basic graph pattern."""
+
+    negated: bool
+    patterns: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Patterns to match together, and checks on each match.
+
+    Variables 0 … `outputs` - 1 are those of `patterns`: the columns of a match. Higher numbers are
+    local to one check.
+    """
+
+    patterns: tuple[Pattern, ...]
+    outputs: int
+    checks: tuple[Check, ...] = ()
+
+    def __post_init__(self) -> None:
+        total = len(self.patterns) + sum(len(check.patterns) for check in self.checks)
+        if not self.patterns or total > MOST_PATTERNS or self.variables() > MOST_PATTERNS:
+            msg = f"a program has 1 to {MOST_PATTERNS} patterns and at most as many variables"
+            raise ValueError(msg)
+
+    def all_patterns(self) -> tuple[Pattern, ...]:
+        """The patterns, then those of each check."""
+        return self.patterns + tuple(p for check in self.checks for p in check.patterns)
+
+    def variables(self) -> int:
+        """How many variables there are, local ones included."""
+        return max((-v for p in self.all_patterns() for v in p if v < 0), default=0)
+
+
+def wanted_indexes(program: Program) -> dict[Pattern, set[tuple[int, ...]]]:
+    """The column sets on which each pattern may have to be looked up.
+
+    A pattern is reached with its constants and at least one variable known. Only a check that
+    shares no variable with the patterns is looked up by its constants alone.
+
+    >>> wanted_indexes(Program(((-1, 7, -2, 0), (-2, 8, -3, 0)), 3))
+    {(-1, 7, -2, 0): {(1, 2, 3)}, (-2, 8, -3, 0): {(0, 1, 3)}}
+    """
+    patterns = program.all_patterns()
+    uses: dict[int, int] = {}
+    for pattern in patterns:
+        for value in {v for v in pattern if v < 0}:
+            uses[value] = uses.get(value, 0) + 1
+    wanted: dict[Pattern, set[tuple[int, ...]]] = {}
+    for pattern in patterns:
+        known = {k for k in range(4) if pattern[k] >= 0}
+        shared = {v for v in pattern if v < 0 and uses[v] > 1}
+        columns = [{k for k in range(4) if pattern[k] == v} for v in shared]
+        if not shared and pattern not in program.patterns and known:
+            columns.append(set())
+        into = wanted.setdefault(pattern, set())
+        into.update(tuple(sorted(known | more)) for more in columns if len(known | more) < 4)
+    return wanted
+
+
+def refuse_joins(program: Program) -> None:
+    """Raise unless a program is one pattern: a search has nowhere to look where no quad is stored.
+
+    >>> refuse_joins(Program(((-1, 7, -2, 0),), 2))
+    """
+    if len(program.patterns) > 1 or program.checks:
+        raise GraphtideError(
+            "a search needs stored quads, and this graph stores none",
+            hint='use strategy="decomposed", or LiveGraph(store="all")',
+        )
+
+
+def refuse_looking(passed: int) -> None:
+    """Raise if quads have passed that were not stored: nobody knows which are there.
+
+    >>> refuse_looking(0)
+    """
+    if passed:
+        raise GraphtideError(
+            "this graph stores no quads, so it cannot be asked for them",
+            hint='register queries before the data comes, or use LiveGraph(store="all")',
+        )
+
+
+# --- The arrays that the search reads: installed programs, and the names of their columns.
+
+FIRST, PATTERNS, OUTPUTS, FIRST_CHECK, CHECKS, VARIABLES = 0, 1, 2, 3, 4, 5
+"""Columns of `programs`."""
+
+CHECK_FIRST, CHECK_PATTERNS, CHECK_NEGATED = 0, 1, 2
+"""Columns of `checks`."""
+
+SEED_PROGRAM, SEED_PATTERN, SEED_CHECK = 0, 1, 2
+"""Columns of `seeds`: the program, the pattern's place in its group, its check or -1."""
+
+BEST = 4
+"""Columns of `patterns`: four positions, then the best index for each set of known positions."""
+
+KEY, SEEDS_FROM, SEEDS, LINKS = 0, 1, 2, 3
+"""Columns of `dispatch`: predicate + 1, its seeds, a bit for each index that holds its quads."""
+
+PROBE_INDEX, PROBE_KEY = 0, 1
+"""Columns of `probes`: an index, then the four parts of a key."""
+
+UNIQUE, SCAN = -2, -1
+"""How a frame finds its candidates when not by a chain: one known row, or every row."""
+
+DEPTH, REMAINING, FRESH = 0, 1, 2
+"""Cells of `frames[0]`. A frame below: pattern, next candidate + 1, index, variables it bound."""
+
+EVERY = 64
+"""Higher than any pattern number: bars a row from all patterns."""
+
+REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED = 0, 1, 2, 3, 4, 5, 6
+"""Cells of `counts`; the last three, if output ran out: rows written, a seed + 1 to go on from, and
+the change to go on with."""
+
+AHEAD, ASKED = 6, 4
+"""How many changes, and seeds of each, are asked for ahead of their turn."""
+
+FEW = 2
+"""Seeds of a predicate up to which each is searched at once; of more, most find nothing."""
+
+LARGE = 1 << 17
+"""Quads from which on partners are asked for ahead: fewer are in the processor's caches anyway."""
+
+OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
+"""Columns of the output."""
+
+
+class Plan(NamedTuple):
+    """All installed programs as arrays, and scratch space for the search.
+
+    `walks` has a set of patterns for each pattern: those to go through first from a change there.
+    `probes` has lookups for each seed, those from `probes_from` on: an index and a key, whose parts
+    are ids, or column `c` of the changed quad written as `-1 - c`. If one of them finds nothing,
+    the seed has no match.
+    """
+
+    patterns: Ints
+    programs: Ints
+    checks: Ints
+    seeds: Ints
+    dispatch: Ints
+    walks: Longs
+    probes: Ints
+    probes_from: Ints
+    bind: Ints
+    walk_bind: Ints
+    key: Ints
+    frames: Longs
+    inner: Longs
+    walk: Longs
+
+
+# --- Walks through checks: from patterns that share nothing with the rows outside to those that
+# do.
+
+
+def walks_of(program: Program) -> list[int]:
+    """For each pattern, a bit for each pattern of its check to go through first; 0 for no walk.
+
+    >>> from graphtide.kernel.search.apply.program import Check, Program
+    >>> switch, sensor = -1, -2
+    >>> check = Check(True, ((switch, 7, sensor, 0), (sensor, 1, 3, 0)))
+    >>> walks_of(Program(((switch, 1, 2, 0),), 1, (check,)))
+    [0, 0, 1]
+    """
+    walks = [0] * len(program.patterns)
+    for check in program.checks:
+        walks += [_walk(check.patterns, at, program.outputs) for at in range(len(check.patterns))]
+    return walks
+
+
+def _walk(patterns: Sequence[Pattern], start: int, outputs: int) -> int:
+    """The patterns of a shortest way from one to another with a variable of the rows outside."""
+    variables = [{v for v in pattern if v < 0} for pattern in patterns]
+    ways = {start: 0}
+    queue = [start]
+    for at in queue:
+        if any(v >= -outputs for v in variables[at]):
+            return ways[at]
+        near = [i for i in range(len(patterns)) if variables[i] & variables[at] and i not in ways]
+        ways.update((i, ways[at] | 1 << i) for i in near)
+        queue += near
+    return 0
+
+
+# --- Lays installed programs out as the arrays that the search loop reads.
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A plan, the indexes it needs, and which predicates' quads each index holds."""
+
+    plan: Plan
+    keys: tuple[Columns, ...]
+    links: dict[int, int]
+
+    def extends(self, other: Compiled) -> bool:
+        """Whether each index of another plan is here at the same place, with all that it holds."""
+        everywhere, before = self.links.get(-1, 0), other.links.get(-1, 0)
+        return self.keys[: len(other.keys)] == other.keys and not any(
+            other.links.get(predicate, before) & ~self.links.get(predicate, everywhere)
+            for predicate in (-1, *self.links, *other.links)
+        )
+
+
+def compile_programs(programs: Sequence[Program], order: Sequence[Columns] = ()) -> Compiled:
+    """All programs as arrays. A predicate of -1 stands for every predicate no pattern names.
+
+    Indexes that are in `order` and still needed come first, in that order.
+    """
+    patterns, heads, checks, seeds = _flatten(programs)
+    keys, links = _indexes(programs, order)
+    dispatch, ordered = _dispatch(seeds, links)
+    lines = [p + _best(p[1], keys, links) for p in patterns]
+    probes = [_probes(seed, heads, checks, lines) for seed in ordered]
+    plan = Plan(
+        patterns=_array(lines, 20),
+        programs=_array(heads, 6),
+        checks=_array(checks, 3),
+        seeds=_array(ordered, 3),
+        dispatch=dispatch,
+        walks=np.array([walk for program in programs for walk in walks_of(program)], np.int64),
+        probes=_array([probe for own in probes for probe in own], 5),
+        probes_from=np.cumsum([0, *map(len, probes)], dtype=np.int32),
+        bind=np.zeros(MOST_PATTERNS + 4, np.int32),
+        walk_bind=np.zeros(MOST_PATTERNS + 4, np.int32),
+        key=np.zeros((1, 4), np.int32),
+        frames=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
+        inner=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
+        walk=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
+    )
+    return Compiled(plan, keys, links)
+
+
+def _array(rows: Sequence[Sequence[int]], width: int) -> Ints:
+    return np.array(rows, np.int32).reshape(len(rows), width)
+
+
+Lists = list[tuple[int, ...]]
+
+
+def _flatten(
+    programs: Sequence[Program],
+) -> tuple[Lists, Lists, Lists, list[tuple[int, tuple[int, ...]]]]:
+    """Patterns, programs and checks in order; seeds with the predicate that calls them."""
+    patterns: Lists = []
+    heads: Lists = []
+    checks: Lists = []
+    seeds: list[tuple[int, tuple[int, ...]]] = []
+    for number, program in enumerate(programs):
+        heads.append(
+            (
+                len(patterns),
+                len(program.patterns),
+                program.outputs,
+                len(checks),
+                len(program.checks),
+                program.variables(),
+            )
+        )
+        groups = [(-1, program.patterns)]
+        groups += [(len(checks) + i, check.patterns) for i, check in enumerate(program.checks)]
+        for check, group in groups:
+            if check >= 0:
+                negated = program.checks[check - heads[-1][3]].negated
+                checks.append((len(patterns), len(group), int(negated)))
+            patterns.extend(group)
+            seeds += [(max(p[1], -1), (number, i, check)) for i, p in enumerate(group)]
+    return patterns, heads, checks, seeds
+
+
+def _indexes(
+    programs: Sequence[Program], order: Sequence[Columns]
+) -> tuple[tuple[Columns, ...], dict[int, int]]:
+    """The key columns of each index, and per predicate a bit for each index that holds it."""
+    wanted: dict[int, set[Columns]] = {}
+    for program in programs:
+        for pattern, columns in wanted_indexes(program).items():
+            wanted.setdefault(max(pattern[1], -1), set()).update(columns)
+    needed = set().union(*wanted.values())
+    old = [key for key in order if key in needed]
+    keys = (*old, *sorted(needed.difference(old)))
+    anywhere = wanted.get(-1, set())
+    links = {
+        predicate: sum(1 << keys.index(c) for c in columns | anywhere)
+        for predicate, columns in wanted.items()
+    }
+    return keys, links
+
+
+def _dispatch(
+    seeds: list[tuple[int, tuple[int, ...]]], links: dict[int, int]
+) -> tuple[Ints, Lists]:
+    """A small hash table from predicate to its seeds; the last line serves all other predicates."""
+    predicates = sorted({predicate for predicate, _ in seeds if predicate >= 0})
+    size = 2
+    while size < 2 * len(predicates) + 2:
+        size *= 2
+    table = np.zeros((size + 1, 4), np.int32)
+    ordered: Lists = []
+    for predicate in [-1, *predicates]:
+        own = [seed for called_by, seed in seeds if called_by in (predicate, -1)]
+        slot = size
+        if predicate >= 0:
+            slot = (predicate * 40503) & (size - 1)
+            while table[slot, 0] != 0:
+                slot = (slot + 1) & (size - 1)
+        table[slot] = (predicate + 1, len(ordered), len(own), links.get(predicate, 0))
+        ordered += own
+    return table, ordered
+
+
+def _best(predicate: int, keys: tuple[Columns, ...], links: dict[int, int]) -> tuple[int, ...]:
+    """For each set of known positions, the index with the most key columns that it can use.
+
+    Only indexes that hold every quad the pattern can match: those linked for its predicate.
+    """
+    held = links[max(predicate, -1)]
+    best = []
+    for known in range(16):
+        usable = [
+            i for i, key in enumerate(keys) if held >> i & 1 and all(known >> k & 1 for k in key)
+        ]
+        best.append(max(usable, key=lambda i: len(keys[i]), default=-1))
+    return tuple(best)
+
+
+def _probes(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) -> Lists:
+    """The patterns of a seed's program that an index finds by the values of the changed quad.
+
+    First those that point to something of the quad: they are more often missing than those that
+    say more of it.
+    """
+    program, pattern, check = seed
+    first, many = heads[program][:2]
+    own = pattern + (first if check < 0 else checks[check][0])
+    column = {value: -1 - k for k, value in enumerate(lines[own][:4]) if value < 0}
+    found: Lists = []
+    for at in range(first, first + many):
+        key = [value if value >= 0 else column.get(value) for value in lines[at][:4]]
+        known = sum(1 << k for k in range(4) if key[k] is not None)
+        index = lines[at][BEST + known]
+        if at != own and index >= 0:
+            found.append((index, *(0 if part is None else part for part in key)))
+    return sorted(found, key=lambda probe: probe[3] >= 0)
+
+
+def first_seed(plan: Plan, program: int) -> int:
+    """A seed at the first pattern of a program: from it, all matches can be found."""
+    wanted = (plan.seeds[:, 0] == program) & (plan.seeds[:, 1] == 0) & (plan.seeds[:, 2] == -1)
+    return int(np.flatnonzero(wanted)[0])
+
+
+NO_PROGRAMS = compile_programs(())

@@ -1,0 +1,326 @@
+"""QuadStore: the current quads, stored once, and the programs that react to their changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphtide.jit import compiled
+from graphtide.kernel.batch import Ints, Longs, longer
+from graphtide.kernel.rowtable import HIGH, RowTable
+from graphtide.kernel.search.apply import (
+    apply_changes,
+    evaluate_seed,
+    find_dispatch,
+    find_rows,
+    relink,
+)
+from graphtide.kernel.search.program import (
+    DELETED,
+    DROPPED,
+    FIRST,
+    INSERTED,
+    NO_PROGRAMS,
+    OUT_DIFF,
+    OUT_PROGRAM,
+    OUT_TX,
+    OUT_VALUES,
+    OUTPUTS,
+    REDUNDANT,
+    SEED_PROGRAM,
+    SEEDS,
+    SEEDS_FROM,
+    STOPPED,
+    WRITTEN,
+    Plan,
+    compile_programs,
+    first_seed,
+    refuse_joins,
+    refuse_looking,
+)
+
+if TYPE_CHECKING:
+    from graphtide.kernel.search.program import Compiled, Program
+
+CHUNK = 8192
+"""Changes between two looks at the room left: growth is never needed inside compiled code."""
+
+LINKED_AT_ONCE = 1 << 16
+"""Quads that are put into new indexes between two looks at the room left there."""
+
+MOST_KEPT = 1 << 16
+"""Rows of output space that are kept from one call to the next."""
+
+
+class QuadStore:
+    """Quads `(s, p, o, g)` of ids, with set semantics, and the programs installed on them.
+
+    >>> from graphtide.kernel.search.apply.program import Program
+    >>> store = QuadStore()
+    >>> pairs = store.install(Program(((-1, 7, -2, 0), (-2, 8, -3, 0)), outputs=3))
+    >>> changes = [[0, 1, 1, 7, 2, 0], [1, 1, 2, 8, 3, 0], [2, -1, 1, 7, 2, 0]]
+    >>> store.apply(np.array(changes, np.int32))[pairs].tolist()
+    [[1, 1, 1, 2, 3], [2, -1, 1, 2, 3]]
+    """
+
+    stores = True
+    """Whether quads can be looked up."""
+
+    def __init__(self, *, store_all: bool = True) -> None:
+        self._store_all = store_all
+        self._programs: dict[int, Program] = {}
+        self._order: list[int] = []
+        self._next = 0
+        self._table = RowTable(4)
+        self._compiled = NO_PROGRAMS
+        self._room = 0
+        self._state: tuple[Any, ...] = ()
+        self._counts = np.zeros(7, np.int64)
+        self._out: Ints = np.empty((256, 3), np.int32)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the quads and their indexes."""
+        return self._table.nbytes
+
+    @property
+    def index_count(self) -> int:
+        """How many chain indexes the installed programs need."""
+        return len(self._table.arrays.indexes)
+
+    @property
+    def _plan(self) -> Plan:
+        return self._compiled.plan
+
+    def counts(self) -> dict[str, int]:
+        """How many changes had an effect, and how many had none and why."""
+        return {
+            "inserted": int(self._counts[INSERTED]),
+            "deleted": int(self._counts[DELETED]),
+            "redundant": int(self._counts[REDUNDANT]),
+            "dropped": int(self._counts[DROPPED]),
+        }
+
+    def install(self, program: Program) -> int:
+        """Add a program; the number under which its rows come out of `apply`."""
+        number = self._next
+        self._next += 1
+        self._programs[number] = program
+        self._compile()
+        return number
+
+    def remove(self, number: int) -> None:
+        """Forget a program, and the indexes that only it needed."""
+        del self._programs[number]
+        self._compile()
+
+    def apply(self, changes: Ints) -> dict[int, Ints]:
+        """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause."""
+        n = 0
+        for begin in range(0, len(changes), CHUNK):
+            n = self._apply_chunk(changes, begin, min(begin + CHUNK, len(changes)), n)
+        if n == 0:
+            return {}
+        batches = self._split(self._out[:n])
+        if len(self._out) > MOST_KEPT:
+            self._out = np.empty((256, self._out.shape[1]), np.int32)
+        return batches
+
+    def _apply_chunk(self, changes: Ints, begin: int, end: int, n: int) -> int:
+        if self._room < end - begin:
+            self._room = self._table.reserve(end - begin)
+            t = self._table.arrays
+            arrays = t.rows, t.slots, t.heads, t.indexes, t.meta
+            self._state = (*arrays, *self._plan, self._counts, self._store_all)
+        self._room -= end - begin
+        written = self._kernel(changes, begin, end, n)
+        while written < 0:
+            self._out = longer(self._out)
+            stopped, n = int(self._counts[STOPPED]), int(self._counts[WRITTEN])
+            written = self._kernel(changes, stopped, end, n)
+        return written
+
+    def _kernel(self, changes: Ints, begin: int, end: int, n: int) -> int:
+        apply: Any = apply_changes
+        return int(apply(*self._state, changes, begin, end, self._out, n))
+
+    def evaluate(self, number: int) -> Ints:
+        """All matches of one program now, as a batch of one transaction."""
+        seed = first_seed(self._plan, self._order.index(number))
+        width = self._programs[number].outputs
+        out: Ints = np.empty((256, self._out.shape[1]), np.int32)
+        t = self._table.arrays
+        written = evaluate_seed(t, self._plan, seed, self._counts, 0, out, 0)
+        while written < 0:
+            out = longer(out)
+            stopped, n = int(self._counts[STOPPED]), int(self._counts[WRITTEN])
+            written = evaluate_seed(t, self._plan, seed, self._counts, stopped, out, n)
+        return np.ascontiguousarray(out[:written, OUT_TX : OUT_TX + 2 + width])
+
+    def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Which of these quads are present."""
+        found = np.empty(len(quads), np.int32)
+        find_rows(self._table.arrays, np.ascontiguousarray(quads, np.int32), found)
+        return found >= 0
+
+    def quads(self) -> Ints:
+        """The current quads, one row each."""
+        return self._table.values()[:, :4]
+
+    def _split(self, out: Ints) -> dict[int, Ints]:
+        """The output by program; one program only is the common case and costs no sort."""
+        first = int(out[0, OUT_PROGRAM])
+        if len(out) == 1 or len(self._order) == 1 or not np.any(out[:, OUT_PROGRAM] != first):
+            return {self._order[first]: self._batch(out, first)}
+        ordered = out[np.argsort(out[:, OUT_PROGRAM], kind="stable")]
+        present, starts = np.unique(ordered[:, OUT_PROGRAM], return_index=True)
+        parts = np.split(ordered, starts[1:])
+        return {
+            self._order[int(at)]: self._batch(part, int(at))
+            for at, part in zip(present, parts, strict=True)
+        }
+
+    def _batch(self, part: Ints, at: int) -> Ints:
+        width = self._programs[self._order[at]].outputs
+        return np.array(part[:, OUT_TX : OUT_TX + 2 + width])
+
+    def _compile(self) -> None:
+        """Lay the programs out anew; relink the quads only if the indexes they need changed."""
+        self._order = list(self._programs)
+        before = self._compiled
+        programs = [self._programs[number] for number in self._order]
+        self._compiled = compile_programs(programs, before.keys)
+        self._room = 0  # what the kernel is called with has to be put together anew
+        widest = max((p.outputs for p in self._programs.values()), default=0)
+        if self._out.shape[1] != 3 + widest:
+            self._out = np.empty((256, 3 + widest), np.int32)
+        if (before.keys, before.links) != (self._compiled.keys, self._compiled.links):
+            self._relink(before)
+
+    def _relink(self, before: Compiled) -> None:
+        """Change the indexes, and put quads into those in which they are not yet."""
+        if not self._compiled.extends(before):
+            before = NO_PROGRAMS
+        if len(before.keys) < max(len(self._compiled.keys), self.index_count):
+            self._table.change_indexes(self._compiled.keys, kept=len(before.keys))
+        high = int(self._table.arrays.meta[HIGH])
+        for begin in range(0, high, LINKED_AT_ONCE):
+            end = min(begin + LINKED_AT_ONCE, high)
+            self._table.reserve_keys(end - begin)
+            relink(self._table.arrays, self._plan.dispatch, before.plan.dispatch, begin, end)
+
+
+# --- QuadStream: changes matched as they pass, with no quad stored.
+#
+# Each program is one pattern, and a change that matches it comes out as it is: nobody can tell
+# whether it is redundant, or which quads are there.
+
+QUAD = 2
+"""Where the quad of a change begins."""
+
+
+@compiled
+def match_changes(
+    patterns: Ints,
+    programs: Ints,
+    seeds: Ints,
+    dispatch: Ints,
+    bind: Ints,
+    changes: Ints,
+    out: Ints,
+    marks: Longs,
+) -> bool:
+    """Write each change for each pattern that it matches; False if the output is full.
+
+    `marks` has the change to go on with, and the rows written.
+    """
+    while marks[0] < len(changes):
+        i, n = marks[0], marks[1]
+        line = find_dispatch(dispatch, changes[i, QUAD + 1])
+        first, many = dispatch[line, SEEDS_FROM], dispatch[line, SEEDS]
+        if n + many > len(out):
+            return False
+        for seed in range(first, first + many):
+            program = seeds[seed, SEED_PROGRAM]
+            pattern = programs[program, FIRST]
+            for k in range(programs[program, OUTPUTS]):
+                bind[k] = 0
+            fits = True
+            for k in range(4):
+                wanted, value = patterns[pattern, k], changes[i, QUAD + k]
+                if wanted >= 0:
+                    fits = fits and wanted == value
+                elif bind[-1 - wanted] == 0 and value != 0:
+                    bind[-1 - wanted] = value
+                elif bind[-1 - wanted] != value or value == 0:
+                    fits = False
+            if fits:
+                out[n, OUT_PROGRAM] = program
+                out[n, OUT_TX] = changes[i, 0]
+                out[n, OUT_DIFF] = changes[i, 1]
+                for k in range(programs[program, OUTPUTS]):
+                    out[n, OUT_VALUES + k] = bind[k]
+                n += 1
+        marks[0], marks[1] = i + 1, n
+    return True
+
+
+class QuadStream(QuadStore):
+    """What a `QuadStore` is, but for the quads.
+
+    >>> from graphtide.kernel.search.apply.program import Program
+    >>> stream = QuadStream()
+    >>> subjects = stream.install(Program(((-1, 7, 5, 0),), outputs=1))
+    >>> stream.apply(np.array([[0, 1, 3, 7, 5, 0], [0, 1, 3, 7, 6, 0]], np.int32))[
+    ...     subjects
+    ... ].tolist()
+    [[0, 1, 3]]
+    >>> len(stream)
+    0
+    """
+
+    stores = False
+
+    def install(self, program: Program) -> int:
+        """Add a program of one pattern."""
+        refuse_joins(program)
+        return super().install(program)
+
+    def apply(self, changes: Ints) -> dict[int, Ints]:
+        """Let changes `[tx, diff, s, p, o, g]` pass; per program, the batch they cause."""
+        plan, marks = self._plan, np.zeros(2, np.int64)
+        inserts = int(np.count_nonzero(changes[:, 1] > 0))
+        self._counts[INSERTED] += inserts
+        self._counts[DROPPED] += inserts
+        self._counts[DELETED] += len(changes) - inserts
+        arrays = plan.patterns, plan.programs, plan.seeds, plan.dispatch, plan.bind
+        while not match_changes(*arrays, changes, self._out, marks):
+            self._out = longer(self._out)
+        n = int(marks[1])
+        batches = self._split(self._out[:n]) if n else {}
+        if len(self._out) > MOST_KEPT:
+            self._out = np.empty((256, self._out.shape[1]), np.int32)
+        return batches
+
+    def evaluate(self, number: int) -> Ints:
+        """Nothing, as long as nothing has passed."""
+        refuse_looking(self._passed)
+        return np.empty((0, 2 + self._programs[number].outputs), np.int32)
+
+    def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """None, as long as nothing has passed."""
+        refuse_looking(self._passed)
+        return np.zeros(len(quads), np.bool_)
+
+    def quads(self) -> Ints:
+        """None, as long as nothing has passed."""
+        refuse_looking(self._passed)
+        return np.empty((0, 4), np.int32)
+
+    @property
+    def _passed(self) -> int:
+        return int(self._counts[INSERTED] + self._counts[DELETED])

@@ -1,0 +1,249 @@
+"""Comparisons of terms by their typed side columns, without looking at the terms themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.jit import compiled, inlined
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Int, Ints, Longs
+
+Kinds = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
+Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+FALSE, TRUE, ERROR, OPEN = 0, 1, 2, 3
+"""Outcomes. OPEN: the side columns cannot tell, the terms themselves must be asked."""
+
+EQUAL, UNEQUAL, LESS, AT_MOST, GREATER, AT_LEAST = 0, 1, 2, 3, 4, 5
+
+IRI, BLANK, STRING, EXACT, DOUBLE, DATETIME, LOCAL_DATETIME = 1, 2, 3, 6, 7, 8, 9
+"""Kinds of terms, as the term dictionary numbers them."""
+
+
+@inlined
+def order(op: Int, a: float, b: float) -> Int:
+    """A comparison of two numbers."""
+    if op == EQUAL:
+        return np.int8(a == b)
+    if op == UNEQUAL:
+        return np.int8(a != b)
+    if op == LESS:
+        return np.int8(a < b)
+    if op == AT_MOST:
+        return np.int8(a <= b)
+    if op == GREATER:
+        return np.int8(a > b)
+    return np.int8(a >= b)
+
+
+@inlined
+def same_scale(a: Int, b: Int) -> bool:
+    """Whether two kinds of values are compared as plain numbers."""
+    if a == EXACT or a == DOUBLE:
+        return b == EXACT or b == DOUBLE
+    return a == b and (a == DATETIME or a == LOCAL_DATETIME)
+
+
+@inlined
+def compare_one(op: Int, a: Int, b: Int, kinds: Kinds, numbers: Numbers) -> Int:
+    """The outcome for two ids. NaN (unequal to itself) and all rarer kinds are left open."""
+    if a == 0 or b == 0:
+        return np.int8(ERROR)
+    ka, kb = kinds[a], kinds[b]
+    if same_scale(ka, kb) and numbers[a] == numbers[a] and numbers[b] == numbers[b]:
+        return order(op, numbers[a], numbers[b])
+    if op <= UNEQUAL:
+        if a == b and ka <= STRING:
+            return np.int8(op == EQUAL)
+        if a != b and (ka <= BLANK or kb <= BLANK or (ka == STRING and kb == STRING)):
+            return np.int8(op == UNEQUAL)
+    return np.int8(OPEN)
+
+
+@compiled
+def compare_columns(
+    op: Int, left: Ints, right: Ints, kinds: Kinds, numbers: Numbers, out: Kinds
+) -> None:
+    """Outcomes of `left op right`; a column of one id serves for all rows."""
+    for i in range(len(out)):
+        a = left[i if len(left) > 1 else 0]
+        b = right[i if len(right) > 1 else 0]
+        out[i] = compare_one(op, a, b, kinds, numbers)
+
+
+def compare(op: int, left: Ints, right: Ints, kinds: Kinds, numbers: Numbers) -> Kinds:
+    """Outcomes of `left op right` for two columns of ids; a column of one id serves for all.
+
+    >>> kinds, numbers = np.array([0, EXACT, EXACT], np.int8), np.array([0.0, 5.0, 7.0])
+    >>> ids = np.array([1, 2, 0], np.int32)
+    >>> compare(LESS, ids, np.array([2], np.int32), kinds, numbers).tolist()
+    [1, 0, 2]
+    """
+    out = np.empty(max(len(left), len(right)) if len(left) and len(right) else 0, np.int8)
+    compare_columns(op, left, right, kinds, numbers, out)
+    return out
+
+
+# --- Comparisons of sums, differences and products of numbers, by the typed side columns alone.
+#
+# A float64 calculates with whole numbers exactly, as long as no result reaches 2**53, and with
+# doubles as SPARQL does. What is neither is left open: the terms themselves must be asked.
+
+COLUMN, CONSTANT, ADD, SUBTRACT, MULTIPLY, NEGATE = 0, 1, 2, 3, 4, 5
+"""Steps of a calculation, on a stack. The first two have an argument: a column, or an id."""
+
+NOTHING, UNKNOWN = 0, 10
+"""Kinds of what is no number: an unbound value, and one that the side columns do not know."""
+
+WHOLE = 2.0**53
+
+
+@inlined
+def is_whole(number: float) -> bool:
+    """Whether an exact number is one that float64 calculates with exactly."""
+    return -WHOLE < number < WHOLE and number == np.floor(number)
+
+
+@inlined
+def kind_of_result(a: float, kind_a: Int, b: float, kind_b: Int, result: float) -> Int:
+    """The kind of a result: that of its operands, if they are numbers and it is certain."""
+    if kind_a == NOTHING or kind_b == NOTHING:
+        return NOTHING
+    exact_a, exact_b = kind_a == EXACT, kind_b == EXACT
+    if not ((exact_a and is_whole(a)) or kind_a == DOUBLE):
+        return UNKNOWN
+    if not ((exact_b and is_whole(b)) or kind_b == DOUBLE):
+        return UNKNOWN
+    if exact_a and exact_b:
+        return EXACT if is_whole(result) else UNKNOWN
+    return DOUBLE
+
+
+@inlined
+def load(stack: Numbers, stack_kinds: Kinds, at: Int, id_: Int, kind: Int, number: float) -> None:
+    """Put a term on the stack."""
+    stack[at] = number
+    if id_ == 0:
+        stack_kinds[at] = NOTHING
+    elif kind == EXACT or kind == DOUBLE:
+        stack_kinds[at] = kind
+    else:
+        stack_kinds[at] = UNKNOWN
+
+
+@inlined
+def apply_step(op: Int, stack: Numbers, stack_kinds: Kinds, top: Int) -> Int:
+    """Carry out a step on the top of the stack; the new height."""
+    if op == NEGATE:
+        stack[top - 1] = -stack[top - 1]
+        return top
+    a, b = stack[top - 2], stack[top - 1]
+    if op == ADD:
+        result = a + b
+    elif op == SUBTRACT:
+        result = a - b
+    else:
+        result = a * b
+    kind = kind_of_result(a, stack_kinds[top - 2], b, stack_kinds[top - 1], result)
+    stack[top - 2] = result
+    stack_kinds[top - 2] = kind
+    return top - 1
+
+
+@inlined
+def judge(op: Int, a: float, kind_a: Int, b: float, kind_b: Int) -> Int:
+    """The outcome of a comparison of two results; NaN is left open."""
+    if kind_a == NOTHING or kind_b == NOTHING:
+        return np.int8(ERROR)
+    if kind_a == UNKNOWN or kind_b == UNKNOWN or np.isnan(a) or np.isnan(b):
+        return np.int8(OPEN)
+    return order(op, a, b)
+
+
+@compiled
+def calculate_rows(
+    op: Int,
+    steps: Ints,
+    batch: Ints,
+    kinds: Kinds,
+    numbers: Numbers,
+    stack: Numbers,
+    stack_kinds: Kinds,
+    out: Kinds,
+) -> None:
+    """Carry out a calculation for each row, which leaves two results, and compare them."""
+    top: Int
+    for i in range(len(batch)):
+        top = 0
+        for k in range(len(steps)):
+            step = steps[k, 0]
+            if step == COLUMN or step == CONSTANT:
+                id_ = batch[i, steps[k, 1]] if step == COLUMN else steps[k, 1]
+                load(stack, stack_kinds, top, id_, kinds[id_], numbers[id_])
+                top += 1
+            else:
+                top = apply_step(step, stack, stack_kinds, top)
+        out[i] = judge(op, stack[0], stack_kinds[0], stack[1], stack_kinds[1])
+
+
+def calculate(op: int, steps: Ints, batch: Ints, kinds: Kinds, numbers: Numbers) -> Kinds:
+    """Outcomes of `left op right` for each row of a batch; `steps` calculates left, then right.
+
+    >>> kinds, numbers = np.array([0, EXACT, EXACT], np.int8), np.array([0.0, 5.0, 7.0])
+    >>> doubled_first = [[COLUMN, 0], [COLUMN, 0], [ADD, 0], [COLUMN, 1]]
+    >>> batch = np.array([[1, 2], [2, 1], [1, 0]], np.int32)
+    >>> calculate(4, np.array(doubled_first, np.int32), batch, kinds, numbers).tolist()
+    [1, 1, 2]
+    """
+    out = np.empty(len(batch), np.int8)
+    stack, stack_kinds = np.empty(len(steps) + 1), np.empty(len(steps) + 1, np.int8)
+    calculate_rows(op, steps, batch, kinds, numbers, stack, stack_kinds, out)
+    return out
+
+
+# --- count_values: how many different subjects and objects each predicate has.
+
+SUBJECT, PREDICATE, OBJECT = 0, 1, 2
+
+
+@compiled
+def count_column(quads: Ints, order: Ints, column: int, last_seen: Ints, counts: Longs) -> None:
+    """Count the values of a column, given the quads in the order of their predicates.
+
+    A value is new if the predicate at which it was seen last is another one.
+    """
+    for i in range(len(order)):
+        predicate = quads[order[i], PREDICATE]
+        value = quads[order[i], column]
+        if last_seen[value] != predicate:
+            last_seen[value] = predicate
+            counts[predicate] += 1
+
+
+@compiled
+def order_by_predicate(quads: Ints, ends: Longs, order: Ints) -> None:
+    """The quads of each predicate together; `ends` has the place after the last of each."""
+    for row in range(len(quads)):
+        predicate = quads[row, PREDICATE]
+        ends[predicate] -= 1
+        order[ends[predicate]] = row
+
+
+def count_values(quads: Ints) -> tuple[Longs, Longs, Longs]:
+    """Per predicate: quads, different subjects, different objects.
+
+    >>> quads = np.array([[1, 9, 2, 0], [1, 9, 3, 0], [4, 8, 4, 0]], np.int32)
+    >>> [counts.tolist()[8:] for counts in count_values(quads)]
+    [[1, 2], [1, 1], [1, 2]]
+    """
+    counts = np.bincount(quads[:, PREDICATE]).astype(np.int64)
+    order = np.empty(len(quads), np.int32)
+    order_by_predicate(quads, np.cumsum(counts), order)
+    subjects, objects = np.zeros_like(counts), np.zeros_like(counts)
+    for column, found in ((SUBJECT, subjects), (OBJECT, objects)):
+        last_seen = np.zeros(int(quads[:, column].max(initial=0)) + 1, np.int32)
+        count_column(quads, order, column, last_seen, found)
+    return counts, subjects, objects

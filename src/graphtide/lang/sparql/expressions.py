@@ -1,0 +1,249 @@
+"""Expressions: operators by precedence, built-in calls, casts, EXISTS, aggregates.
+
+https://www.w3.org/TR/sparql11-query/#rExpression
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyoxigraph import NamedNode
+
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.errors import UnsupportedError
+from graphtide.functions.aggregates import AGGREGATES
+from graphtide.functions.table import FUNCTIONS, VOLATILE, check_call
+from graphtide.functions.terms import ARITIES
+from graphtide.lang.sparql.triples import TriplesParser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from graphtide.algebra.nodes import Node
+
+
+# --- A query level: one SELECT, ASK, CONSTRUCT or DESCRIBE, and the aggregates it uses.
+#
+# https://www.w3.org/TR/sparql11-query/#sparqlAggregateAlgebra: every aggregate of a level is computed
+# once, under a name of its own, and the name stands in the expressions instead.
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """An aggregate as it is written; `argument` None is `*`."""
+
+    function: str
+    argument: Expression | None
+    distinct: bool = False
+    separator: str = " "
+
+
+@dataclass(slots=True)
+class Level:
+    """What is known of a query level while its clauses are read."""
+
+    aggregates: dict[AggregateCall, Var] = field(default_factory=dict)
+    inside: bool = False  # whether an aggregate's argument is being read
+    uses: list[tuple[Var, int]] = field(default_factory=list)  # variables outside aggregates
+
+
+_SYNONYMS = {"URI": "IRI", "ISURI": "ISIRI"}
+_COMPARISON_HINT = "to compare with <, write a space after it"
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+class ExpressionParser(TriplesParser, ABC):
+    """Reads expressions; the patterns inside EXISTS are left to the next layer."""
+
+    # The query level whose aggregates may stand here; None where there may be none.
+    level: Level | None = None
+
+    @abstractmethod
+    def group(self) -> Node:
+        """`{ … }` as an algebra node."""
+
+    def expression(self) -> Expression:
+        """An expression of any precedence."""
+        return self._chain(self._conjunction, "||")
+
+    def constraint(self, after: str) -> Expression:
+        """What may follow FILTER or HAVING: brackets, a built-in call or a function call."""
+        if self.accept("("):
+            return self._rest_of_brackets()
+        start = self.token
+        called = self._primary() if self.at_constraint() else None
+        if called is None or isinstance(called, Const):
+            self.fail(f"expected '(' or a function after {after}, found {start}", at=start.start)
+        return called
+
+    def at_constraint(self) -> bool:
+        """Whether a constraint comes next."""
+        return self.at("(") or self.token.kind == "word" or self.at_iri()
+
+    def expression_in(self, level: Level) -> tuple[Expression, list[tuple[Var, int]]]:
+        """An expression that may use aggregates, and the variables it reads outside of them."""
+        outer, self.level = self.level, level
+        level.uses = []
+        found = self.expression()
+        self.level = outer
+        uses, level.uses = level.uses, []
+        return found, uses
+
+    def _chain(self, operand: Callable[[], Expression], *signs: str) -> Expression:
+        left = operand()
+        while sign := self.accept(*signs):
+            left = Call(sign.text, (left, operand()))
+        return left
+
+    def _conjunction(self) -> Expression:
+        return self._chain(self._relation, "&&")
+
+    def _relation(self) -> Expression:
+        left = self._sum()
+        if sign := self.accept(*_COMPARISONS):
+            return Call(sign.text, (left, self._sum()))
+        if self.token.kind == "iri":
+            self.fail(f"expected an operator, found the IRI {self.token}", hint=_COMPARISON_HINT)
+        if self.accept("IN"):
+            return Call("IN", (left, *self._arguments()))
+        if self.at("NOT") and self.follows("IN"):
+            self.advance()
+            self.advance()
+            return Call("NOT IN", (left, *self._arguments()))
+        return left
+
+    def _sum(self) -> Expression:
+        return self._chain(self._product, "+", "-")
+
+    def _product(self) -> Expression:
+        return self._chain(self._signed, "*", "/")
+
+    def _signed(self) -> Expression:
+        if self.at_literal():
+            return Const(self.literal())
+        if sign := self.accept("!", "-", "+"):
+            name = {"!": "!", "-": "UMINUS", "+": "UPLUS"}[sign.text]
+            return Call(name, (self._primary(),))
+        return self._primary()
+
+    def _primary(self) -> Expression:
+        if self.accept("("):
+            return self._rest_of_brackets()
+        if self.token.kind == "var":
+            return self._used_variable()
+        if self.at_literal():
+            return Const(self.literal())
+        if self.at_iri():
+            return self._iri_or_cast()
+        if self.at("<<"):
+            self.refuse("a triple term", "compare the parts of the statement instead")
+        if self.token.kind != "word":
+            self.fail(f"expected an expression, found {self.token}")
+        return self._builtin()
+
+    def _used_variable(self) -> Var:
+        start = self.token.start
+        variable = self.variable()
+        if self.level is not None and not self.level.inside:
+            self.level.uses.append((variable, start))
+        return variable
+
+    def _rest_of_brackets(self) -> Expression:
+        inner = self.expression()
+        self.expect(")")
+        return inner
+
+    def _iri_or_cast(self) -> Expression:
+        start = self.token.start
+        iri = self.iri()
+        if not self.at("("):
+            return Const(iri)
+        return self._call(str(iri), start)
+
+    def _builtin(self) -> Expression:
+        word = self.token
+        name = word.text.upper()
+        if name == "EXISTS":
+            self.advance()
+            return Exists(self.group())
+        if name == "NOT" and self.follows("EXISTS"):
+            self.advance()
+            self.advance()
+            return Call("!", (Exists(self.group()),))
+        if not self.follows("("):
+            self.fail(f"expected an expression, found {word}")
+        self.advance()
+        if name in AGGREGATES:
+            return self._aggregate(name, word.start)
+        return self._call(_SYNONYMS.get(name, name), word.start)
+
+    def _aggregate(self, name: str, start: int) -> Var:
+        level = self.level
+        if level is None:
+            hint = "aggregates stand in SELECT, HAVING and ORDER BY"
+            self.fail(f"the aggregate {name} has no group here", at=start, hint=hint)
+        if level.inside:
+            hint = "aggregate the inner values in a sub-SELECT"
+            self.fail(f"the aggregate {name} stands inside another one", at=start, hint=hint)
+        self.expect("(")
+        distinct = self.accept("DISTINCT") is not None
+        level.inside = True
+        argument = None if name == "COUNT" and self.accept("*") else self.expression()
+        level.inside = False
+        separator = " "
+        if name == "GROUP_CONCAT" and self.accept(";"):
+            separator = self._separator()
+        self.expect(")")
+        call = AggregateCall(name, argument, distinct, separator)
+        if call not in level.aggregates:
+            level.aggregates[call] = self.invent(name.lower())
+        return level.aggregates[call]
+
+    def _separator(self) -> str:
+        self.expect("SEPARATOR")
+        self.expect("=")
+        if self.token.kind != "string":
+            self.fail(f"expected a string, found {self.token}")
+        return self.string()
+
+    def _call(self, name: str, start: int) -> Call:
+        foreign = name.startswith("<") and name not in FUNCTIONS
+        args = self._arguments(distinct=foreign)
+        if self.standing and name in VOLATILE:
+            hint = "compute the value where you change the graph, and insert it as data"
+            self.refuse(name, f"{VOLATILE[name]}; {hint}", at=start)
+        if self.standing and foreign:
+            hint = "functions with an IRI are the casts, such as xsd:integer(?x)"
+            self.refuse(f"the function {name}", hint, at=start)
+        if not foreign:
+            self._check_call(name, args, start)
+        if name == "IRI" and self.base is not None:
+            args = (*args, Const(NamedNode(self.base)))
+        return Call(name, args)
+
+    def _check_call(self, name: str, args: tuple[Expression, ...], start: int) -> None:
+        if name in ARITIES:
+            least, most = ARITIES[name]
+            if not least <= len(args) <= most:
+                self.fail(f"{name} takes {least} to {most} arguments, not {len(args)}", at=start)
+            return
+        try:
+            check_call(name, len(args))
+        except UnsupportedError as error:
+            self.fail(error.message, at=start, hint=error.hint)
+        if name == "BOUND" and not isinstance(args[0], Var):
+            self.fail("BOUND takes a variable, not an expression", at=start)
+
+    def _arguments(self, *, distinct: bool = False) -> tuple[Expression, ...]:
+        self.expect("(")
+        if self.accept(")"):
+            return ()
+        if distinct:
+            self.accept("DISTINCT")
+        args = [self.expression()]
+        while self.accept(","):
+            args.append(self.expression())
+        self.expect(")")
+        return tuple(args)

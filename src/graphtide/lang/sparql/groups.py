@@ -1,0 +1,212 @@
+"""Group graph patterns to algebra, clause by clause of the recommendation's translation.
+
+https://www.w3.org/TR/sparql11-query/#translateGraphPattern
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from graphtide.algebra.expressions import Call, Expression
+from graphtide.algebra.nodes import Extend, Filter, LeftJoin, Minus, Node, Union, Values
+from graphtide.algebra.variables import schema
+from graphtide.algebra.windows import written_down
+from graphtide.lang.sparql.expressions import ExpressionParser
+from graphtide.lang.sparql.graphs import (
+    EMPTY_GROUP,
+    in_default_graph,
+    in_named_graph,
+    in_variable_graph,
+    join,
+)
+from graphtide.lang.sparql.scanner import PATTERN_KEYWORDS, word_hint
+
+if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Var
+    from graphtide.algebra.windows import WindowClause
+    from graphtide.rdf.terms import Term
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group while it is read: the pattern so far, and the filters that apply to all of it."""
+
+    node: Node = EMPTY_GROUP
+    condition: Expression | None = None
+
+    def require(self, condition: Expression) -> None:
+        before = self.condition
+        self.condition = condition if before is None else Call("&&", (before, condition))
+
+    def filtered(self) -> Node:
+        return self.node if self.condition is None else Filter(self.condition, self.node)
+
+
+class GroupParser(ExpressionParser):
+    """Reads `{ … }`."""
+
+    def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
+        super().__init__(text, base, standing=standing)
+        self.windows: list[WindowClause] = []
+        self._window_clause: WindowClause | None = None
+
+    def group(self) -> Node:
+        """A group with its filters applied to the whole of it, wherever they were written."""
+        return self._group().filtered()
+
+    @abstractmethod
+    def subselect(self) -> Node:
+        """A SELECT inside a group, with the variables it hides renamed."""
+
+    def values(self) -> Values:
+        """The data block after the keyword VALUES."""
+        if self.accept("("):
+            variables: list[Var] = []
+            while not self.accept(")"):
+                start = self.token
+                variables.append(self.variable())
+                if variables[-1] in variables[:-1]:
+                    self.fail(f"VALUES names {variables[-1]} twice", at=start.start)
+            self.expect("{")
+            rows = []
+            while not self.accept("}"):
+                rows.append(self._values_row(len(variables)))
+            return Values(tuple(variables), tuple(rows))
+        variable = self.variable()
+        self.expect("{")
+        column = []
+        while not self.accept("}"):
+            column.append((self._values_cell(),))
+        return Values((variable,), tuple(column))
+
+    def _group(self) -> _Group:
+        outer, level = self.begin_scope(), self.level
+        self.level = None
+        start = self.expect("{").start
+        group = _Group()
+        if self.at("SELECT"):
+            group.node = self.subselect()
+        else:
+            while not self.at("}"):
+                if self.token.kind == "end":
+                    self.fail("this group is never closed", at=start, hint="add '}'")
+                self._element(group)
+            self._end_bgp(group)
+        self.expect("}")
+        self.end_scope(outer)
+        self.level = level
+        return group
+
+    def _element(self, group: _Group) -> None:
+        if self.accept("FILTER"):
+            group.require(self.constraint("FILTER"))
+        elif self.token.kind == "sign" and self.at("{"):
+            self._end_bgp(group)
+            group.node = join(group.node, self._union())
+        elif self.token.kind == "word" and not self.at_literal():
+            self._end_bgp(group)
+            self._clause(group)
+        else:
+            self.triples_block()
+            return
+        self.accept(".")
+
+    def _clause(self, group: _Group) -> None:
+        word = self.advance()
+        match word.text.upper():
+            case "OPTIONAL":
+                right = self._group()
+                group.node = LeftJoin(group.node, right.node, right.condition)
+            case "MINUS":
+                group.node = Minus(group.node, self.group())
+            case "BIND":
+                group.node = self._bind(group.node)
+            case "VALUES":
+                group.node = join(group.node, self.values())
+            case "GRAPH":
+                group.node = join(group.node, self._graph())
+            case "WINDOW":
+                group.node = join(group.node, self._window())
+            case "SERVICE":
+                self._service(word.start)
+            case "LATERAL":
+                self.refuse("LATERAL", "join the group in without LATERAL", at=word.start)
+            case _:
+                near = word_hint(word.text, PATTERN_KEYWORDS)
+                self.fail(f"expected a pattern or '}}', found {word}", at=word.start, hint=near)
+
+    def _bind(self, node: Node) -> Node:
+        self.expect("(")
+        expression = self.expression()
+        self.expect("AS")
+        start = self.token.start
+        variable = self.variable()
+        self.expect(")")
+        if variable in schema(node):
+            message = f"BIND sets {variable}, which the group already uses before it"
+            self.fail(message, at=start, hint="bind a new name and compare with FILTER")
+        return Extend(node, variable, expression)
+
+    def _service(self, start: int) -> NoReturn:
+        """Read it to the end, so that mistakes inside are told first; then refuse it."""
+        self.accept("SILENT")
+        if self.token.kind == "var":
+            self.variable()
+        else:
+            self.iri()
+        self.group()
+        hint = "load the remote data into the graph, then ask for it here"
+        self.refuse("SERVICE", hint, at=start)
+
+    def _union(self) -> Node:
+        node = self.group()
+        while self.accept("UNION"):
+            node = Union(node, self.group())
+        return node
+
+    def _window(self) -> Node:
+        """`WINDOW iri { … }`: patterns asked of what the window holds."""
+        start = self.token.start
+        if self.token.kind == "var":
+            hint = "name the window: a query has to know which streams it waits for"
+            self.refuse("WINDOW with a variable", hint)
+        name = self.iri()
+        clause = next((window for window in self.windows if window.iri == name), None)
+        if clause is None:
+            hint = f"declare it: FROM NAMED WINDOW {name} ON a stream [RANGE … STEP …]"
+            self.fail(f"there is no window {name}", at=start, hint=hint)
+        if self._window_clause is not None:
+            self.fail("a window inside a window", at=start, hint="write the two side by side")
+        self._window_clause = clause
+        inside = self.group()
+        self._window_clause = None
+        return in_default_graph(inside, clause.graph)
+
+    def _graph(self) -> Node:
+        node = self._named_graph()
+        clause = self._window_clause
+        return node if clause is None else written_down(node, clause.quads, self.fresh)
+
+    def _named_graph(self) -> Node:
+        if self.token.kind == "var":
+            variable = self.variable()
+            return in_variable_graph(self.group(), variable, self.fresh)
+        name = self.iri()
+        return in_named_graph(self.group(), name, self.fresh)
+
+    def _end_bgp(self, group: _Group) -> None:
+        group.node = join(group.node, self.take_pattern())
+
+    def _values_row(self, width: int) -> tuple[Term | None, ...]:
+        start = self.expect("(").start
+        row = []
+        while not self.accept(")"):
+            row.append(self._values_cell())
+        if len(row) != width:
+            self.fail(f"a VALUES row of {len(row)} terms for {width} variables", at=start)
+        return tuple(row)
+
+    def _values_cell(self) -> Term | None:
+        return None if self.accept("UNDEF") else self.constant("a constant or UNDEF")

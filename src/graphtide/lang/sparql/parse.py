@@ -1,0 +1,105 @@
+"""SPARQL text to algebra.
+
+Our own parser, which passes the W3C syntax suites, reads every query and gives the algebra, and
+messages with a place and a hint.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.algebra.queries import as_select
+from graphtide.algebra.windows import WindowedQuery
+from graphtide.errors import UnsupportedError
+from graphtide.lang.sparql.forms import FormParser
+from graphtide.lang.sparql.update import UpdateParser
+
+if TYPE_CHECKING:
+    from graphtide.algebra.queries import Query
+    from graphtide.algebra.updates import Update
+
+_TOO_DEEP = "brackets or groups are nested too deeply here"
+
+
+def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
+    """Read a standing query of any form, as the SELECT query whose rows tell its answer.
+
+    Equal texts give the same object.
+
+    Raises `QueryError` for text that is not SPARQL, and `UnsupportedError` for SPARQL that cannot
+    be maintained; both know their line and column.
+
+    >>> query = parse_query("SELECT ?s WHERE { ?s a <http://example.org/Sensor> }")
+    >>> [str(variable) for variable in query.variables]
+    ['?s']
+    """
+    query = _parse_standing(text, base)
+    if isinstance(query, SelectQuery):
+        return query
+    raise UnsupportedError(
+        "a query over windows cannot be used here", hint="register it with LiveGraph.register"
+    )
+
+
+def parse_standing(text: str, *, base: str | None = None) -> SelectQuery | WindowedQuery:
+    """Read a standing query, over windows (RSP-QL) or not.
+
+    >>> window = "FROM NAMED WINDOW <a:w> ON <a:s> [RANGE 10 STEP 5]"
+    >>> text = f"SELECT * {window} WHERE {{ WINDOW <a:w> {{ ?s ?p 1 }} }}"
+    >>> parse_standing(text).windows[0].step
+    5
+    """
+    return _parse_standing(text, base)
+
+
+def parse_any_query(text: str, *, base: str | None = None) -> Query:
+    """Read a query of any form, to be answered once: all of SPARQL 1.1 but SERVICE.
+
+    >>> type(parse_any_query("ASK { ?s <http://example.org/knows>+ ?o }")).__name__
+    'AskQuery'
+    """
+    return _parse_any(text, base)
+
+
+def parse_update(text: str, *, base: str | None = None) -> Update:
+    """Read an update request.
+
+    >>> len(parse_update("CLEAR DEFAULT ; INSERT DATA { <ex:a> <ex:b> 1 }").operations)
+    2
+    """
+    parser = UpdateParser(text, base)
+    try:
+        return parser.update()
+    except RecursionError:
+        parser.fail(_TOO_DEEP)
+
+
+@lru_cache(maxsize=1024)
+def _parse_standing(text: str, base: str | None) -> SelectQuery | WindowedQuery:
+    parser = FormParser(text, base)
+    query = as_select(_read(parser))
+    if parser.windows:
+        name = parser.registered
+        return WindowedQuery(query, tuple(parser.windows), parser.output or "RSTREAM", name)
+    if parser.output is not None:
+        parser.fail("a registered query needs a window", hint="add FROM NAMED WINDOW … ON …", at=0)
+    return query
+
+
+@lru_cache(maxsize=1024)
+def _parse_any(text: str, base: str | None) -> Query:
+    parser = FormParser(text, base, standing=False)
+    query = _read(parser)
+    if parser.windows:
+        hint = "let it report: `graphtide watch`, or LiveGraph.register"
+        parser.fail("a query over windows has no answer once and for all", hint=hint, at=0)
+    return query
+
+
+def _read(parser: FormParser) -> Query:
+    try:
+        return parser.query()
+    except RecursionError:
+        parser.fail(_TOO_DEEP)

@@ -1,0 +1,224 @@
+"""From query text to tokens, each with its place in the text.
+
+https://www.w3.org/TR/sparql11-query/#sparqlGrammar: the longest token wins, so that `?a<?b&&?c>?d`
+holds an IRI and no comparison.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from graphtide.errors import QueryError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LETTER = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
+    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NAME = f"{_LETTER}_0-9\u00b7\u0300-\u036f\u203f-\u2040"
+_LOCAL = rf"(?:[{_NAME}:\-]|%[0-9A-Fa-f]{{2}}|\\[_~.\-!$&'()*+,;=/?#@%])"
+_FIRST_LOCAL = rf"(?:[{_LETTER}_0-9:]|%[0-9A-Fa-f]{{2}}|\\[_~.\-!$&'()*+,;=/?#@%])"
+_CHARACTER = r"(?:[^{quote}\\{more}]|\\.)"
+_SHORT = [_CHARACTER.format(quote=quote, more=r"\r\n") for quote in "\"'"]
+_LONG = [_CHARACTER.format(quote=quote, more="") for quote in "\"'"]
+
+_TOKEN = re.compile(
+    rf"""
+      (?P<iri> <(?:[^<>"{{}}|^`\\\x00-\x20] | \\u[0-9A-Fa-f]{{4}} | \\U[0-9A-Fa-f]{{8}})*> )
+    | (?P<blank> _:[{_LETTER}_0-9](?:[{_NAME}.\-]*[{_NAME}\-])? )
+    | (?P<name> (?:[{_LETTER}](?:[{_NAME}.\-]*[{_NAME}\-])?)?
+                :(?:{_FIRST_LOCAL}(?:(?:{_LOCAL}|\.)*{_LOCAL})?)? )
+    | (?P<var> [?$][{_LETTER}_0-9][{_NAME}]* )
+    | (?P<language> @[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--[A-Za-z]+)? )
+    | (?P<string> \"\"\"(?:"{{0,2}}{_LONG[0]})*\"\"\" | '''(?:'{{0,2}}{_LONG[1]})*'''
+                | "{_SHORT[0]}*" | '{_SHORT[1]}*' )
+    | (?P<number> (?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+\-]?[0-9]+ | [0-9]*\.[0-9]+ | [0-9]+ )
+    | (?P<word> [A-Za-z_][A-Za-z0-9_]* )
+    | (?P<sign> \^\^ | \|\| | && | != | <= | >= | \{{\| | \|\}} | << | >>
+              | [{{}}()\[\].;,=<>+\-*/!|^?~] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_SKIP = re.compile(r"(?:\s|#[^\r\n]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the query text. `kind` is a group of the token grammar, or `end`."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return "the end of the query" if self.kind == "end" else f"'{self.text}'"
+
+
+class Scanner:
+    """A text with a current token. Subclasses add the grammar, layer by layer."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.token = self._scan(0)
+
+    def advance(self) -> Token:
+        """Step over the current token and return it."""
+        token = self.token
+        self.token = self._scan(token.end)
+        return token
+
+    def skip_to(self, offset: int) -> None:
+        """Go on with the token at an offset of the text."""
+        self.token = self._scan(offset)
+
+    def at(self, *texts: str) -> bool:
+        """Whether the current token is one of these signs or (in any case) keywords."""
+        token = self.token
+        if token.kind == "word":
+            return token.text.upper() in texts
+        return token.kind == "sign" and token.text in texts
+
+    def accept(self, *texts: str) -> Token | None:
+        """Step over the current token if it is one of these."""
+        return self.advance() if self.at(*texts) else None
+
+    def expect(self, text: str) -> Token:
+        """Step over this sign or keyword, or fail."""
+        if not self.at(text):
+            self.fail(f"expected '{text}', found {self.token}")
+        return self.advance()
+
+    def follows(self, text: str) -> bool:
+        """Whether this sign or keyword comes after the current token."""
+        token = self._scan(self.token.end)
+        return token.kind in ("sign", "word") and token.text.upper() == text
+
+    def fail(self, message: str, *, at: int | None = None, hint: str | None = None) -> NoReturn:
+        """Report a mistake in the query, at an offset or at the current token."""
+        offset = self.token.start if at is None else at
+        line, column = place(self.text, offset)
+        message = f"{message}\n{excerpt(self.text, line, column)}"
+        raise QueryError(message, line=line, column=column, hint=hint)
+
+    def refuse(self, what: str, hint: str, *, at: int | None = None) -> NoReturn:
+        """Report a part of the query that is valid SPARQL but not maintained."""
+        line, column = place(self.text, self.token.start if at is None else at)
+        message = f"{what} cannot be maintained\n{excerpt(self.text, line, column)}"
+        raise UnsupportedError(message, line=line, column=column, hint=hint)
+
+    def _scan(self, offset: int) -> Token:
+        skipped = _SKIP.match(self.text, offset)
+        start = offset if skipped is None else skipped.end()
+        if start == len(self.text):
+            return Token("end", "", start, start)
+        match = _TOKEN.match(self.text, start)
+        if match is None or match.lastgroup is None:
+            self._unreadable(start)
+        return Token(match.lastgroup, match.group(), start, match.end())
+
+    def _unreadable(self, start: int) -> NoReturn:
+        character = self.text[start]
+        if character in "\"'":
+            self.fail("this string is never closed", at=start, hint=f"close it with {character}")
+        self.fail(f"unexpected character '{character}'", at=start)
+
+
+def place(text: str, offset: int) -> tuple[int, int]:
+    r"""Line and column, both from 1, of an offset.
+
+    >>> place("ab\ncd", 4)
+    (2, 2)
+    """
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def excerpt(text: str, line: int, column: int) -> str:
+    r"""The source line with a mark under the column.
+
+    >>> print(excerpt("SELECT *\n{ ?s }", 2, 3))
+      2 | { ?s }
+        |   ^
+    """
+    lines = text.split("\n")
+    source = lines[line - 1].rstrip("\r") if line <= len(lines) else ""
+    indent = re.sub(r"[^\t]", " ", source[: column - 1]).ljust(column - 1)
+    margin = " " * len(str(line))
+    return f"  {line} | {source}\n  {margin} | {indent}^"
+
+
+# --- Advice for common mistakes: unknown prefixes and misspelt words.
+
+WELL_KNOWN_PREFIXES = {
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcat": "http://www.w3.org/ns/dcat#",
+    "dcterms": "http://purl.org/dc/terms/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "geo": "http://www.opengis.net/ont/geosparql#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "prov": "http://www.w3.org/ns/prov#",
+    "qudt": "http://qudt.org/schema/qudt/",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "schema": "https://schema.org/",
+    "sh": "http://www.w3.org/ns/shacl#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "sosa": "http://www.w3.org/ns/sosa/",
+    "ssn": "http://www.w3.org/ns/ssn/",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+
+PATTERN_KEYWORDS = ("OPTIONAL", "FILTER", "UNION", "MINUS", "BIND", "VALUES", "GRAPH", "SERVICE")
+QUERY_KEYWORDS = ("SELECT", "PREFIX", "BASE", "ASK", "CONSTRUCT", "DESCRIBE")
+
+
+def prefix_hint(prefix: str, declared: Iterable[str]) -> str:
+    """What to do about a prefix that is not declared.
+
+    >>> prefix_hint("foaf", [])
+    'add: PREFIX foaf: <http://xmlns.com/foaf/0.1/>'
+    >>> prefix_hint("sensr", ["sensor", "ex"])
+    "did you mean 'sensor:'?"
+    """
+    known = list(declared)
+    if prefix in WELL_KNOWN_PREFIXES:
+        return f"add: PREFIX {prefix}: <{WELL_KNOWN_PREFIXES[prefix]}>"
+    near = difflib.get_close_matches(prefix, known, n=1)
+    if near:
+        return f"did you mean '{near[0]}:'?"
+    names = ", ".join(f"{name}:" for name in known)
+    return f"declared here: {names}" if known else f"add: PREFIX {prefix}: <...> above the query"
+
+
+def word_hint(word: str, known: Iterable[str]) -> str | None:
+    """The nearest known word, if one is near.
+
+    >>> word_hint("FLTER", PATTERN_KEYWORDS)
+    'did you mean FILTER?'
+    """
+    near = difflib.get_close_matches(word.upper(), list(known), n=1)
+    return f"did you mean {near[0]}?" if near else None
+
+
+def name_hint(name: str, known: Iterable[str], what: str = "name") -> str:
+    """The nearest known name, or else which ones there are.
+
+    >>> name_hint("alarms", ["Alarm", "Confirmation"])
+    'did you mean Alarm?'
+    >>> name_hint("x", ["Alarm", "Bell"]), name_hint("x", [], "event")
+    ('there are Alarm, Bell', 'there is no event here')
+    """
+    names = list(dict.fromkeys(known))
+    by_case = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name.lower(), list(by_case), n=1)
+    if near:
+        return f"did you mean {by_case[near[0]]}?"
+    if len(names) > 1:
+        return f"there are {', '.join(names)}"
+    return f"there is {names[0]}" if names else f"there is no {what} here"

@@ -1,0 +1,206 @@
+"""SELECT, at the top or inside a group, and what all query forms share: the level below them.
+
+https://www.w3.org/TR/sparql11-query/#convertSolMod
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.expressions import Call, Expression, Var
+from graphtide.algebra.nodes import Distinct, Extend, Filter, Node, OrderKey, Project, Slice
+from graphtide.algebra.rename import rename
+from graphtide.algebra.variables import mentioned, schema
+from graphtide.lang.sparql.expressions import Level
+from graphtide.lang.sparql.graphs import join
+from graphtide.lang.sparql.modifiers import (
+    GroupKey,
+    ModifierParser,
+    Modifiers,
+    group_rows,
+    reads_only,
+    rows_to_count,
+    sampled,
+    substitute,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_GROUPED_HINT = "add it to GROUP BY, or take one value with SAMPLE({})"
+_RENAME_HINT = "give the expression another name"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column after SELECT: its expression, if any, and where variables stand."""
+
+    variable: Var
+    expression: Expression | None
+    start: int
+    uses: list[tuple[Var, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a query level before projection, and the expressions that order them."""
+
+    node: Node
+    visible: tuple[Var, ...]
+    order: list[tuple[Expression, bool]]
+    modifiers: Modifiers
+
+
+class SelectParser(ModifierParser):
+    """Reads SELECT and the parts that all query forms have."""
+
+    def subselect(self) -> Node:
+        """A SELECT inside a group: variables that it does not show are renamed apart."""
+        variables, distinct, columns, level = self.select_clause()
+        self.accept("WHERE")
+        rows = self.rows(self.group(), columns, level)
+        shown = rows.visible if variables is None else variables
+        root = self.projected(rows, shown, distinct=distinct, ordered=False)
+        hidden = [v for v in mentioned(root) if v in self.first_seen and v not in shown]
+        names = {v: self.invent(f"{v.name}.") for v in sorted(hidden, key=str)}
+        return rename(root, names)
+
+    def select_clause(self) -> tuple[tuple[Var, ...] | None, bool, list[Column], Level]:
+        """What stands between SELECT and the pattern; no variables for `*`."""
+        self.expect("SELECT")
+        modifier = self.accept("DISTINCT", "REDUCED")
+        distinct = modifier is not None and modifier.text.upper() == "DISTINCT"
+        level = Level()
+        if self.accept("*"):
+            return None, distinct, [], level
+        columns = self._columns(level)
+        return tuple(column.variable for column in columns), distinct, columns, level
+
+    def rows(self, where: Node, columns: Sequence[Column] | None, level: Level) -> Rows:
+        """The rows of a level, from its pattern to the expressions of SELECT.
+
+        No columns at all (None) is a form without a SELECT clause; an empty list is `SELECT *`.
+        """
+        start = self.token.start
+        modifiers = self.modifiers(level)
+        node, having, order = where, modifiers.having, modifiers.order
+        scope = frozenset(schema(where))
+        visible = self.visible(where)
+        if modifiers.group is not None or level.aggregates:
+            if columns is not None and not columns:
+                self.fail("SELECT * cannot be grouped", at=start, hint="name the columns")
+            node = rows_to_count(node, visible, level)
+            node, keys = self._keys(node, modifiers.group or [])
+            known = frozenset(keys)
+            self._check_grouped(columns or (), known)
+            aliases = _expanded(columns or ())
+            having = [
+                sampled(substitute(each, aliases), known, level, self.invent) for each in having
+            ]
+            known |= aliases.keys()
+            order = [(sampled(e, known, level, self.invent), down) for e, down in order]
+            node = group_rows(node, keys, level.aggregates, self.fresh)
+            visible = self.visible(node)
+            scope |= frozenset(keys)
+        if having:
+            node = Filter(reduce(lambda a, b: Call("&&", (a, b)), having), node)
+        if modifiers.values is not None:
+            node = join(node, modifiers.values)
+            visible = self.visible(node)
+            scope |= frozenset(modifiers.values.variables)
+        node = self._extended(node, columns or (), scope)
+        return Rows(node, visible, order, modifiers)
+
+    def projected(
+        self, rows: Rows, variables: tuple[Var, ...], *, distinct: bool, ordered: bool = True
+    ) -> Node:
+        """The answer's rows. If their order is of no account, only LIMIT and OFFSET need it."""
+        node, offset, limit = rows.node, rows.modifiers.offset, rows.modifiers.limit
+        cut = offset > 0 or limit is not None
+        if not cut and not (ordered and rows.order):
+            return Distinct(Project(node, variables)) if distinct else Project(node, variables)
+        columns = frozenset(variables)
+        if distinct and all(reads_only(expression, columns) for expression, _ in rows.order):
+            node, distinct = Distinct(Project(node, variables)), False
+        keys = []
+        for expression, descending in rows.order:
+            if isinstance(expression, Var):
+                variable = expression
+            else:
+                variable = self.fresh()
+                node = Extend(node, variable, expression)
+            if variable in schema(node):
+                keys.append(OrderKey(variable, descending))
+        return Slice(node, variables, tuple(keys), distinct, offset, limit)
+
+    def _columns(self, level: Level) -> list[Column]:
+        columns: list[Column] = []
+        while self.token.kind == "var" or self.at("("):
+            start = self.token.start
+            expression: Expression | None = None
+            uses: list[tuple[Var, int]] = []
+            if bracket := self.accept("("):
+                expression, uses = self.expression_in(level)
+                self.expect("AS")
+                start = self.token.start
+            variable = self.variable()
+            if bracket:
+                self.expect(")")
+            if any(variable == column.variable for column in columns):
+                self.fail(f"{variable} is selected twice", at=start)
+            columns.append(Column(variable, expression, start, uses))
+        if not columns:
+            self.fail(f"expected '*' or a variable after SELECT, found {self.token}")
+        return columns
+
+    def visible(self, node: Node) -> tuple[Var, ...]:
+        """The columns of `SELECT *`, in order of first appearance in the text."""
+        named = [v for v in schema(node) if v in self.first_seen]
+        return tuple(sorted(named, key=self.first_seen.__getitem__))
+
+    def _keys(self, node: Node, group: list[GroupKey]) -> tuple[Node, list[Var]]:
+        """The rows with a column for each key."""
+        keys = []
+        for key in group:
+            if key.name is not None and key.name in schema(node):
+                message = f"{key.name} is already used in the pattern"
+                self.fail(message, at=key.start, hint=_RENAME_HINT)
+            if key.name is None and isinstance(key.expression, Var):
+                keys.append(key.expression)
+                continue
+            keys.append(self.fresh() if key.name is None else key.name)
+            node = Extend(node, keys[-1], key.expression)
+        return node, keys
+
+    def _check_grouped(self, columns: Sequence[Column], keys: frozenset[Var]) -> None:
+        known = keys
+        for column in columns:
+            reads = column.uses
+            if column.expression is None:
+                reads = [(column.variable, column.start)]
+            for variable, start in reads:
+                if variable not in known:
+                    message = f"{variable} is neither grouped nor inside an aggregate"
+                    self.fail(message, at=start, hint=_GROUPED_HINT.format(variable))
+            known |= {column.variable}
+
+    def _extended(self, node: Node, columns: Sequence[Column], scope: frozenset[Var]) -> Node:
+        for column in columns:
+            if column.expression is None:
+                continue
+            if column.variable in scope:
+                message = f"{column.variable} is already used in the pattern"
+                self.fail(message, at=column.start, hint=_RENAME_HINT)
+            node = Extend(node, column.variable, column.expression)
+        return node
+
+
+def _expanded(columns: Sequence[Column]) -> dict[Var, Expression]:
+    """What each name after AS stands for, in terms of groups alone."""
+    meanings: dict[Var, Expression] = {}
+    for column in columns:
+        if column.expression is not None:
+            meanings[column.variable] = substitute(column.expression, meanings)
+    return meanings

@@ -1,0 +1,161 @@
+"""The terms of a query: IRIs, prefixed names, literals and variables.
+
+https://www.w3.org/TR/sparql11-query/#QSynTerms. Literals keep the lexical form that was written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal, NamedNode, RdfFormat, parse
+
+from graphtide.algebra.expressions import Var
+from graphtide.lang.sparql.scanner import Scanner, Token, prefix_hint
+
+if TYPE_CHECKING:
+    from graphtide.rdf.terms import Term
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDF_TYPE = NamedNode(RDF + "type")
+RDF_NIL = NamedNode(RDF + "nil")
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+
+
+class TermParser(Scanner):
+    """Reads single terms, and the prologue that gives names their meaning."""
+
+    def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
+        super().__init__(text)
+        self.base = base
+        self.standing = standing
+        self.prefixes: dict[str, str] = {}
+        self.first_seen: dict[Var, int] = {}
+
+    def prologue(self) -> None:
+        """`BASE` and `PREFIX` declarations."""
+        while token := self.accept("BASE", "PREFIX"):
+            if token.text.upper() == "BASE":
+                self.base = self._iri_reference().value
+            else:
+                name = self.token
+                if name.kind != "name" or name.text.find(":") != len(name.text) - 1:
+                    self.fail(f"expected a prefix such as 'ex:', found {name}")
+                self.advance()
+                self.prefixes[name.text[:-1]] = self._iri_reference().value
+
+    def at_iri(self) -> bool:
+        """Whether an IRI or prefixed name comes next."""
+        return self.token.kind in ("iri", "name")
+
+    def iri(self) -> NamedNode:
+        """An IRI in either form."""
+        if self.token.kind != "name":
+            return self._iri_reference()
+        token = self.advance()
+        prefix, _, local = token.text.partition(":")
+        if prefix not in self.prefixes:
+            hint = prefix_hint(prefix, self.prefixes)
+            self.fail(f"the prefix '{prefix}:' is not declared", at=token.start, hint=hint)
+        return self._named_node(self.prefixes[prefix] + re.sub(r"\\(.)", r"\1", local), None, token)
+
+    def at_literal(self) -> bool:
+        """Whether a literal comes next; a sign counts when a number touches it."""
+        if self.token.kind in ("string", "number") or self.at("TRUE", "FALSE"):
+            return True
+        if not self.at("+", "-"):
+            return False
+        number = self._scan(self.token.end)
+        return number.kind == "number" and number.start == self.token.end
+
+    def literal(self) -> Literal:
+        """A string, number or boolean."""
+        token = self.advance()
+        if token.kind == "string":
+            return self._string(token)
+        if token.kind == "word":
+            return Literal(token.text.lower(), datatype=NamedNode(XSD + "boolean"))
+        sign = ""
+        if token.kind == "sign":
+            sign, token = token.text, self.advance()
+        kind = "integer"
+        if "e" in token.text.lower():
+            kind = "double"
+        elif "." in token.text:
+            kind = "decimal"
+        return Literal(sign + token.text, datatype=NamedNode(XSD + kind))
+
+    def variable(self) -> Var:
+        """`?name` or `$name`."""
+        if self.token.kind != "var":
+            self.fail(f"expected a variable, found {self.token}")
+        token = self.advance()
+        var = Var(token.text[1:])
+        self.first_seen.setdefault(var, token.start)
+        return var
+
+    def constant(self, expected: str) -> Term:
+        """An IRI or a literal."""
+        if self.at_literal():
+            return self.literal()
+        if not self.at_iri():
+            self.fail(f"expected {expected}, found {self.token}")
+        return self.iri()
+
+    def string(self) -> str:
+        """The characters of a quoted string."""
+        return self._characters(self.advance())
+
+    def _characters(self, token: Token) -> str:
+        quotes = 3 if token.text[:3] in ('"""', "'''") else 1
+        return self._unescaped(token.text[quotes:-quotes], token)
+
+    def _string(self, token: Token) -> Literal:
+        value = self._characters(token)
+        if self.token.kind == "language":
+            tag = self.advance()
+            if "--" in tag.text:
+                hint = "write the language tag without --ltr or --rtl"
+                self.refuse("a base direction of a literal", hint, at=tag.start)
+            return Literal(value, language=tag.text[1:])
+        if self.accept("^^"):
+            return Literal(value, datatype=self.iri())
+        return Literal(value)
+
+    def _unescaped(self, text: str, token: Token) -> str:
+        try:
+            unescaped = _ESCAPE.sub(_character, text)
+            unescaped.encode()  # Half a surrogate pair is no character.
+        except (ValueError, OverflowError):
+            self.fail("an escape here stands for no character", at=token.start)
+        return unescaped
+
+    def _iri_reference(self) -> NamedNode:
+        if self.token.kind != "iri":
+            self.fail(f"expected an IRI, found {self.token}")
+        token = self.advance()
+        return self._named_node(self._unescaped(token.text[1:-1], token), self.base, token)
+
+    def _named_node(self, iri: str, base: str | None, token: Token) -> NamedNode:
+        try:
+            return NamedNode(iri) if base is None else _resolve(iri, base)
+        except (ValueError, SyntaxError):
+            hint = None if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", iri) else "declare BASE <...>"
+            self.fail(f"<{iri}> is not an absolute IRI", at=token.start, hint=hint)
+
+
+def _character(escape: re.Match[str]) -> str:
+    short, long, character = escape.groups()
+    if character is None:
+        return chr(int(short or long, 16))
+    return _CONTROL.get(character, character)
+
+
+def _resolve(iri: str, base: str) -> NamedNode:
+    """Resolve as RFC 3986 says, by the code that resolves IRIs in our data files."""
+    line = f"<{iri}> <{iri}> <{iri}> ."
+    resolved: NamedNode = next(parse(line, format=RdfFormat.TURTLE, base_iri=base)).predicate
+    return resolved

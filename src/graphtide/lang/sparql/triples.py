@@ -1,0 +1,222 @@
+"""Triple patterns: property lists, blank nodes and collections.
+
+https://www.w3.org/TR/sparql11-query/#QSynTriples. In a pattern each blank node becomes a variable
+whose name starts with `_:`, numbered in order of appearance. In a template it stays a blank node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+from pyoxigraph import BlankNode, NamedNode
+
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import Bgp, Node, TriplePattern
+from graphtide.algebra.paths import Link, PathExpression
+from graphtide.lang.sparql.graphs import join
+from graphtide.lang.sparql.paths import PathParser, path_pattern
+from graphtide.lang.sparql.terms import RDF, RDF_NIL
+from graphtide.rdf.terms import Term
+
+_FIRST = NamedNode(RDF + "first")
+_REST = NamedNode(RDF + "rest")
+_TRIPLE_TERM_HINT = "ask for the parts of the statement with plain triple patterns"
+_LABEL_HINT = "use a variable instead: blank labels do not reach over group boundaries"
+
+
+@dataclass(slots=True)
+class Block:
+    """A basic graph pattern while it is read, with the paths that stand in it."""
+
+    triples: list[TriplePattern] = field(default_factory=list)
+    paths: list[Node] = field(default_factory=list)
+    labels: dict[str, Var] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many patterns there are so far."""
+        return len(self.triples) + len(self.paths)
+
+
+class TriplesParser(PathParser):
+    """Reads blocks of triples into one growing basic graph pattern."""
+
+    def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
+        super().__init__(text, base, standing=standing)
+        self._block = Block()
+        self._blanks = 0
+        self._invented = 0
+        self._closed_labels: set[str] = set()
+        self._template_labels: dict[str, BlankNode] | None = None
+
+    def triples_block(self) -> None:
+        """`subject predicate object ; … .` until something else begins."""
+        while True:
+            self._triples_same_subject()
+            if self.accept("."):
+                if not self.at_subject():
+                    return
+            elif self.at_subject():
+                self.fail(f"expected '.', ';' or ',' before {self.token}")
+            else:
+                return
+
+    def take_pattern(self) -> Node:
+        """The pattern read so far: a basic graph pattern ends here, and its labels with it."""
+        block, self._block = self._block, Block()
+        self._closed_labels |= block.labels.keys()
+        pattern: Node = Bgp(tuple(block.triples))
+        return reduce(join, block.paths, pattern)
+
+    def begin_scope(self) -> Block:
+        """A group begins: set the basic graph pattern around it aside, to give to `end_scope`."""
+        outer, self._block = self._block, Block()
+        self._closed_labels |= outer.labels.keys()
+        return outer
+
+    def end_scope(self, outer: Block) -> None:
+        """A group ends: go on with the basic graph pattern around it."""
+        self._closed_labels -= outer.labels.keys()
+        self._block = outer
+
+    def begin_template(self) -> None:
+        """From here on triples are a template, in which blank nodes stay what they are."""
+        self._template_labels = {}
+
+    def template_triples(self) -> tuple[TriplePattern, ...]:
+        """A block of the template, which may be empty."""
+        outer, self._block = self._block, Block()
+        if self.at_subject():
+            self.triples_block()
+        block, self._block = self._block, outer
+        return tuple(block.triples)
+
+    def end_template(self) -> frozenset[str]:
+        """The template is read; the labels that were written in it."""
+        labels = frozenset(self._template_labels or ())
+        self._template_labels = None
+        return labels
+
+    def fresh(self) -> Var:
+        """A variable that no query can name."""
+        self._blanks += 1
+        return Var(f"_:b{self._blanks - 1}")
+
+    def invent(self, word: str) -> Var:
+        """A variable that no query can name, but whose name tells what it is for."""
+        self._invented += 1
+        return Var(f"_:{word}{self._invented}")
+
+    def at_subject(self) -> bool:
+        """Whether a triple begins here."""
+        return (
+            self.token.kind in ("var", "iri", "name", "blank")
+            or self.at("(", "[", "<<")
+            or self.at_literal()
+        )
+
+    def _triples_same_subject(self) -> None:
+        start = self.token
+        before = self._block.size
+        subject = self._node()
+        # Only brackets with something in them may stand alone.
+        alone = start.text in ("(", "[") and self._block.size > before
+        if self._at_verb() or not alone:
+            self._property_list(subject)
+
+    def _property_list(self, subject: Var | Term) -> None:
+        while True:
+            verb = self._verb()
+            self._object(subject, verb)
+            while self.accept(","):
+                self._object(subject, verb)
+            if not self.accept(";"):
+                return
+            while self.accept(";"):
+                pass
+            if not self._at_verb():
+                return
+
+    def _object(self, subject: Var | Term, verb: Var | Term | PathExpression) -> None:
+        place = len(self._block.triples)
+        node = self._node()
+        if isinstance(verb, Var | Term):
+            found: Node = Bgp((TriplePattern(subject, verb, node),))
+        else:
+            found = path_pattern(subject, verb, node, self.fresh)
+        if isinstance(found, Bgp):
+            self._block.triples[place:place] = found.patterns
+        else:
+            self._block.paths.append(found)
+        if self.at("~", "{|"):
+            self.refuse("an annotated triple", _TRIPLE_TERM_HINT)
+
+    def _at_verb(self) -> bool:
+        return self.token.kind == "var" or self.at_path()
+
+    def _verb(self) -> Var | Term | PathExpression:
+        if self.token.kind == "var":
+            return self.variable()
+        if self._template_labels is not None:
+            return self.predicate()
+        if not self.at_path():
+            self.fail(f"expected a predicate, found {self.token}")
+        bracketed = self.at("(")
+        path = self.path()
+        if isinstance(path, Link) and not bracketed:
+            return path.iri
+        return path
+
+    def _node(self) -> Var | Term:
+        match self.token.kind:
+            case "var":
+                return self.variable()
+            case "blank":
+                return self._label()
+        if self.at("<<"):
+            self.refuse("a quoted triple", _TRIPLE_TERM_HINT)
+        if self.accept("["):
+            return self._blank_property_list()
+        if self.accept("("):
+            return self._collection()
+        return self.constant("a term or variable")
+
+    def _label(self) -> Var | BlankNode:
+        label = self.advance()
+        if self._template_labels is not None:
+            node = BlankNode(f"l{len(self._template_labels)}")
+            return self._template_labels.setdefault(label.text, node)
+        if label.text in self._closed_labels:
+            message = f"the blank node {label.text} is used in two basic graph patterns"
+            self.fail(message, at=label.start, hint=_LABEL_HINT)
+        labels = self._block.labels
+        if label.text not in labels:
+            labels[label.text] = self.fresh()
+        return labels[label.text]
+
+    def _new_node(self) -> Var | BlankNode:
+        if self._template_labels is None:
+            return self.fresh()
+        return BlankNode(self.fresh().name.removeprefix("_:"))
+
+    def _blank_property_list(self) -> Var | BlankNode:
+        node = self._new_node()
+        if not self.at("]"):
+            self._property_list(node)
+        self.expect("]")
+        return node
+
+    def _collection(self) -> Var | Term:
+        cells: list[Var | BlankNode] = []
+        triples = self._block.triples
+        while not self.accept(")"):
+            cell = self._new_node()
+            if cells:
+                triples.append(TriplePattern(cells[-1], _REST, cell))
+            self._object(cell, _FIRST)
+            cells.append(cell)
+        if not cells:
+            return RDF_NIL
+        triples.append(TriplePattern(cells[-1], _REST, RDF_NIL))
+        return cells[0]

@@ -1,0 +1,199 @@
+"""SPARQL 1.1 Update: requests from prologue to the end.
+
+https://www.w3.org/TR/sparql11-update/#sparqlUpdateLanguage
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pyoxigraph import BlankNode
+
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import DEFAULT_GRAPH, DefaultGraph, Project, SelectQuery, TriplePattern
+from graphtide.algebra.updates import (
+    Add,
+    Clear,
+    Copy,
+    Create,
+    DeleteData,
+    Drop,
+    Graphs,
+    InsertData,
+    Load,
+    Modify,
+    Move,
+    Operation,
+    Update,
+)
+from graphtide.lang.sparql.forms import UPDATE_KEYWORDS, FormParser
+from graphtide.lang.sparql.graphs import in_default_graph
+from graphtide.lang.sparql.scanner import word_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyoxigraph import NamedNode
+
+    from graphtide.algebra.nodes import Node
+
+_TRANSFERS: Final[Mapping[str, type[Add | Move | Copy]]] = {"ADD": Add, "MOVE": Move, "COPY": Copy}
+
+Quads = tuple[TriplePattern, ...]
+
+
+class UpdateParser(FormParser):
+    """Reads a whole update request."""
+
+    def __init__(self, text: str, base: str | None = None) -> None:
+        super().__init__(text, base, standing=False)
+        self._earlier_labels: frozenset[str] = frozenset()
+
+    def update(self) -> Update:
+        """The operations in order; the request may be empty and may end with `;`."""
+        operations: list[Operation] = []
+        self.prologue()
+        while self.token.kind != "end":
+            operations.append(self._operation())
+            if self.token.kind == "end":
+                break
+            if not self.accept(";"):
+                self.fail(f"expected ';' or the end of the update, found {self.token}")
+            self.prologue()
+        return Update(tuple(operations), self.text)
+
+    def _operation(self) -> Operation:
+        word = self.token
+        if not self.accept(*UPDATE_KEYWORDS):
+            near = word_hint(word.text, UPDATE_KEYWORDS) if word.kind == "word" else None
+            self.fail(f"expected an operation such as INSERT or CLEAR, found {word}", hint=near)
+        match word.text.upper():
+            case "INSERT" | "DELETE" | "WITH" as first:
+                return self._change(first)
+            case "LOAD":
+                silent, source = self._silent(), self.iri()
+                into = self._graph_name() if self.accept("INTO") else DEFAULT_GRAPH
+                return Load(source, into, silent)
+            case "CREATE":
+                return Create(silent=self._silent(), graph=self._graph_name())
+            case "CLEAR":
+                return Clear(silent=self._silent(), target=self._target())
+            case "DROP":
+                return Drop(silent=self._silent(), target=self._target())
+            case other:
+                silent, source_graph = self._silent(), self._graph_or_default()
+                self.expect("TO")
+                return _TRANSFERS[other](source_graph, self._graph_or_default(), silent)
+
+    def _change(self, first: str) -> Operation:
+        default: NamedNode | DefaultGraph = DEFAULT_GRAPH
+        if first == "WITH":
+            default = self.iri()
+            if not self.at("INSERT", "DELETE"):
+                self.fail(f"expected INSERT or DELETE, found {self.token}")
+            first = self.advance().text.upper()
+        elif self.accept("DATA"):
+            return self._data(first)
+        elif first == "DELETE" and self.accept("WHERE"):
+            return self._delete_where()
+        delete: Quads = ()
+        insert: Quads = ()
+        if first == "DELETE":
+            delete = self._quads(blank_nodes=False)
+        if first == "INSERT" or self.accept("INSERT"):
+            insert = self._quads()
+        return self._modify(_inside(delete, default), _inside(insert, default), default)
+
+    def _data(self, first: str) -> Operation:
+        if first == "INSERT":
+            return InsertData(self._quads(variables=False))
+        return DeleteData(self._quads(variables=False, blank_nodes=False))
+
+    def _delete_where(self) -> Modify:
+        quads = self._quads(blank_nodes=False)
+        where = self.as_pattern(quads)
+        return Modify(quads, (), self._where(where))
+
+    def _modify(self, delete: Quads, insert: Quads, default: NamedNode | DefaultGraph) -> Modify:
+        dataset = self.dataset("USING")
+        self.expect("WHERE")
+        where = self.group()
+        if dataset is None and not isinstance(default, DefaultGraph):
+            where = in_default_graph(where, default)
+        return Modify(delete, insert, replace(self._where(where), dataset=dataset))
+
+    def _where(self, where: Node) -> SelectQuery:
+        """All visible variables: they tell the rows, and with them new blank nodes, apart."""
+        shown = self.visible(where)
+        return SelectQuery(shown, Project(where, shown), self.text)
+
+    def _quads(self, *, variables: bool = True, blank_nodes: bool = True) -> Quads:
+        """`{ … }` of triples and of GRAPH blocks with triples."""
+        start = self.token.start
+        self.begin_template()
+        self.expect("{")
+        quads = list(self.template_triples())
+        while self.accept("GRAPH"):
+            graph = self.variable() if self.token.kind == "var" else self.iri()
+            self.expect("{")
+            quads += (replace(t, graph=graph) for t in self.template_triples())
+            self.expect("}")
+            self.accept(".")
+            quads += self.template_triples()
+        self.expect("}")
+        labels = self.end_template()
+        if not variables:
+            self._check_labels(labels, start)
+        self._check_parts(quads, start, variables=variables, blank_nodes=blank_nodes)
+        return tuple(quads)
+
+    def _check_labels(self, labels: frozenset[str], start: int) -> None:
+        if repeated := sorted(labels & self._earlier_labels):
+            hint = "each operation makes its own blank nodes: use other labels, or one operation"
+            self.fail(f"{repeated[0]} is used in the data of two operations", at=start, hint=hint)
+        self._earlier_labels |= labels
+
+    def _check_parts(
+        self, quads: list[TriplePattern], start: int, *, variables: bool, blank_nodes: bool
+    ) -> None:
+        parts = [p for q in quads for p in (q.subject, q.predicate, q.object, q.graph)]
+        if not variables and any(isinstance(part, Var) for part in parts):
+            hint = "use INSERT { … } WHERE { … } or DELETE { … } WHERE { … }"
+            self.fail("there is a variable in the data here", at=start, hint=hint)
+        if not blank_nodes and any(isinstance(part, BlankNode) for part in parts):
+            hint = "a blank node cannot be named from outside: match it with a variable"
+            self.fail("there is a blank node in what is deleted here", at=start, hint=hint)
+
+    def _silent(self) -> bool:
+        return self.accept("SILENT") is not None
+
+    def _graph_name(self) -> NamedNode:
+        self.expect("GRAPH")
+        return self.iri()
+
+    def _graph_or_default(self) -> NamedNode | DefaultGraph:
+        if self.accept("DEFAULT"):
+            return DEFAULT_GRAPH
+        self.accept("GRAPH")
+        if not self.at_iri():
+            self.fail(f"expected DEFAULT or the IRI of a graph, found {self.token}")
+        return self.iri()
+
+    def _target(self) -> NamedNode | DefaultGraph | Graphs:
+        if self.accept("DEFAULT"):
+            return DEFAULT_GRAPH
+        if self.accept("NAMED"):
+            return Graphs.NAMED
+        if self.accept("ALL"):
+            return Graphs.ALL
+        if not self.at("GRAPH"):
+            self.fail(f"expected GRAPH, DEFAULT, NAMED or ALL, found {self.token}")
+        return self._graph_name()
+
+
+def _inside(quads: Quads, default: NamedNode | DefaultGraph) -> Quads:
+    """The quads with another default graph, that of WITH."""
+    return tuple(
+        replace(q, graph=default) if isinstance(q.graph, DefaultGraph) else q for q in quads
+    )

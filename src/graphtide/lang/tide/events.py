@@ -1,0 +1,172 @@
+"""EVENT declarations: from trees to events whose queries, variables and patterns are checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lark import Token, Tree
+
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.variables import expression_variables, merge, pattern_variables
+from graphtide.lang.sparql.parse import parse_query
+from graphtide.lang.sparql.scanner import name_hint
+from graphtide.lang.tide.ast import (
+    EventDeclaration,
+    GraphPattern,
+    QueryChange,
+    QueryUpdate,
+    StateChange,
+)
+from graphtide.lang.tide.pieces import filter_of, triples_of, variables_of
+
+if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Expression
+    from graphtide.lang.tide.parser import Source
+    from graphtide.lang.tide.program import Names
+
+Variables = tuple[Var, ...]
+
+
+def tokens_of(tree: Tree[Token], kind: str) -> list[Token]:
+    """The tokens of a kind that stand directly in a tree."""
+    return [t for t in tree.children if isinstance(t, Token) and t.type == kind]
+
+
+def token_of(tree: Tree[Token], kind: str) -> Token | None:
+    """The first token of a kind that stands directly in a tree, if there is one."""
+    found = tokens_of(tree, kind)
+    return found[0] if found else None
+
+
+def report_arity(source: Source, token: Token, type_: EventDeclaration, given: int) -> None:
+    """Note that an event has another number of parameters."""
+    wanted = len(type_.parameters)
+    plural = "parameter" if wanted == 1 else "parameters"
+    shown = f"it is {type_.name}({', '.join(map(str, type_.parameters))})"
+    source.report(token, f"the event {type_.name} has {wanted} {plural}, not {given}", shown)
+
+
+def read_event(source: Source, tree: Tree[Token], names: Names) -> EventDeclaration | None:
+    """An EVENT declaration; None, and mistakes noted, if it is not sound."""
+    event = _read_event(source, tree, names)
+    written = next((part for part in tree.find_data("check")), None)
+    if event is None or written is None:
+        return event
+    check = _read_check(source, tokens_of(written, "EXPRESSION")[0], event)
+    return None if check is None else replace(event, check=check)
+
+
+def _read_check(source: Source, token: Token, event: EventDeclaration) -> Expression | None:
+    check = filter_of(source, token, "ask a query, and make an event of its rows")
+    if check is None:
+        return None
+    unknown = sorted(v.name for v in expression_variables(check) - set(event.parameters))
+    for name in unknown:
+        hint = name_hint(f"?{name}", map(str, event.parameters), "parameter")
+        message = f"?{name} is no parameter of the event {event.name}"
+        source.report_variable(token, name, message, hint)
+    return None if unknown else check
+
+
+def _read_event(source: Source, tree: Tree[Token], names: Names) -> EventDeclaration | None:
+    name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
+    parameters = variables_of(source, written) if written is not None else None
+    if tree.data == "graph_event":
+        patterns = triples_of(source, tokens_of(tree, "GROUP")[0])
+        if patterns is None or (written is not None and parameters is None):
+            return None
+        known: Variables = merge(*(pattern_variables(pattern) for pattern in patterns))
+        event = EventDeclaration(
+            str(name), parameters or (), GraphPattern(patterns), name.line or 1
+        )
+    else:
+        change = next(each for each in tree.children if isinstance(each, Tree))
+        found = read_change(source, change, names, name)
+        if found is None or (written is not None and parameters is None):
+            return None
+        event, known = found
+        if parameters is not None:
+            event = EventDeclaration(event.name, parameters, event.source, event.line)
+    return event if _known(source, written, event, known) else None
+
+
+def _known(
+    source: Source, written: Token | None, event: EventDeclaration, known: Variables
+) -> bool:
+    for parameter in event.parameters if written is not None else ():
+        if parameter not in known:
+            hint = name_hint(str(parameter), [str(v) for v in known if _nameable(v)], "variable")
+            message = f"the event {event.name} has the parameter {parameter}, which nothing binds"
+            source.report_variable(written, parameter.name, message, hint)  # type: ignore[arg-type]
+            return False
+    return True
+
+
+def _nameable(variable: Var) -> bool:
+    return not variable.name.startswith("_:")
+
+
+def read_columns(
+    source: Source, called: Token, written: Token | None, names: Names
+) -> tuple[Variables | None, Variables | None]:
+    """The columns of a query that are named, or else all; and all there are. None with mistakes."""
+    columns = names.columns(source, called)
+    wanted = variables_of(source, written) if written is not None else columns
+    if columns is None or wanted is None:
+        return None, columns
+    for variable in wanted:
+        if variable not in columns:
+            hint = name_hint(str(variable), map(str, columns), "variable")
+            message = f"the query {called} has no variable {variable}"
+            source.report_variable(written or called, variable.name, message, hint)
+            return None, columns
+    return wanted, columns
+
+
+def read_change(
+    source: Source, tree: Tree[Token], names: Names, name: Token | None = None
+) -> tuple[EventDeclaration, Variables] | None:
+    """What comes after ON: the event with its own parameters, and all that it could have."""
+    if tree.data == "change":
+        return _state_change(source, tree, name)
+    called = tokens_of(tree, "NAME")[0]
+    wanted, columns = read_columns(source, called, token_of(tree, "ARGUMENTS"), names)
+    if columns is None or wanted is None:
+        return None
+    shown = f"{tree.data.upper()} OF {called}({_listed(wanted)})"
+    if tree.data == "update":
+        if set(wanted) == set(columns):
+            fewer = f"name fewer variables, as in UPDATE OF {called}({_listed(wanted[:1])})"
+            source.report(called, f"nothing but ({_listed(wanted)}) can change in {called}", fewer)
+            return None
+        change: QueryChange | QueryUpdate = QueryUpdate(str(called), wanted)
+    else:
+        change = QueryChange(str(called), wanted, tree.data == "appear")
+    line = (name or called).line or 1
+    return EventDeclaration(str(name) if name else shown, wanted, change, line), wanted
+
+
+def _listed(variables: Variables) -> str:
+    return ", ".join(map(str, variables))
+
+
+def _state_change(
+    source: Source, tree: Tree[Token], name: Token | None
+) -> tuple[EventDeclaration, Variables] | None:
+    variable = tokens_of(tree, "VAR")[0]
+    of = Var(variable[1:])
+    groups = tokens_of(tree, "GROUP")
+    states = [source.piece(group, parse_query, "SELECT * WHERE") for group in groups]
+    before, after = states
+    if before is None or after is None:
+        return None
+    for group, state in zip(groups, (before, after), strict=True):
+        if of not in state.variables:
+            source.report(group, f"this state does not tell of {of}", f"use {of} in it")
+            return None
+    event = EventDeclaration(
+        str(name) if name else f"CHANGE OF {of}", (of,), StateChange(of, before, after),
+        (name or variable).line or 1,
+    )  # fmt: skip
+    return event, merge(before.variables, after.variables)

@@ -1,0 +1,366 @@
+"""A program in canonical form: one layout for the language; SPARQL and comments stay as they are.
+
+A comment inside a declaration, outside of its SPARQL pieces, would have no place: such a program
+is refused rather than robbed of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, Literal
+
+from lark import Token, Tree
+
+from graphtide.algebra.expressions import Var
+from graphtide.errors import GraphtideError, ProgramError
+from graphtide.lang.durations import parse_duration
+from graphtide.lang.tide.lexer import ALL_WORDS, RELATIONS, TOP_LEVEL, Chunk, cut
+from graphtide.lang.tide.parser import Source, tree_of, trees_of
+from graphtide.lang.tide.patterns import DEEPEST, TOO_DEEP, TOO_DEEP_HINT
+from graphtide.rdf.terms import type_of_term
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from graphtide.rdf.terms import Term
+
+
+# --- PatternText: the text of a pattern, put together with just the brackets that it needs.
+#
+# With Python's operators patterns are written in Python; `graphtide fmt` lays them out by it too.
+
+Operator = Literal["->", "OR", "AND"]
+Kind = Literal["whole", "times", "time", "absent", "->", "OR", "AND"]
+_OPERATORS: Final = ("->", "OR", "AND")
+
+
+@dataclass(frozen=True, slots=True)
+class PatternText:
+    """A pattern as text; `kind` is what was done last, `parts` the operands if it is a chain.
+
+    `a >> b` is `a -> b`, `a | b` is OR and `a & b` is AND. Python has its own precedence: `>>`
+    binds before `&`, and `&` before `|`.
+
+    >>> broken, mended = event("Broken", "?r", "?s"), event("Mended", "?r", "?s")
+    >>> print((broken >> mended).times(3).within("10s"))
+    (Broken(?r, ?s) -> Mended(?r, ?s)){3} WITHIN 10s
+    >>> print(broken >> absent(mended).within("1h"))
+    Broken(?r, ?s) -> NOT Mended(?r, ?s) WITHIN 1h
+    """
+
+    parts: tuple[str, ...]
+    kind: Kind = "whole"
+
+    def __str__(self) -> str:
+        return f" {self.kind} ".join(self.parts)
+
+    def __rshift__(self, other: PatternText) -> PatternText:
+        return chain("->", self, other)
+
+    def __or__(self, other: PatternText) -> PatternText:
+        return chain("OR", self, other)
+
+    def __and__(self, other: PatternText) -> PatternText:
+        return chain("AND", self, other)
+
+    def times(self, number: int) -> PatternText:
+        """`{number}`: so many, one after the other."""
+        return self.suffixed(f"{{{number}}}")
+
+    def at_least_once(self) -> PatternText:
+        """`{+}`: once or more."""
+        return self.suffixed("{+}")
+
+    def any_times(self) -> PatternText:
+        """`{*}`: any number of times, also none."""
+        return self.suffixed("{*}")
+
+    def within(self, length: str | int) -> PatternText:
+        """`WITHIN length`: ticks, or a duration such as "10s"."""
+        return self.suffixed(f" WITHIN {_duration(length)}")
+
+    def holds_for(self, length: str | int) -> PatternText:
+        """`HOLDS FOR length`: ticks, or a duration such as "10s"."""
+        return self.suffixed(f" HOLDS FOR {_duration(length)}")
+
+    def suffixed(self, suffix: str) -> PatternText:
+        """With something behind it, in brackets unless that is about all of it anyway."""
+        timed = not suffix.startswith("{")
+        if self.kind == "absent" and suffix.startswith(" WITHIN"):
+            return PatternText((f"{self}{suffix}",), "absent")
+        plain = self.kind == "whole" or (timed and self.kind in ("times", "time"))
+        text = str(self) if plain else f"({self})"
+        return PatternText((text + suffix,), "time" if timed else "times")
+
+
+def event(name: str, *arguments: str | float | Var | Term | None) -> PatternText:
+    """One event. Arguments are written as in a program; None and "_" may be anything.
+
+    Without arguments, they are the parameters of the event.
+
+    >>> print(event("Hot", "?s", None, ":kitchen", 5), event("Hot"))
+    Hot(?s, _, :kitchen, 5) Hot
+    """
+    if not arguments:
+        return PatternText((name,))
+    return PatternText((f"{name}({', '.join(map(_argument, arguments))})",))
+
+
+def absent(pattern: PatternText) -> PatternText:
+    """`NOT pattern`: with `.within(…)` behind it, for so long.
+
+    >>> print(absent(event("A") >> event("B")).within("5s"))
+    NOT (A -> B) WITHIN 5s
+    >>> print(absent((event("A") >> event("B")).within("5s")))
+    NOT ((A -> B) WITHIN 5s)
+    """
+    plain = pattern.kind in ("whole", "times")
+    return PatternText((f"NOT {pattern}" if plain else f"NOT ({pattern})",), "absent")
+
+
+def interleaved(*patterns: PatternText) -> PatternText:
+    """`ALL(p, q, …)`: all of them, at the same time.
+
+    >>> print(interleaved(event("A") >> event("B"), event("C")))
+    ALL(A -> B, C)
+    """
+    if len(patterns) == 1:
+        return patterns[0]
+    return PatternText((f"ALL({', '.join(map(str, patterns))})",))
+
+
+def chain(operator: Operator, *patterns: PatternText) -> PatternText:
+    """A run of one operator; where another one meets it there are brackets.
+
+    >>> print(chain("OR", event("A") >> event("B"), event("C") | event("D")))
+    (A -> B) OR C OR D
+    """
+    parts: list[str] = []
+    for pattern in patterns:
+        if pattern.kind == operator:
+            parts.extend(pattern.parts)
+        else:
+            parts.append(f"({pattern})" if pattern.kind in _OPERATORS else str(pattern))
+    return PatternText(tuple(parts), operator)
+
+
+def _argument(value: str | float | Var | Term | None) -> str:
+    if value is None:
+        return "_"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float, Var, *type_of_term)):
+        return str(value)
+    raise GraphtideError(
+        f"{value!r} cannot be an argument of an event",
+        hint='write variables as "?x", IRIs as ":name" or "<…>", strings as \'"…"\'',
+    )
+
+
+def _duration(length: str | int) -> str:
+    if parse_duration(str(length)) is None:
+        hint = "write ticks such as 5, or a duration such as 10s, 500ms or PT2H"
+        raise GraphtideError(f"{length!r} is no duration", hint=hint)
+    return str(length)
+
+
+# --- A PATTERN in canonical form: brackets wherever two operators meet, and nowhere in vain.
+
+_COUNT: Final = re.compile(r"^\{\s*(\d+|\+|\*)\s*\}$")
+_SIGNS: Final[dict[str, Operator]] = {"ARROW": "->", "OR": "OR", "AND": "AND"}
+
+
+def laid_out_pattern(tree: Tree[Token], written: Callable[[Token], str], width: int) -> str:
+    """The declaration in one line, or with a line for each step if it would be too long."""
+    head = [t for t in tree.children if isinstance(t, Token) and t.type != "AS"]
+    expression, *scopes = (part for part in tree.children if isinstance(part, Tree))
+    body = _Writer(written).text(expression)
+    name = f"PATTERN {''.join(map(written, head[1:]))} AS"
+    scope = "".join(_scope(part) for part in scopes)
+    line = f"{name} {body}" + (f" {scope}" if scope else "")
+    if len(line) <= width and "\n" not in line:
+        return line
+    first, *others = body.parts
+    steps = [first, *(f"{body.kind} {part}" for part in others)]
+    return "\n  ".join([name, *steps, *([scope] if scope else [])])
+
+
+def _scope(tree: Tree[Token]) -> str:
+    """CONTEXT and PER."""
+    tokens = [t for t in tree.children if isinstance(t, Token) and t.type != "COMMA"]
+    words = " ".join(t.upper() for t in tokens if t.type != "VAR")
+    variables = ", ".join(t for t in tokens if t.type == "VAR")
+    return f"{words} {variables}".rstrip()
+
+
+class _Writer:
+    """Writes the parts of an expression."""
+
+    def __init__(self, written: Callable[[Token], str]) -> None:
+        self._written = written
+
+    def text(self, tree: Tree[Token]) -> PatternText:
+        """A part as text."""
+        parts = [part for part in tree.children if isinstance(part, Tree)]
+        match str(tree.data):
+            case "atom":
+                tokens = (part for part in tree.children if isinstance(part, Token))
+                return PatternText(("".join(map(self._written, tokens)),))
+            case "group":
+                return self.text(parts[0])
+            case "all":
+                return interleaved(*map(self.text, parts))
+            case "chain":
+                return self._chain(tree, [self.text(part) for part in parts])
+            case "suffixed":
+                return self._suffixed(self.text(parts[0]), parts[1:])
+            case _:
+                return self._absent(tree, parts)
+
+    def _chain(self, tree: Tree[Token], parts: list[PatternText]) -> PatternText:
+        whole, *others = parts
+        signs = [_SIGNS[t.type] for t in tree.children if isinstance(t, Token)]
+        for sign, run in groupby(zip(signs, others, strict=True), key=itemgetter(0)):
+            whole = chain(sign, whole, *(part for _, part in run))
+        return whole
+
+    def _absent(self, tree: Tree[Token], parts: list[Tree[Token]]) -> PatternText:
+        suffixes = parts[1:]
+        ends = [place for place, suffix in enumerate(suffixes) if suffix.data == "within"]
+        end = ends[0] if ends else len(suffixes)
+        text = self._suffixed(self.text(parts[0]), suffixes[:end])
+        for _ in (t for t in tree.children if isinstance(t, Token)):
+            text = absent(text)
+        return self._suffixed(text, suffixes[end:])
+
+    def _suffixed(self, text: PatternText, suffixes: list[Tree[Token]]) -> PatternText:
+        for suffix in suffixes:
+            token = str(suffix.children[-1])
+            match str(suffix.data):
+                case "times":
+                    text = text.suffixed(_COUNT.sub(r"{\1}", token))
+                case word:
+                    name = "WITHIN" if word == "within" else "HOLDS FOR"
+                    text = text.suffixed(f" {name} {' '.join(token.split())}")
+        return text
+
+
+WIDTH: Final = 100
+_BREAKS: Final = {"WHEN": 2, "ON": 2, "WHERE": 2, "THEN": 2, "FACT": 7, "EVENT": 7, "NO": 7}
+"""Words that begin a line of a rule, and how far it is indented."""
+
+
+def format_program(text: str) -> str:
+    r"""The program, laid out anew.
+
+    >>> print(format_program("prefix :<ex:>\n\n\nevent A( ?x )as { ?x a :A } # tells\n"), end="")
+    PREFIX : <ex:>
+    <BLANKLINE>
+    EVENT A(?x) AS { ?x a :A }  # tells
+    """
+    source = Source(text)
+    list(trees_of(source, set()))
+    chunks = [chunk for chunk in cut(text) if chunk.tokens]
+    for chunk in chunks:
+        _refuse_comments(source, chunk)
+        _refuse_depth(source, chunk)
+    if source.errors:
+        raise source.errors[0] if len(source.errors) == 1 else ProgramError(source.errors)
+    lines = list(_lines(text, chunks))
+    while lines and not lines[-1]:
+        lines.pop()
+    return "\n".join([*lines, ""]) if lines else ""
+
+
+def _refuse_comments(source: Source, chunk: Chunk) -> None:
+    for token, following in zip(chunk.tokens, chunk.tokens[1:], strict=False):
+        gap = source.text[token.end_pos : following.start_pos]
+        if "#" in gap:
+            hint = "move it above the declaration"
+            offset = (token.end_pos or 0) + gap.index("#")
+            source.report_at(offset, "a comment inside a declaration cannot be kept", hint)
+
+
+def _refuse_depth(source: Source, chunk: Chunk) -> None:
+    depth = 0
+    for token in chunk.tokens if chunk.word == "PATTERN" else ():
+        depth += (token.type == "OPEN") - (token.type == "CLOSE")
+        if depth > DEEPEST:
+            source.report(token, TOO_DEEP, TOO_DEEP_HINT)
+            return
+
+
+def _lines(text: str, chunks: list[Chunk]) -> Iterator[str]:
+    """The declarations, and what stands between them."""
+    starts = [chunk.tokens[0].start_pos or 0 for chunk in chunks]
+    before = _between(text[: starts[0] if starts else len(text)])
+    yield from _trimmed(before)
+    for chunk, end in zip(chunks, [*starts[1:], len(text)], strict=False):
+        trailing, _, rest = text[chunk.tokens[-1].end_pos : end].partition("\n")
+        comment = trailing.strip()
+        yield laid_out(chunk) + (f"  {comment}" if comment else "")
+        yield from _between(rest)
+
+
+def _between(gap: str) -> list[str]:
+    """Comments and single empty lines."""
+    *lines, last = [line.strip() for line in gap.split("\n")]
+    if last:  # only at the end of the text
+        lines.append(last)
+    kept: list[str] = []
+    for line in lines:
+        if line or not kept or kept[-1]:
+            kept.append(line)
+    return kept
+
+
+def _trimmed(lines: list[str]) -> list[str]:
+    return lines[1:] if lines and not lines[0] else lines
+
+
+def laid_out(chunk: Chunk) -> str:
+    """One declaration; a long one has a line for each of its conditions, actions or steps."""
+    tokens = chunk.tokens
+    if chunk.word == "PATTERN":
+        return laid_out_pattern(tree_of(chunk), _written, WIDTH)
+    whole = _joined(tokens)
+    if tokens[0].type not in ("RULE", "FIX"):
+        return whole
+    waits = any(token.type == "WHEN" for token in tokens)
+    if not waits and "\n" not in whole and len(whole) <= WIDTH:
+        return whole
+    rows: list[list[Token]] = [[]]
+    indents = [0]
+    for token in tokens:
+        last = rows[-1][-1].type if rows[-1] else ""
+        indent = 7 if last == "SEMICOLON" else _BREAKS.get(token.type)
+        if indent is not None and last not in ("WHEN", "NO", ""):
+            rows.append([])
+            indents.append(indent)
+        rows[-1].append(token)
+    pairs = zip(indents, rows, strict=True)
+    return "\n".join(" " * indent + _joined(row) for indent, row in pairs)
+
+
+def _joined(tokens: list[Token]) -> str:
+    """Tokens in one line."""
+    text = ""
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1].type if place else ""
+        close = token.type in ("ARGUMENTS", "BOUNDS", "CLOSE") or before in ("", "OPEN")
+        text += ("" if close else " ") + _written(token)
+    return text
+
+
+def _written(token: Token) -> str:
+    if token.type in (*ALL_WORDS, *TOP_LEVEL) or token.upper() in RELATIONS:
+        return token.upper()
+    if token.type in ("ARGUMENTS", "BOUNDS") and not {"'", '"', "#"}.intersection(token):
+        inner = (", " if token.type == "ARGUMENTS" else ",").join(
+            " ".join(part.split()) for part in token[1:-1].split(",")
+        )
+        return f"{token[0]}{inner}{token[-1]}"
+    return str(token)

@@ -1,0 +1,250 @@
+"""Tokens of the .tide language, declaration by declaration; a SPARQL piece is one token."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from lark import Token as LarkToken
+
+from graphtide.errors import QueryError
+from graphtide.lang.durations import UNITS
+from graphtide.lang.sparql.scanner import Scanner, Token, place
+
+DECLARATIONS: Final = (
+    *("PREFIX", "INCLUDE", "CONTEXT"),
+    *("QUERY", "EVENT", "PATTERN", "RULE", "GOAL", "FIX"),
+)
+NAMED: Final = DECLARATIONS[3:]
+"""Declarations of something that has a name."""
+
+CONTEXTS: Final = ("CHRONICLE", "IMMEDIATE", "STRICT")
+RESERVED: Final = ("STREAM",)
+MISFIT: Final = "MISFIT"
+"""A token that the grammar has no place for: Lark reports it with what was expected."""
+
+TOP_LEVEL: Final = (*DECLARATIONS, *RESERVED)
+"""Words that start a declaration, wherever no bracket is open."""
+
+RELATIONS: Final = {
+    "AFTER": 2, "BEFORE": 2, "COINCIDES": 2, "DURING": 4, "INCLUDES": 4, "FINISHES": 1,
+    "FINISHEDBY": 1, "STARTS": 1, "STARTEDBY": 1, "MEETS": 1, "METBY": 1, "OVERLAPS": 2,
+    "OVERLAPPEDBY": 2,
+}  # fmt: skip
+"""The temporal relations, and how many numbers each may have."""
+
+WORDS: Final = (
+    *("AS", "ON", "APPEAR", "DISAPPEAR", "CHANGE", "OF", "FROM", "TO", "PRIORITY", "WHEN", "FACT"),
+    *("NO", "EVENT", "WHERE", "AND", "OR", "NOT", "FILTER", "THEN", "INSERT", "DELETE", "EMIT"),
+    *("CALL", "RETRACT"),
+)
+"""Words with a meaning inside a declaration."""
+
+OWN_WORDS: Final = {
+    "EVENT": ("CHECK", "UPDATE"),
+    "RULE": ("UPDATE",),
+    "CONTEXT": CONTEXTS,
+    "PATTERN": ("ALL", "WITHIN", "HOLDS", "FOR", "CONTEXT", *CONTEXTS, "PER"),
+    "GOAL": ("NONE", "AT", "MOST", "MINIMIZE", "WEIGHT"),
+    "FIX": ("COST",),
+}
+"""Words with a meaning inside declarations of one kind only; elsewhere they can be names."""
+
+ALL_WORDS: Final = (*WORDS, *(word for words in OWN_WORDS.values() for word in words))
+
+_OPENING, _CLOSING = ("{", "(", "["), ("}", ")", "]")
+_SIGNS: Final = {"=": "EQUALS", ";": "SEMICOLON", "(": "OPEN", ")": "CLOSE", ",": "COMMA"}
+_KINDS: Final = {"var": "VAR", "number": "NUMBER", "iri": "IRI", "name": "IRI", "string": "STRING"}
+_DURATION: Final = re.compile(
+    rf"[+-]?\s*(?:\d+(?:\.\d+)?(?:[A-Za-z]+|\s+(?:{'|'.join(UNITS)})\b)?|PT?\d[0-9A-Za-z.]*)",
+    re.IGNORECASE,
+)
+_LINES: Final = "|".join(word for word in TOP_LEVEL if word != "CONTEXT")
+_NEXT: Final = re.compile(rf"^[ \t]*(?:{_LINES})\b", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Chunk:
+    """The tokens of one declaration, and what could not be read of it."""
+
+    tokens: list[LarkToken] = field(default_factory=list)
+    error: QueryError | None = None
+
+    @property
+    def word(self) -> str:
+        """The word that it begins with."""
+        return str(self.tokens[0].type)
+
+
+def cut(text: str) -> list[Chunk]:
+    """The declarations of a program.
+
+    >>> [chunk.word for chunk in cut("PREFIX : <ex:> QUERY a AS SELECT * { ?s ?p ?o }")]
+    ['PREFIX', 'QUERY']
+    """
+    chunks: list[Chunk] = []
+    start = 0
+    while start < len(text):
+        chunk = Chunk()
+        try:
+            start = _Cutter(text, start, chunk).declaration()
+        except QueryError as error:
+            chunk.error = error
+            following = _NEXT.search(text, _after(text, start, error))
+            start = following.start() if following else len(text)
+        if chunk.tokens or chunk.error:
+            chunks.append(chunk)
+    return chunks
+
+
+def _after(text: str, start: int, error: QueryError) -> int:
+    """Where to go on after what could not be read: below the line in which it began."""
+    lines = text.split("\n")
+    ends = sum(len(line) + 1 for line in lines[: error.line or 1])
+    return min(max(start + 1, ends), len(text))
+
+
+class _Cutter(Scanner):
+    """Cuts one declaration."""
+
+    def __init__(self, text: str, start: int, chunk: Chunk) -> None:
+        self.text = text
+        self.skip_to(start)
+        self._chunk = chunk
+        self._previous = ""
+        self._waits = False
+
+    def declaration(self) -> int:
+        """Read it; the offset at which the next one begins."""
+        if self.token.kind == "end":
+            return len(self.text)
+        if not self.at(*TOP_LEVEL):
+            self._misfits()
+        elif self.at(*RESERVED):
+            self._add(self.token.text.upper())
+            if self.token.kind == "word":
+                self._add("NAME")
+            self._body("REST")
+        else:
+            query = self.at("QUERY")
+            self._add(self.token.text.upper())
+            self._rest(query=query)
+        return self.token.start if self.token.kind != "end" else len(self.text)
+
+    def _misfits(self) -> None:
+        self._add(MISFIT)
+        while self.token.kind != "end" and not self._begins():
+            self.advance()
+
+    def _rest(self, *, query: bool) -> None:
+        while self.token.kind != "end" and not self._begins():
+            if query and self._previous == "AS":
+                self._body("BODY")
+            else:
+                self._next()
+
+    def _begins(self) -> bool:
+        """Whether the next declaration begins here; a rule that waits has events of its own."""
+        if self._waits and self.at("EVENT"):
+            return False
+        return self._declares()
+
+    def _declares(self) -> bool:
+        """Whether the word here begins a declaration; the first CONTEXT of a pattern is its own."""
+        if not self.at("CONTEXT"):
+            return self.at(*TOP_LEVEL)
+        tokens = self._chunk.tokens
+        if tokens[0].type == "PATTERN" and all(token.type != "CONTEXT" for token in tokens):
+            return False
+        return any(self.follows(context) for context in CONTEXTS)
+
+    def _body(self, kind: str) -> None:
+        """Everything up to the next declaration."""
+        first = last = self.token
+        depth = 0
+        while self.token.kind != "end":
+            if depth <= 0 and self._declares() and last.text.upper() not in ("ON", "REGISTER"):
+                break
+            depth += self.at(*_OPENING) - self.at(*_CLOSING)
+            last = self.advance()
+        if self.token is not first:
+            self._put(kind, self.text[first.start : last.end], first.start)
+        if depth > 0:  # never closed: the declarations below are not part of it
+            following = _NEXT.search(self.text, first.end)
+            if following:
+                self.skip_to(following.start())
+
+    def _next(self) -> None:
+        token = self.token
+        if self._chunk.word == "PATTERN" and self._pattern_piece():
+            return
+        if self.at("{"):
+            self._piece("GROUP")
+        elif self.at("[") and self._previous == "RELATION":
+            self._piece("BOUNDS")
+        elif self.at("(") and self._previous in ("NAME", "FILTER", "CHECK"):
+            self._piece("ARGUMENTS" if self._previous == "NAME" else "EXPRESSION")
+        elif token.kind == "word":
+            self._word(token)
+        elif self._previous == "PREFIX":
+            fits = token.kind == "name" and token.text.endswith(":")
+            self._add("NAMESPACE" if fits else MISFIT)
+        else:
+            self._add(_SIGNS.get(token.text) or _KINDS.get(token.kind) or MISFIT)
+
+    def _pattern_piece(self) -> bool:
+        """Read what has a meaning in patterns only; False if it is nothing of that kind."""
+        start = self.token.start
+        if self._previous in ("WITHIN", "FOR"):
+            written = _DURATION.match(self.text, start)
+            if written is None:
+                return False
+            self._put("DURATION", written[0], start)
+            self.skip_to(written.end())
+        elif self.at("{"):
+            self._piece("COUNT")
+        elif self.text.startswith("->", start):
+            self._put("ARROW", "->", start)
+            self.skip_to(start + 2)
+        else:
+            return False
+        return True
+
+    def _word(self, token: Token) -> None:
+        word = token.text.upper()
+        if word == "CHECK" and self._previous in ("EVENT", "OF"):
+            self._add("NAME")
+            return
+        if word in ("WHEN", "THEN"):
+            self._waits = word == "WHEN"
+        own = OWN_WORDS.get(self._chunk.word, ())
+        if word in WORDS or (word in own and (word != "UPDATE" or self._previous == "ON")):
+            self._add(word)
+        else:
+            self._add("RELATION" if word in RELATIONS else "NAME")
+
+    def _piece(self, kind: str) -> None:
+        """A bracket and all inside it."""
+        first = last = self.token
+        depth = 0
+        while True:
+            if self.token.kind == "end":
+                closing = _CLOSING[_OPENING.index(first.text)]
+                self.fail("this bracket is never closed", at=first.start, hint=f"add '{closing}'")
+            depth += self.at(*_OPENING) - self.at(*_CLOSING)
+            last = self.advance()
+            if depth == 0:
+                break
+        self._put(kind, self.text[first.start : last.end], first.start)
+
+    def _add(self, kind: str) -> None:
+        self._put(kind, self.token.text, self.token.start)
+        self.advance()
+
+    def _put(self, kind: str, value: str, start: int) -> None:
+        line, column = place(self.text, start)
+        token = LarkToken(kind, value, start_pos=start, line=line, column=column)
+        token.end_pos = start + len(value)
+        self._chunk.tokens.append(token)
+        self._previous = kind

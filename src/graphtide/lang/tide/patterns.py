@@ -1,0 +1,378 @@
+"""PATTERN declarations: all of a program, in the order in which they use each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, cast
+
+from lark import Token, Tree
+
+from graphtide.algebra.expressions import Var
+from graphtide.lang.durations import Duration, parse_duration
+from graphtide.lang.tide.ast import (
+    Atom,
+    Both,
+    Either,
+    EventDeclaration,
+    Follows,
+    HoldsFor,
+    Interleaved,
+    Not,
+    PatternDeclaration,
+    PatternSource,
+    Repeat,
+    Within,
+)
+from graphtide.lang.tide.events import report_arity, token_of, tokens_of
+from graphtide.lang.tide.lexer import CONTEXTS
+from graphtide.lang.tide.pattern_checks import flaws_of
+from graphtide.lang.tide.pattern_facts import (
+    MOST_POSITIONS,
+    Chain,
+    chained,
+    inlined,
+    parts_of,
+    walk,
+)
+from graphtide.lang.tide.pieces import gapped_arguments_of, variables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphtide.lang.tide.ast import Context, EventPattern
+    from graphtide.lang.tide.parser import Source
+    from graphtide.lang.tide.pattern_checks import Flaw
+    from graphtide.lang.tide.pattern_facts import Argument
+    from graphtide.lang.tide.program import Names
+
+
+# --- The events of a PATTERN: atoms, and other patterns, whose bodies are put in their place.
+
+DEEPEST: Final = 100
+TOO_DEEP: Final = f"this pattern is nested more than {DEEPEST} deep"
+TOO_DEEP_HINT: Final = "write it with fewer brackets, and fewer patterns inside of patterns"
+
+
+class Places:
+    """Where each part of an expression is written; nodes are told apart by identity."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[EventPattern, int, int]] = {}
+
+    def add(self, node: EventPattern, offset: int) -> int:
+        """Take in a node, which is kept alive from now on; how deep it is."""
+        depth = 1 + max((self._known[id(part)][2] for part in parts_of(node)), default=0)
+        self._known[id(node)] = node, offset, depth
+        return depth
+
+    def of(self, node: EventPattern) -> int:
+        """The offset of a node."""
+        return self._known[id(node)][1]
+
+
+class AtomReader:
+    """Reads the events of one expression."""
+
+    def __init__(self, source: Source, names: Names, places: Places) -> None:
+        self._source = source
+        self._names = names
+        self._places = places
+        self._uses: Counter[str] = Counter()
+        self._events = 0
+
+    def read(self, tree: Tree[Token]) -> EventPattern | None:
+        """`Type(…)`; without arguments they are the parameters. None, and a mistake noted."""
+        name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
+        type_ = self._names.event(self._source, name)
+        arguments: tuple[Argument, ...] | None = type_.parameters if type_ else None
+        if written is not None:
+            arguments = gapped_arguments_of(self._source, written)
+        if type_ is None or arguments is None:
+            return None
+        if len(arguments) != len(type_.parameters):
+            report_arity(self._source, written or name, type_, len(arguments))
+            return None
+        pattern = self._names.patterns.get(type_.name)
+        if pattern is not None:
+            return self._inlined(name, pattern, arguments)
+        self._events += 1
+        atom = Atom(type_.name, arguments)
+        self._places.add(atom, name.start_pos or 0)
+        return atom
+
+    def _inlined(
+        self, name: Token, pattern: PatternDeclaration, arguments: tuple[Argument, ...]
+    ) -> EventPattern | None:
+        self._events += sum(isinstance(part, Atom) for part in walk(pattern.body))
+        if self._events > MOST_POSITIONS:
+            hint = "use fewer patterns inside of patterns"
+            message = f"with {name} this pattern has more than {MOST_POSITIONS:,} positions"
+            self._source.report(name, message, hint)
+            return None
+        self._uses[pattern.name] += 1
+        number = self._uses[pattern.name]
+        space = pattern.name if number == 1 else f"{pattern.name}.{number}"
+        body = inlined(pattern, arguments, space, lambda node: self._placed(node, name))
+        if self._places.add(body, name.start_pos or 0) <= DEEPEST:
+            return body
+        self._source.report(name, TOO_DEEP, TOO_DEEP_HINT)
+        return None
+
+    def _placed(self, node: EventPattern, name: Token) -> EventPattern:
+        self._places.add(node, name.start_pos or 0)
+        return node
+
+
+# --- The expression of a PATTERN: from its tree to the event algebra, other patterns put in
+# place.
+
+_CHAINS: Final[dict[str, type[Chain]]] = {"ARROW": Follows, "OR": Either, "AND": Both}
+
+
+class PatternReader:
+    """Reads one expression; mistakes go to the source, and None is what could not be read."""
+
+    def __init__(self, source: Source, names: Names) -> None:
+        self._source = source
+        self.places = Places()
+        self._atoms = AtomReader(source, names, self.places)
+
+    def read(self, tree: Tree[Token], depth: int = 0) -> EventPattern | None:
+        """What a tree means that has so many brackets around it."""
+        match str(tree.data):
+            case "chain":
+                return self._chain(tree, depth)
+            case "group" | "all" if depth == DEEPEST:
+                token = tokens_of(tree, "OPEN")[0]
+                self._source.report(token, TOO_DEEP, TOO_DEEP_HINT)
+                return None
+            case "group":
+                return self.read(_trees(tree)[0], depth + 1)
+            case "all":
+                return self._all(tree, depth + 1)
+            case "atom":
+                return self._atoms.read(tree)
+            case "suffixed":
+                whole, *suffixes = _trees(tree)
+                return self._suffixed(self.read(whole, depth), suffixes)
+            case _:
+                return self._absent(tree, depth)
+
+    def _made(self, node: EventPattern, place: int) -> EventPattern | None:
+        """A node whose place is known from now on; None if it has too many others inside."""
+        if self.places.add(node, place) <= DEEPEST:
+            return node
+        self._source.report_at(place, TOO_DEEP, TOO_DEEP_HINT)
+        return None
+
+    def _chain(self, tree: Tree[Token], depth: int) -> EventPattern | None:
+        """A chain, from the left: where the operator changes, what came so far is one part."""
+        read = [self.read(part, depth) for part in _trees(tree)]
+        parts = [part for part in read if part is not None]
+        if len(parts) < len(read):
+            return None
+        kinds = [_CHAINS[t.type] for t in tree.children if isinstance(t, Token)]
+        whole: EventPattern | None = parts[0]
+        place = self.places.of(parts[0])
+        for kind, run in groupby(zip(kinds, parts[1:], strict=True), key=itemgetter(0)):
+            if whole is not None:
+                whole = self._made(chained(kind, [whole, *(part for _, part in run)]), place)
+        return whole
+
+    def _all(self, tree: Tree[Token], depth: int) -> EventPattern | None:
+        read = [self.read(part, depth) for part in _trees(tree)]
+        parts = tuple(part for part in read if part is not None)
+        if len(parts) < len(read):
+            return None
+        if len(parts) == 1:
+            return parts[0]
+        return self._made(Interleaved(parts), _start(tokens_of(tree, "ALL")[0]))
+
+    def _absent(self, tree: Tree[Token], depth: int) -> EventPattern | None:
+        """`NOT p …`: what is written behind p belongs to p, up to the first WITHIN."""
+        denials = tokens_of(tree, "NOT")
+        whole, *suffixes = _trees(tree)
+        part = self.read(whole, depth)
+        ends = [place for place, suffix in enumerate(suffixes) if suffix.data == "within"]
+        end = ends[0] if ends else len(suffixes)
+        part = self._suffixed(part, suffixes[:end])
+        for token in reversed(denials):
+            if part is not None:
+                part = self._made(Not(part), _start(token))
+        return self._suffixed(part, suffixes[end:])
+
+    def _suffixed(
+        self, part: EventPattern | None, suffixes: Sequence[Tree[Token]]
+    ) -> EventPattern | None:
+        for suffix in suffixes:
+            node = self._one_suffix(part, suffix)
+            token = suffix.children[0]
+            assert isinstance(token, Token)  # noqa: S101 - the grammar says so
+            part = self._made(node, _start(token)) if node is not None else None
+        return part
+
+    def _one_suffix(self, part: EventPattern | None, suffix: Tree[Token]) -> EventPattern | None:
+        written = suffix.children[-1]
+        assert isinstance(written, Token)  # noqa: S101 - the grammar says so
+        if suffix.data == "times":
+            bounds = self._bounds(written)
+            return Repeat(part, *bounds) if part is not None and bounds is not None else None
+        length = self._duration(written)
+        if part is None or length is None:
+            return None
+        return Within(part, length) if suffix.data == "within" else HoldsFor(part, length)
+
+    def _bounds(self, token: Token) -> tuple[int, int | None] | None:
+        """What `{n}`, `{+}` or `{*}` says: at least, at most."""
+        written = token[1:-1].strip()
+        if written in ("+", "*"):
+            return (1 if written == "+" else 0), None
+        if not (written.isascii() and written.isdecimal()) or len(written) > 9:
+            hint = "write {3} for three times, {+} for once or more, {*} for any number of times"
+            self._source.report(token, f"expected how often, found '{token}'", hint)
+            return None
+        return int(written), int(written)
+
+    def _duration(self, token: Token) -> Duration | None:
+        length = parse_duration(token)
+        if length is None:
+            hint = "write ticks such as 5, or a duration such as 10s, 500ms or PT2H"
+            self._source.report(token, f"expected a duration, found '{token}'", hint)
+        return length
+
+
+def _trees(tree: Tree[Token]) -> list[Tree[Token]]:
+    return [part for part in tree.children if isinstance(part, Tree)]
+
+
+def _start(token: Token) -> int:
+    return token.start_pos or 0
+
+
+DEFAULT: Final[Context] = "CHRONICLE"
+"""The context of a pattern if neither it nor its file says one."""
+
+Trees = list[tuple["Source", Tree[Token]]]
+
+
+def read_patterns(names: Names, declared: Trees, contexts: Trees) -> None:
+    """Take in the patterns of a program, in the order of the files, or note what is wrong."""
+    defaults = _read_contexts(contexts, declared)
+    drafts: dict[str, _Draft] = {}
+    for source, tree in declared:
+        token = tokens_of(tree, "NAME")[0]
+        if names.declare(source, "event", token):
+            drafts[str(token)] = _Draft(source, tree, names, defaults.get(id(source), DEFAULT))
+    for name in _order(drafts):
+        drafts[name].read()
+    for name in drafts:  # in the order of the files again
+        if name in names.patterns:
+            names.patterns[name] = names.patterns.pop(name)
+
+
+def _read_contexts(contexts: Trees, declared: Trees) -> dict[int, Context]:
+    """What each file says of its patterns."""
+    found: dict[int, Context] = {}
+    first = {id(s): tree.children[0] for s, tree in reversed(declared)}
+    for source, tree in contexts:
+        word, kind = (token for token in tree.children if isinstance(token, Token))
+        pattern = first.get(id(source))
+        if id(source) in found:
+            source.report(word, "there are two contexts for the patterns of this file")
+        elif isinstance(pattern, Token) and (pattern.start_pos or 0) < (word.start_pos or 0):
+            hint = "write it above the first PATTERN"
+            source.report(word, "the context of a file comes before its patterns", hint)
+        found.setdefault(id(source), _context_of(kind))
+    return found
+
+
+def _context_of(token: Token) -> Context:
+    return cast("Context", token.type)
+
+
+def _order(drafts: dict[str, _Draft]) -> list[str]:
+    """Patterns after those that they use; those that use themselves are reported and left out."""
+    uses = {name: [use for use in draft.uses if use in drafts] for name, draft in drafts.items()}
+    while True:
+        try:
+            return list(TopologicalSorter(uses).static_order())
+        except CycleError as error:
+            round_: list[str] = error.args[1][::-1]  # each uses the one after it
+            drafts[min(round_, key=list(drafts).index)].report_cycle(round_)
+            for name in round_:
+                uses.pop(name, None)
+            uses = {name: [u for u in used if u in uses] for name, used in uses.items()}
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A pattern before those that it uses are known."""
+
+    source: Source
+    tree: Tree[Token]
+    names: Names
+    default: Context
+
+    @property
+    def name(self) -> Token:
+        return tokens_of(self.tree, "NAME")[0]
+
+    @property
+    def uses(self) -> list[str]:
+        """The names of the events and patterns in it."""
+        atoms = self.tree.find_data("atom")
+        return list(dict.fromkeys(str(tokens_of(atom, "NAME")[0]) for atom in atoms))
+
+    def report_cycle(self, names: list[str]) -> None:
+        """Note that it uses itself, perhaps through others; `names` goes round."""
+        start = names.index(str(self.name))
+        turned = [*names[start:-1], *names[:start], str(self.name)]
+        message = f"the pattern {self.name} uses itself"
+        if len(turned) > 2:
+            message += f": {' -> '.join(turned)}"
+        self.source.report(self.name, message, "a pattern can only use what it is no part of")
+
+    def read(self) -> None:
+        """Take it in if it is sound."""
+        written = token_of(self.tree, "ARGUMENTS")
+        parameters = variables_of(self.source, written) if written is not None else ()
+        expression, *scope = (part for part in self.tree.children if isinstance(part, Tree))
+        reader = PatternReader(self.source, self.names)
+        body = reader.read(expression)
+        if body is None or parameters is None:
+            return
+        kinds = [t for part in scope for t in _kinds(part)]
+        context = _context_of(kinds[0]) if kinds else self.default
+        per = tuple(Var(t[1:]) for part in scope for t in tokens_of(part, "VAR"))
+        line = self.name.line or 1
+        pattern = PatternDeclaration(str(self.name), parameters, body, context, per, line)
+        flaws = list(flaws_of(pattern))
+        for flaw in flaws:
+            self._report(flaw, reader, written)
+        if not flaws:
+            source = PatternSource(pattern.name)
+            self.names.patterns[pattern.name] = pattern
+            self.names.events[pattern.name] = EventDeclaration(
+                pattern.name, parameters, source, line
+            )
+
+    def _report(self, flaw: Flaw, reader: PatternReader, written: Token | None) -> None:
+        token = self.name
+        if flaw.part is not None:
+            self.source.report_at(reader.places.of(flaw.part), flaw.message, flaw.hint)
+            return
+        if flaw.variable is not None and flaw.per:
+            given = (t for part in self.tree.find_data("scope") for t in tokens_of(part, "VAR"))
+            token = [t for t in given if t[1:] == flaw.variable.name][-1]
+        elif flaw.variable is not None and written is not None:
+            self.source.report_variable(written, flaw.variable.name, flaw.message, flaw.hint)
+            return
+        self.source.report(token, flaw.message, flaw.hint)
+
+
+def _kinds(scope: Tree[Token]) -> list[Token]:
+    return [t for t in scope.children if isinstance(t, Token) and t.type in CONTEXTS]

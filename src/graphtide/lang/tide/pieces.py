@@ -1,0 +1,189 @@
+"""The SPARQL pieces of events and rules: patterns, templates, arguments, bounds, filters."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from graphtide.algebra.expressions import Call, Exists, Expression, Var
+from graphtide.algebra.nodes import Bgp, DefaultGraph, Filter, Project, SelectQuery, TriplePattern
+from graphtide.algebra.updates import Modify
+from graphtide.lang.durations import Duration, parse_duration
+from graphtide.lang.sparql.parse import parse_query, parse_update
+from graphtide.lang.sparql.terms import TermParser
+from graphtide.lang.tide.lexer import RELATIONS
+
+if TYPE_CHECKING:
+    from lark import Token
+    from pyoxigraph import NamedNode
+
+    from graphtide.lang.tide.parser import Source
+    from graphtide.rdf.terms import Term
+
+_RANGED: Final = ("AFTER", "BEFORE", "DURING", "INCLUDES", "OVERLAPS", "OVERLAPPEDBY")
+"""Relations whose numbers are lower and upper bounds, two by two."""
+
+
+def facts_of(source: Source, groups: list[Token]) -> SelectQuery | None:
+    """The fact conditions of a rule as one query with all their variables."""
+    read = [source.piece(group, parse_query, "SELECT * WHERE") for group in groups]
+    if not groups or None in read:
+        return None
+    return parse_query(f"{source.prologue} SELECT * WHERE {{ {' '.join(groups)} }}")
+
+
+def triples_of(source: Source, group: Token) -> tuple[TriplePattern, ...] | None:
+    """The triple patterns of an event."""
+    query = source.piece(group, parse_query, "SELECT * WHERE")
+    if query is None:
+        return None
+    node = query.root.child if isinstance(query.root, Project) else query.root
+    if not isinstance(node, Bgp) or not _plain(node.patterns):
+        hint = "test values with FILTER in the rule, and facts with FACT"
+        source.report(group, "the pattern of an event holds triples only", hint)
+        return None
+    if not node.patterns:
+        source.report(group, "this pattern is empty, so it would match every event")
+        return None
+    return node.patterns
+
+
+def _plain(patterns: tuple[TriplePattern, ...]) -> bool:
+    return all(isinstance(pattern.graph, DefaultGraph) for pattern in patterns)
+
+
+def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern, ...] | None:
+    """What INSERT, DELETE or EMIT puts in or takes out for each row."""
+    head = "DELETE" if word == "DELETE" else "INSERT"
+    update = source.piece(group, parse_update, head, "WHERE {}")
+    if update is None:
+        return None
+    (operation,) = update.operations
+    assert isinstance(operation, Modify)  # noqa: S101 - that is what the text says
+    template = operation.delete if word == "DELETE" else operation.insert
+    if word == "EMIT" and not _plain(template):
+        source.report(group, "an event has no GRAPH", "emit plain triples")
+        return None
+    return template
+
+
+class _ArgumentParser(TermParser):
+    """Reads `(?a, :b, 1)`, or one IRI."""
+
+    def arguments(self) -> tuple[Var | Term, ...]:
+        """The arguments."""
+        self.prologue()
+        self.expect("(")
+        found: list[Var | Term] = []
+        while not self.accept(")"):
+            if found:
+                self.expect(",")
+            found.append(self._argument())
+        return tuple(found)
+
+    def with_gaps(self) -> tuple[Var | Term | None, ...]:
+        """The arguments, where `_` is one that may be anything: None."""
+        self.prologue()
+        self.expect("(")
+        found: list[Var | Term | None] = []
+        while not self.accept(")"):
+            if found:
+                self.expect(",")
+            found.append(None if self.accept("_") else self._argument())
+        return tuple(found)
+
+    def _argument(self) -> Var | Term:
+        if self.token.kind == "var":
+            return self.variable()
+        return self.constant("a variable or a term")
+
+    def stream(self) -> NamedNode:
+        """The name of a stream."""
+        self.prologue()
+        return self.iri()
+
+
+def arguments_of(source: Source, token: Token) -> tuple[Var | Term, ...] | None:
+    """What stands between brackets after a name."""
+    return source.piece(token, lambda text: _ArgumentParser(text).arguments())
+
+
+def gapped_arguments_of(source: Source, token: Token) -> tuple[Var | Term | None, ...] | None:
+    """What stands between brackets after an event of a pattern; None in it was written `_`."""
+    return source.piece(token, lambda text: _ArgumentParser(text).with_gaps())
+
+
+def variables_of(source: Source, token: Token) -> tuple[Var, ...] | None:
+    """Variables between brackets, each once."""
+    arguments = arguments_of(source, token)
+    if arguments is None:
+        return None
+    variables = tuple(argument for argument in arguments if isinstance(argument, Var))
+    if len(variables) < len(arguments):
+        source.report(token, "only variables can stand here")
+        return None
+    for place, variable in enumerate(variables):
+        if variable in variables[:place]:
+            source.report_variable(token, variable.name, f"{variable} stands here twice", None)
+            return None
+    return variables
+
+
+def stream_of(source: Source, token: Token) -> NamedNode | None:
+    """The stream that EMIT names."""
+    return source.piece(token, lambda text: _ArgumentParser(text).stream())
+
+
+def filter_of(
+    source: Source, token: Token, instead: str = "write it inside of FACT { … }"
+) -> Expression | None:
+    """The expression after FILTER or CHECK; `instead` says what to do about EXISTS."""
+    query = source.piece(token, parse_query, "SELECT * WHERE { FILTER", "}")
+    if query is None:
+        return None
+    assert isinstance(query.root, Project)  # noqa: S101 - that is what the text says
+    assert isinstance(query.root.child, Filter)  # noqa: S101 - same
+    if _has_exists(query.root.child.condition):
+        source.report(token, "EXISTS cannot be tested here", instead)
+        return None
+    return query.root.child.condition
+
+
+def _has_exists(expression: Expression) -> bool:
+    if isinstance(expression, Call):
+        return any(_has_exists(argument) for argument in expression.args)
+    return isinstance(expression, Exists)
+
+
+def bounds_of(source: Source, relation: Token, token: Token | None) -> tuple[Duration, ...] | None:
+    """The numbers of a temporal relation; `*` is without a bound."""
+    if token is None:
+        return ()
+    written = [part.strip() for part in token[1:-1].split(",")]
+    operator = relation.upper()
+    found: list[Duration] = []
+    for place, part in enumerate(written):
+        below = operator in _RANGED and len(written) > 1 and place % 2 == 0
+        number = Duration(-inf if below else inf) if part == "*" else parse_duration(part)
+        if number is None:
+            hint = "write ticks such as 5, a duration such as 10s, 500ms or PT2H, or * for no bound"
+            shown = f"'{part}'" if part else "nothing"
+            source.report(token, f"expected a duration, found {shown}", hint)
+            return None
+        found.append(number)
+    return tuple(found) if _sound(source, token, operator, found) else None
+
+
+def _sound(source: Source, token: Token, operator: str, numbers: list[Duration]) -> bool:
+    most = RELATIONS[operator]
+    if len(numbers) > most or len(numbers) == 3:
+        source.report(token, f"{operator} takes up to {most} numbers, not {len(numbers)}")
+        return False
+    if operator in _RANGED and len(numbers) > 1:
+        for low, high in zip(numbers[::2], numbers[1::2], strict=True):
+            same = low.in_time == high.in_time or inf in (abs(low.amount), abs(high.amount))
+            if same and low.amount > high.amount:
+                hint = "write the lower bound first"
+                source.report(token, "these bounds are the wrong way round", hint)
+                return False
+    return True

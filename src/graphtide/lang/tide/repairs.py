@@ -1,0 +1,99 @@
+"""GOAL and FIX declarations: what a graph should be like, and what may be done about it."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Final
+
+from lark import Token, Tree
+
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.tide.ast import Delete, FixDeclaration, GoalDeclaration, Insert
+from graphtide.lang.tide.events import read_columns, token_of, tokens_of
+from graphtide.lang.tide.rules import read_actions
+
+if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Var
+    from graphtide.lang.tide.parser import Source
+    from graphtide.lang.tide.program import Names
+
+GOALS: Final = ("none_goal", "most_goal", "soft_goal")
+"""The trees of goals."""
+
+
+def read_goal(source: Source, tree: Tree[Token], names: Names) -> None:
+    """Take in a GOAL declaration, or note what is wrong with it."""
+    name, query = tokens_of(tree, "NAME")
+    number = token_of(tree, "NUMBER")
+    most, weight = (0 if tree.data == "none_goal" else None), 1.0
+    if tree.data == "most_goal" and number is not None:
+        if not number.isdigit():
+            source.report(number, f"there cannot be {number} rows", "write a whole number")
+            return
+        most = int(number)
+    elif number is not None:
+        found = _amount(source, number, "WEIGHT")
+        if found is None:
+            return
+        weight = found
+        if not weight:
+            hint = "leave the goal out, or give it a weight above 0"
+            source.report(number, "a goal of weight 0 counts for nothing", hint)
+            return
+    if names.columns(source, query) is not None and _can_be_explored(source, query, names, "goal"):
+        names.goals[str(name)] = GoalDeclaration(
+            str(name), str(query), most, weight, name.line or 1
+        )
+
+
+def read_fix(source: Source, tree: Tree[Token], names: Names) -> None:
+    """Take in a FIX declaration, or note what is wrong with it."""
+    name, query = tokens_of(tree, "NAME")
+    variables = _variables(source, tree, names)
+    if variables is not None and not _can_be_explored(source, query, names, "fix"):
+        variables = None
+    edits = tree.children[-1]
+    assert isinstance(edits, Tree)  # noqa: S101 - the grammar says so
+    bound = None if variables is None else set(variables)
+    actions = read_actions(source, edits, bound, (), "fix")
+    number = token_of(tree, "NUMBER")
+    cost = 1.0 if number is None else _amount(source, number, "COST")
+    if variables is None or actions is None or cost is None:
+        return
+    changes = tuple(action for action in actions if isinstance(action, Insert | Delete))
+    if not any(action.template for action in changes):
+        source.report(name, f"the fix {name} changes nothing", "write triples between the brackets")
+        return
+    names.fixes[str(name)] = FixDeclaration(
+        str(name), str(query), variables, changes, cost, name.line or 1
+    )
+
+
+def _variables(source: Source, tree: Tree[Token], names: Names) -> tuple[Var, ...] | None:
+    """What a fix knows of a row: the columns it names, or else all of its query."""
+    called, written = tokens_of(tree, "NAME")[1], token_of(tree, "ARGUMENTS")
+    wanted, columns = read_columns(source, called, written, names)
+    return None if columns is None else wanted
+
+
+def _can_be_explored(source: Source, name: Token, names: Names, what: str) -> bool:
+    """Whether a query has rows that come and go with the quads of the graph."""
+    query = parse_standing(names.queries[str(name)].text)
+    if not isinstance(query, SelectQuery):
+        message = f"{name} is a query over windows, which no {what} can be about"
+        source.report(name, message, "write it as a query over the graph")
+        return False
+    if query.form == "ASK":
+        message = f"{name} is an ASK query, which has one row whether or not something is found"
+        source.report(name, message, "write it as SELECT")
+        return False
+    return True
+
+
+def _amount(source: Source, number: Token, word: str) -> float | None:
+    amount = float(number)
+    if not isfinite(amount):
+        source.report(number, f"{word} {number} is too large", "write a smaller number")
+        return None
+    return amount

@@ -1,0 +1,370 @@
+"""RULE declarations: from trees to rules whose events, tests and actions are checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lark import Token, Tree
+
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.variables import expression_variables, pattern_variables
+from graphtide.lang.sparql.scanner import name_hint
+from graphtide.lang.tide.ast import (
+    Action,
+    CallFunction,
+    Combined,
+    Delete,
+    Emit,
+    EventUse,
+    Insert,
+    Retract,
+    RuleDeclaration,
+    RuleTest,
+    TimeTest,
+    ValueTest,
+)
+from graphtide.lang.tide.events import read_change, report_arity, token_of, tokens_of
+from graphtide.lang.tide.pieces import (
+    arguments_of,
+    bounds_of,
+    facts_of,
+    filter_of,
+    stream_of,
+    template_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from graphtide.algebra.nodes import SelectQuery, TriplePattern
+    from graphtide.lang.tide.ast import EventDeclaration
+    from graphtide.lang.tide.parser import Source
+    from graphtide.lang.tide.program import Names
+    from graphtide.rdf.terms import Term
+
+
+# --- The actions of a rule: what it puts in, takes out, emits, calls and retracts.
+
+
+def read_actions(
+    source: Source,
+    tree: Tree[Token],
+    bound: set[Var] | None,
+    events: Sequence[EventUse],
+    what: str = "rule",
+) -> tuple[Action, ...] | None:
+    """The actions in order; None, and mistakes noted, if one is not sound.
+
+    Without `bound` nothing is known of the variables, and they are not checked.
+    """
+    written = [part for part in tree.children if isinstance(part, Tree)]
+    found = [_read_action(source, part, bound, events, what) for part in written]
+    sound = tuple(action for action in found if action is not None)
+    return sound if len(sound) == len(found) else None
+
+
+def _read_action(
+    source: Source,
+    tree: Tree[Token],
+    bound: set[Var] | None,
+    events: Sequence[EventUse],
+    what: str,
+) -> Action | None:
+    match str(tree.data):
+        case "call":
+            return _call(source, tree, bound, what)
+        case "retract":
+            return _retract(source, tree, events)
+        case word:
+            return _change(source, tree, word.upper(), bound, what)
+
+
+def _change(
+    source: Source, tree: Tree[Token], word: str, bound: set[Var] | None, what: str
+) -> Insert | Delete | Emit | None:
+    group = tokens_of(tree, "GROUP")[0]
+    template = template_of(source, group, word)
+    name = token_of(tree, "IRI")
+    stream = stream_of(source, name) if name is not None else None
+    if template is None or not _all_bound(source, group, _variables(template), bound, what):
+        return None
+    if word == "EMIT":
+        return None if stream is None else Emit(stream, template)
+    return Insert(template) if word == "INSERT" else Delete(template)
+
+
+def _variables(template: tuple[TriplePattern, ...]) -> list[Var]:
+    return [variable for pattern in template for variable in pattern_variables(pattern)]
+
+
+def _all_bound(
+    source: Source, token: Token, variables: Iterable[Var], bound: set[Var] | None, what: str
+) -> bool:
+    if bound is None:
+        return True
+    missing = [v for v in dict.fromkeys(variables) if v not in bound]
+    for variable in missing:
+        known = sorted(str(v) for v in bound if not v.name.startswith("_:"))
+        hint = name_hint(str(variable), known, "variable")
+        message = f"{variable} has no value in this {what}"
+        source.report_variable(token, variable.name, message, hint)
+    return not missing
+
+
+def _call(
+    source: Source, tree: Tree[Token], bound: set[Var] | None, what: str
+) -> CallFunction | None:
+    name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
+    arguments = arguments_of(source, written) if written is not None else ()
+    if arguments is None:
+        return None
+    variables = [argument for argument in arguments if isinstance(argument, Var)]
+    if written is not None and not _all_bound(source, written, variables, bound, what):
+        return None
+    return CallFunction(str(name), arguments)
+
+
+def _retract(source: Source, tree: Tree[Token], events: Sequence[EventUse]) -> Retract | None:
+    name = tokens_of(tree, "NAME")[0]
+    known = [use.name for use in events if not use.negated]
+    if str(name) in known or not events:
+        return Retract(str(name))
+    hint = name_hint(str(name), known, "event")
+    source.report(name, f"there is no event named {name} in this rule", hint)
+    return None
+
+
+# --- The tests of a rule: temporal relations and filters, joined with AND, OR and NOT.
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTest:
+    """A test as it was written: after an event, which it then is about, or after WHERE."""
+
+    tree: Tree[Token]
+    this: str | None
+
+
+def read_test(
+    source: Source, written: WrittenTest, known: list[str], bound: set[Var] | None
+) -> RuleTest | None:
+    """A test; None, and mistakes noted, if it is not sound."""
+    return _Reader(source, written.this, known, bound).test(written.tree)
+
+
+@dataclass(slots=True)
+class _Reader:
+    source: Source
+    this: str | None
+    known: list[str]
+    bound: set[Var] | None
+
+    def test(self, tree: Tree[Token]) -> RuleTest | None:
+        match str(tree.data):
+            case "time":
+                return self._time(tree)
+            case "filter":
+                return self._filter(tree)
+            case word:
+                inner = [self.test(part) for part in tree.children if isinstance(part, Tree)]
+                parts = tuple(part for part in inner if part is not None)
+                return Combined(word.upper(), parts) if len(parts) == len(inner) else None
+
+    def _time(self, tree: Tree[Token]) -> TimeTest | None:
+        given, relation, bounds, other = tree.children
+        assert isinstance(relation, Token)  # noqa: S101 - the grammar says so
+        assert isinstance(other, Token)  # noqa: S101 - same
+        numbers = bounds_of(self.source, relation, bounds if isinstance(bounds, Token) else None)
+        named = [name for name in (given, other) if isinstance(name, Token)]
+        unknown = [name for name in named if str(name) not in self.known]
+        for name in unknown:
+            hint = name_hint(str(name), self.known, "event")
+            self.source.report(name, f"there is no event named {name} in this rule", hint)
+        this = str(given) if isinstance(given, Token) else self.this
+        if this is None:
+            hint = f"write the name of an event before {relation}"
+            self.source.report(relation, "this test does not say which event it is about", hint)
+        elif this == str(other):
+            self.source.report(other, f"the event {this} is compared with itself")
+        elif numbers is not None and not unknown:
+            return TimeTest(relation.upper(), this, str(other), numbers)
+        return None
+
+    def _filter(self, tree: Tree[Token]) -> ValueTest | None:
+        token = tree.children[1]
+        assert isinstance(token, Token)  # noqa: S101 - the grammar says so
+        expression = filter_of(self.source, token)
+        if expression is None or self.bound is None:
+            return None
+        mentioned = sorted(v.name for v in expression_variables(expression) - self.bound)
+        for name in mentioned:
+            hint = name_hint(f"?{name}", sorted(map(str, self.bound)), "variable")
+            message = f"?{name} has no value in this rule"
+            self.source.report_variable(token, name, message, hint)
+        return None if mentioned else ValueTest(expression)
+
+
+def check_parts(
+    source: Source, tests: list[RuleTest], written: list[WrittenTest], denied: set[str]
+) -> bool:
+    """Whether each test speaks of one event at most that must not happen."""
+    for test, each in zip(tests, written, strict=True):
+        for part in _conjuncts(test):
+            found = sorted(denied.intersection(_named(part)))
+            if len(found) > 1:
+                message = f"{' and '.join(found)} must not happen, so they cannot be compared"
+                token = next(each.tree.scan_values(lambda value: isinstance(value, Token)))
+                source.report(token, message, "compare each with an event that does happen")
+                return False
+    return True
+
+
+def _conjuncts(test: RuleTest) -> Iterator[RuleTest]:
+    if isinstance(test, Combined) and test.word == "AND":
+        for part in test.parts:
+            yield from _conjuncts(part)
+    else:
+        yield test
+
+
+def _named(test: RuleTest) -> set[str]:
+    match test:
+        case TimeTest(_, this, other):
+            return {this, other}
+        case Combined(_, parts):
+            return {name for part in parts for name in _named(part)}
+        case _:
+            return set()
+
+
+@dataclass(slots=True)
+class Draft:
+    """A rule while it is read. `sound` says that nothing was wrong with its conditions."""
+
+    source: Source
+    names: Names
+    events: list[EventUse] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    groups: list[Token] = field(default_factory=list)
+    written: list[WrittenTest] = field(default_factory=list)
+    sound: bool = True
+
+    def bound(self, facts: SelectQuery | None) -> set[Var]:
+        """The variables that have a value when the rule fires."""
+        arguments = {a for use in self.events if not use.negated for a in use.arguments}
+        known = {argument for argument in arguments if isinstance(argument, Var)}
+        return known | set(facts.variables if facts else ())
+
+
+def read_rule(source: Source, tree: Tree[Token], names: Names) -> RuleDeclaration | None:
+    """A RULE declaration; None, and mistakes noted, if it is not sound."""
+    name, actions = tokens_of(tree, "NAME")[0], tree.children[-1]
+    assert isinstance(actions, Tree)  # noqa: S101 - the grammar says so
+    draft = Draft(source, names)
+    _read_conditions(draft, tree)
+    if draft.sound and all(use.negated for use in draft.events):
+        hint = "for facts alone, write a query and ON APPEAR OF it"
+        source.report(name, f"the rule {name} waits for no event", hint)
+        draft.sound = False
+    facts = facts_of(source, draft.groups)
+    draft.sound &= facts is not None or not draft.groups
+    bound = draft.bound(facts) if draft.sound else None
+    tests = _read_tests(draft, bound)
+    done = read_actions(source, actions, bound, draft.events)
+    if not draft.sound or tests is None or done is None:
+        return None
+    number = token_of(tree, "NUMBER")
+    if number is not None and not number.lstrip("+-").isdigit():
+        source.report(number, f"{number} is no priority", "write a whole number, such as 5")
+        return None
+    line = name.line or 1
+    return RuleDeclaration(
+        str(name), tuple(draft.events), facts, tests, done, int(number or 0), line
+    )
+
+
+def _read_conditions(draft: Draft, tree: Tree[Token]) -> None:
+    for part in tree.children[:-1]:
+        if not isinstance(part, Tree):
+            continue
+        match str(part.data):
+            case "conditions":
+                for condition in part.children:
+                    assert isinstance(condition, Tree)  # noqa: S101 - the grammar says so
+                    _read_condition(draft, condition)
+            case "appear" | "disappear" | "update" | "change":
+                found = read_change(draft.source, part, draft.names)
+                if found is None:
+                    draft.sound = False
+                else:
+                    _use(draft, "event", found[0], found[0].parameters, found[0].line)
+            case "use":
+                _read_use(draft, part, negated=False)
+            case _:
+                draft.written.append(WrittenTest(part, None))
+
+
+def _read_condition(draft: Draft, tree: Tree[Token]) -> None:
+    if tree.data == "fact":
+        draft.groups += tokens_of(tree, "GROUP")
+        return
+    use, *tests = (part for part in tree.children if isinstance(part, Tree))
+    name = _read_use(draft, use, negated=tree.data == "none")
+    draft.written += (WrittenTest(test, name) for test in tests)
+
+
+def _read_use(draft: Draft, tree: Tree[Token], *, negated: bool) -> str:
+    """An event of a rule; the name that tests call it by."""
+    *given, called = tokens_of(tree, "NAME")
+    name = str(given[0]) if given else _free(str(called), draft.known)
+    if name in draft.known:
+        draft.source.report(given[0], f"there are two events named {name} in this rule")
+        draft.sound = False
+        return name
+    draft.known.append(name)
+    type_ = draft.names.event(draft.source, called)
+    written = token_of(tree, "ARGUMENTS")
+    arguments = arguments_of(draft.source, written) if written is not None else None
+    if type_ is None or (written is not None and arguments is None):
+        draft.sound = False
+        return name
+    if arguments is None:
+        arguments = type_.parameters
+    if len(arguments) != len(type_.parameters):
+        report_arity(draft.source, written or called, type_, len(arguments))
+        draft.sound = False
+        return name
+    _use(draft, name, type_, arguments, called.line or 1, negated=negated)
+    return name
+
+
+def _use(
+    draft: Draft,
+    name: str,
+    type_: EventDeclaration,
+    arguments: tuple[Var | Term, ...],
+    line: int,
+    *,
+    negated: bool = False,
+) -> None:
+    if name not in draft.known:
+        draft.known.append(name)
+    draft.events.append(EventUse(name, type_, arguments, negated, line))
+
+
+def _free(name: str, known: list[str]) -> str:
+    """A name for an event that was given none: that of its type, numbered if need be."""
+    number, found = 2, name
+    while found in known:
+        found, number = f"{name}{number}", number + 1
+    return found
+
+
+def _read_tests(draft: Draft, bound: set[Var] | None) -> tuple[RuleTest, ...] | None:
+    tests = [read_test(draft.source, written, draft.known, bound) for written in draft.written]
+    sound = [test for test in tests if test is not None]
+    if len(sound) < len(tests):
+        return None
+    denied = {use.name for use in draft.events if use.negated}
+    return tuple(sound) if check_parts(draft.source, sound, draft.written, denied) else None

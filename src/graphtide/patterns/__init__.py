@@ -1,0 +1,10 @@
+"""The event algebra (paper 4): patterns compiled to automata, and tokens that run in them."""
+
+from __future__ import annotations
+
+from graphtide.patterns.automaton import Automaton
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.detector import Detector
+from graphtide.patterns.tokens import Found, Token
+
+__all__ = ["Automaton", "Detector", "Found", "Token", "compile_pattern"]

@@ -1,0 +1,157 @@
+"""Automata of the event algebra: positions, transitions between them, zones of time.
+
+A pattern is taken apart into *positions*, one for each event of each way to write it without
+`{n}`, AND and ALL. Position 0 is the start. A transition leads from one position to the next that
+a trace may use; it says which event it waits for (that of its target), which zones of time begin,
+go on and end with it, and what must not happen meanwhile. There is no trap: a token that would be
+in one is dropped.
+
+How to read a transition from p to q, for an event at time t that q's letter matches:
+
+1. it is closed while one of `nots` was seen since p;
+2. `held`: of each (zone, least), the time at p minus the zone's entry must be at least `least`;
+3. `bounds`: one of them must allow t (see `Bound`), so that the end can still be reached;
+4. the slots of the letter are bound or compared; zones in `enters` get t as their entry;
+5. `early`: of each (zone, least), t minus the entry must be at least `least`; if not, the event was
+   used, but this way leads nowhere.
+
+A position with a `timer` waits for no event but for the time entry + length of its zone; if its
+transition enters that zone, the entry is the time at p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Var
+    from graphtide.lang.tide.ast import Context, Not
+
+ANY: Final = 0
+CONSTANT: Final = 1
+SLOT: Final = 2
+"""What an argument of a letter asks for: any value, an id, or the value of a slot."""
+
+START: Final = 0
+
+Argument = tuple[int, int]
+"""(ANY, 0), (CONSTANT, id) or (SLOT, slot)."""
+
+Spans = tuple[tuple[int, int], ...]
+"""(zone, length) pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """What an event has to be: its type, and what is asked of each argument."""
+
+    type: int
+    arguments: tuple[Argument, ...]
+
+    def match(self, values: tuple[int, ...], slots: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The slots after this letter has read an event; None if it does not match.
+
+        >>> Letter(0, ((SLOT, 0), (SLOT, 0))).match((7, 7), (0,))
+        (7,)
+        >>> Letter(0, ((SLOT, 0), (CONSTANT, 3))).match((7, 4), (0,)) is None
+        True
+        """
+        found = list(slots)
+        for (kind, number), value in zip(self.arguments, values, strict=True):
+            if kind == CONSTANT and value != number:
+                return None
+            if kind == SLOT:
+                if found[number] not in {0, value}:
+                    return None
+                found[number] = value
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A part with WITHIN (`most`) or HOLDS FOR (`least`), in ticks."""
+
+    number: int
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Until when a transition may be used so that the end can still be reached in time.
+
+    At time t at most entry + amount for each (zone, amount) of `latest`; and never, unless for each
+    (inner, outer, amount) of `order` the inner entry + amount is at most the outer entry.
+    """
+
+    latest: Spans = ()
+    order: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A step from one position to another; the module says how to read it."""
+
+    source: int
+    target: int
+    spare: bool = False
+    enters: tuple[int, ...] = ()
+    crosses: tuple[int, ...] = ()
+    leaves: tuple[int, ...] = ()
+    held: Spans = ()
+    early: Spans = ()
+    bounds: tuple[Bound, ...] = (Bound(),)
+    nots: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """One event of the pattern, or one timer.
+
+    `final` lists the ways to be at the end here: each a tuple of (zone, least) that must have held.
+    """
+
+    number: int
+    letter: Letter | None
+    timer: tuple[int, int] | None
+    zones: tuple[int, ...]
+    final: tuple[Spans, ...]
+    name: str
+
+    @property
+    def surely_final(self) -> bool:
+        """Is a token always complete here, so that it never goes on?"""
+        return () in self.final
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """What NOT forbids in a gap: one letter, or an automaton of its own over the same slots."""
+
+    number: int
+    node: Not
+    letter: Letter | None
+    automaton: Automaton
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """A pattern, compiled. `transitions[p]` leave position p; slot i holds `variables[i]`."""
+
+    name: str
+    positions: tuple[Position, ...]
+    transitions: tuple[tuple[Transition, ...], ...]
+    zones: tuple[Zone, ...]
+    negations: tuple[Negation, ...]
+    variables: tuple[Var, ...]
+    parameters: tuple[int, ...]
+    context: Context
+    per: tuple[int, ...]
+    types: tuple[str, ...] = field(default=())
+
+    def letters(self, *, negated: bool = True) -> list[Letter]:
+        """All letters, those of NOT too if asked for, each once."""
+        own = [p.letter for p in self.positions if p.letter is not None]
+        inner = [l for n in self.negations for l in n.automaton.letters()] if negated else []
+        return list(dict.fromkeys(own + inner))

@@ -1,0 +1,488 @@
+"""From the nodes of a pattern to a sketch: `{n}` becomes copies, AND every order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, assert_never
+
+from graphtide.algebra.expressions import Var
+from graphtide.errors import GraphtideError
+from graphtide.lang.tide.ast import (
+    Atom,
+    Both,
+    Either,
+    EventPattern,
+    Follows,
+    HoldsFor,
+    Interleaved,
+    Not,
+    Repeat,
+    Within,
+)
+from graphtide.lang.tide.pattern_facts import MOST_POSITIONS, has_event, last_absence
+from graphtide.patterns.automaton import ANY, CONSTANT, SLOT, Argument, Letter, Zone
+from graphtide.patterns.measure import Measure, only_timer
+from graphtide.plan.describe import short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from graphtide.rdf.terms import Term
+
+
+# --- A pattern as a graph of states and free steps, before the free steps are taken out.
+#
+# A *place* is what becomes a position. Between places lead edges that cost no event but carry
+# *marks*: a zone begins or ends, a NOT has been passed, a loop goes round. `links.py` follows them.
+
+
+class Mark(NamedTuple):
+    """What an edge passes. `plain` is open if no NOT is pending in the zone, `absent` if one is."""
+
+    kind: Literal["enter", "leave", "not", "spare", "plain", "absent"]
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """After a part more has to follow: for `amount` at least, and longer if it `moves`."""
+
+    amount: int
+    moves: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A part is a zone; `forced`: it ends by its timer and in no other way."""
+
+    zone: Zone
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A part of ALL; for each other part that is not over, the ways to go on: chain, new zones."""
+
+    others: tuple[tuple[tuple[Chain, frozenset[int]], ...], ...]
+
+
+Chain = tuple[Rest | Inside | Beside, ...]
+"""What lies between a place and the end of the pattern, from the inside out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in the making: `before` and `after` are its states."""
+
+    before: int
+    after: int
+    letter: Letter | None
+    timer: tuple[int, int] | None
+    zones: tuple[int, ...]
+    chain: Chain
+    name: str
+
+
+@dataclass(slots=True)
+class Sketch:
+    """States, edges between them, and places."""
+
+    places: list[Place] = field(default_factory=list)
+    edges: dict[int, list[tuple[int, tuple[Mark, ...]]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    states: int = 0
+
+    def state(self) -> int:
+        """A new state."""
+        self.states += 1
+        return self.states - 1
+
+    def edge(self, source: int, target: int, *marks: Mark) -> None:
+        """A free step."""
+        self.edges[source].append((target, marks))
+
+    def place(
+        self,
+        letter: Letter | None,
+        chain: Chain,
+        zones: tuple[int, ...],
+        name: str,
+        timer: tuple[int, int] | None = None,
+    ) -> Place:
+        """A new place."""
+        if len(self.places) >= MOST_POSITIONS:
+            raise GraphtideError(
+                f"the pattern has more than {MOST_POSITIONS:,} positions",
+                hint="{n} is n copies, AND and ALL are every order of their parts: use fewer",
+            )
+        made = Place(self.state(), self.state(), letter, timer, zones, chain, name)
+        self.places.append(made)
+        return made
+
+
+# --- Takes the free steps out of a sketch: which place may follow which, and what lies between.
+
+END = -1
+"""The target of a link that ends the pattern."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The marks on a way from one place to another, summed up; `target` counts places.
+
+    `enters` says of each zone how many NOTs had been passed before it.
+    """
+
+    target: int
+    spare: bool = False
+    enters: tuple[tuple[int, int], ...] = ()
+    leaves: tuple[int, ...] = ()
+    nots: tuple[int, ...] = ()
+
+
+def all_links(sketch: Sketch, states: Sequence[int], end: int) -> list[list[Link]]:
+    """The links from each of some states.
+
+    >>> from graphtide.patterns.build import Sketch
+    >>> sketch = Sketch()
+    >>> end = sketch.state()
+    >>> all_links(sketch, [end], end)
+    [[Link(target=-1, spare=False, enters=(), leaves=(), nots=())]]
+    """
+    place_of = {place.before: i for i, place in enumerate(sketch.places)}
+    return [_links(sketch, state, end, place_of) for state in states]
+
+
+def _links(sketch: Sketch, state: int, end: int, place_of: dict[int, int]) -> list[Link]:
+    """All links from a state to places, and to the end; a spare one only if there is no other."""
+    found = dict.fromkeys(_ways(sketch, state, end, place_of))
+    return [l for l in found if not (l.spare and replace(l, spare=False) in found)]
+
+
+def _ways(sketch: Sketch, start: int, end: int, place_of: dict[int, int]) -> Iterator[Link]:
+    """Walks on free steps; no way passes a state twice, none is walked twice with equal marks."""
+    seen: set[tuple[int, Link]] = set()
+    stack: list[tuple[int, Link, frozenset[int]]] = [(start, Link(END), frozenset())]
+    while stack:
+        state, link, passed = stack.pop()
+        if (state, link) in seen or state in passed:
+            continue
+        seen.add((state, link))
+        if state in place_of:
+            yield replace(link, target=place_of[state])
+            continue
+        if state == end:
+            yield link
+        for target, marks in reversed(sketch.edges.get(state, [])):
+            after = _marked(link, marks)
+            if after is not None:
+                stack.append((target, after, passed | {state}))
+
+
+def _marked(link: Link, marks: tuple[Mark, ...]) -> Link | None:
+    """A link that passes some more marks; None if one of them is closed to it."""
+    for kind, number in marks:
+        match kind:
+            case "spare":
+                link = replace(link, spare=True)
+            case "not":
+                link = replace(link, nots=(*link.nots, number))
+            case "enter":
+                link = replace(link, enters=(*link.enters, (number, len(link.nots))))
+            case "leave":
+                link = _left(link, number)
+            case "plain" | "absent":
+                pending = len(link.nots) > dict(link.enters).get(number, 0)
+                if pending != (kind == "absent"):
+                    return None
+            case _:
+                assert_never(kind)
+    return link
+
+
+def _left(link: Link, zone: int) -> Link:
+    """A zone that ends; one in which nothing happened never began."""
+    if zone in dict(link.enters):
+        return replace(link, enters=tuple(e for e in link.enters if e[0] != zone))
+    return replace(link, leaves=(*link.leaves, zone))
+
+
+# --- ALL: the parts go on side by side. A position is a place of each part, and who moved last.
+
+BEGIN = -1
+"""A part that has not begun."""
+
+State = tuple[int, ...]
+"""Where each part is: a place of its sketch, or BEGIN."""
+
+
+@dataclass(slots=True)
+class Part:
+    """One operand: its own sketch, and the links from its beginning and from each of its places."""
+
+    sketch: Sketch
+    links: dict[int, list[Link]]
+
+    def ahead(self, at: int) -> list[Link]:
+        """The links to places that may come next."""
+        return [link for link in self.links[at] if link.target != END]
+
+    def over(self, at: int) -> Link | None:
+        """The link to the end, if the part may end here."""
+        return next((link for link in self.links[at] if link.target == END), None)
+
+
+def interleave(
+    builder: Builder, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]
+) -> Ends:
+    """Adds ALL to the builder's sketch."""
+    operands = [_part(builder, node) for node in parts]
+    sketch = builder.sketch
+    start, end = sketch.state(), sketch.state()
+    made: dict[tuple[State, int], Place] = {}
+    todo: list[tuple[int, State]] = [(start, (BEGIN,) * len(parts))]
+    while todo:
+        source, state = todo.pop()
+        closing = [part.over(at) for part, at in zip(operands, state, strict=True)]
+        if all(link is not None for link in closing):
+            left = [Mark("leave", z) for link in closing if link is not None for z in link.leaves]
+            sketch.edge(source, end, *left)
+        for i, part in enumerate(operands):
+            for link in part.ahead(state[i]):
+                after = (*state[:i], link.target, *state[i + 1 :])
+                if (after, i) not in made:
+                    made[after, i] = _placed(sketch, operands, after, i, chain, zones)
+                    todo.append((made[after, i].after, after))
+                sketch.edge(source, made[after, i].before, *_marks(link))
+    return start, end
+
+
+def _part(builder: Builder, node: EventPattern) -> Part:
+    inner = builder.beside()
+    start, end = inner.build(node)
+    states = [start, *(place.after for place in inner.sketch.places)]
+    found = all_links(inner.sketch, states, end)
+    return Part(inner.sketch, dict(enumerate(found, start=BEGIN)))
+
+
+def _marks(link: Link) -> list[Mark]:
+    """Zones of a part: those it leaves, those it begins."""
+    left = [Mark("leave", zone) for zone in link.leaves]
+    return left + [Mark("enter", zone) for zone, _ in link.enters]
+
+
+def _placed(
+    sketch: Sketch, operands: list[Part], state: State, moved: int, chain: Chain, zones: State
+) -> Place:
+    place = operands[moved].sketch.places[state[moved]]
+    others, active = [], list(zones)
+    for i, (part, at) in enumerate(zip(operands, state, strict=True)):
+        active += [] if at == BEGIN else part.sketch.places[at].zones
+        if i != moved and part.over(at) is None:
+            others.append(_ways_on(part, at))
+    around = (*place.chain, Beside(tuple(others)), *chain)
+    return sketch.place(place.letter, around, tuple(active), place.name)
+
+
+def _ways_on(part: Part, at: int) -> tuple[tuple[Chain, frozenset[int]], ...]:
+    """How a part that is not over may go on: the chain of its next place, and its new zones."""
+    return tuple(
+        (part.sketch.places[link.target].chain, frozenset(zone for zone, _ in link.enters))
+        for link in part.ahead(at)
+    )
+
+
+Ends = tuple[int, int]
+"""The first and the last state of a part."""
+
+
+class Names:
+    """What the parts of one pattern share: slots, zones, NOTs, and how things are called."""
+
+    def __init__(
+        self, types: Mapping[str, int], encode: Callable[[Term], int], tick_ms: int
+    ) -> None:
+        self.types = types
+        self.encode = encode
+        self.measure = Measure(tick_ms)
+        self.slots: dict[Var, int] = {}
+
+    def letter(self, atom: Atom) -> Letter:
+        """What an atom asks of an event."""
+        if atom.event not in self.types:
+            raise GraphtideError(f"there is no event {atom.event}")
+        return Letter(self.types[atom.event], tuple(map(self._argument, atom.arguments)))
+
+    def slot(self, variable: Var) -> int:
+        """The slot of a variable."""
+        return self.slots.setdefault(variable, len(self.slots))
+
+    def _argument(self, argument: Var | Term | None) -> Argument:
+        if argument is None:
+            return (ANY, 0)
+        if isinstance(argument, Var):
+            return (SLOT, self.slot(argument))
+        return (CONSTANT, self.encode(argument))
+
+
+class Builder:
+    """Builds the sketch of one automaton; those of NOT are somebody else's."""
+
+    def __init__(
+        self, names: Names, zones: list[Zone] | None = None, nots: dict[Not, int] | None = None
+    ) -> None:
+        self.names = names
+        self.measure = names.measure
+        self.zones: list[Zone] = [] if zones is None else zones
+        self.nots: dict[Not, int] = {} if nots is None else nots
+        self.sketch = Sketch()
+
+    def beside(self) -> Builder:
+        """A builder of another sketch of the same automaton."""
+        return Builder(self.names, self.zones, self.nots)
+
+    def build(self, node: EventPattern, chain: Chain = (), zones: tuple[int, ...] = ()) -> Ends:
+        """Adds a part to the sketch; `chain` and `zones` say what is around it.
+
+        >>> builder = Builder(Names({"A": 0}, lambda term: 1, 1))
+        >>> ends = builder.build(Repeat(Atom("A", ()), 3, 3))
+        >>> len(builder.sketch.places)
+        3
+        """
+        match node:
+            case Atom():
+                place = self.sketch.place(self.names.letter(node), chain, zones, atom_text(node))
+                return place.before, place.after
+            case Not():
+                return self._joined(Mark("not", self.nots.setdefault(node, len(self.nots))))
+            case Follows(parts):
+                return self._follows(parts, chain, zones)
+            case Either(parts):
+                return self._either(parts, chain, zones)
+            case Both():
+                return self._both(flat(node), chain, zones)
+            case Interleaved(parts):
+                return interleave(self, parts, chain, zones)
+            case Repeat():
+                return self._repeat(node, chain, zones)
+            case Within() | HoldsFor():
+                return self._zone(node, chain, zones)
+            case _:
+                assert_never(node)
+
+    def _joined(self, *marks: Mark) -> Ends:
+        start, end = self.sketch.state(), self.sketch.state()
+        self.sketch.edge(start, end, *marks)
+        return start, end
+
+    def _rest(self, *parts: EventPattern) -> Rest:
+        shortest = sum(map(self.measure.shortest, parts))
+        return Rest(shortest, any(map(has_event, parts)))
+
+    def _follows(
+        self, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]
+    ) -> Ends:
+        start = end = self.sketch.state()
+        for i, part in enumerate(parts, start=1):
+            first, last = self.build(part, (self._rest(*parts[i:]), *chain), zones)
+            self.sketch.edge(end, first)
+            end = last
+        return start, end
+
+    def _either(
+        self, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]
+    ) -> Ends:
+        start, end = self.sketch.state(), self.sketch.state()
+        for part in parts:
+            first, last = self.build(part, chain, zones)
+            self.sketch.edge(start, first)
+            self.sketch.edge(last, end)
+        return start, end
+
+    def _both(self, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]) -> Ends:
+        """A hub for each set of parts that are over: orders that have done the same go on alike."""
+        everything = frozenset(range(len(parts)))
+        hubs = {frozenset[int](): self.sketch.state()}
+        for done in hubs_in_order(len(parts)):
+            for i in sorted(everything - done):
+                after = done | {i}
+                rest = self._rest(*(parts[j] for j in sorted(everything - after)))
+                first, last = self.build(parts[i], (rest, *chain), zones)
+                self.sketch.edge(hubs[done], first)
+                self.sketch.edge(last, hubs.setdefault(after, self.sketch.state()))
+        return hubs[frozenset()], hubs[everything]
+
+    def _repeat(self, node: Repeat, chain: Chain, zones: tuple[int, ...]) -> Ends:
+        """Copies; of those that may be left out each has a way round it, the last may go round."""
+        part, least, most = node.part, node.least, node.most
+        copies = max(least, 1) if most is None else most
+        shortest = self.measure.shortest(part)
+        start = end = self.sketch.state()
+        for i in range(1, copies + 1):
+            more = most is None or i < most
+            rest = Rest(max(least - i, 0) * shortest, more and has_event(part))
+            first, last = self.build(part, (rest, *chain), zones)
+            after = self.sketch.state()
+            self.sketch.edge(end, first)
+            self.sketch.edge(last, after)
+            if i > least:
+                self.sketch.edge(end, after)
+            if most is None and i == copies:
+                self.sketch.edge(last, first, Mark("spare"))
+            end = after
+        return start, end
+
+    def _zone(self, node: Within | HoldsFor, chain: Chain, zones: tuple[int, ...]) -> Ends:
+        ticks = self.measure.ticks(node)
+        number = len(self.zones)
+        upper = isinstance(node, Within)
+        zone = Zone(number, 0, ticks) if upper else Zone(number, ticks or 0)
+        self.zones.append(zone)
+        absent = upper and last_absence(node.part) is not None
+        forced = upper and only_timer(node.part)
+        inside = (*zones, number)
+        first, last = self.build(node.part, (Inside(zone, forced), *chain), inside)
+        start, end = self.sketch.state(), self.sketch.state()
+        self.sketch.edge(start, first, Mark("enter", number))
+        plain = (Mark("plain", number),) if upper else ()
+        self.sketch.edge(last, end, *plain, Mark("leave", number))
+        if absent and ticks is not None:
+            timer = (number, ticks)
+            place = self.sketch.place(None, (Inside(zone), *chain), inside, "time", timer)
+            self.sketch.edge(last, place.before, Mark("absent", number))
+            self.sketch.edge(place.after, end, Mark("leave", number))
+        return start, end
+
+
+def hubs_in_order(parts: int) -> list[frozenset[int]]:
+    """All sets of parts but the whole one, smaller ones first.
+
+    >>> [sorted(hub) for hub in hubs_in_order(2)]
+    [[], [0], [1]]
+    """
+    sets = [frozenset(i for i in range(parts) if n >> i & 1) for n in range(2**parts - 1)]
+    return sorted(sets, key=lambda hub: (len(hub), sorted(hub)))
+
+
+def flat(node: Both) -> tuple[EventPattern, ...]:
+    """The parts of an AND, those of ANDs in it as its own.
+
+    >>> a = Atom("A", ())
+    >>> len(flat(Both((a, Both((a, a))))))
+    3
+    """
+    return tuple(
+        p for part in node.parts for p in (flat(part) if isinstance(part, Both) else [part])
+    )
+
+
+def atom_text(atom: Atom) -> str:
+    """An atom as a program writes it.
+
+    >>> atom_text(Atom("A", (Var("x"), None)))
+    'A(?x, _)'
+    """
+    arguments = ", ".join("_" if a is None else short(a) for a in atom.arguments)
+    return f"{atom.event}({arguments})" if arguments else atom.event

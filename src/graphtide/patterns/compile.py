@@ -1,0 +1,287 @@
+"""From the declaration of a pattern to its automaton."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from graphtide.lang.tide.ast import Atom, EventPattern, PatternDeclaration
+from graphtide.patterns.automaton import (
+    START,
+    Automaton,
+    Bound,
+    Letter,
+    Negation,
+    Position,
+    Spans,
+    Transition,
+    Zone,
+)
+from graphtide.patterns.build import (
+    END,
+    Beside,
+    Builder,
+    Chain,
+    Inside,
+    Link,
+    Names,
+    Rest,
+    all_links,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from graphtide.patterns.build import Place
+    from graphtide.rdf.terms import Term
+
+
+# --- Until when a transition may be used: what must follow it needs time of its own.
+#
+# From a place outwards (`Chain`) we know, for an event at time t at the place, the earliest time of
+# the end of each part around it: max(t + ahead, entry of z + amount for each (z, amount) of `held`).
+# Where a part is a zone with an upper bound, that must not be later than entry + most. Zones lie
+# within each other, so to be as early as possible everywhere is best: what is found here is exact, as
+# long as a HOLDS FOR that has to be waited for has an event before its end that may wait (`moves`).
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What is known at some distance from a place; `ahead` None: the end does not depend on t."""
+
+    ahead: int | None = 0
+    held: Spans = ()
+    latest: Spans = ()
+    order: tuple[tuple[int, int, int], ...] = ()
+    moves: bool = False
+    early: Spans = ()
+
+
+def bounds(chain: Chain, new: frozenset[int]) -> list[Ahead]:
+    """The ways from a place to the end; `new` zones begin at the place. Empty: there is none.
+
+    >>> from graphtide.patterns.automaton import Zone
+    >>> bounds((Rest(3, True), Inside(Zone(0, 0, 10))), frozenset())[0].latest
+    ((0, 7),)
+    """
+    found = [Ahead()]
+    for step in chain:
+        match step:
+            case Rest(amount, moves):
+                found = [_later(way, amount, moves) for way in found]
+            case Inside():
+                kept = [_inside(way, step, step.zone.number in new) for way in found]
+                found = [way for way in kept if way is not None]
+            case Beside(others):
+                found = [
+                    _beside(way, others_way) for way in found for others_way in _others(others)
+                ]
+    return found
+
+
+def as_bound(way: Ahead) -> Bound:
+    """The part of it that a transition carries.
+
+    >>> as_bound(Ahead(latest=((0, 7), (0, 5))))
+    Bound(latest=((0, 5),), order=())
+    """
+    least: dict[int, int] = {}
+    for zone, amount in way.latest:
+        least[zone] = min(amount, least.get(zone, amount))
+    return Bound(tuple(sorted(least.items())), tuple(dict.fromkeys(way.order)))
+
+
+def _later(way: Ahead, amount: int, moves: bool) -> Ahead:  # noqa: FBT001
+    return replace(
+        way,
+        ahead=None if way.ahead is None else way.ahead + amount,
+        held=tuple((zone, least + amount) for zone, least in way.held),
+        moves=way.moves or moves,
+    )
+
+
+def _inside(way: Ahead, step: Inside, new: bool) -> Ahead | None:  # noqa: FBT001
+    zone = step.zone
+    if new:
+        return _begun(way, step)
+    if zone.least:
+        way = _held(way, zone)
+    if zone.most is None:
+        return way
+    most = zone.most
+    latest = () if way.ahead is None else ((zone.number, most - way.ahead),)
+    inner = [(z, amount) for z, amount in way.held if z != zone.number]
+    if any(amount > most for z, amount in way.held if z == zone.number):
+        return None
+    order = tuple((z, zone.number, amount - most) for z, amount in inner)
+    way = replace(way, latest=way.latest + latest, order=way.order + order)
+    return replace(way, ahead=None, held=((zone.number, most),)) if step.forced else way
+
+
+def _held(way: Ahead, zone: Zone) -> Ahead:
+    """A HOLDS FOR that goes on: its end waits, or if nothing can wait, t must be late enough."""
+    if way.moves:
+        return replace(way, held=(*way.held, (zone.number, zone.least)))
+    if way.ahead is None:
+        return way
+    return replace(way, early=(*way.early, (zone.number, zone.least - way.ahead)))
+
+
+def _begun(way: Ahead, step: Inside) -> Ahead | None:
+    """A zone that begins at t: all in it is relative to t."""
+    zone, ahead = step.zone, way.ahead or 0
+    if zone.least > ahead and not way.moves:
+        return None
+    ahead = max(ahead, zone.least)
+    if zone.most is not None and ahead > zone.most:
+        return None
+    return replace(way, ahead=zone.most if step.forced else ahead)
+
+
+def _others(others: tuple[tuple[tuple[Chain, frozenset[int]], ...], ...]) -> list[list[Ahead]]:
+    """One way on for each of the other parts of ALL, in all combinations."""
+    ways = [[way for chain, new in other for way in bounds(chain, new)] for other in others]
+    return [list(choice) for choice in product(*ways)]
+
+
+def _beside(way: Ahead, others: list[Ahead]) -> Ahead:
+    """ALL ends when the last of its parts does."""
+    aheads = [w.ahead for w in (way, *others) if w.ahead is not None]
+    return Ahead(
+        ahead=max(aheads, default=None),
+        held=tuple(h for w in (way, *others) for h in w.held),
+        latest=tuple(l for w in (way, *others) for l in w.latest),
+        order=tuple(o for w in (way, *others) for o in w.order),
+        moves=way.moves or bool(others),
+        early=way.early,
+    )
+
+
+def compile_pattern(
+    pattern: PatternDeclaration,
+    types: Mapping[str, int],
+    encode: Callable[[Term], int],
+    tick_ms: int = 1000,
+) -> Automaton:
+    """The automaton of a checked pattern; `types` numbers the events, `encode` the constants.
+
+    >>> from graphtide.lang.tide.ast import Follows
+    >>> body = Follows((Atom("A", ()), Atom("B", ())))
+    >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
+    >>> automaton = compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1)
+    >>> [(t.source, t.target) for ts in automaton.transitions for t in ts]
+    [(0, 1), (1, 2)]
+    """
+    names = Names(types, encode, tick_ms)
+    parameters = tuple(map(names.slot, pattern.parameters))
+    per = tuple(map(names.slot, pattern.per))
+    positions, transitions, zones, negations = _parts(pattern.body, names)
+    ordered = tuple(sorted(types, key=lambda name: types[name]))
+    return Automaton(
+        name=pattern.name,
+        positions=positions,
+        transitions=transitions,
+        zones=zones,
+        negations=negations,
+        variables=tuple(names.slots),
+        parameters=parameters,
+        context=pattern.context,
+        per=per,
+        types=ordered,
+    )
+
+
+Parts = tuple[
+    tuple[Position, ...], tuple[tuple[Transition, ...], ...], tuple[Zone, ...], tuple[Negation, ...]
+]
+
+
+def _parts(body: EventPattern, names: Names) -> Parts:
+    builder = Builder(names)
+    start, end = builder.build(body)
+    places = builder.sketch.places
+    found = all_links(builder.sketch, [start, *(place.after for place in places)], end)
+    transitions = tuple(
+        tuple(
+            t
+            for link in out
+            if link.target != END
+            for t in _transition(i, link, places, builder.zones)
+        )
+        for i, out in enumerate(found)
+    )
+    positions = [Position(START, None, None, (), (), "start")]
+    for i, place in enumerate(places):
+        ends = tuple(
+            _waited(place.chain, link.leaves, builder.zones)
+            for link in found[i + 1]
+            if link.target == END and not link.nots
+        )
+        position = Position(i + 1, place.letter, place.timer, place.zones, ends, place.name)
+        positions.append(position)
+    negations = tuple(
+        Negation(number, node, _only_letter(node.part, names), _inner(node.part, names))
+        for node, number in builder.nots.items()
+    )
+    return tuple(positions), transitions, tuple(builder.zones), negations
+
+
+def _inner(body: EventPattern, names: Names) -> Automaton:
+    """The automaton of what a NOT forbids: the slots are those of the whole pattern."""
+    positions, transitions, zones, negations = _parts(body, names)
+    return Automaton("NOT", positions, transitions, zones, negations, (), (), "CHRONICLE", ())
+
+
+def _only_letter(node: EventPattern, names: Names) -> Letter | None:
+    return names.letter(node) if isinstance(node, Atom) else None
+
+
+def _transition(
+    source: int, link: Link, places: list[Place], zones: list[Zone]
+) -> list[Transition]:
+    """The transition of a link; none if it could never reach the end."""
+    place = places[link.target]
+    enters = tuple(zone for zone, _ in link.enters)
+    ways = bounds(place.chain, frozenset(enters) if place.timer is None else frozenset())
+    if not ways:
+        return []
+    before = places[source - 1] if source else None
+    held = _waited(before.chain, link.leaves, zones) if before else ()
+    active = before.zones if before else ()
+    crosses = tuple(z for z in active if z in place.zones and z not in (*link.leaves, *enters))
+    return [
+        Transition(
+            source=source,
+            target=link.target + 1,
+            spare=link.spare,
+            enters=enters,
+            crosses=crosses,
+            leaves=link.leaves,
+            held=held,
+            early=tuple(e for e in dict.fromkeys(ways[0].early) if e[1] > 0),
+            bounds=tuple(dict.fromkeys(map(as_bound, ways))),
+            nots=tuple(dict.fromkeys(link.nots)),
+        )
+    ]
+
+
+def _waited(chain: Chain, leaves: tuple[int, ...], zones: list[Zone]) -> Spans:
+    """HOLDS FOR that is looked at when the zone is left: where the event could be no last one."""
+    lower = (zones[zone] for zone in leaves if zones[zone].least)
+    return tuple((zone.number, zone.least) for zone in lower if _moves(chain, zone.number))
+
+
+def _moves(chain: Chain, zone: int) -> bool:
+    """May more events come in a zone after a place?"""
+    for step in chain:
+        match step:
+            case Inside(inner, _) if inner.number == zone:
+                return False
+            case Rest(_, moves) if moves:
+                return True
+            case Beside(others) if others:
+                return True
+            case _:
+                continue
+    return False

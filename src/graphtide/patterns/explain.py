@@ -1,0 +1,342 @@
+"""Explain: a pattern's automaton as text that can be read aloud, as Mermaid, or drawn as SVG."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+from math import inf
+from textwrap import wrap
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.lang.tide.ast import (
+    Atom,
+    Both,
+    Either,
+    EventPattern,
+    Follows,
+    HoldsFor,
+    Interleaved,
+    Not,
+    Repeat,
+    Within,
+)
+from graphtide.lang.tide.format import PatternText, absent, chain, event, interleaved
+from graphtide.patterns.build import atom_text
+from graphtide.patterns.determine import determine
+from graphtide.patterns.measure import lifetime
+from graphtide.patterns.tables import key_of
+from graphtide.plan.describe import names
+from graphtide.plan.explain import CHARACTER, FONT, GAP, LINE, MARGIN, STYLE, WIDEST, Box
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from graphtide.lang.durations import Duration
+    from graphtide.patterns.automaton import Automaton, Position, Transition
+    from graphtide.patterns.detector import AnyDetector
+    from graphtide.patterns.tokens import Reader, Token
+    from graphtide.plan.explain import ExplainFormat
+
+
+# --- The nodes of a pattern as a program writes them.
+
+
+def pattern_text(node: EventPattern) -> PatternText:
+    """A pattern in the words of the language.
+
+    >>> a, b = Atom("A", ()), Atom("B", ())
+    >>> print(pattern_text(Follows((a, Either((a, b)), Repeat(b, 1, None)))))
+    A -> (A OR B) -> B{+}
+    """
+    match node:
+        case Atom():
+            return event(atom_text(node))
+        case Follows(parts):
+            return chain("->", *map(pattern_text, parts))
+        case Either(parts):
+            return chain("OR", *map(pattern_text, parts))
+        case Both(parts):
+            return chain("AND", *map(pattern_text, parts))
+        case Interleaved(parts):
+            return interleaved(*map(pattern_text, parts))
+        case Repeat(part, least, most):
+            often = ("{*}" if least == 0 else "{+}") if most is None else f"{{{most}}}"
+            return pattern_text(part).suffixed(often)
+        case Not(part):
+            return absent(pattern_text(part))
+        case Within(part, length):
+            return pattern_text(part).within(_written(length))
+        case HoldsFor(part, length):
+            return pattern_text(part).holds_for(_written(length))
+        case _:
+            assert_never(node)
+
+
+def _written(length: Duration) -> str:
+    return f"{int(length.amount)}{'ms' if length.in_time else ''}"
+
+
+# --- An automaton, its transitions and its tokens in words.
+
+
+def facts(automaton: Automaton) -> list[str]:
+    """What holds for the whole pattern: context, PER, key, life of a token, memory."""
+    per = [automaton.variables[slot] for slot in automaton.per]
+    each = f", for each {names(per)} by itself" if per else ""
+    reasons = determine(automaton).why_not
+    form = f"tokens may be in several states: {'; '.join(reasons)}" if reasons else ""
+    return [
+        f"context {automaton.context}{each}",
+        _division(automaton),
+        *_memory(automaton, " of each " + names(per) if per else ""),
+        form or "deterministic: a token is in one state",
+    ]
+
+
+def _division(automaton: Automaton) -> str:
+    """By what the events of a pattern can be divided among cells."""
+    if automaton.context != "CHRONICLE" and not automaton.per:
+        return "every event may be noise: on Spark it runs in one cell"
+    key = [automaton.variables[slot] for slot in key_of(automaton)[0]]
+    if not key:
+        return "no value is shared by all events: on Spark it runs in one cell"
+    return f"all events share {names(key)}: on Spark it is divided by that"
+
+
+def _memory(automaton: Automaton, each: str) -> list[str]:
+    life = lifetime(automaton)
+    ticks = "1 tick" if life.ticks == 1 else f"{life.ticks:,} ticks"
+    lives = f"a token lives {ticks} at most" if life.ticks < inf else "a token may live for ever"
+    if automaton.context == "STRICT":
+        return [lives, f"memory: one token{each}"]
+    if life.ticks < inf:
+        return [lives, f"memory: a token for each event of the last {ticks} that can begin one"]
+    until = ", unless noise drops it" if automaton.context == "IMMEDIATE" else ""
+    return [lives, f"memory: no bound, {life.why}{until}"]
+
+
+def position_text(position: Position) -> str:
+    """What has happened at a position.
+
+    >>> from graphtide.patterns.automaton import Position
+    >>> position_text(Position(0, None, None, (), (), "start"))
+    'start'
+    """
+    text = position.name if position.number == 0 else f"after {position.name}"
+    return f"{text}, complete" if position.final else text
+
+
+def transition_text(automaton: Automaton, transition: Transition) -> str:
+    """What a transition waits for, and on what terms."""
+    target = automaton.positions[transition.target]
+    parts = [target.name] if target.timer is None else [_timer_text(automaton, transition)]
+    if transition.spare:
+        parts.append("again")
+    for zone in transition.crosses:
+        most = automaton.zones[zone].most
+        if most is not None and (target.timer is None or target.timer[0] != zone):
+            parts.append(f"at most {most} after zone {zone} began")
+    held = (*transition.held, *transition.early)
+    parts += [f"at least {least} after zone {zone} began" for zone, least in held]
+    parts += [f"zone {zone} begins" for zone in transition.enters]
+    unless = [str(pattern_text(automaton.negations[n].node.part)) for n in transition.nots]
+    return ", ".join(parts) + (f", unless {' or '.join(unless)}" if unless else "")
+
+
+def _timer_text(automaton: Automaton, transition: Transition) -> str:
+    zone, length = automaton.positions[transition.target].timer or (0, 0)
+    since = "from here" if zone in transition.enters else f"since zone {zone} began"
+    return f"{length} have passed {since}"
+
+
+def token_text(token: Token, reader: Reader, decode: Callable[[int], str]) -> str:
+    """A token: since when, where, with which values, until when."""
+    automaton, at = reader.automaton, token.configurations[0]
+    values = [
+        f"{variable}={decode(value)}"
+        for variable, value in zip(automaton.variables, at.values, strict=True)
+        if value
+    ]
+    where = sorted({c.position for c in token.configurations})
+    deadline = token.deadline(reader)
+    until = f"until {deadline:,}" if deadline < inf else "without end"
+    places = " or ".join(map(str, where))
+    return " ".join([f"token since {token.start:,} at {places}", *values, f"waits {until}"])
+
+
+# --- Draws an automaton as SVG: the start on top, positions below in order of the steps to them.
+
+Edge = tuple[int, int, str]
+"""From, to, what is written beside it."""
+
+
+def picture(nodes: Sequence[list[str]], edges: Sequence[Edge]) -> str:
+    """A graph as SVG; node 0 is the start, each node has lines of text.
+
+    >>> picture([["start"], ["after A"]], [(0, 1, "A")]).count("<rect")
+    2
+    """
+    boxes = [Box([part for line in lines for part in wrap(line, WIDEST)]) for lines in nodes]
+    _place(boxes, _levels(len(nodes), edges))
+    drawn = [_arrow(boxes[a], boxes[b], text, side=b <= a) for a, b, text in edges]
+    drawn += [_drawn(box) for box in boxes]
+    longest = max((len(text) for _, _, text in edges), default=0) * CHARACTER
+    width = max(box.x + box.width for box in boxes) + longest + 4 * MARGIN
+    height = max(box.y + box.height for box in boxes) + MARGIN
+    size = f"viewBox='0 0 {width:.0f} {height:.0f}' width='{width:.0f}'"
+    return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{STYLE}{''.join(drawn)}</svg>"
+
+
+def _levels(count: int, edges: Sequence[Edge]) -> list[int]:
+    """The least number of steps from the start."""
+    levels, now, depth = {0: 0}, [0], 0
+    while now:
+        depth += 1
+        now = list(dict.fromkeys(b for a, b, _ in edges if a in now and b not in levels))
+        levels.update(dict.fromkeys(now, depth))
+    return [levels.get(i, depth) for i in range(count)]
+
+
+def _place(boxes: list[Box], levels: list[int]) -> None:
+    """Levels below each other, the boxes of one side by side; x and y are the upper left corner."""
+    y = float(MARGIN)
+    for level in range(max(levels) + 1):
+        row = [box for box, its in zip(boxes, levels, strict=True) if its == level]
+        x = float(MARGIN)
+        for box in row:
+            box.x, box.y = x, y
+            x += box.width + GAP
+        y += max((box.height for box in row), default=0) + GAP
+
+
+def _arrow(source: Box, target: Box, text: str, *, side: bool) -> str:
+    """Down from box to box; one that goes back, or round, bows to the right."""
+    x1, y1 = source.x + source.width / 2, source.y + source.height
+    x2, y2 = target.x + target.width / 2, target.y
+    if not side:
+        middle = f"x='{(x1 + x2) / 2 + 4:.1f}' y='{(y1 + y2) / 2:.1f}'"
+        return f"<path d='M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}' fill='none'/>{_picture_text(middle, text)}"
+    x1, x2 = source.x + source.width, target.x + target.width
+    y1, y2 = source.y + source.height * 0.7, target.y + target.height * 0.3
+    out = max(x1, x2) + GAP
+    way = f"M{x1:.1f} {y1:.1f}C{out:.1f} {y1:.1f} {out:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+    place = f"x='{out - GAP / 2:.1f}' y='{(y1 + y2) / 2:.1f}'"
+    return f"<path d='{way}' fill='none'/>{_picture_text(place, text)}"
+
+
+def _picture_text(place: str, text: str) -> str:
+    return f"<text {place} {FONT}>{escape(text)}</text>"
+
+
+def _drawn(box: Box) -> str:
+    frame = f"width='{box.width:.1f}' height='{box.height:.1f}' rx='4'"
+    texts = "".join(
+        _picture_text(f"x='{box.x + MARGIN:.1f}' y='{box.y + i * LINE:.1f}'", line)
+        for i, line in enumerate(box.lines, start=1)
+    )
+    return f"<rect x='{box.x:.1f}' y='{box.y:.1f}' {frame}/>{texts}"
+
+
+def explain_pattern(
+    automaton: Automaton,
+    format: ExplainFormat = "text",  # noqa: A002 - the user's word
+    running: AnyDetector | None = None,
+    decode: Callable[[int], str] = str,
+) -> str:
+    """How a pattern works; with its tokens, if a running detector is given.
+
+    >>> from graphtide.patterns.compile import compile_pattern
+    >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration
+    >>> body = Follows((Atom("A", ()), Atom("B", ())))
+    >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
+    >>> print(explain_pattern(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1)))
+    PATTERN P, parameters nothing
+      context CHRONICLE
+      no value is shared by all events: on Spark it runs in one cell
+      a token may live for ever
+      memory: no bound, after A it may wait for B for ever
+      deterministic: a token is in one state
+    [0] start
+      to [1]: A
+    [1] after A
+      to [2]: B
+    [2] after B, complete
+    """
+    match format:
+        case "text":
+            return _text(automaton, running, decode)
+        case "mermaid":
+            return _mermaid(automaton, running, decode)
+        case "svg":
+            nodes = [_lines(automaton, running, decode, p) for p in range(len(automaton.positions))]
+            return picture([*nodes], _edges(automaton))
+        case _:
+            assert_never(format)
+
+
+def _title(automaton: Automaton) -> str:
+    parameters = names(automaton.variables[slot] for slot in automaton.parameters)
+    return f"PATTERN {automaton.name}, parameters {parameters}"
+
+
+def _edges(automaton: Automaton) -> list[tuple[int, int, str]]:
+    moves = (t for out in automaton.transitions for t in out)
+    return [(t.source, t.target, transition_text(automaton, t)) for t in moves]
+
+
+def _lines(
+    automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str], position: int
+) -> list[str]:
+    """What is said of a position: what has happened, and which tokens are there."""
+    lines = [position_text(automaton.positions[position])]
+    if running is None:
+        return lines if position else [_title(automaton), *facts(automaton), *lines]
+    if position == 0:
+        return [_title(automaton), *facts(automaton), *lines]
+    here = [t for t in running.tokens() if any(c.position == position for c in t.configurations)]
+    count = _tokens(len(here))
+    return [
+        *lines,
+        *([count] if here else []),
+        *(token_text(t, running.reader, decode) for t in here),
+    ]
+
+
+def _tokens(count: int) -> str:
+    return "1 token" if count == 1 else f"{count:,} tokens"
+
+
+def _text(automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str]) -> str:
+    lines = [_title(automaton), *(f"  {fact}" for fact in facts(automaton))]
+    tokens = running.tokens() if running is not None else []
+    counts = Counter(p for t in tokens for p in {c.position for c in t.configurations})
+    for position in automaton.positions:
+        held = f": {_tokens(counts[position.number])}" if counts[position.number] else ""
+        lines.append(f"[{position.number}] {position_text(position)}{held}")
+        lines += [
+            f"  to [{t.target}]: {transition_text(automaton, t)}"
+            for t in automaton.transitions[position.number]
+        ]
+    if running is not None:
+        lines.append(f"{_tokens(len(tokens))} now")
+        lines += [f"  {token_text(token, running.reader, decode)}" for token in tokens]
+    return "\n".join(lines)
+
+
+def _mermaid(
+    automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str]
+) -> str:
+    lines = ["flowchart TB"]
+    for position in range(len(automaton.positions)):
+        label = "<br/>".join(map(_escape, _lines(automaton, running, decode, position)))
+        lines.append(f'  n{position}["{label}"]')
+    for source, target, text in _edges(automaton):
+        lines.append(f'  n{source} -->|"{_escape(text)}"| n{target}')
+    return "\n".join(lines)
+
+
+def _escape(label: str) -> str:
+    """Mermaid reads a label as HTML."""
+    for sign, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;")):
+        label = label.replace(sign, entity)
+    return label

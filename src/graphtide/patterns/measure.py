@@ -1,0 +1,164 @@
+"""What can be said of a pattern before it is compiled: how long it lasts, how it may end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.lang.tide.ast import (
+    Atom,
+    Both,
+    Either,
+    EventPattern,
+    Follows,
+    HoldsFor,
+    Interleaved,
+    Not,
+    Repeat,
+    Within,
+)
+from graphtide.lang.tide.pattern_facts import can_be_empty, last_absence
+
+if TYPE_CHECKING:
+    from graphtide.patterns.automaton import Automaton, Transition
+
+
+class Measure:
+    """Lengths of patterns; `tick_ms` turns durations into ticks."""
+
+    def __init__(self, tick_ms: int) -> None:
+        self.tick_ms = tick_ms
+
+    def ticks(self, node: Within | HoldsFor) -> int | None:
+        """The length of a zone in ticks; None if it has no end.
+
+        >>> from graphtide.lang.durations import Duration
+        >>> Measure(1000).ticks(Within(Atom("A", ()), Duration(5000, in_time=True)))
+        5
+        """
+        length = node.length.ticks(self.tick_ms)
+        return None if length == float("inf") else int(length)
+
+    def shortest(self, node: EventPattern) -> int:
+        """The least time from its first event to its last.
+
+        >>> from graphtide.lang.durations import Duration
+        >>> a = Atom("A", ())
+        >>> Measure(1).shortest(Follows((a, HoldsFor(Follows((a, a)), Duration(4)))))
+        4
+        """
+        match node:
+            case Atom() | Not():
+                return 0
+            case Follows(parts) | Both(parts):
+                return sum(map(self.shortest, parts))
+            case Interleaved(parts):
+                return max(map(self.shortest, parts))
+            case Either(parts):
+                return min(map(self.shortest, parts))
+            case Repeat(part, least, _):
+                return least * self.shortest(part)
+            case Within(part, _):
+                return (self.ticks(node) or 0) if only_timer(part) else self.shortest(part)
+            case HoldsFor(part, _):
+                inside = 0 if can_be_empty(part) else self.ticks(node) or 0
+                return max(inside, self.shortest(part))
+            case _:
+                assert_never(node)
+
+
+def only_timer(part: EventPattern) -> bool:
+    """Must a part with WITHIN end by its timer: has it a NOT behind its last event, always?
+
+    >>> a = Atom("A", ())
+    >>> only_timer(Follows((a, Not(a)))), only_timer(Either((a, Follows((a, Not(a))))))
+    (True, False)
+    """
+    return last_absence(part) is not None and not event_last(part)
+
+
+def event_last(node: EventPattern) -> bool:
+    """Can it end with an event, or with a timer?
+
+    >>> event_last(Follows((Atom("A", ()), Not(Atom("B", ())))))
+    False
+    """
+    match node:
+        case Atom() | Within():
+            return True
+        case Not():
+            return False
+        case Follows(parts):
+            for part in reversed(parts):
+                if event_last(part):
+                    return True
+                if isinstance(part, Not) or not can_be_empty(part):
+                    return False
+            return False
+        case Either(parts) | Both(parts) | Interleaved(parts):
+            return any(map(event_last, parts))
+        case Repeat(part, _, _) | HoldsFor(part, _):
+            return event_last(part)
+        case _:
+            assert_never(node)
+
+
+# --- How long a token lives at most, and what that costs in memory.
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """`ticks` from the first event on; inf if there is no end, and then `why`."""
+
+    ticks: float
+    why: str = ""
+
+
+def lifetime(automaton: Automaton) -> Lifetime:
+    """How long a token may live. Times are counted from its first event, the latest that may be.
+
+    >>> from graphtide.patterns.compile import compile_pattern
+    >>> from graphtide.lang.durations import Duration
+    >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration, Within
+    >>> body = Within(Follows((Atom("A", ()), Atom("B", ()))), Duration(5))
+    >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
+    >>> lifetime(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1))
+    Lifetime(ticks=5, why='')
+    """
+    arrival: list[float] = [0, *([-inf] * (len(automaton.positions) - 1))]
+    entry: list[float] = [-inf] * len(automaton.zones)
+    goes_on = [p.number for p in automaton.positions if not p.surely_final]
+    moves = [t for position in goes_on for t in automaton.transitions[position]]
+    for _ in range(len(automaton.positions) + len(automaton.zones) + 1):
+        if not any([_arrive(automaton, t, arrival, entry) for t in moves]):  # noqa: C419 - all move
+            break
+    else:
+        return Lifetime(inf, "a loop with a time of its own may go round for ever")
+    for t in moves:
+        if t.source and _latest(automaton, t, arrival, entry) == inf:
+            after, waits = automaton.positions[t.source].name, automaton.positions[t.target].name
+            return Lifetime(inf, f"after {after} it may wait for {waits} for ever")
+    return Lifetime(max(arrival))
+
+
+def _arrive(automaton: Automaton, t: Transition, arrival: list[float], entry: list[float]) -> bool:
+    """Passes on along one transition how late it may be; says whether anything is later now."""
+    if arrival[t.source] == -inf:
+        return False
+    time = _latest(automaton, t, arrival, entry) if t.source else 0
+    timer = automaton.positions[t.target].timer is not None
+    begins = arrival[t.source] if timer else time
+    later = time > arrival[t.target] or any(begins > entry[zone] for zone in t.enters)
+    arrival[t.target] = max(arrival[t.target], time)
+    for zone in t.enters:
+        entry[zone] = max(entry[zone], begins)
+    return later
+
+
+def _latest(automaton: Automaton, t: Transition, arrival: list[float], entry: list[float]) -> float:
+    timer = automaton.positions[t.target].timer
+    if timer is not None:
+        zone, length = timer
+        return (arrival[t.source] if zone in t.enters else entry[zone]) + length
+    return max(min((entry[z] + amount for z, amount in b.latest), default=inf) for b in t.bounds)

@@ -1,0 +1,155 @@
+"""Property paths as plans: pairs of terms, edge by edge, and their closure.
+
+Inside `?`, `*` and `+` a path is a set of pairs, so sequences are joins, alternatives unions, and
+only the closure itself needs a node of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.algebra.expressions import Call, Const, Var
+from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
+from graphtide.algebra.paths import (
+    Alternative,
+    Inverse,
+    Link,
+    NegatedSet,
+    OneOrMore,
+    PathExpression,
+    Sequence,
+    ToBlank,
+    ZeroOrMore,
+    ZeroOrOne,
+    may_stand_still,
+)
+from graphtide.plan import make
+from graphtide.plan.physical import Constant, Physical
+
+if TYPE_CHECKING:
+    from pyoxigraph import NamedNode
+
+    from graphtide.algebra.nodes import Path
+    from graphtide.algebra.variables import Schema
+    from graphtide.rdf.terms import Term
+
+FROM, TO = Var(".from"), Var(".to")
+
+
+def plan_path(node: Path) -> Physical:
+    """The plan of a path pattern: a row for each pair that its path connects."""
+    return _Paths(node.graph).pattern(node)
+
+
+@dataclass(slots=True)
+class _Paths:
+    """Builds pairs `(.from, .to)`, with the graph's variable if it is one."""
+
+    graph: Var | NamedNode | DefaultGraph | MergedGraph
+    numbers: count[int] = field(default_factory=count)
+
+    @property
+    def schema(self) -> Schema:
+        return (FROM, TO, *self.where)
+
+    @property
+    def where(self) -> Schema:
+        return (self.graph,) if isinstance(self.graph, Var) else ()
+
+    def pattern(self, node: Path) -> Physical:
+        s, o = node.subject, node.object
+        if isinstance(s, Var):
+            if isinstance(o, Var):
+                return self._ends(self.pairs(node.path), s, o)
+            return self._from_constant(Inverse(node.path), o, s)
+        if isinstance(o, Var):
+            return self._from_constant(node.path, s, o)
+        end = Var(".end")
+        reached = self._from_constant(node.path, s, end)
+        there = make.select(reached, Call("SAMETERM", (end, Const(o))))
+        return make.keep(there, self.where)
+
+    def _ends(self, pairs: Physical, s: Var, o: Var) -> Physical:
+        if s != o:
+            return make.renamed(pairs, self.schema, (s, o, *self.where))
+        same = make.select(pairs, Call("SAMETERM", (FROM, TO)))
+        return make.renamed(same, (FROM, *self.where), (s, *self.where))
+
+    def _from_constant(self, path: PathExpression, start: Term, end: Var) -> Physical:
+        """The ends of a path that begins at a term; without a step, the term itself."""
+        reached = make.renamed(self._reached(path, start), (TO, *self.where), (end, *self.where))
+        if not may_stand_still(path):
+            return reached
+        itself: Physical = Constant(((start,),), (end,), frozenset((end,)))
+        if self.where:
+            itself = make.join(itself, make.graph_names(self.where[0]))
+        return make.unique(make.union(reached, itself))
+
+    def _reached(self, path: PathExpression, start: Term) -> Physical:
+        """Pairs from a term; those of no step need not be among them."""
+        match path:
+            case OneOrMore(inner) | ZeroOrMore(inner):
+                return make.closure(self._edges(inner), start)
+            case Inverse(OneOrMore(inner) | ZeroOrMore(inner)):
+                return make.closure(self._edges(Inverse(inner)), start)
+            case ZeroOrOne(inner):
+                return self._reached(inner, start)
+            case Inverse(ZeroOrOne(inner)):
+                return self._reached(Inverse(inner), start)
+            case _:
+                pairs = self.pairs(path)
+                return make.select(pairs, Call("SAMETERM", (FROM, Const(start))))
+
+    def _edges(self, path: PathExpression) -> Physical:
+        """Pairs for a closure, as a set."""
+        pairs = self.pairs(path)
+        return pairs if isinstance(path, Link) else make.unique(pairs)
+
+    def pairs(self, path: PathExpression) -> Physical:
+        """All pairs that a path connects, each once."""
+        match path:
+            case Link(iri):
+                return make.matches(TriplePattern(FROM, iri, TO, self.graph))
+            case NegatedSet(iris):
+                return self._other_links(iris)
+            case ToBlank():
+                return make.select(self._other_links(()), Call("ISBLANK", (TO,)))
+            case Inverse(inner):
+                swapped = (TO, FROM, *self.where)
+                return make.renamed(self.pairs(inner), swapped, self.schema)
+            case Sequence(first, second):
+                return self._sequence(first, second)
+            case Alternative(first, second):
+                return make.unique(make.union(self.pairs(first), self.pairs(second)))
+            case ZeroOrOne(inner):
+                return make.unique(make.union(self.pairs(inner), self._still()))
+            case OneOrMore(inner):
+                return make.closure(self._edges(inner), None)
+            case ZeroOrMore(inner):
+                closed = make.closure(self._edges(inner), None)
+                return make.unique(make.union(closed, self._still()))
+            case _:
+                assert_never(path)
+
+    def _other_links(self, iris: tuple[NamedNode, ...]) -> Physical:
+        predicate = Var(".by")
+        links = make.matches(TriplePattern(FROM, predicate, TO, self.graph))
+        if iris:
+            links = make.select(links, Call("NOT IN", (predicate, *map(Const, iris))))
+        return make.unique(make.keep(links, self.schema))
+
+    def _sequence(self, first: PathExpression, second: PathExpression) -> Physical:
+        middle = Var(f".middle{next(self.numbers)}")
+        left = make.renamed(self.pairs(first), self.schema, (FROM, middle, *self.where))
+        right = make.renamed(self.pairs(second), self.schema, (middle, TO, *self.where))
+        return make.unique(make.keep(make.join(left, right), self.schema))
+
+    def _still(self) -> Physical:
+        """Every subject and object of the graph, with itself."""
+        node, by, other = Var(".node"), Var(".by"), Var(".other")
+        patterns = (TriplePattern(s, by, o, self.graph) for s, o in ((node, other), (other, node)))
+        sides = [make.keep(make.matches(p), (node, *self.where)) for p in patterns]
+        there = make.unique(make.union(sides[0], sides[1]))
+        return make.renamed(there, (node, node, *self.where), self.schema)

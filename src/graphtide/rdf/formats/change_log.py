@@ -1,0 +1,107 @@
+"""Read and write changes in every format: change logs, and quads as inserts."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from graphtide.errors import DataError
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.columnar import read_columnar, read_table, write_columnar
+from graphtide.rdf.formats.messages import read_messages, write_messages
+from graphtide.rdf.formats.patch import read_patch, write_patch
+from graphtide.rdf.formats.read import read_quads, write_quads
+from graphtide.rdf.formats.registry import (
+    Source,
+    find_format,
+    open_source,
+    open_target,
+    open_text_source,
+    source_name,
+)
+from graphtide.rdf.problems import BrokenLine, BrokenLines, OnError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def read_changes(
+    source: Source | pa.Table,
+    *,
+    format: str | None = None,  # noqa: A002 - the name users expect
+    on_error: OnError = "raise",
+    broken: list[BrokenLine] | None = None,
+) -> Iterator[ChangeBatch]:
+    """Read the changes of a file (by its suffix, or `format`), a file object or a table.
+
+    RDF Patch, update messages, Parquet and Arrow hold changes; files of quads (N-Triples, Turtle…)
+    are read as inserts of one transaction at time 0. A transaction may go on from one batch to the
+    next. With `on_error="collect"` broken lines and rows go to the list `broken`, and reading goes
+    on; with "raise" the first one raises `DataError` with file, line, column and reason.
+
+    >>> import io
+    >>> file = io.BytesIO(b"<ex:a> <ex:p> <ex:b> .")
+    >>> [len(batch) for batch in read_changes(file, format="nt")]
+    [1]
+    """
+    if isinstance(source, pa.Table):
+        yield from read_table(source, BrokenLines("<table>", on_error, broken))
+        return
+    found = find_format(source, format)
+    if found.rdf is not None:
+        yield from read_quads(source, format=found.name, on_error=on_error, broken=broken)
+        return
+    lines = BrokenLines(source_name(source), on_error, broken)
+    textual = found.family in ("patch", "messages")
+    file = open_text_source(source) if textual else open_source(source)
+    try:
+        if found.family == "patch":
+            yield from read_patch(file, lines)
+        elif found.family == "messages":
+            yield from read_messages(file, lines)
+        else:
+            yield from read_columnar(file, found.family, lines)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"cannot be read: {error}", source=lines.source) from None
+    finally:
+        if file is not source:
+            file.close()
+
+
+def write_changes(
+    batches: ChangeBatch | Iterable[ChangeBatch],
+    target: Source,
+    *,
+    format: str | None = None,  # noqa: A002 - the name users expect
+) -> None:
+    """Write changes to a file (format by its suffix, or `format`) or a file object.
+
+    Formats of quads can hold inserts only, and forget times and transactions.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write_changes(
+    ...     ChangeBatch.of([(3, 0, 1, "<ex:a>", "<ex:p>", "_:b", "")]), file, format="rdfp"
+    ... )
+    >>> file.getvalue().decode().splitlines()
+    ['TX .', 'H time 3 .', 'A <ex:a> <ex:p> _:b .', 'TC .']
+    """
+    found = find_format(target, format)
+    parts = [batches] if isinstance(batches, ChangeBatch) else batches
+    if found.rdf is not None:
+        write_quads(parts, target, format=found.name)
+        return
+    file = open_target(target)
+    try:
+        match found.family:
+            case "patch":
+                write_patch(parts, file)
+            case "messages":
+                write_messages(parts, file)
+            case "parquet" | "arrow" | "arrows":
+                write_columnar(parts, file, found.family)
+    finally:
+        if file is not target:
+            file.close()

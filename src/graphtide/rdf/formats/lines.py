@@ -1,0 +1,263 @@
+"""Blocks of lines as columns of terms: what the readers of N-Triples and RDF Patch share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse
+
+from graphtide.errors import TermError
+from graphtide.jit import JIT
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.kernels import texts as text_kernel
+from graphtide.rdf.kernels.lines import BLANK, ODD, copy_spans, split_lines
+from graphtide.rdf.problems import place_and_reason
+from graphtide.rdf.term_tables import Strings, buffer_of, text_column
+from graphtide.rdf.terms import parse_term, type_of_term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from graphtide.rdf.problems import BrokenLines
+
+BLOCK_BYTES = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class LineBlock:
+    """Whole lines: the status of each, and the term columns of those that are plain.
+
+    `rows` are the lines that hold a plain statement; `columns` are their s, p, o and g.
+    """
+
+    data: bytes
+    first_line: int
+    ends: NDArray[np.int64]
+    status: NDArray[np.int8]
+    rows: NDArray[np.int64]
+    columns: tuple[Strings, Strings, Strings, Strings]
+
+    def odd_lines(self) -> list[int]:
+        """The lines that have to be looked at one by one."""
+        return np.flatnonzero(self.status == ODD).tolist()
+
+    def line(self, index: int) -> bytes:
+        """Return one line, without its line feed."""
+        return self.data[self.ends[index - 1] + 1 if index else 0 : self.ends[index]]
+
+
+def read_blocks(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    r"""Read a file in pieces of whole lines; with each, the number of its first line.
+
+    >>> import io
+    >>> list(read_blocks(io.BytesIO(b"a\r\nb")))
+    [(1, b'a\n'), (2, b'b')]
+    """
+    held, line = b"", 1
+    while piece := file.read(BLOCK_BYTES):
+        cut = piece.rfind(b"\n") + 1
+        if not cut:
+            held += piece
+            continue
+        block = unix_lines(held + piece[:cut])
+        held = piece[cut:]
+        yield line, block
+        line += block.count(b"\n")
+    if held:
+        yield line, unix_lines(held)
+
+
+def unix_lines(block: bytes) -> bytes:
+    r"""End every line with a line feed; a carriage return stands for nothing else in these formats.
+
+    >>> unix_lines(b"a\r\nb\rc")
+    b'a\nb\nc'
+    """
+    return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
+
+
+def scan_block(block: bytes, first_line: int, *, positions: int, patch: bool = False) -> LineBlock:
+    """Split a block of lines into columns.
+
+    >>> block = scan_block(b"<ex:a> <ex:p> <ex:b> .", 1, positions=3)
+    >>> block.columns[2].to_pylist()
+    ['<ex:b>']
+    """
+    count = block.count(b"\n") + 1
+    data = np.frombuffer(block, np.uint8)
+    ends, status = np.empty(count, np.int64), np.empty(count, np.int8)
+    spans = np.zeros((count, 8), np.int64)
+    if JIT and _is_utf8(block):
+        lines = split_lines(data, positions, int(patch), ends, status, spans)
+    else:
+        lines = _plain_lines(block, ends, status)
+    ends, status, spans = ends[:lines], status[:lines], spans[:lines]
+    rows = np.flatnonzero(status > BLANK)
+    columns = [_span_column(data, spans[rows], position) for position in range(4)]
+    odd = np.zeros(rows.size, np.bool_)
+    for column in columns:
+        odd |= _odd_rows(column)
+    if odd.any():
+        status[rows[odd]] = ODD
+        rows = rows[~odd]
+        columns = [column.filter(pa.array(~odd)) for column in columns]
+    s, p, o, g = columns
+    return LineBlock(block, first_line, ends, status, rows, (s, p, o, g))
+
+
+def _plain_lines(block: bytes, ends: NDArray[np.int64], status: NDArray[np.int8]) -> int:
+    """The twin of `split_lines`: every line that is not blank is odd."""
+    lines = block.removesuffix(b"\n").split(b"\n") if block else []
+    place = -1
+    for index, line in enumerate(lines):
+        place += len(line) + 1
+        ends[index] = place
+        text = line.strip(b" \t")
+        status[index] = BLANK if not text or text.startswith(b"#") else ODD
+    return len(lines)
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _span_column(data: NDArray[np.uint8], spans: NDArray[np.int64], position: int) -> Strings:
+    starts = np.ascontiguousarray(spans[:, 2 * position])
+    ends = np.ascontiguousarray(spans[:, 2 * position + 1])
+    if not ends.any():  # no row at all, or no graph
+        return pa.nulls(starts.size, pa.string())
+    offsets = np.empty(starts.size + 1, np.int32)
+    out = np.empty(int((ends - starts).sum()), np.uint8)
+    copy_spans(data, starts, ends, offsets, out)
+    valid = buffer_of(np.packbits(ends != 0, bitorder="little")) if position == 3 else None
+    return pa.StringArray.from_buffers(starts.size, buffer_of(offsets), buffer_of(out), valid)
+
+
+def _odd_rows(column: Strings) -> NDArray[np.bool_]:
+    """Tell which texts are not plainly canonical terms."""
+    if column.null_count == len(column):
+        return np.zeros(len(column), np.bool_)
+    texts = text_column(column)
+    rows = np.arange(len(texts)) if texts.valid is None else np.flatnonzero(texts.valid)
+    codes, closes = np.empty(rows.size, np.int8), np.empty(rows.size, np.int64)
+    odd = np.zeros(len(texts), np.bool_)
+    if text_kernel.check_texts(texts.data, texts.offsets, rows, codes, closes):
+        odd[rows[codes == text_kernel.ODD]] = True
+    return odd
+
+
+# --- Between pyoxigraph's quads and columns of N-Triples texts.
+
+QuadText: TypeAlias = tuple[str, str, str, str | None]
+"""The texts of s, p, o and g; None is the default graph."""
+
+
+def quad_texts(quad: Quad) -> QuadText:
+    """Return the texts of a quad's terms.
+
+    >>> quad_texts(Quad(NamedNode("ex:a"), NamedNode("ex:p"), NamedNode("ex:b")))
+    ('<ex:a>', '<ex:p>', '<ex:b>', None)
+    """
+    if not isinstance(quad.object, type_of_term):
+        raise TermError("a triple as object is not supported", hint="reify it as four triples")
+    graph = None if isinstance(quad.graph_name, DefaultGraph) else str(quad.graph_name)
+    return str(quad.subject), str(quad.predicate), str(quad.object), graph
+
+
+def inserts(columns: Sequence[Strings]) -> ChangeBatch:
+    """Return columns s, p, o, g as inserts of transaction (0, 0).
+
+    >>> import pyarrow as pa
+    >>> columns = [pa.array([text], pa.string()) for text in ("<ex:a>", "<ex:p>", '"x"', None)]
+    >>> inserts(columns).diff.tolist()
+    [1]
+    """
+    count = len(columns[0])
+    zeros = np.zeros(count, np.int64)
+    s, p, o, g = columns
+    return ChangeBatch(zeros, zeros, np.ones(count, np.int8), s, p, o, g)
+
+
+def batch_quads(batch: ChangeBatch) -> Iterator[Quad]:
+    """Return the quads of a batch, whatever their diffs.
+
+    >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', None)])
+    >>> str(next(batch_quads(batch)))
+    '<ex:a> <ex:p> "x"'
+    """
+    columns: list[list[Any]] = [c.to_pylist() for c in (batch.s, batch.p, batch.o, batch.g)]
+    for s, p, o, g in zip(*columns, strict=True):
+        subject, predicate, graph = parse_term(s), parse_term(p), parse_term(g) if g else None
+        if not (
+            isinstance(subject, NamedNode | BlankNode)
+            and isinstance(predicate, NamedNode)
+            and isinstance(graph, NamedNode | BlankNode | None)
+        ):
+            raise TermError(f"not a quad: {s} {p} {o} {g or ''}")
+        yield Quad(subject, predicate, parse_term(o), graph)
+
+
+# --- Read N-Triples and N-Quads: plain lines in bulk, every other line through pyoxigraph.
+
+
+def read_lines(file: IO[bytes], rdf: RdfFormat, broken: BrokenLines) -> Iterator[ChangeBatch]:
+    """Read statements line by line, as inserts of one transaction at time 0.
+
+    >>> import io
+    >>> from graphtide.rdf.problems import BrokenLines
+    >>> data = io.BytesIO(b"<ex:a> <ex:p> 'x' .")
+    >>> list(read_lines(data, RdfFormat.N_TRIPLES, BrokenLines("a.nt", "collect", [])))
+    []
+    """
+    positions = 4 if rdf == RdfFormat.N_QUADS else 3
+    for first_line, data in read_blocks(file):
+        block = scan_block(data, first_line, positions=positions)
+        columns = _merge(block, _odd_statements(block, rdf, broken))
+        if len(columns[0]):
+            yield inserts(columns)
+
+
+def _odd_statements(
+    block: LineBlock, rdf: RdfFormat, broken: BrokenLines
+) -> list[tuple[int, QuadText]]:
+    """Read the odd lines of a block one by one; with each statement the line it is from."""
+    found = []
+    for index in block.odd_lines():
+        line = block.line(index)
+        try:
+            found += [(index, quad_texts(quad)) for quad in _parse(line, rdf)]
+        except SyntaxError as error:
+            _, column, reason = place_and_reason(error)
+            text = line.decode(errors="replace")
+            broken.report(block.first_line + index, column, text, reason)
+        except TermError as error:
+            text = line.decode(errors="replace")
+            broken.report(block.first_line + index, 1, text, error.message)
+    return found
+
+
+def _parse(line: bytes, rdf: RdfFormat) -> list[Quad]:
+    return list(parse(line, format=rdf))
+
+
+def _merge(block: LineBlock, odd: list[tuple[int, QuadText]]) -> list[Strings]:
+    """Put the statements of odd lines where they stood among the plain ones."""
+    if not odd:
+        return list(block.columns)
+    lines = np.concatenate([block.rows, [line for line, _ in odd]])
+    order: Any = pa.array(np.argsort(lines, kind="stable"))
+    extra = zip(*(quad for _, quad in odd), strict=True)
+    return [
+        pc.take(pa.concat_arrays([plain, pa.array(texts, pa.string())]), order)
+        for plain, texts in zip(block.columns, extra, strict=True)
+    ]

@@ -1,0 +1,402 @@
+"""RDF Patch: a change log in text, read and written.
+
+Rows, each ended by a dot and a line break; `#` starts a comment:
+
+    H time 17 .            the time of the next transaction (or of the one just opened)
+    H tx 3 .               its number, when it is not the next one
+    PA ex: <http://…/> .   declare a prefix;   PD ex: .   forget it
+    TX .                   open a transaction
+    A s p o [g] .          insert a quad;      D s p o [g] .   delete it
+    TC .                   commit;             TA .   abort: drop the transaction's changes
+
+- Transactions are numbered 0, 1, 2… in the order of their `TX` rows, aborted and empty ones
+  included. Without a time header a transaction has the time of the one before, the first has 0.
+- Consecutive changes outside `TX` … `TC` are one transaction; any row but `A`, `D`, `PA` and `PD`
+  ends it.
+- A transaction that is still open at the end of the file is not applied, and is an error.
+- With `on_error="collect"` a broken line alone is left out: the rest of its transaction counts.
+- Other headers are kept in `PatchReader.headers`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphtide.errors import DataError
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.lines import BLOCK_BYTES, scan_block, unix_lines
+from graphtide.rdf.formats.patch_row import Row, RowError, Value, change_terms, split_row
+from graphtide.rdf.kernels.lines import DELETE
+from graphtide.rdf.problems import BrokenLine, BrokenLines, OnError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from graphtide.rdf.formats.lines import LineBlock
+    from graphtide.rdf.term_tables import Strings
+
+
+# --- The changes of a piece of RDF Patch, in columns, before they know their transaction.
+
+
+class Segment(NamedTuple):
+    """Rows from start to before stop, which are one transaction (or a part of one)."""
+
+    start: int
+    stop: int
+    time: int
+    tx: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Changes without time and transaction number."""
+
+    diff: NDArray[np.int8]
+    columns: tuple[Strings, ...]
+
+    def __len__(self) -> int:
+        return len(self.diff)
+
+    def slice(self, start: int, stop: int) -> Part:
+        """Return the rows from start to before stop."""
+        return Part(self.diff[start:stop], tuple(c[start:stop] for c in self.columns))
+
+    def batch(self, segments: Sequence[Segment]) -> ChangeBatch:
+        """Return the rows of these transactions; rows between them are left out."""
+        starts, stops, times, numbers = np.array(segments, np.int64).T
+        sizes = stops - starts
+        part = self.slice(int(starts[0]), int(stops[-1]))
+        if len(part) > sizes.sum():
+            keep = np.zeros(len(part) + 1, np.int64)
+            np.add.at(keep, starts - starts[0], 1)
+            np.add.at(keep, stops - starts[0], -1)
+            part = part.filter(np.cumsum(keep[:-1]) > 0)
+        s, p, o, g = part.columns
+        return ChangeBatch(
+            np.repeat(times, sizes), np.repeat(numbers, sizes), part.diff, s, p, o, g
+        )
+
+    def filter(self, keep: NDArray[np.bool_]) -> Part:
+        """Return the rows that are marked."""
+        mask = pa.array(keep)
+        return Part(self.diff[keep], tuple(column.filter(mask) for column in self.columns))
+
+
+@dataclass(slots=True)
+class Rows:
+    """The change rows of a block: plain ones from the kernel, others added one by one in order."""
+
+    block: LineBlock
+    lines: list[int] = field(default_factory=list)
+    diffs: list[int] = field(default_factory=list)
+    quads: list[list[str | None]] = field(default_factory=list)
+
+    def place(self, line: int) -> int:
+        """How many change rows stand before this line of the block."""
+        return int(np.searchsorted(self.block.rows, line)) + len(self.lines)
+
+    def add(self, line: int, diff: int, terms: Sequence[str]) -> None:
+        """Add a change that the kernel did not read; lines come in ascending order."""
+        self.lines.append(line)
+        self.diffs.append(diff)
+        self.quads.append([*terms, None][:4])
+
+    def part(self) -> Part:
+        """Return all change rows in the order of their lines."""
+        deleted = self.block.status[self.block.rows] == DELETE
+        diff = np.where(deleted, -1, 1).astype(np.int8)
+        if not self.lines:
+            return Part(diff, self.block.columns)
+        order = np.argsort(np.concatenate([self.block.rows, self.lines]), kind="stable")
+        extra = [pa.array(texts, pa.string()) for texts in zip(*self.quads, strict=True)]
+        places: Any = pa.array(order)
+        columns = tuple(
+            pa.concat_arrays([plain, added]).take(places)
+            for plain, added in zip(self.block.columns, extra, strict=True)
+        )
+        return Part(np.concatenate([diff, np.array(self.diffs, np.int8)])[order], columns)
+
+
+_INT64: Final = range(-(2**63), 2**63)
+_NOT_IN_ONE: Final = "no transaction is open"
+
+
+class PatchReader:
+    r"""Reads RDF Patch piece by piece: `feed` it text as it comes, then `finish`.
+
+    It holds back an incomplete line and an open transaction until they are complete.
+
+    >>> reader = PatchReader("log.rdfp")
+    >>> reader.feed("TX .\nA <ex:a> <ex:p> <ex:b> .\nT")
+    []
+    >>> [len(batch) for batch in reader.feed("C .\n")]
+    [1]
+    >>> reader.finish()
+    []
+    """
+
+    def __init__(
+        self,
+        source: str = "<patch>",
+        *,
+        on_error: OnError = "raise",
+        broken: list[BrokenLine] | None = None,
+    ) -> None:
+        self.headers: dict[str, str] = {}
+        self.prefixes: dict[str, str] = {}
+        self._broken = BrokenLines(source, on_error, broken)
+        self._held = b""
+        self._line = 1  # the line that the next piece starts with
+        self._opened: int | None = None  # the line of the TX row of the open transaction
+        self._time = 0
+        self._tx = 0
+        self._last: tuple[int, int] | None = None  # (time, tx) of the last one committed
+        self._pending: list[Part] = []  # changes of the open transaction, from earlier pieces
+        self._start = 0  # its first row in this piece
+        self._out: list[ChangeBatch] = []
+        self._segments: list[Segment] = []
+        self._failure: DataError | None = None
+
+    def feed(self, text: str | bytes) -> list[ChangeBatch]:
+        """Take more text; return the changes of the transactions that it completes.
+
+        At a broken line, the transactions before it are returned first, and the next call raises.
+        """
+        self._raise_failure()
+        data = self._held + (text.encode() if isinstance(text, str) else text)
+        cut = data.rfind(b"\n") + 1
+        self._held = data[cut:]
+        if cut:
+            self._read(unix_lines(data[:cut]))
+        if not self._out:
+            self._raise_failure()
+        return self._take()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def flush(self) -> list[ChangeBatch]:
+        """End a run of changes outside `TX` … `TC`, for a follower that wants them now."""
+        if self._opened is None:
+            self._commit(0, self._line)
+        return self._take()
+
+    def finish(self) -> list[ChangeBatch]:
+        """End the reading; an open transaction is an error, and its changes are dropped."""
+        self._raise_failure()
+        if self._held:
+            data, self._held = self._held, b""
+            self._read(unix_lines(data))
+            self._raise_failure()
+        if self._opened is not None:
+            line, self._opened, self._pending = self._opened, None, []
+            reason = "the transaction that starts here is never committed"
+            self._broken.report(line, 1, "TX .", reason)
+        return self.flush()
+
+    def _take(self) -> list[ChangeBatch]:
+        out, self._out = self._out, []
+        return out
+
+    def _read(self, data: bytes) -> None:
+        """Read whole lines: plain changes in bulk, every other row one by one."""
+        block = scan_block(data, self._line, positions=4, patch=True)
+        rows = Rows(block)
+        for index in block.odd_lines():
+            line, text = block.first_line + index, block.line(index).decode(errors="replace")
+            try:
+                try:
+                    self._row(split_row(text), line, rows, index)
+                except RowError as error:
+                    self._broken.report(line, error.column, text, error.reason)
+            except DataError as failure:
+                self._failure = failure
+                break
+        part = rows.part()
+        if self._segments:
+            self._out.append(part.batch(self._segments))
+        if len(part) > self._start:
+            self._pending.append(part.slice(self._start, len(part)))
+        self._start, self._segments = 0, []
+        self._line += data.count(b"\n")
+
+    def _row(self, row: Row, line: int, rows: Rows, index: int) -> None:
+        place = rows.place(index)
+        match row.code:
+            case "A" | "D":
+                rows.add(index, 1 if row.code == "A" else -1, change_terms(row, self.prefixes))
+            case "PA":
+                self._declare(row.values[0], row.values[1])
+            case "PD":
+                self.prefixes.pop(_prefix(row.values[0]), None)
+            case "H":
+                self._header(row.values[0], row.values[1], place, line)
+            case "TX":
+                self._open(row, place, line)
+            case "TC":
+                self._close(row)
+                self._commit(place, line)
+            case _:
+                self._close(row)
+                self._abort(place)
+
+    def _declare(self, prefix: Value, iri: Value) -> None:
+        text = f"<{_inner(iri)}>" if iri.match["literal"] else iri.text
+        if not text.startswith("<"):
+            raise RowError(iri.column, "a prefix stands for an <iri>")
+        self.prefixes[_prefix(prefix)] = text[1:-1]
+
+    def _header(self, key: Value, value: Value, place: int, line: int) -> None:
+        name = _inner(key)
+        number = _integer(value) if name in {"time", "tx"} else 0
+        changed = place > self._start or bool(self._pending)
+        if self._opened is None:
+            self._commit(place, line)
+        elif changed and name in {"time", "tx"}:
+            raise RowError(key.column, f"the {name} stands before the transaction's first change")
+        match name:
+            case "time":
+                self._time = number
+            case "tx":
+                self._tx = number
+            case _:
+                self.headers[name] = _inner(value)
+
+    def _open(self, row: Row, place: int, line: int) -> None:
+        if self._opened is not None:
+            raise RowError(row.column, f"the transaction of line {self._opened} is still open")
+        self._commit(place, line)
+        self._opened = line
+
+    def _close(self, row: Row) -> None:
+        if self._opened is None:
+            raise RowError(row.column, _NOT_IN_ONE)
+
+    def _abort(self, place: int) -> None:
+        self._start, self._pending, self._opened = place, [], None
+        self._tx += 1
+
+    def _commit(self, place: int, line: int) -> None:
+        """Commit the rows before this place; outside `TX` … `TC` they may well be none."""
+        changed = place > self._start or bool(self._pending)
+        if self._opened is None and not changed:
+            return
+        key = (self._time, self._tx)
+        last = self._last
+        if changed and last is not None and key[0] <= last[0] and key[1] <= last[1]:
+            reason = "transaction (time {}, tx {}) does not come after ({}, {})"
+            self._broken.report(self._opened or line, 1, "", reason.format(*key, *last))
+            self._abort(place)
+            return
+        if changed:
+            self._out += [part.batch([Segment(0, len(part), *key)]) for part in self._pending]
+            self._last = key
+        if place > self._start:
+            self._segments.append(Segment(self._start, place, *key))
+        self._abort(place)
+
+
+def read_patch(file: IO[bytes], broken: BrokenLines) -> Iterator[ChangeBatch]:
+    r"""Read a file of RDF Patch.
+
+    >>> import io
+    >>> file = io.BytesIO(b"H time 5 .\nTX .\nD <ex:a> <ex:p> <ex:b> .\nTC .\n")
+    >>> [batch.time.tolist() for batch in read_patch(file, BrokenLines("log.rdfp"))]
+    [[5]]
+    """
+    reader = PatchReader(broken.source, on_error=broken.on_error, broken=broken.found)
+    try:
+        while piece := file.read(BLOCK_BYTES):
+            yield from reader.feed(piece)
+        yield from reader.finish()
+    except DataError as error:
+        error.transactions_are_whole = True  # a transaction is handed on when it is committed
+        raise
+
+
+def _inner(value: Value) -> str:
+    """Return a value without the quotes of a literal or the brackets of an IRI."""
+    if value.match["literal"] is not None:
+        return value.text[1 : value.text.rindex('"')]
+    return value.text[1:-1] if value.match["iri"] is not None else value.text
+
+
+def _prefix(value: Value) -> str:
+    name = _inner(value).removesuffix(":")
+    if value.match["iri"] is not None or ":" in name:
+        raise RowError(value.column, f"{value.text!r} is not a prefix")
+    return name
+
+
+def _integer(value: Value) -> int:
+    text = _inner(value)
+    try:
+        number = int(text)
+    except ValueError:
+        raise RowError(value.column, f"{text!r} is not a whole number") from None
+    if number not in _INT64:
+        raise RowError(value.column, f"{text} does not fit into 64 bits")
+    return number
+
+
+# --- Write changes as RDF Patch.
+
+
+def write_patch(batches: Iterable[ChangeBatch], file: IO[bytes]) -> None:
+    r"""Write every transaction between `TX` and `TC`, with its time and, where needed, its number.
+
+    Batches that share one (time, tx) at their borders are one transaction.
+
+    >>> import io
+    >>> from graphtide.rdf.changes import ChangeBatch
+    >>> file = io.BytesIO()
+    >>> write_patch([ChangeBatch.of([(17, 0, -1, "<ex:a>", "<ex:p>", '"x"', None)])], file)
+    >>> print(file.getvalue().decode())
+    TX .
+    H time 17 .
+    D <ex:a> <ex:p> "x" .
+    TC .
+    <BLANKLINE>
+    """
+    time, tx = 0, -1
+    opened = False
+    for batch in batches:
+        rows = statement_lines(batch, pc.if_else(pa.array(batch.diff > 0), "A", "D"))
+        borders = [*batch.transaction_starts().tolist(), len(batch)]
+        for start, stop in pairwise(borders):
+            key = (int(batch.time[start]), int(batch.tx[start]))
+            if not opened or key != (time, tx):
+                headers = [f"H time {key[0]} ."] if key[0] != time else []
+                headers += [f"H tx {key[1]} ."] if key[1] != tx + 1 else []
+                lines = [*(["TC ."] if opened else []), "TX .", *headers, ""]
+                file.write("\n".join(lines).encode())
+                opened, (time, tx) = True, key
+            file.write("".join(f"{row}\n" for row in rows[start:stop].to_pylist()).encode())
+    if opened:
+        file.write(b"TC .\n")
+
+
+def statement_lines(batch: ChangeBatch, code: Strings | None = None) -> Strings:
+    """Return the rows of a batch as statements `s p o [g] .`, after a code when there is one.
+
+    >>> from graphtide.rdf.changes import ChangeBatch
+    >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', "<ex:g>")])
+    >>> statement_lines(batch).to_pylist()
+    ['<ex:a> <ex:p> "x" <ex:g> .']
+    """
+    compute: Any = pc
+    graph = compute.if_else(compute.equal(batch.g, ""), None, batch.g)
+    parts = [batch.s, batch.p, batch.o, graph, ".", " "]
+    parts = parts if code is None else [code, *parts]
+    lines: Strings = compute.binary_join_element_wise(*parts, null_handling="skip")
+    return lines

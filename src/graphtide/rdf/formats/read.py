@@ -1,0 +1,174 @@
+"""Read quads in every RDF format, as inserts of one transaction at time 0."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from contextlib import contextmanager
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyoxigraph import Quad, RdfFormat, parse, serialize
+
+from graphtide.errors import DataError, TermError
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.lines import QuadText, batch_quads, inserts, quad_texts, read_lines
+from graphtide.rdf.formats.patch import statement_lines
+from graphtide.rdf.formats.registry import (
+    Format,
+    Source,
+    find_format,
+    open_target,
+    open_text_source,
+    source_name,
+)
+from graphtide.rdf.problems import BrokenLine, BrokenLines, OnError, place_and_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+BATCH_ROWS: Final = 65_536
+
+
+def read_quads(
+    source: Source,
+    *,
+    format: str | None = None,  # noqa: A002 - the name users expect
+    base: str | None = None,
+    on_error: OnError = "raise",
+    broken: list[BrokenLine] | None = None,
+) -> Iterator[ChangeBatch]:
+    """Read N-Triples, N-Quads, Turtle, TriG, RDF/XML or JSON-LD in batches of inserts.
+
+    All rows are of transaction (0, 0). Labels of blank nodes are kept as they are. With
+    `on_error="collect"` broken lines go to the list `broken`, and reading goes on as far as the
+    format lets it: with the next line, the next Turtle statement, but not in broken XML or JSON.
+
+    >>> import io
+    >>> turtle = io.BytesIO(b"@prefix ex: <http://example.org/> . ex:a ex:p 1, 2 .")
+    >>> [len(batch) for batch in read_quads(turtle, format="ttl")]
+    [2]
+    """
+    found = find_format(source, format)
+    lines = BrokenLines(source_name(source), on_error, broken)
+    if found.rdf is None:
+        raise DataError(f"{found.name} holds changes: use read_changes", source=lines.source)
+    file = open_text_source(source)
+    try:
+        with _io_errors(source):
+            if found.family == "lines":
+                yield from read_lines(file, found.rdf, lines)
+            else:
+                yield from _read_document(file, found, base, lines)
+    finally:
+        if file is not source:
+            file.close()
+
+
+def _read_document(
+    file: IO[bytes], found: Format, base: str | None, broken: BrokenLines
+) -> Iterator[ChangeBatch]:
+    # Only JSON-LD calls an empty file a mistake; here it is no changes, as in every format.
+    data: bytes | IO[bytes] = file.read() if found.name == "jsonld" else file
+    if isinstance(data, bytes) and not data.strip():
+        return
+    rows = _document_rows(iter(parse(data, format=found.rdf, base_iri=base)), broken)
+    while batch := list(islice(rows, BATCH_ROWS)):
+        yield inserts([pa.array(column, pa.string()) for column in zip(*batch, strict=True)])
+
+
+def _document_rows(quads: Iterator[Quad], broken: BrokenLines) -> Iterator[QuadText]:
+    """Return the texts of quads; after a mistake, those that pyoxigraph finds behind it."""
+    while True:
+        try:
+            yield quad_texts(next(quads))
+        except StopIteration:
+            return
+        except SyntaxError as error:
+            line, column, reason = place_and_reason(error)
+            broken.report(line, column, "", reason)
+        except TermError as error:
+            broken.report(1, 1, "", error.message)
+
+
+@contextmanager
+def _io_errors(source: Source) -> Iterator[None]:
+    """Turn failures of the file itself into `DataError`."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"cannot be read: {error}", source=source_name(source)) from None
+
+
+# --- Write quads in every RDF format.
+
+_XML_NAME = re.compile(r"[^\W\d][\w.-]*\Z")
+
+
+def write_quads(
+    batches: ChangeBatch | Iterable[ChangeBatch],
+    target: Source,
+    *,
+    format: str | None = None,  # noqa: A002 - the name users expect
+) -> None:
+    r"""Write inserts as quads, in the format that the target's suffix or `format` tells.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', None)])
+    >>> write_quads(batch, file, format="nt")
+    >>> file.getvalue()
+    b'<ex:a> <ex:p> "x" .\n'
+    """
+    found = find_format(target, format)
+    if found.rdf is None:
+        raise DataError(f"{found.name} holds changes: use write_changes")
+    parts = [batches] if isinstance(batches, ChangeBatch) else batches
+    checked = (_checked(part, found, target) for part in parts)
+    file = open_target(target)
+    try:
+        if found.family == "lines":
+            _write_lines(checked, file)
+        else:
+            quads = (quad for part in checked for quad in batch_quads(part))
+            _write_document(quads, file, found.rdf)
+    finally:
+        if file is not target:
+            file.close()
+
+
+def _checked(batch: ChangeBatch, found: Format, target: Source) -> ChangeBatch:
+    if (batch.diff < 0).any():
+        raise DataError(
+            "deletes cannot be written as quads",
+            source=source_name(target),
+            hint="write a change log: .rdfp, .parquet or .arrow",
+        )
+    if not found.has_graphs and any(batch.g.unique().to_pylist()):
+        raise DataError(
+            f"{found.name} cannot hold named graphs",
+            source=source_name(target),
+            hint="write .nq, .trig or .jsonld",
+        )
+    return batch
+
+
+def _write_lines(batches: Iterable[ChangeBatch], file: IO[bytes]) -> None:
+    for batch in batches:
+        file.write("".join(f"{line}\n" for line in statement_lines(batch).to_pylist()).encode())
+
+
+def _write_document(quads: Iterator[Quad], file: IO[bytes], rdf: RdfFormat) -> None:
+    if rdf == RdfFormat.RDF_XML:
+        quads = map(_xml_quad, quads)
+    items = quads if rdf.supports_datasets else (quad.triple for quad in quads)
+    serialize(items, file, format=rdf)
+
+
+def _xml_quad(quad: Quad) -> Quad:
+    if not _XML_NAME.search(quad.predicate.value):
+        raise DataError(
+            f"RDF/XML cannot write the predicate {quad.predicate}: no XML name at its end"
+        )
+    return quad

@@ -1,0 +1,210 @@
+"""TermTable: where a `TermDictionary` keeps its terms.
+
+A table knows texts as bytes and hands out ids; `TermDictionary` adds the single-term fast path and
+terms as objects. `KernelTermTable` keeps them in arrays, `PlainTermTable` is its twin.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.errors import DataError, TermError
+from graphtide.rdf.terms import canonical_text
+from graphtide.rdf.typed_values import typed_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+T = TypeVar("T", bound=np.generic)
+
+BadRow = tuple[int, str]
+"""A row of a column and why its text is not a term."""
+
+
+class TermTable(Protocol):
+    """Texts to ids and back, with the typed side columns."""
+
+    count: int
+    kinds: NDArray[np.int8]
+    numbers: NDArray[np.float64]
+
+    def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
+        """Give every text its id, adding new terms; a bad text gets 0 and is reported."""
+
+    def find(self, text: str) -> int:
+        """Return the id of a canonical text, or 0."""
+
+    def add(self, text: str) -> int:
+        """Return the id of a canonical text, adding it when it is new."""
+
+    def extend(self, texts: list[str]) -> None:
+        """Add canonical texts that are all new, so that their ids follow each other."""
+
+    def text(self, term: int) -> str:
+        """Return the canonical text of an id."""
+
+    def texts(self, ids: NDArray[np.int32]) -> Strings:
+        """Return the texts of many ids; null for id 0."""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the table holds."""
+
+
+def grown(array: NDArray[T], capacity: int) -> NDArray[T]:
+    """Return a longer copy of the array, zeros at its end."""
+    larger = np.zeros(capacity, array.dtype)
+    larger[: array.size] = array
+    return larger
+
+
+# --- The plain-Python twin of `KernelTermTable`: a dict and a list.
+
+
+class PlainTermTable:
+    """A `TermTable` that handles one text at a time."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kinds = np.zeros(64, np.int8)
+        self.numbers = np.zeros(64, np.float64)
+        self._ids: dict[str, int] = {}
+        self._texts: list[str] = [""]
+
+    def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
+        """Give every text its id, adding new terms; a bad text gets 0 and is reported."""
+        ids = np.zeros(len(column), np.int32)
+        bad: list[BadRow] = []
+        for row in range(len(column)):
+            if column.valid is None or column.valid[row]:
+                text = column.text(row)
+                try:
+                    ids[row] = self._ids.get(text) or self.add(canonical_text(text))
+                except TermError as error:
+                    bad.append((row, error.message))
+        return ids, bad
+
+    def find(self, text: str) -> int:
+        """Return the id of a canonical text, or 0."""
+        return self._ids.get(text, 0)
+
+    def add(self, text: str) -> int:
+        """Return the id of a canonical text, adding it when it is new."""
+        found = self._ids.get(text)
+        if found is not None:
+            return found
+        self.count += 1
+        if self.count + 1 >= self.kinds.size:
+            self.kinds = grown(self.kinds, 2 * self.count)
+            self.numbers = grown(self.numbers, 2 * self.count)
+        self.kinds[self.count], self.numbers[self.count] = typed_value(text)
+        self._texts.append(text)
+        self._ids[text] = self.count
+        return self.count
+
+    def extend(self, texts: list[str]) -> None:
+        """Add canonical texts that are all new, so that their ids follow each other."""
+        for text in texts:
+            self.add(text)
+
+    def text(self, term: int) -> str:
+        """Return the canonical text of an id."""
+        return self._texts[term]
+
+    def texts(self, ids: NDArray[np.int32]) -> Strings:
+        """Return the texts of many ids; null for id 0."""
+        return pa.array([self._texts[term] if term else None for term in ids.tolist()], pa.string())
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the table holds."""
+        texts = sum(map(sys.getsizeof, self._texts)) + sys.getsizeof(self._ids)
+        return self.kinds.nbytes + self.numbers.nbytes + texts
+
+
+# --- A column of texts as kernels see it: one run of UTF-8 bytes and the offsets of its rows.
+
+Strings: TypeAlias = "pa.Array[Any]"
+"""An Arrow array of strings."""
+
+Texts: TypeAlias = "Strings | pa.ChunkedArray[Any] | NDArray[Any] | Sequence[str | None]"
+"""What may be given where a column of texts is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """Row i is `data[offsets[i]:offsets[i + 1]]`; `valid` (None: all) is False at nulls."""
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    valid: NDArray[np.bool_] | None
+
+    def __len__(self) -> int:
+        return self.offsets.size - 1
+
+    def text(self, row: int) -> str:
+        """Return one row's text."""
+        raw = self.data[self.offsets[row] : self.offsets[row + 1]].tobytes()
+        return raw.decode(errors="replace")
+
+    def without_empty(self) -> TextColumn:
+        """Return the column with its empty texts taken as nulls."""
+        filled = self.offsets[1:] > self.offsets[:-1]
+        return replace(self, valid=filled if self.valid is None else filled & self.valid)
+
+
+def text_column(array: Strings) -> TextColumn:
+    """View an Arrow string array, sliced or not, without copying its bytes.
+
+    >>> column = text_column(pa.array(["a", None, "bcd"]).slice(1))
+    >>> column.text(1), column.valid.tolist()
+    ('bcd', [False, True])
+    """
+    kind = array.type
+    wide = pa.types.is_large_string(kind)
+    if not (wide or pa.types.is_string(kind)):
+        raise DataError(f"a column of terms holds strings, not {kind}")
+    _, offset_buffer, data_buffer = array.buffers()
+    count, skip = len(array), array.offset
+    if offset_buffer is None or count == 0:
+        return TextColumn(np.empty(0, np.uint8), np.zeros(count + 1, np.int64), None)
+    memory: Any = offset_buffer
+    raw = np.frombuffer(memory, np.int64 if wide else np.int32, count + skip + 1)
+    offsets = raw[skip:].astype(np.int64)
+    data = (
+        np.frombuffer(cast("Any", data_buffer), np.uint8) if data_buffer else np.empty(0, np.uint8)
+    )
+    valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
+    return TextColumn(data, offsets, valid)
+
+
+def as_chunks(texts: Texts) -> list[Strings]:
+    """Return a column of texts as Arrow arrays, one per chunk.
+
+    >>> as_chunks(["a", "b"])[0].type
+    DataType(string)
+    """
+    if isinstance(texts, pa.ChunkedArray):
+        return list(texts.chunks)
+    if isinstance(texts, pa.Array):
+        return [texts]
+    try:
+        return [pa.array(texts, pa.string(), from_pandas=True)]
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
+        raise DataError(f"a column of terms holds strings: {error}") from None
+
+
+def buffer_of(array: NDArray[Any]) -> pa.Buffer:
+    """Return the memory of a NumPy array as an Arrow buffer, without copying it.
+
+    >>> buffer_of(np.zeros(3, np.int64)).size
+    24
+    """
+    return pa.py_buffer(cast("Any", array))

@@ -1,0 +1,159 @@
+"""Terms: pyoxigraph's immutable classes, and the one canonical text of each."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
+
+from graphtide.errors import TermError
+from graphtide.rdf.kinds import TAGGED_DATATYPES
+
+# --- What a term is here: pyoxigraph's immutable term classes, under the names of our vocabulary.
+
+type_of_term = (NamedNode, BlankNode, Literal)
+
+Term = NamedNode | BlankNode | Literal
+
+
+# --- The one text of a term: from any N-Triples spelling to the canonical one, and to a `Term`.
+#
+# Canonical is what `str()` of a pyoxigraph term prints, so one term has one text and one id. Two
+# lexical forms of one value (`"1"` and `"01"`) are two terms, as RDF says.
+
+_IRI = re.compile(r"<([^\x00-\x20<>\"{}|^`]*)>")
+_BLANK = re.compile(r"_:(\S+)")
+_LITERAL = re.compile(
+    r'"((?:[^"\\\n\r]|\\.)*)"(?:\^\^<([^\x00-\x20<>"{}|^`]*)>|@([A-Za-z0-9-]*?)(?:--(ltr|rtl))?)?'
+)
+# The commonest spellings, which are canonical as they stand: no need to make a term of them.
+_PLAIN = re.compile(
+    r"<[A-Za-z][A-Za-z0-9+.-]*:(?://[\w.~-]*(?::[0-9]*)?(?=[/?#>]))?(?!//)[\w.~!$&'()*+,;=:@/?-]*"
+    r"(?:#[\w.~!$&'()*+,;=:@/?-]*)?>"
+    r"|_:[A-Za-z0-9_](?:[\w-]|\.(?=[\w.-]*[\w-]))*"
+    r'|"[ !#-\[\]-~]*"(?:\^\^<http://www\.w3\.org/2001/XMLSchema#(?!string>)[A-Za-z]+>)?',
+    re.ASCII,
+)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_SIMPLE_ESCAPES: Final = {
+    "t": "\t",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "f": "\f",
+    '"': '"',
+    "'": "'",
+    "\\": "\\",
+}
+_DIRECTIONS: Final = {"ltr": BaseDirection.LTR, "rtl": BaseDirection.RTL}
+_HINT: Final = 'write <iri>, _:label, "text", "text"@tag or "text"^^<datatype>'
+
+
+def parse_term(text: str) -> Term:
+    r"""Return the term that an N-Triples text says, or raise `TermError` with the reason.
+
+    >>> parse_term('"a\\u0041"^^<http://www.w3.org/2001/XMLSchema#string>')
+    <Literal value=aA datatype=<NamedNode value=http://www.w3.org/2001/XMLSchema#string>>
+    """
+    try:
+        match text[:1]:
+            case "<":
+                return _iri(text)
+            case "_":
+                return _blank(text)
+            case '"':
+                return _literal(text)
+            case "":
+                raise ValueError("the text is empty")
+            case first:
+                raise ValueError(f"a term does not start with {first!r}")
+    except (ValueError, OverflowError) as error:
+        raise TermError(f"not an RDF term: {shorten(text)!r}: {error}", hint=_HINT) from None
+
+
+def canonical_text(text: str) -> str:
+    r"""Return the canonical text of the same term, or raise `TermError`.
+
+    >>> canonical_text('"caf\\u00e9"@FR')
+    '"café"@fr'
+    """
+    return text if _PLAIN.fullmatch(text) else str(parse_term(text))
+
+
+def shorten(text: str, limit: int = 80) -> str:
+    """Cut a text for an error message.
+
+    >>> shorten("abcdef", limit=3)
+    'abc…'
+    """
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def unescape(text: str) -> str:
+    r"""Replace N-Triples escapes by the characters they stand for.
+
+    >>> unescape("a\\tb\\u0041")
+    'a\tbA'
+    """
+    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    short, long, simple = escape.groups()
+    if simple is None:
+        code = int(short or long, 16)
+        if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+            raise ValueError(f"{escape.group()} is not a Unicode character")
+        return chr(code)
+    if simple not in _SIMPLE_ESCAPES:
+        raise ValueError(f"unknown escape {escape.group()!r}")
+    return _SIMPLE_ESCAPES[simple]
+
+
+def _iri(text: str) -> NamedNode:
+    found = _IRI.fullmatch(text)
+    if found is None:
+        raise ValueError("an IRI ends with '>' and has no spaces or any of < > \" { } | ^ `")
+    return NamedNode(_unescape_iri(found.group(1)))
+
+
+def _unescape_iri(iri: str) -> str:
+    for escape in _ESCAPE.finditer(iri):
+        if escape.group(3) is not None:
+            raise ValueError("in an IRI a backslash only starts \\uXXXX or \\UXXXXXXXX")
+    if iri.endswith("\\") and "\\" in _ESCAPE.sub("", iri):
+        raise ValueError("an IRI does not end with a backslash")
+    return unescape(iri)
+
+
+def _blank(text: str) -> BlankNode:
+    found = _BLANK.fullmatch(text)
+    if found is None:
+        raise ValueError("a blank node is _: and a label without spaces")
+    return BlankNode(found.group(1))
+
+
+def _literal(text: str) -> Literal:
+    found = _LITERAL.fullmatch(text)
+    if found is None:
+        raise ValueError(_literal_reason(text))
+    lexical, datatype, language, direction = found.groups()
+    value = unescape(lexical)
+    if datatype is not None:
+        if datatype in TAGGED_DATATYPES:
+            raise ValueError("this datatype needs a language tag instead of ^^")
+        return Literal(value, datatype=NamedNode(_unescape_iri(datatype)))
+    if direction is not None:
+        return Literal(value, language=language, direction=_DIRECTIONS[direction])
+    return Literal(value) if language is None else Literal(value, language=language)
+
+
+def _literal_reason(text: str) -> str:
+    body = re.match(r'"(?:[^"\\\n\r]|\\.)*', text)
+    end = body.end() if body else 0
+    if end >= len(text):
+        return "the closing quote is missing"
+    if text[end] in "\n\r":
+        return "a line break in a literal is written \\n or \\r"
+    return "after the closing quote only ^^<datatype> or @language may follow"

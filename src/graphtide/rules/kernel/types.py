@@ -1,0 +1,130 @@
+"""Which events are of a type: all ways to match their triples with a pattern."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from graphtide.jit import JIT, compiled, inlined
+from graphtide.rules.kernel.layout import POSITION, WRITTEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from graphtide.kernel.batch import Int, Ints, Longs
+
+
+@compiled
+def find_hits(
+    pattern: Ints, width: Int, triples: Ints, begins: Longs, work: Ints, out: Ints, state: Longs
+) -> None:
+    """From event `state[POSITION]` on, write each event of the type with its parameters.
+
+    `pattern` has triples of ids, or of -1 - v for a variable v; the first `width` variables are the
+    parameters. Triples of event i are those from `begins[i]` on. The ways of one event are
+    in order, each once. Stops before an event for which the output may be too small.
+    """
+    for event in range(state[POSITION], len(begins) - 1):
+        written = _hits_of(
+            pattern, width, triples, begins[event], begins[event + 1], work, out,
+            state[WRITTEN], event,
+        )  # fmt: skip
+        if written < 0:
+            state[POSITION] = event
+            return
+        state[WRITTEN] = written
+    state[POSITION] = len(begins) - 1
+
+
+@inlined
+def _hits_of(
+    pattern: Ints, width: Int, triples: Ints, begin: Int, end: Int, work: Ints, out: Ints,
+    written: Int, event: Int,
+) -> Int:  # fmt: skip
+    """`work` has by depth a triple to try next, then the depth + 1 that bound each variable."""
+    depths = len(pattern)
+    first = written
+    depth = 0
+    work[0, 0] = begin
+    for v in range(work.shape[1]):
+        work[1, v] = 0
+    while depth >= 0:
+        for v in range(work.shape[1]):
+            if work[1, v] > depth:
+                work[1, v] = 0
+        at = work[0, depth]
+        if at >= end:
+            depth -= 1
+            continue
+        work[0, depth] = at + 1
+        if not _fits(pattern, depth, triples, at, work):
+            continue
+        if depth + 1 < depths:
+            depth += 1
+            work[0, depth] = begin
+            continue
+        if written >= len(out):
+            return -1
+        for v in range(width):
+            out[written, 1 + v] = work[2, v]
+        out[written, 0] = event
+        written = _put_in_order(out, first, written, width)
+    return written
+
+
+@inlined
+def _fits(pattern: Ints, depth: Int, triples: Ints, at: Int, work: Ints) -> bool:
+    """Whether a triple fits a pattern, given the variables bound so far; binds the others."""
+    for k in range(3):
+        wanted = pattern[depth, k]
+        value = triples[at, k]
+        if wanted >= 0:
+            if wanted != value:
+                return False
+        elif work[1, -1 - wanted] == 0:
+            work[1, -1 - wanted] = depth + 1
+            work[2, -1 - wanted] = value
+        elif work[2, -1 - wanted] != value:
+            return False
+    return True
+
+
+@inlined
+def _put_in_order(out: Ints, first: Int, written: Int, width: Int) -> Int:
+    """Move the last row to its place among those of its event, unless it is there already."""
+    place = written
+    while place > first:
+        order = 0
+        for v in range(1, 1 + width):
+            if out[place - 1, v] != out[place, v]:
+                order = 1 if out[place - 1, v] > out[place, v] else -1
+                break
+        if order == 0:  # those that were moved back are in order again without it
+            for row in range(place, written):
+                for v in range(1 + width):
+                    out[row, v] = out[row + 1, v]
+            return written
+        if order < 0:
+            break
+        for v in range(1 + width):
+            out[place - 1, v], out[place, v] = out[place, v], out[place - 1, v]
+        place -= 1
+    return written + 1
+
+
+# --- Calling compiled loops without a look at the types of what they are given.
+
+
+def direct(loop: Callable[..., Any], *arguments: object) -> Callable[..., Any]:
+    """The machine code of a loop for arguments of the very types of these.
+
+    A call of the loop itself looks at each array of each argument, to choose the machine code: for
+    one event that costs several times the work. Whoever calls this has to keep to the types, of
+    numbers and of layouts alike.
+    """
+    if not JIT:
+        return loop
+    import numba  # noqa: PLC0415 - the twins run where Numba is not installed
+
+    compiler: Any = loop
+    chosen: Callable[..., Any] = compiler.compile(tuple(map(numba.typeof, arguments)))
+    return chosen

@@ -1,0 +1,309 @@
+"""Absence: matches that hold unless an event comes that must not; they wait until it no longer can.
+
+Only the matches of a rule and the events that could spoil them come here, one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.rules.expiry import distances_of, end_distances, rule_keepings
+from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
+from graphtide.rules.matching.memory import EventMemory
+from graphtide.rules.matching.types import ConditionMatcher, Found, Happening
+from graphtide.rules.temporal import Span, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from graphtide.algebra.expressions import Var
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
+    from graphtide.rules.matching.matcher import RulePlan
+    from graphtide.rules.matching.memory import FactMemory, Undo
+    from graphtide.rules.matching.types import Binding, Match, Shape
+    from graphtide.rules.model import EventCondition, EventType
+
+
+# --- WaitingRoom: the matches that wait until what must not happen no longer can.
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A match that holds unless an event comes that must not, up to a time."""
+
+    match: Match
+    row: tuple[int, ...]
+    spans: tuple[int, ...]
+    until: float
+
+
+class WaitingRoom:
+    """Matches by the end of their wait, by their events, and by what an event that spoils them has.
+
+    `known` has these variables for each event that must not happen. While `undo` is a list, each
+    change puts there how to take it back.
+    """
+
+    def __init__(self, known: Mapping[str, tuple[Var, ...]]) -> None:
+        self._known = known
+        self._numbers = count()
+        self._waiting: dict[int, Waiting] = {}
+        self._ends: list[tuple[float, int, int]] = []
+        self._index: dict[tuple[str, tuple[int, ...]], dict[int, Waiting]] = {}
+        self._parts: dict[int, set[int]] = {}
+        self.undo: Undo | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, waiting: Waiting) -> None:
+        """Let a match wait."""
+        number = next(self._numbers)
+        self._put(number, waiting)
+        if self.undo is not None:
+            self.undo.append(lambda: self._take(number))
+
+    def _put(self, number: int, waiting: Waiting) -> None:
+        self._waiting[number] = waiting
+        heappush(self._ends, (waiting.until, waiting.match.time, number))
+        for key in self._keys(waiting.match.binding):
+            self._index.setdefault(key, {})[number] = waiting
+        for event in waiting.match.events.values():
+            self._parts.setdefault(event.order, set()).add(number)
+
+    def due(self, now: int) -> Iterator[Waiting]:
+        """Let go those whose wait is over, in order of its end, then of their times."""
+        while self._ends and self._ends[0][0] < now:
+            _, _, number = heappop(self._ends)
+            if number in self._waiting:
+                yield self._remove(number)
+
+    def like(self, name: str, binding: Binding) -> list[tuple[int, Waiting]]:
+        """Those that an event may spoil, by its values, with their numbers."""
+        key = name, tuple(binding[v] for v in self._known[name])
+        return list(self._index.get(key, {}).items())
+
+    def drop(self, number: int) -> None:
+        """Let go a match that was spoilt."""
+        self._remove(number)
+
+    def retract(self, order: int) -> None:
+        """Let go the matches that an event is part of."""
+        for number in sorted(self._parts.get(order, ())):
+            self._remove(number)
+
+    def _remove(self, number: int) -> Waiting:
+        waiting = self._take(number)
+        if self.undo is not None:  # its end may still be noted: twice does no harm
+            self.undo.append(lambda: self._put(number, waiting))
+        return waiting
+
+    def _take(self, number: int) -> Waiting:
+        waiting = self._waiting.pop(number)
+        for key in self._keys(waiting.match.binding):
+            del self._index[key][number]
+            if not self._index[key]:
+                del self._index[key]
+        for order in {event.order for event in waiting.match.events.values()}:
+            self._parts[order].discard(number)
+            if not self._parts[order]:
+                del self._parts[order]
+        return waiting
+
+    def _keys(self, binding: Binding) -> Iterator[tuple[str, tuple[int, ...]]]:
+        for name, variables in self._known.items():
+            yield name, tuple(binding[v] for v in variables)
+
+
+Hit = tuple[int, int, "Binding"]
+"""The place of an event, the number of the condition that forbids it, and what it binds."""
+
+
+class Absence:
+    """The matches of a rule that wait, and the events that spoil those that come after them."""
+
+    def __init__(
+        self, shape: Shape, planned: RulePlan, facts: FactMemory | None, terms: TermDictionary,
+        types: Mapping[EventType, int],
+    ) -> None:  # fmt: skip
+        rule = shape.rule
+        self._shape = shape
+        self._denied = planned.denied
+        names, longest = [condition.name for condition in rule.positive], planned.longest
+        self._bounds = {
+            name: end_distances([*names, name], test, longest) if longest else distances_of(test)
+            for name, test in planned.denied.items()
+        }
+        self._facts = facts
+        self._fact_columns = planned.plan.fact_columns.tolist()
+        self._terms = terms
+        self._conditions = rule.negative
+        own = {v for c in rule.negative for v in c.variables}
+        variables = tuple(dict.fromkeys((*planned.variables, *own)))
+        self._number = {v: at for at, v in enumerate(variables)}
+        self._matchers = [
+            (types[c.type], ConditionMatcher(c, at, self._number, len(variables), terms))
+            for at, c in enumerate(rule.negative)
+        ]
+        bound = {v for c in rule.positive for v in c.variables}
+        self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
+        self._waiting = WaitingRoom(self._known)
+        self._undo: Undo | None = None
+        kept = rule_keepings(rule, longest)
+        self._memories = {
+            c.name: EventMemory(kept[c.name], self._known[c.name]) for c in rule.negative
+        }
+
+    @property
+    def kept(self) -> int:
+        """How many events that must not happen are remembered, and how many matches wait."""
+        return sum(map(len, self._memories.values())) + len(self._waiting)
+
+    def mark(self) -> int:
+        """The state of now, to come back to; from here on, what changes is noted."""
+        if self._undo is None:
+            self._note_in([])
+        return len(self._undo or ())
+
+    def back_to(self, mark: int) -> None:
+        """Come back to a state."""
+        undo = self._undo or []
+        self._note_in(None)
+        while len(undo) > mark:
+            undo.pop()()
+        self._note_in(undo)
+
+    def release(self) -> None:
+        """Nobody comes back: note no more."""
+        self._note_in(None)
+
+    def _note_in(self, undo: Undo | None) -> None:
+        self._undo = self._waiting.undo = undo
+        for memory in self._memories.values():
+            memory.undo = undo
+
+    def advance(self, now: int, nothing: Found) -> Found:
+        """Time goes on to a moment without an event: what waited long enough."""
+        for memory in self._memories.values():
+            memory.expire(now)
+        due = self._due(now)
+        return _columns([(0, waiting) for waiting in due], nothing)
+
+    def retract(self, order: int) -> None:
+        """Forget an event, and the matches that it is part of."""
+        for memory in self._memories.values():
+            memory.remove(order)
+        self._waiting.retract(order)
+
+    def take(self, hits: Mapping[int, Ints], events: Longs, found: Found) -> Found:
+        """Take in events, and the matches that would be complete; those that are, and when."""
+        denials: dict[int, list[Hit]] = {}
+        for type_, matcher in self._matchers:
+            if type_ in hits:
+                for row in matcher.rows(hits[type_]).tolist():
+                    hit = row[EVENT], row[1], self._binding(row)
+                    denials.setdefault(row[EVENT], []).append(hit)
+        candidates: dict[int, list[int]] = {}
+        for place, event in enumerate(found.rows[:, 0].tolist()):
+            candidates.setdefault(event, []).append(place)
+        fired: list[tuple[int, Waiting]] = []
+        ends = events[:, END]
+        for event in sorted(denials.keys() | candidates.keys()):
+            fired += self._passed(ends, int(ends[event]))
+            self._deny(denials.get(event, ()), events[event].tolist())
+            for place in candidates.get(event, ()):
+                waiting = self._settled(found, place)
+                if waiting is not None:
+                    fired.append((2 * event + 1, waiting))
+        fired += self._passed(ends, int(ends[-1]))
+        return _columns(fired, found)
+
+    def _binding(self, row: list[int]) -> Binding:
+        condition = self._conditions[row[1]]
+        return {v: row[HIT_VALUES + self._number[v]] for v in condition.variables}
+
+    def _passed(self, ends: Longs, now: int) -> list[tuple[int, Waiting]]:
+        """What waited until before now, each at the first event after its wait."""
+        for memory in self._memories.values():
+            memory.expire(now)
+        return [
+            (2 * int(np.searchsorted(ends, waiting.until, side="right")), waiting)
+            for waiting in self._due(now)
+        ]
+
+    def _due(self, now: int) -> list[Waiting]:
+        return [waiting for waiting in self._waiting.due(now) if self._still_holds(waiting)]
+
+    def _still_holds(self, waiting: Waiting) -> bool:
+        """Whether the facts of a match that waited are there to this day."""
+        if self._facts is None:
+            return True
+        since = min(event.since for event in waiting.match.events.values())
+        return self._facts.held_since([waiting.row[1 + v] for v in self._fact_columns], since)
+
+    def _deny(self, hits: list[Hit] | tuple[()], event: list[int]) -> None:
+        """Events came that must not: the matches that they spoil are gone."""
+        span = Span(event[START], event[END])
+        for _, number, binding in hits:
+            condition = self._conditions[number]
+            for place, waiting in self._waiting.like(condition.name, binding):
+                if self._spoils(condition, span, binding, waiting.match):
+                    self._waiting.drop(place)
+            happening = Happening(span, event[ORDER], event[SINCE])
+            self._memories[condition.name].add(happening, binding)
+
+    def _spoils(
+        self, condition: EventCondition, span: Span, binding: Binding, match: Match
+    ) -> bool:
+        if any(binding[v] != match.binding[v] for v in self._known[condition.name]):
+            return False
+        spans = {name: each.span for name, each in match.events.items()}
+        spans[condition.name] = span
+        values = self._values({**binding, **match.binding})
+        return holds(self._denied[condition.name], spans, values)
+
+    def _values(self, binding: Binding) -> dict[Var, Term]:
+        return {v: self._terms.decode(i) for v, i in binding.items() if i}
+
+    def _settled(self, found: Found, place: int) -> Waiting | None:
+        """A match that nothing has spoilt, and nothing can any more; others are gone, or wait."""
+        match = self._shape.match(found, place)
+        until = -inf
+        for condition in self._conditions:
+            memory = self._memories[condition.name]
+            past = memory.find(match.binding)
+            if any(self._spoils(condition, event.span, bound, match) for event, bound in past):
+                return None
+            bounds = self._bounds[condition.name]
+            latest = min(
+                (event.span.end + bounds[name, condition.name].high
+                 for name, event in match.events.items() if (name, condition.name) in bounds),
+                default=inf,
+            )  # fmt: skip
+            if latest < inf:
+                until = max(until, latest)
+        row = tuple(found.rows[place].tolist())
+        waiting = Waiting(match, row, tuple(found.spans[place].tolist()), until)
+        if until < match.time:
+            return waiting
+        self._waiting.add(waiting)
+        return None
+
+
+def _columns(fired: list[tuple[int, Waiting]], like: Found) -> Found:
+    if not fired:
+        return like.chosen(np.empty(0, np.int64))
+    return Found(
+        np.array([waiting.row for _, waiting in fired], np.int32),
+        np.array([waiting.spans for _, waiting in fired], np.int64),
+        np.array([moment for moment, _ in fired], np.int64),
+        np.array([max(waiting.until, waiting.match.time) for _, waiting in fired], np.int64),
+    )

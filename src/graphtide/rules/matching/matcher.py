@@ -1,0 +1,335 @@
+"""Matcher: one rule at work. Events come, and complete matches with those that came before.
+
+Each condition has a memory of the events that may still find partners. An event that matches a
+condition is joined with the memories of the others, one after the other, and then with the facts
+that have held since before the first of these events. It is the last event of the matches that it
+completes; so each match is found once, and depends on nothing but the rule's own conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.kernel.batch import longer
+from graphtide.rules.expiry import rule_keepings
+from graphtide.rules.kernel.join import take_hits
+from graphtide.rules.kernel.layout import END, ENOUGH, EVENT, FOREVER, NOT_KEPT, ROOM, Plan
+from graphtide.rules.kernel.types import direct
+from graphtide.rules.matching.absence import Absence
+from graphtide.rules.matching.memory import RuleMemory, make_facts, make_work
+from graphtide.rules.matching.types import ConditionMatcher, Found, Shape, completed
+from graphtide.rules.temporal import Both, Test, conjuncts, has_check, holds, instructions, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from graphtide.algebra.expressions import Var
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rules.matching.memory import FactMemory, Mark
+    from graphtide.rules.model import EventCondition, EventType, Rule
+
+
+# --- RulePlan: a rule in the numbers that its compiled loops take.
+
+Steps = list[tuple["EventCondition", tuple["Var", ...]]]
+"""Conditions in the order in which they are joined, each with the variables it is looked up by."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlan:
+    """A rule's variables in order (those of facts alone come last), and its arrays.
+
+    `checks` are the tests that look at values; `denied` has those of each event that must not be.
+    No event lasts for more than `longest` ticks.
+    """
+
+    variables: tuple[Var, ...]
+    plan: Plan
+    depth: int
+    checks: Test
+    denied: dict[str, Test]
+    longest: int = 0
+
+
+def make_plan(rule: Rule, longest: int = 0) -> RulePlan:
+    """Number a rule's variables and conditions, and say in which order events are joined."""
+    conditions = rule.positive
+    event_variables = tuple(dict.fromkeys(v for c in conditions for v in c.variables))
+    facts = () if rule.facts is None else rule.facts.variables
+    shared = tuple(v for v in facts if v in event_variables)
+    alone = tuple(v for v in facts if v not in event_variables)
+    number = {v: at for at, v in enumerate((*event_variables, *alone))}
+    orders = [join_order(c, rule) for c in conditions]
+    place = {c.name: at for at, c in enumerate(conditions)}
+    indexes = list(dict.fromkeys((place[c.name], key) for order in orders for c, key in order))
+    plain, denied = _divided(rule)
+    timed = [part for part in plain if not has_check(part)]
+    ready, tests = _ready(timed, orders, conditions)
+    code = [instructions(part, place) for part in timed]
+    ends = np.cumsum([0, *map(len, code)])
+    kept = rule_keepings(rule, longest)
+    plan = Plan(
+        steps=_table([[place[c.name] for c, _ in order] for order in orders]),
+        lookups=_table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
+        keys=_lists([[number[v] for v in key] for _, key in indexes]),
+        indexes=_lists([[i for i, (c, _) in enumerate(indexes) if c == at]
+                        for at in range(len(conditions))]),
+        bound=_lists([[number[v] for v in c.variables] for c in conditions]),
+        ready=ready,
+        tests=tests,
+        parts=np.column_stack([ends[:-1], ends[1:]]).astype(np.int32),
+        code=np.array([step for part in code for step in part], np.int64).reshape(-1, 5),
+        keeps=np.array([_ticks(kept[c.name].ticks) for c in conditions], np.int64),
+        fact_key=np.array([number[v] for v in shared], np.int32),
+        fact_columns=np.array([number[v] for v in (*shared, *alone)], np.int32),
+        variables=len(event_variables),
+    )  # fmt: skip
+    checks = Both(tuple(part for part in plain if has_check(part)))
+    depth = 1 + max(map(len, code), default=0)
+    return RulePlan((*event_variables, *alone), plan, depth, checks, denied, longest)
+
+
+def _ticks(kept: float | None) -> int:
+    if kept is None:
+        return NOT_KEPT
+    return FOREVER if kept == inf else int(kept)
+
+
+def join_order(first: EventCondition, rule: Rule) -> Steps:
+    """The other conditions, each after those it shares most with, and what it is looked up by."""
+    known = set(first.variables)
+    rest = [condition for condition in rule.positive if condition is not first]
+    order: Steps = []
+    while rest:
+        following = max(rest, key=lambda c: len(known.intersection(c.variables)))
+        rest.remove(following)
+        order.append((following, tuple(v for v in following.variables if v in known)))
+        known.update(following.variables)
+    return order
+
+
+def _divided(rule: Rule) -> tuple[list[Test], dict[str, Test]]:
+    """The tests between the events that have to happen, and those of each that must not."""
+    parts = conjuncts(rule.test)
+    denied = [condition.name for condition in rule.negative]
+    plain = [part for part in parts if not named(part).intersection(denied)]
+    return plain, {
+        name: Both(tuple(part for part in parts if name in named(part))) for name in denied
+    }
+
+
+def _ready(
+    tests: Sequence[Test], orders: Sequence[Steps], conditions: Sequence[EventCondition]
+) -> tuple[Ints, Ints]:
+    """Which tests can be evaluated when an event has come, and after each further join."""
+    ranges = np.zeros((len(conditions), len(conditions), 2), np.int32)
+    listed: list[int] = []
+    for at, (first, order) in enumerate(zip(conditions, orders, strict=True)):
+        known: set[str] = set()
+        for joined, condition in enumerate([first, *(c for c, _ in order)]):
+            before = set(known)
+            known.add(condition.name)
+            begin = len(listed)
+            listed += [
+                number
+                for number, test in enumerate(tests)
+                if named(test) <= known and (not joined or not named(test) <= before)
+            ]
+            ranges[at, joined] = begin, len(listed)
+    return ranges, np.array(listed, np.int32)
+
+
+def _table(rows: Sequence[Sequence[int]]) -> Ints:
+    """Rows of equal length; at least one column."""
+    width = max(1, *map(len, rows)) if rows else 1
+    table = np.zeros((len(rows), width), np.int32)
+    for at, row in enumerate(rows):
+        table[at, : len(row)] = row
+    return table
+
+
+def _lists(rows: Sequence[Sequence[int]]) -> Ints:
+    """Rows that begin with their length."""
+    return _table([[len(row), *row] for row in rows] or [[0]])
+
+
+def no_longs(columns: int) -> Longs:
+    """No rows of times.
+
+    >>> no_longs(2).shape
+    (0, 2)
+    """
+    return np.empty((0, columns), np.int64)
+
+
+Hits = Mapping[int, "Ints"]
+"""By number of a type, the places of the events that match it, with their parameters."""
+
+State = tuple["Mark", int]
+
+
+class Matcher:
+    """The memories of a rule's conditions."""
+
+    def __init__(
+        self, rule: Rule, facts: FactMemory | None, terms: TermDictionary,
+        types: Mapping[EventType, int], longest: int = 0,
+    ) -> None:  # fmt: skip
+        planned = make_plan(rule, longest)
+        self.rule = rule
+        self.facts = facts
+        self.shape = Shape(rule, planned.variables)
+        self._terms = terms
+        self._plan = planned.plan
+        self._checks = planned.checks
+        self._has_checks = planned.checks != Both(())
+        self._memory = RuleMemory(self._plan)
+        self._work = make_work(self._plan, len(planned.variables), planned.depth)
+        self._no_facts = make_facts(1, 0)
+        number = {v: at for at, v in enumerate(planned.variables)}
+        width = self._plan.variables
+        self._conditions = [
+            (types[c.type], ConditionMatcher(c, at, number, width, terms))
+            for at, c in enumerate(rule.positive)
+        ]
+        self._rows: Ints = np.empty((16, 1 + len(planned.variables)), np.int32)
+        self._spans: Longs = np.empty((16, 4 * len(rule.positive)), np.int64)
+        self._state = np.zeros(3, np.int64)
+        self._loop: Callable[..., None] | None = None
+        self._absence = None
+        if rule.negative:
+            self._absence = Absence(self.shape, planned, facts, terms, types)
+        self._nothing = completed(self._rows[:0], self._spans[:0], np.empty(0, np.int64))
+
+    @property
+    def kept(self) -> int:
+        """How many events wait, over all conditions."""
+        return self._memory.live + (self._absence.kept if self._absence else 0)
+
+    @property
+    def most_kept(self) -> int:
+        """How many of the events that have to happen have waited at once."""
+        return self._memory.peak
+
+    def mark(self) -> State:
+        """What is remembered, to come back to: from here on, changes are noted."""
+        return self._memory.mark(), self._absence.mark() if self._absence else 0
+
+    def back_to(self, state: State) -> None:
+        """Come back to what was remembered."""
+        self._memory.back_to(state[0])
+        if self._absence is not None:
+            self._absence.back_to(state[1])
+
+    def release(self) -> None:
+        """Nobody comes back to any state: note no more."""
+        self._memory.release()
+        if self._absence is not None:
+            self._absence.release()
+
+    def begin(self) -> None:
+        """A cascade begins: the facts of now are those to come back to."""
+        if self.facts is not None:
+            self.facts.begin()
+
+    def track(self) -> None:
+        """Note from here on how the facts change."""
+        if self.facts is not None:
+            self.facts.track()
+
+    def take_back(self, state: State) -> None:
+        """Come back to a state in which the graph was as it is again, and so were the facts."""
+        self.back_to(state)
+        if self.facts is not None:
+            self.facts.take_back()
+
+    def catch_up(self) -> bool:
+        """Take in what has changed in the facts; whether anything has."""
+        return self.facts is not None and self.facts.catch_up()
+
+    def looks_changed(self) -> bool:
+        """Whether the facts have changed; they are taken in later."""
+        return self.facts is not None and self.facts.looks_changed()
+
+    def advance(self, now: int) -> Found:
+        """Time goes on: let go the events that nothing from now on can need.
+
+        The matches that waited for nothing to happen, and for which nothing can any more.
+        """
+        self._memory.pass_time(now)
+        if self._absence is None:
+            return self._nothing
+        self.catch_up()
+        return self._absence.advance(now, self._nothing)
+
+    def take(self, hits: Hits, events: Longs) -> Found:
+        """Take in events; the matches that they complete, in the order in which they are found."""
+        rows = self._hits(hits)
+        if not len(rows) and self._absence is None:
+            return self._nothing
+        written = self._join(rows, events)
+        found = self._nothing
+        if written:
+            joined, spans = self._rows[:written].copy(), self._spans[:written].copy()
+            found = completed(joined, spans, events[:, END])
+            if self._has_checks:
+                found = self._checked(found)
+        return found if self._absence is None else self._absence.take(hits, events, found)
+
+    def retract(self, order: int) -> None:
+        """Forget an event: nothing matches it any more."""
+        self._memory.remove(order)
+        if self._absence is not None:
+            self._absence.retract(order)
+
+    def _hits(self, hits: Hits) -> Ints:
+        """The hits of all conditions, in order of events, then of conditions."""
+        found = [matcher.rows(hits[type_]) for type_, matcher in self._conditions if type_ in hits]
+        parts = [rows for rows in found if len(rows)]
+        if len(parts) < 2:
+            return parts[0] if parts else self._rows[:0]
+        rows = np.concatenate(parts)
+        return rows[np.argsort(rows[:, EVENT], kind="stable")]
+
+    def _join(self, hits: Ints, events: Longs) -> int:
+        """Join hits with what waits, and let them wait; how many matches were written."""
+        state = self._state
+        state[:] = 0
+        while True:
+            facts = self._no_facts if self.facts is None else self.facts.facts
+            given = (
+                self._plan, self._memory.arrays, facts, self._work, hits, events, self._rows,
+                self._spans, state,
+            )  # fmt: skip
+            if self._loop is None:
+                self._loop = direct(take_hits, *given)
+            self._loop(*given)
+            position, written, room = state.tolist()
+            if position == len(hits):
+                return int(written)
+            if room:
+                self._memory.make_room(room)
+                state[ROOM] = ENOUGH
+            else:
+                self._rows = longer(self._rows)
+                spans = np.empty((2 * len(self._spans), self._spans.shape[1]), np.int64)
+                spans[: len(self._spans)] = self._spans
+                self._spans = spans
+
+    def _checked(self, found: Found) -> Found:
+        """The matches whose values pass the tests, too."""
+        decode = self._terms.decode
+        kept = []
+        for place in range(len(found)):
+            match = self.shape.match(found, place)
+            spans = {name: event.span for name, event in match.events.items()}
+            values = {v: decode(i) for v, i in match.binding.items() if i}
+            if holds(self._checks, spans, values):
+                kept.append(place)
+        return found.chosen(np.array(kept, np.int64))

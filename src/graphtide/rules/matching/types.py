@@ -1,0 +1,257 @@
+"""Happening: an event that has come, and how events match the types that rules ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.variables import pattern_variables
+from graphtide.rules.kernel.layout import CONDITION, EVENT, HIT_VALUES, POSITION, WRITTEN
+from graphtide.rules.kernel.types import find_hits
+from graphtide.rules.temporal import Span, is_true
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from graphtide.algebra.expressions import Expression
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rules.model import EventCondition, EventType, Rule
+    from graphtide.streams.events import GraphEvents
+
+MOST_CHECKED = 100_000
+"""Rows of values of which it is remembered whether they pass a CHECK."""
+
+Ids = tuple[int, int, int]
+Binding = dict[Var, int]
+"""Variables and the ids of their values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event of a match: when it was, and what the graph was like when it came.
+
+    `order` counts events as they come. `since` is the number of transactions that were before it:
+    a fact is older if its own number is less.
+    """
+
+    span: Span
+    order: int
+    since: int
+
+
+class TypeMatcher:
+    """Finds the ways in which the triples of events match a type."""
+
+    def __init__(self, type_: EventType, terms: TermDictionary) -> None:
+        others = (v for p in type_.pattern for v in pattern_variables(p))
+        variables = list(dict.fromkeys((*type_.parameters, *others)))
+        self._width = len(type_.parameters)
+        self._pattern = np.array(
+            [
+                [
+                    -1 - variables.index(part) if isinstance(part, Var) else terms.encode(part)
+                    for part in (p.subject, p.predicate, p.object)
+                ]
+                for p in type_.pattern
+            ],
+            np.int32,
+        )
+        ids = [int(row[column]) for column in (2, 0, 1) for row in self._pattern if row[column] > 0]
+        self.mark: int | None = ids[0] if ids else None
+        """An id that all events of the type have, if there is one; one that others hardly have."""
+        self._check, self._parameters, self._terms = type_.check, type_.parameters, terms
+        self._checked: dict[tuple[int, ...], bool] = {}
+        self._work = np.zeros((3, max(len(variables), len(self._pattern), 1)), np.int32)
+        self._out = np.empty((16, 1 + self._width), np.int32)
+
+    def hits(self, events: GraphEvents) -> Ints:
+        """Rows of an event's place and the values of the parameters, each way once.
+
+        They hold until the next call.
+        """
+        state, many = np.zeros(2, np.int64), len(events.ends)
+        if len(self._out) < many:
+            self._out = np.empty((2 * many, 1 + self._width), np.int32)
+        while True:
+            find_hits(
+                self._pattern, self._width, events.triples, events.begins, self._work, self._out,
+                state,
+            )  # fmt: skip
+            if state[POSITION] == many:
+                hits = self._out[: state[WRITTEN]]
+                return hits if self._check is None else self._passing(hits, self._check)
+            more = np.empty((2 * len(self._out), self._out.shape[1]), np.int32)
+            more[: len(self._out)] = self._out
+            self._out = more
+
+    def _passing(self, hits: Ints, check: Expression) -> Ints:
+        """The hits whose values pass the check; each row of values is looked at once."""
+        if len(self._checked) > MOST_CHECKED:
+            self._checked.clear()
+        passing = np.zeros(len(hits), np.bool_)
+        for at, row in enumerate(map(tuple, hits[:, 1:].tolist())):
+            if row not in self._checked:
+                pairs = zip(self._parameters, row, strict=True)
+                values = {v: self._terms.decode(i) for v, i in pairs if i}
+                self._checked[row] = is_true(check, values)
+            passing[at] = self._checked[row]
+        return hits[passing]
+
+
+class ConditionMatcher:
+    """From the parameters of events to the variables of a condition."""
+
+    def __init__(
+        self, condition: EventCondition, place: int, number: Mapping[Var, int], width: int,
+        terms: TermDictionary,
+    ) -> None:  # fmt: skip
+        self._place = place
+        self._width = width
+        self._constants: list[tuple[int, int]] = []
+        self._equal: list[tuple[int, int]] = []
+        self._bound: list[tuple[int, int]] = []
+        first: dict[Var, int] = {}
+        for column, argument in enumerate(condition.arguments, start=1):
+            if not isinstance(argument, Var):
+                self._constants.append((column, terms.encode(argument)))
+            elif argument in first:
+                self._equal.append((column, first[argument]))
+            else:
+                first[argument] = column
+                self._bound.append((column, HIT_VALUES + number[argument]))
+
+    def rows(self, hits: Ints) -> Ints:
+        """The hits that fit, as rows of event, condition and the values of a rule's variables."""
+        for column, value in self._constants:
+            hits = hits[hits[:, column] == value]
+        for column, other in self._equal:
+            hits = hits[hits[:, column] == hits[:, other]]
+        if len(hits) == 1:
+            (values,) = hits.tolist()
+            row = [0] * (HIT_VALUES + self._width)
+            row[EVENT], row[CONDITION] = values[0], self._place
+            for column, to in self._bound:
+                row[to] = values[column]
+            return np.array([row], np.int32)
+        rows = np.zeros((len(hits), HIT_VALUES + self._width), np.int32)
+        if len(hits):
+            rows[:, EVENT] = hits[:, 0]
+            rows[:, CONDITION] = self._place
+            for column, to in self._bound:
+                rows[:, to] = hits[:, column]
+        return rows
+
+
+# --- TypeIndex: of which types a single event may be, by an id that all events of a type have.
+
+
+class TypeIndex:
+    """Types by number. Most events are of few of them, and only those are looked at closely."""
+
+    def __init__(self) -> None:
+        self._matchers: list[TypeMatcher] = []
+        self._by_id: dict[int, list[int]] = {}
+        self._others: list[int] = []
+
+    def add(self, matcher: TypeMatcher) -> None:
+        """Another type."""
+        number = len(self._matchers)
+        self._matchers.append(matcher)
+        mark = matcher.mark
+        if mark is None:
+            self._others.append(number)
+        else:
+            self._by_id.setdefault(mark, []).append(number)
+
+    def hits(self, events: GraphEvents) -> dict[int, Ints]:
+        """By number of a type, the places of the events of that type, with their parameters."""
+        if len(events.ends) == 1:
+            return self._hits_of_one(events)
+        found = ((number, matcher.hits(events)) for number, matcher in enumerate(self._matchers))
+        return {number: rows for number, rows in found if len(rows)}
+
+    def _hits_of_one(self, event: GraphEvents) -> dict[int, Ints]:
+        by_id = self._by_id
+        numbers = [n for i in set(event.triples.ravel().tolist()) if i in by_id for n in by_id[i]]
+        numbers += self._others
+        if len(numbers) > 1:
+            numbers.sort()
+        hits = {}
+        for number in numbers:
+            rows = self._matchers[number].hits(event)
+            if len(rows):
+                hits[number] = rows
+        return hits
+
+
+# --- Found: matches of a rule in columns, made into objects only when somebody looks.
+
+Events = dict[str, Happening]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The events of a match by name, and the values of all variables."""
+
+    rule: Rule
+    events: Events
+    binding: Binding
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Matches that some events complete.
+
+    A row has the place of the event that completes it, then the values of the variables. `spans`
+    has start and end of each event, then order and since of each. `moments` are twice the place of
+    the event at which a match fires, or one more: a match that has waited comes before the event.
+    """
+
+    rows: Ints
+    spans: Longs
+    moments: Longs
+    times: Longs
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def chosen(self, places: Longs) -> Found:
+        """Some of the matches, in an order."""
+        return Found(
+            self.rows[places], self.spans[places], self.moments[places], self.times[places]
+        )
+
+    def at_one_moment(self) -> Found:
+        """The same, firing all together."""
+        return replace(self, moments=np.ones_like(self.moments))
+
+
+class Shape(NamedTuple):
+    """What the columns of a rule's matches mean."""
+
+    rule: Rule
+    variables: tuple[Var, ...]
+
+    def match(self, found: Found, place: int) -> Match:
+        """One of the matches as an object."""
+        row, spans = found.rows[place].tolist(), found.spans[place].tolist()
+        binding = dict(zip(self.variables, row[1:], strict=True))
+        half = len(spans) // 2
+        events = {
+            condition.name: Happening(
+                Span(spans[2 * n], spans[2 * n + 1]), spans[half + 2 * n], spans[half + 2 * n + 1]
+            )
+            for n, condition in enumerate(self.rule.positive)
+        }
+        return Match(self.rule, events, binding, int(found.times[place]))
+
+
+def completed(rows: Ints, spans: Longs, ends: Longs) -> Found:
+    """Matches that fire as soon as their last event is there."""
+    places = rows[:, 0].astype(np.int64)
+    return Found(rows, spans, 2 * places + 1, ends[places])

@@ -1,0 +1,250 @@
+"""GraphEvents: things that happen, each a few triples that come together at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphtide.errors import DataError
+from graphtide.rdf.changes import ChangeBatch, concat_batches
+from graphtide.rdf.formats.change_log import read_changes
+from graphtide.rdf.formats.registry import find_format
+from graphtide.rdf.kinds import DATETIME, EXACT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEvents:
+    """Events in order of time. Those of event i are the triples from `begins[i]` to the next.
+
+    `numbers` tell the events of a graph's streams apart; -1 for those of no stream.
+
+    >>> events = make_events([[(1, 2, 3), (1, 4, 5)], [(6, 2, 3)]], ends=[10, 12])
+    >>> len(events), events.part(1, 2).triples.tolist()
+    (2, [[6, 2, 3]])
+    """
+
+    triples: Ints
+    begins: Longs
+    starts: Longs
+    ends: Longs
+    numbers: Longs
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def part(self, first: int, last: int) -> GraphEvents:
+        """The events from one place up to another."""
+        begins = self.begins[first : last + 1]
+        at = slice(first, last)
+        triples = self.triples[begins[0] : begins[-1]]
+        return GraphEvents(
+            triples, begins - begins[0], self.starts[at], self.ends[at], self.numbers[at]
+        )
+
+    def without(self, numbers: set[int]) -> GraphEvents:
+        """The events that have none of some numbers."""
+        kept = ~np.isin(self.numbers, list(numbers))
+        if kept.all():
+            return self
+        sizes = np.diff(self.begins)
+        begins = np.concatenate([[0], np.cumsum(sizes[kept])])
+        triples = self.triples[np.repeat(kept, sizes)]
+        return GraphEvents(triples, begins, self.starts[kept], self.ends[kept], self.numbers[kept])
+
+
+def make_events(
+    triples: Sequence[Sequence[Sequence[int]]], ends: Sequence[int], duration: int = 0
+) -> GraphEvents:
+    """Events from rows of ids, with the time at which each ends."""
+    if len(triples) == 1:
+        rows = np.array(triples[0], np.int32).reshape(-1, 3)
+        end = np.array(ends, np.int64)
+        start = end - duration if duration else end
+        return GraphEvents(rows, np.array([0, len(rows)], np.int64), start, end, NO_NUMBER)
+    parts = [list(each) for each in triples]
+    begins = np.array([0, *map(len, parts)], np.int64).cumsum()
+    rows = np.array([row for part in parts for row in part], np.int32).reshape(-1, 3)
+    last = np.array(ends, np.int64)
+    return GraphEvents(rows, begins, last - duration, last, np.full(len(last), -1, np.int64))
+
+
+def group_events(times: Longs, quads: Ints, numbers: Longs) -> GraphEvents:
+    """Events from rows in order of time: rows of one number are one event.
+
+    >>> rows = np.array([[1, 2, 3, 0], [4, 2, 3, 0], [1, 5, 6, 0]], np.int32)
+    >>> group_events(np.array([7, 7, 7]), rows, np.array([0, 1, 0])).triples.tolist()
+    [[1, 2, 3], [1, 5, 6], [4, 2, 3]]
+    """
+    begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    own = numbers[begins]
+    if (own[1:] < own[:-1]).any() and len(np.unique(own)) < len(own):  # rows stand apart
+        _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        order = np.argsort(first[inverse], kind="stable")
+        times, quads, numbers = times[order], quads[order], numbers[order]
+        begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    ends = times[begins]
+    triples = np.ascontiguousarray(quads[:, :3])
+    bounds = np.append(begins, len(times)).astype(np.int64)
+    return GraphEvents(triples, bounds, ends, ends, numbers[begins])
+
+
+NO_NUMBER = np.array([-1], np.int64)
+
+
+class Fired(Protocol):
+    """A rule that fired: when, with which values; `why()` tells the events and facts."""
+
+    @property
+    def rule(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def time(self) -> int:
+        """When it fired."""
+        ...
+
+    @property
+    def values(self) -> dict[str, Term]:
+        """The values of its variables."""
+        ...
+
+    def why(self) -> str:
+        """The events and facts that matched, in words."""
+        ...
+
+
+class Listener(Protocol):
+    """Hears of the events of a graph, such as a program of rules."""
+
+    def take_events(self, events: GraphEvents) -> None:
+        """Events have happened; none of them is earlier than what was heard before."""
+
+    @property
+    def firings(self) -> Sequence[Fired]:
+        """What fired because of them, oldest first."""
+        ...
+
+
+# --- Graph events from files and batches: with a time column, or with a timestamp triple per
+# graph.
+#
+# A change log (RDF Patch, columnar) has a time for every row; its inserts are the events. In TriG and
+# N-Quads each named graph is an event, and a triple of the default graph tells when it happened:
+#
+#     { :e1 :generatedAt 17 }
+#     :e1 { :sensor3 :shows 20 }
+
+Events = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
+
+GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
+"""The predicate that tells an event's time unless another is named."""
+
+MICROSECONDS = 1000
+"""Per millisecond: what the typed value of an xsd:dateTime counts in."""
+
+
+def read_events(
+    source: Events, terms: TermDictionary, *, timestamp: str, tick_ms: int
+) -> Iterator[tuple[Longs, Ints, Longs]]:
+    """Times and quads of events, in the order of the source, and a number for each event.
+
+    Rows of a change log that share `(time, tx)` are one event, and so is a named graph.
+    """
+    if isinstance(source, (str, Path)) and find_format(source).rdf is not None:
+        whole = concat_batches(read_changes(source))
+        yield timestamped(whole, terms, timestamp, tick_ms, str(source))
+        return
+    if isinstance(source, ChangeBatch):
+        batches: Iterable[ChangeBatch] = (source,)
+    elif isinstance(source, (str, Path, pa.Table)):
+        batches = read_changes(source)
+    else:
+        batches = source
+    for batch in batches:
+        if (batch.diff < 0).any():
+            row = int(np.argmax(batch.diff < 0))
+            raise DataError(
+                f"row {row} is a delete, but events only happen",
+                hint="leave deletes out: a window forgets events by itself",
+            )
+        begins = (batch.time[1:] != batch.time[:-1]) | (batch.tx[1:] != batch.tx[:-1])
+        yield batch.time, _quads(batch, terms), np.concatenate([[0], np.cumsum(begins)])
+
+
+def _quads(batch: ChangeBatch, terms: TermDictionary) -> Ints:
+    columns = [terms.encode_column(column) for column in (batch.s, batch.p, batch.o)]
+    return np.column_stack([*columns, terms.encode_graphs(batch.g)]).astype(np.int32)
+
+
+def has_timestamps(batch: ChangeBatch, timestamp: str) -> bool:
+    """Whether triples of the default graph tell when something was.
+
+    >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:e1>", "<ex:at>", '"7"', None)])
+    >>> has_timestamps(batch, "<ex:at>"), has_timestamps(batch, GENERATED_AT)
+    (True, False)
+    """
+    told: Any = pc.equal(batch.p, pa.scalar(timestamp))
+    graphs: Any = batch.g.filter(told)
+    return bool((graphs.fill_null("").to_numpy(zero_copy_only=False) == "").any())
+
+
+def timestamped(
+    batch: ChangeBatch, terms: TermDictionary, timestamp: str, tick_ms: int, source: str
+) -> tuple[Longs, Ints, Longs]:
+    """The quads of named graphs, with the time that the default graph gives each graph.
+
+    >>> from graphtide.rdf.dictionary import TermDictionary
+    >>> seven = '"7"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    >>> rows = [("<ex:a>", "<ex:p>", "<ex:b>", "<ex:e1>"), ("<ex:e1>", "<ex:at>", seven, None)]
+    >>> batch = ChangeBatch.of([(0, 0, 1, *row) for row in rows])
+    >>> times, quads, _ = timestamped(batch, TermDictionary(), "<ex:at>", 1000, "it")
+    >>> times.tolist(), len(quads)
+    ([7], 1)
+    """
+    quads = _quads(batch, terms)
+    default = quads[:, 3] == 0
+    told = quads[default & (quads[:, 1] == terms.encode(timestamp))]
+    events = quads[~default]
+    if len(events) and not len(told):
+        raise DataError(
+            f"{source}: no graph has a timestamp",
+            hint=f"give each a triple with {timestamp}, or name another predicate",
+        )
+    times = {graph: _time(terms, value, tick_ms, source) for graph, _, value, _ in told.tolist()}
+    graphs = events[:, 3].tolist()
+    missing = next((graph for graph in graphs if graph not in times), None)
+    if missing is not None:
+        raise DataError(
+            f"{source}: the graph {terms.text(missing)} has no timestamp",
+            hint=f"add a triple with {timestamp} to the default graph",
+        )
+    found = np.array([times[graph] for graph in graphs], np.int64)
+    order = np.argsort(found, kind="stable")
+    return found[order], events[order], events[order, 3].astype(np.int64)
+
+
+def _time(terms: TermDictionary, value: int, tick_ms: int, source: str) -> int:
+    """A timestamp in ticks: a whole number as it is, a dateTime since 1970."""
+    kind, number = int(terms.kinds[value]), float(terms.numbers[value])
+    if kind == EXACT and number.is_integer():
+        return int(number)
+    if kind == DATETIME:
+        return int(number // (MICROSECONDS * tick_ms))
+    raise DataError(
+        f"{source}: {terms.text(value)} is no time",
+        hint="use a whole number of ticks, or an xsd:dateTime with a time zone",
+    )

@@ -1,0 +1,448 @@
+"""Registry: the streams of a graph, the windows on them, and the queries over those windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pyoxigraph import NamedNode
+
+from graphtide.algebra.rename import substitute
+from graphtide.algebra.windows import GRAPH, OBJECT, PREDICATE, SUBJECT, WINDOW_SPACE
+from graphtide.errors import GraphtideError
+from graphtide.kernel import Distinct
+from graphtide.kernel.batch import TX, VALUES, Ints, Longs
+from graphtide.streams.pruning import EVERYTHING, Asked, Summary, asked_of, covers
+from graphtide.streams.query import Continuous, Reevaluated
+from graphtide.streams.stream import Hearers, Stream
+from graphtide.streams.windows import (
+    NO_TIMES,
+    ChangingWindow,
+    Closes,
+    ElementWindow,
+    TimeWindow,
+    WindowContent,
+    unite,
+    window_shape,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from graphtide.algebra.windows import WindowClause, WindowedQuery
+    from graphtide.engine.ingest import TermLike
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.plan.patterns import Strategy
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
+    from graphtide.streams.windows import Alignment, WindowShape
+
+
+# --- Connect: which windows have to close together, and which streams they wait for.
+
+
+def connected(queries: Iterable[Continuous]) -> list[tuple[set[int], dict[str, Stream]]]:
+    """Windows that queries have in common or side by side, and all streams of these queries.
+
+    All windows of a query are as of the same time when it reports, so none of them may go ahead of
+    another; nor of those that the other goes with for the sake of further queries.
+    """
+    groups: list[tuple[set[int], dict[str, Stream]]] = []
+    for query in queries:
+        windows, streams = set(query.windows), dict(query.streams)
+        apart = []
+        for group in groups:
+            if group[0].isdisjoint(windows):
+                apart.append(group)
+            else:
+                windows |= group[0]
+                streams |= group[1]
+        groups = [*apart, (windows, streams)]
+    return groups
+
+
+GRAPH_COLUMN = VALUES + 3
+
+
+@dataclass(slots=True)
+class Placed:
+    """A window at work: on a stream, into a graph, for some queries."""
+
+    stream: Stream
+    content: WindowContent
+    graph: int
+    pruned: int
+    queries: list[Continuous] = field(default_factory=list)
+    needed: tuple[Stream, ...] = ()
+
+    def asked(self) -> Asked:
+        """What its queries can match. Elements are counted, whether they match or not."""
+        if isinstance(self.content.shape, ElementWindow):
+            return EVERYTHING
+        return frozenset().union(*(query.windows[self.graph] for query in self.queries))
+
+    def serves(self, asked: Asked) -> bool:
+        """Whether it holds all that a further query asks for."""
+        return self.stream.pruned == self.pruned or covers(self.asked(), asked)
+
+    def complete(self) -> int:
+        """Up to when all events are here, on every stream that has to be waited for."""
+        return min(stream.complete for stream in (self.stream, *self.needed))
+
+
+class WindowRegistry:
+    """Closes windows as streams move on, and lets queries report."""
+
+    def __init__(self, graph: LiveGraph, tick_ms: int) -> None:
+        self._graph = graph
+        self._tick_ms = tick_ms
+        self.streams: dict[str, Stream] = {}
+        self._windows: dict[int, Placed] = {}
+        self._moving = False
+        self._hearers = Hearers(graph, self._is_apart)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether there are windows."""
+        return bool(self._windows)
+
+    def _is_apart(self) -> bool:
+        """Whether events have to be taken time by time: windows close, other streams wait."""
+        return self.has_windows or any(stream.waiting for stream in self.streams.values())
+
+    def stream(self, name: str, lateness: int | None) -> Stream:
+        """The stream of that name, made if need be."""
+        found = self.streams.get(name)
+        if found is None:
+            found = Stream(
+                name, self._graph.terms, lateness or 0, self._tick_ms, self._move, self._hearers
+            )
+            self.streams[name] = found
+        elif lateness is not None and lateness != found.lateness:
+            raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")
+        return found
+
+    def window(self, stream: Stream, shape: WindowShape, graph: int, asked: Asked) -> Placed | None:
+        """The window of a shape on a stream, whose content is the graph of that id.
+
+        None if there is one already, but without some of what is asked for.
+        """
+        placed = self._windows.get(graph)
+        if placed is None:
+            content = WindowContent(shape, stream.events, stream.name)
+            placed = Placed(stream, content, graph, stream.pruned)
+            self._windows[graph] = placed
+        return placed if placed.serves(asked) else None
+
+    def pruned(self) -> int:
+        """How many triples streams have dropped, because no query can match them."""
+        return sum(stream.pruned for stream in self.streams.values())
+
+    def held(self) -> int:
+        """How many quads windows have put into the store."""
+        contents = [placed.content for placed in self._windows.values()]
+        return sum(len(c) + (len(c.by_graph) if c.by_graph else 0) for c in contents)
+
+    def add(self, query: Continuous) -> None:
+        """Let a query report when one of its windows closes."""
+        for number in query.windows:
+            self._windows[number].queries.append(query)
+        self._summarise()
+        self._connect()
+
+    def _summarise(self) -> None:
+        """Tell each stream what its queries can match."""
+        for stream in self.streams.values():
+            placed = [p for p in self._windows.values() if p.stream is stream]
+            stream.summary = Summary(frozenset().union(*(p.asked() for p in placed)))
+
+    def remove(self, query: Continuous) -> None:
+        """Let a query go, with the windows that only it had."""
+        for number in query.windows:
+            placed = self._windows[number]
+            placed.queries.remove(query)
+            if not placed.queries:
+                del self._windows[number]
+                self._graph.clear_graph(number)
+                if placed.content.by_graph is not None:
+                    self._graph.clear_graph(placed.content.by_graph.graph)
+        self._summarise()
+        self._connect()
+
+    def _connect(self) -> None:
+        """Tell each window which streams to wait for."""
+        queries = dict.fromkeys(q for placed in self._windows.values() for q in placed.queries)
+        for windows, streams in connected(queries):
+            for number in windows:
+                self._windows[number].needed = tuple(streams.values())
+
+    def advance(self, to: int) -> None:
+        """Nothing before a time comes any more, on any stream."""
+        for stream in self.streams.values():
+            stream.advance(to)
+
+    def _move(self) -> None:
+        """Close what can be closed; events that come in meanwhile wait their turn."""
+        if self._moving:
+            return
+        self._moving = True
+        try:
+            while self._close():
+                pass
+        finally:
+            self._moving = False
+        for stream in self.streams.values():
+            needed = [p.content for p in self._windows.values() if p.stream is stream]
+            events, moments = stream.events, stream.events.moments
+            events.drop_before(min((c.oldest for c in needed), default=events.end))
+            moments.drop_before(min((c.oldest_moment for c in needed), default=moments.end))
+
+    def _close(self) -> bool:
+        """Close some windows, all that close at one time together; whether there were any."""
+        # No window may go ahead of another that has too much to close for one step.
+        reach = min((p.content.reach() for p in self._windows.values()), default=0)
+        found = [(p, *p.content.advance(min(p.complete(), reach))) for p in self._windows.values()]
+        moved = [(placed, closes, changes) for placed, closes, changes in found if len(closes)]
+        if not moved:
+            return False
+        times, places = unite([closes for _, closes, _ in moved])
+        changes = _merged(moved, places)
+        queries = dict.fromkeys(q for placed, _, _ in moved for q in placed.queries)
+        parts = [(placed, at) for (placed, _, _), at in zip(moved, places, strict=True)]
+        own = {q: _united([at for placed, at in parts if q in placed.queries]) for q in queries}
+        if any(query.one_by_one for query in queries):
+            for place in range(len(times)):
+                part = changes[_only(place, changes[:, TX])].copy()
+                part[:, TX] = 0
+                here = {query: at[_only(place, at)] - place for query, at in own.items()}
+                self._report(times[place : place + 1], part, here)
+        else:
+            self._report(times, changes, own)
+        return True
+
+    def _report(self, times: Longs, changes: Ints, own: Mapping[Continuous, Longs]) -> None:
+        """Take in what changed at some closes, and let each query report at its own of them."""
+        first = self._graph.transactions
+        self._graph.apply_window_changes(times, changes)
+        for query, places in own.items():
+            if len(places):
+                query.take(first + places, times[places])
+
+
+def _only(place: int, places: Longs | Ints) -> slice:
+    """Where a place stands in a list of places in order."""
+    return slice(*np.searchsorted(places, (place, place + 1)))
+
+
+def _united(places: list[Longs]) -> Longs:
+    """All places of some lists in order, each once; a single list is so already."""
+    return places[0] if len(places) == 1 else np.unique(np.concatenate(places))
+
+
+def _merged(moved: list[tuple[Placed, Closes, Ints]], places: list[Longs]) -> Ints:
+    """The changes of several windows, with the place of their close among all as `tx`."""
+    parts = []
+    for (placed, _, changes), at in zip(moved, places, strict=True):
+        changes[:, GRAPH_COLUMN] = placed.graph
+        changes[:, TX] = at[changes[:, TX]]
+        parts.append(changes)
+        if placed.content.by_graph is not None:
+            statements = placed.content.by_graph.changes()
+            statements[:, TX] = at[statements[:, TX]]
+            parts.append(statements)
+    if len(parts) == 1:
+        return parts[0]
+    merged = np.concatenate(parts)
+    return merged[np.argsort(merged[:, TX], kind="stable")]
+
+
+# --- Statements: the quads of event graphs written down as triples, so that GRAPH can ask for
+# them.
+#
+# Each quad that is in a window is a node of the engine's own with four triples: its subject, its
+# predicate, its object, its graph. The numbers of these nodes are no terms and are used again.
+
+FIRST = 1 << 29
+"""Numbers from here up to the hidden graphs are quads, not terms."""
+
+
+class StatementLog:
+    """The quads of named event graphs in one window, and the triples that write them down."""
+
+    def __init__(self, graph: int, terms: TermDictionary) -> None:
+        self.graph = graph
+        self._counts = Distinct(4)
+        self._numbers: dict[tuple[int, ...], int] = {}
+        self._free: list[int] = []
+        self._predicates = [terms.encode(p) for p in (SUBJECT, PREDICATE, OBJECT, GRAPH)]
+        self._rows: list[tuple[int, ...]] = []
+
+    def __len__(self) -> int:
+        return 4 * len(self._numbers)
+
+    def take(self, arrivals: Ints) -> None:
+        """Take in quads that come into the window or leave it."""
+        named = np.ascontiguousarray(arrivals[arrivals[:, VALUES + 3] != 0])
+        for tx, diff, *quad in self._counts.step(named).tolist():
+            number = self._number(tuple(quad), diff)
+            for predicate, part in zip(self._predicates, quad, strict=True):
+                self._rows.append((tx, diff, number, predicate, part, self.graph))
+
+    def _number(self, quad: tuple[int, ...], diff: int) -> int:
+        if diff < 0:
+            number = self._numbers.pop(quad)
+            self._free.append(number)
+            return number
+        number = self._free.pop() if self._free else FIRST + len(self._numbers)
+        self._numbers[quad] = number
+        return number
+
+    def changes(self) -> Ints:
+        """The changes since last asked; their `tx` is the place of a close."""
+        rows, self._rows = self._rows, []
+        return np.array(rows, np.int32).reshape(-1, VALUES + 4)
+
+
+# --- Streams of a live graph: the part of `LiveGraph` that has to do with windows.
+
+ReportPolicy = Literal["close", "change"]
+"""When a query reports: when a window closes, or whenever events come."""
+
+MOST_REPORTS = 10_000
+"""Reports of a query that are kept; the oldest go first."""
+
+
+class Streams:
+    """The streams of a graph, and the windowed queries over them."""
+
+    def __init__(self, graph: LiveGraph, tick_ms: int, origin: int, alignment: Alignment) -> None:
+        if tick_ms < 1:
+            raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
+        self._graph = graph
+        self._tick_ms = tick_ms
+        self._origin = origin
+        self._alignment = alignment
+        self._registry = WindowRegistry(graph, tick_ms)
+        self._queries: dict[str, Continuous] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._registry.streams)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether there are windows on any of them."""
+        return self._registry.has_windows
+
+    def stream(self, name: TermLike, lateness: int | None) -> Stream:
+        """The stream of that name, made if need be."""
+        text = str(name)
+        iri = text[1:-1] if text.startswith("<") and text.endswith(">") else text
+        return self._registry.stream(iri, lateness)
+
+    def watch(
+        self,
+        query: WindowedQuery,
+        strategy: Strategy | None,
+        name: str | None,
+        report: ReportPolicy,
+        *,
+        reevaluate: bool,
+    ) -> Continuous:
+        """Register a query over windows; it reports from its windows' first close on."""
+        if report not in ("close", "change"):
+            raise GraphtideError(f"report={report!r} is unknown", hint='use "close" or "change"')
+        graphs: dict[Term, Term] = {}
+        windows: dict[int, tuple[Stream, Asked]] = {}
+        for clause in query.windows:
+            root = query.select.root
+            by_graph = clause.quads in _terms_of(root)
+            asked = EVERYTHING if by_graph else asked_of(root, clause.graph, self._graph.terms)
+            name_of, placed = self._place(clause, self._shape(clause, report), asked)
+            graphs[clause.graph] = name_of
+            if by_graph:
+                graphs[clause.quads] = self._written_down(placed, name_of)
+            before = windows.get(placed.graph, (placed.stream, frozenset()))[1]
+            windows[placed.graph] = placed.stream, before | asked
+        select = replace(query.select, root=substitute(query.select.root, graphs))
+        graph, name = self._graph, name or query.name
+        if reevaluate:
+            name = name or f"query{len(self._queries) + 1} over windows"
+            found: Continuous = Reevaluated(graph, query, select, name, windows, MOST_REPORTS)
+        else:
+            watch = graph.watch(select, strategy=strategy, name=name, history=2**62)
+            found = Continuous(graph, query, watch, windows, MOST_REPORTS)
+            found.take(NO_TIMES, NO_TIMES)
+        self._registry.add(found)
+        self._queries[found.name] = found
+        return found
+
+    def _place(
+        self, clause: WindowClause, shape: WindowShape, asked: Asked
+    ) -> tuple[NamedNode, Placed]:
+        """A window and its graph's name: that of other queries, if it holds all that is asked."""
+        stream = self._registry.stream(clause.stream.value, None)
+        for number in count():
+            name = _graph_of(clause.stream.value, shape, number)
+            graph = self._graph.terms.hidden_graph(name.value)
+            placed = self._registry.window(stream, shape, graph, asked)
+            if placed is not None:
+                return name, placed
+        raise AssertionError
+
+    def _written_down(self, placed: Placed, window: NamedNode) -> NamedNode:
+        """The graph in which the quads of a window's event graphs are written down."""
+        name = NamedNode(window.value.replace(WINDOW_SPACE, f"{WINDOW_SPACE}quads:", 1))
+        content, terms = placed.content, self._graph.terms
+        if content.by_graph is None:
+            if len(content):
+                raise GraphtideError(
+                    "this window is in use already, without the graphs of its events",
+                    hint="register queries with GRAPH inside WINDOW before the events come",
+                )
+            content.by_graph = StatementLog(terms.hidden_graph(name.value), terms)
+        return name
+
+    def unwatch(self, query: Continuous) -> None:
+        """End a windowed query."""
+        if self._queries.pop(query.name, None) is not query:
+            raise GraphtideError(f"{query.name} does not watch this graph (any more)")
+        self._graph.unwatch(query.watch)
+        self._registry.remove(query)
+
+    def advance(self, to: int) -> None:
+        """Nothing before a time comes any more: close what closes up to then."""
+        self._registry.advance(to)
+
+    def _shape(self, clause: WindowClause, report: ReportPolicy) -> WindowShape:
+        shape = window_shape(clause, self._tick_ms, self._origin, self._alignment)
+        if report == "change" and isinstance(shape, TimeWindow):
+            return ChangingWindow(shape.range, shape.step, self._origin)
+        return shape
+
+    def pruned(self) -> int:
+        """How many triples streams have dropped, because no query can match them."""
+        return self._registry.pruned()
+
+    def held(self) -> int:
+        """How many quads are in windows."""
+        return self._registry.held()
+
+
+def _terms_of(part: object) -> set[object]:
+    """All names of graphs in a node."""
+    if isinstance(part, NamedNode):
+        return {part}
+    if isinstance(part, tuple | frozenset):
+        return {term for each in part for term in _terms_of(each)}
+    if is_dataclass(part):
+        return {term for f in fields(part) for term in _terms_of(getattr(part, f.name))}
+    return set()
+
+
+def _graph_of(stream: str, shape: WindowShape, number: int) -> NamedNode:
+    """The graph that holds a window: equal windows on one stream are one, as far as they can."""
+    again = f"/{number}" if number else ""
+    stream = stream.replace("#", "%23")
+    return NamedNode(f"{WINDOW_SPACE}{stream}#{shape}{again}".replace(" ", "").replace("'", ""))

@@ -1,0 +1,393 @@
+"""Stream: graph events in order of time, put in order within a declared lateness."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphtide.engine.ingest import quad_ids
+from graphtide.errors import GraphtideError
+from graphtide.streams.events import GENERATED_AT, group_events, read_events
+from graphtide.streams.pruning import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from graphtide.engine.ingest import ObjectLike, TermLike
+    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.streams.events import Events
+    from graphtide.streams.pruning import Mask
+
+
+# --- Tail: the last part of a long sequence of rows, added at the end, dropped from the front.
+
+Rows = np.ndarray[Any, Any]
+
+SMALLEST = 1024
+
+
+class Tail:
+    """Rows of numbers. Places count from the first row ever, and stay valid.
+
+    >>> tail = Tail(np.int64)
+    >>> tail.append(np.array([3, 5, 8]))
+    >>> tail.drop_before(1)
+    >>> tail.begin, tail.end, tail.rows(1, 3).tolist()
+    (1, 3, [5, 8])
+    """
+
+    def __init__(self, kind: type[np.generic], width: int | None = None) -> None:
+        self._shape = () if width is None else (width,)
+        self._rows: Rows = np.empty((SMALLEST, *self._shape), kind)
+        self._first = 0  # places in the array, of what is held
+        self._last = 0
+        self._moved = 0
+
+    @property
+    def begin(self) -> int:
+        """The place of the first row that is still held."""
+        return self._moved + self._first
+
+    @property
+    def end(self) -> int:
+        """The place after the last row."""
+        return self._moved + self._last
+
+    def append(self, rows: Rows) -> None:
+        """Add rows at the end."""
+        end = self._last + len(rows)
+        if end > len(self._rows):
+            self._make_room(len(rows))
+            end = self._last + len(rows)
+        self._rows[self._last : end] = rows
+        self._last = end
+
+    def _make_room(self, more: int) -> None:
+        """Move what is held to the front, of a larger array if need be."""
+        held = self._last - self._first
+        size = len(self._rows)
+        while size < 2 * (held + more):
+            size *= 2
+        larger = np.empty((size, *self._shape), self._rows.dtype)
+        larger[:held] = self._rows[self._first : self._last]
+        self._rows = larger
+        self._moved += self._first
+        self._first, self._last = 0, held
+
+    def rows(self, first: int, last: int) -> Rows:
+        """The rows from one place up to another."""
+        return self._rows[first - self._moved : last - self._moved]
+
+    def drop_before(self, place: int) -> None:
+        """Forget the rows before a place."""
+        self._first = min(max(self._first, place - self._moved), self._last)
+
+    def __len__(self) -> int:
+        return self._last - self._first
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._rows.nbytes
+
+
+# --- Timelist: the events of a stream in order of time, added at the end, dropped from the front.
+
+
+class Timelist:
+    """Times and quads of events; beside them the moments at which there was any event at all.
+
+    What no query can match is not held, but a window reports at its moment all the same. Places
+    count from the first event ever, and stay valid; those of moments are numbers of their own.
+
+    >>> events = Timelist()
+    >>> quads = np.array([[1, 2, 3, 0], [4, 5, 6, 0]], np.int32)
+    >>> events.append(np.array([3, 5]), quads)
+    >>> events.append(np.array([7, 8]), quads, np.array([False, True]))
+    >>> events.place_of(6), events.times(1, 3).tolist(), events.moments.rows(1, 4).tolist()
+    (2, [5, 8], [5, 7, 8])
+    """
+
+    def __init__(self) -> None:
+        self._times = Tail(np.int64)
+        self._quads = Tail(np.int32, 4)
+        self.moments = Tail(np.int64)
+
+    @property
+    def end(self) -> int:
+        """The place after the last event."""
+        return self._times.end
+
+    @property
+    def begin(self) -> int:
+        """The place of the first event that is still held."""
+        return self._times.begin
+
+    def append(self, times: Longs, quads: Ints, held: Mask | None = None) -> None:
+        """Add events that are not earlier than any before; of some only the moment is `held`."""
+        self.moments.append(times)
+        if held is not None:
+            times, quads = times[held], quads[held]
+        self._times.append(times)
+        self._quads.append(quads)
+
+    def place_of(self, time: int) -> int:
+        """The place of the first event at or after a time."""
+        return _place_of(self._times, time)
+
+    def moment_of(self, time: int) -> int:
+        """The place of the first moment at or after a time."""
+        return _place_of(self.moments, time)
+
+    def times(self, first: int, last: int) -> Longs:
+        """The times of the events from one place up to another."""
+        return self._times.rows(first, last)
+
+    def quads(self, first: int, last: int) -> Ints:
+        """The quads of the events from one place up to another."""
+        return self._quads.rows(first, last)
+
+    def drop_before(self, place: int) -> None:
+        """Forget the events before a place."""
+        self._times.drop_before(place)
+        self._quads.drop_before(place)
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._times.nbytes + self._quads.nbytes + self.moments.nbytes
+
+
+def _place_of(times: Tail, time: int) -> int:
+    held = times.rows(times.begin, times.end)
+    return times.begin + int(np.searchsorted(held, time, side="left"))
+
+
+LARGEST = 2**61
+"""Times beyond this leave no room for window arithmetic."""
+
+MOST_LATE = 10_000
+"""Late events that are kept to be looked at; all are counted."""
+
+
+class Stream:
+    """Made by `LiveGraph.stream`. Events may come late by up to `lateness` ticks.
+
+    Of the triples `received` in time, those that no registered query can match are `pruned` before
+    anything is stored. Triples that are older than the graph's clock when they come are `untold` to
+    rules, though they may be in time for windows.
+
+    >>> from graphtide import LiveGraph
+    >>> graph = LiveGraph()
+    >>> stream = graph.stream("<http://example.org/s>", lateness=5)
+    >>> for time in (10, 7, 4):
+    ...     stream.push([("<http://example.org/a>", "<http://example.org/p>", time)], time=time)
+    >>> stream.late_count
+    1
+    """
+
+    def __init__(
+        self,
+        name: str,
+        terms: TermDictionary,
+        lateness: int,
+        tick_ms: int,
+        moved: Callable[[], None],
+        hearers: Hearers,
+    ) -> None:
+        if lateness < 0:
+            raise GraphtideError(f"lateness {lateness} is negative", hint="use 0 or more ticks")
+        self.name = name
+        self.lateness = lateness
+        self.events = Timelist()
+        self.late_count = 0
+        self.late: list[tuple[int, tuple[int, ...]]] = []
+        self.complete = -LARGEST
+        self.received = 0
+        self.pruned = 0
+        self.untold = 0
+        self.summary = Summary(frozenset())
+        self._terms = terms
+        self._tick_ms = tick_ms
+        self._moved = moved
+        self._hearers = hearers
+        self._newest = -LARGEST
+        self._waiting: list[Lines] = []
+
+    def push(
+        self, triples: Iterable[tuple[TermLike, TermLike, ObjectLike]], *, time: int,
+        graph: TermLike | None = None,
+    ) -> None:  # fmt: skip
+        """One graph event: triples that happen together at a time."""
+        quads = [quad_ids(self._terms, s, p, o, graph) for s, p, o in triples]
+        times = np.full(len(quads), time, np.int64)
+        events = np.zeros(len(quads), np.int64)
+        rows = np.array(quads, np.int32).reshape(-1, 4)
+        self.push_ids(times, rows, newest=time, events=events)
+
+    def push_ids(
+        self, times: Longs, quads: Ints, *, newest: int | None = None, events: Longs | None = None
+    ) -> None:
+        """Many events at once: rows of ids of `graph.terms`, with their times.
+
+        Rows with the same number in `events` are one event; without it, rows of one time and graph
+        that stand together.
+        """
+        if len(times):
+            newest = int(times.max()) if newest is None else newest
+            if newest > LARGEST or int(times.min()) < -LARGEST:
+                raise GraphtideError(f"time {newest} is out of bounds", hint=f"use up to {LARGEST}")
+            numbers = self._hearers.number(times, quads, events)
+            lines = times, quads, numbers
+            late = times < self.complete
+            self._waiting.append(self._without_late(lines, late) if late.any() else lines)
+        if newest is not None:
+            self._newest = max(self._newest, newest)
+        self._release(self._newest - self.lateness)
+
+    def feed(self, source: Events, *, timestamp: str = GENERATED_AT) -> None:
+        """Events from a file or from batches: RDF Patch, Parquet, Arrow, or TriG and N-Quads.
+
+        In TriG and N-Quads each named graph is an event, and the default graph says when it
+        happened, by a triple with the predicate `timestamp`.
+        """
+        found = read_events(source, self._terms, timestamp=timestamp, tick_ms=self._tick_ms)
+        for times, quads, events in found:
+            self.push_ids(times, quads, events=events)
+
+    def advance(self, to: int) -> None:
+        """All events before a time are here: let go what waited for them."""
+        self._newest = max(self._newest, to)
+        self._release(to)
+
+    def _without_late(self, lines: Lines, late: Mask) -> Lines:
+        times, quads, numbers = lines
+        self.late_count += int(late.sum())
+        room = MOST_LATE - len(self.late)
+        found = zip(times[late].tolist(), quads[late].tolist(), strict=True)
+        self.late += [(time, tuple(quad)) for time, quad in found][:room]
+        return times[~late], quads[~late], numbers[~late]
+
+    def _release(self, complete: int) -> None:
+        """Pass on, in order, the events that none before can come any more."""
+        ready = None
+        if self._waiting:
+            self._order()
+            times, quads, numbers = self._waiting[0]
+            end = int(np.searchsorted(times, complete, side="right"))
+            if end:
+                ready = times[:end], quads[:end], numbers[:end]
+                rest = times[end:], quads[end:], numbers[end:]
+                self._waiting = [rest] if end < len(times) else []
+        if ready is None or not self._hearers.listening:
+            self._pass_on(ready, complete)
+            return
+        for lines, time in self._hearers.parts(ready, complete):
+            self._pass_on(lines, time)
+            self.untold += self._hearers.tell(lines)
+        self._pass_on(None, complete)
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next event will have among those of all streams."""
+        return self._hearers.numbers
+
+    @property
+    def waiting(self) -> bool:
+        """Whether events wait for others that may be earlier."""
+        return bool(self._waiting)
+
+    def _pass_on(self, lines: Lines | None, complete: int) -> None:
+        """To the windows: some events, and that there are no others up to a time."""
+        if lines is not None:
+            self._append(lines[0], lines[1])
+        if complete > self.complete:
+            self.complete = complete
+            self._moved()
+
+    def _append(self, times: Longs, quads: Ints) -> None:
+        held = self.summary.mask(quads)
+        self.received += len(quads)
+        if held is not None:
+            self.pruned += len(quads) - int(np.count_nonzero(held))
+        self.events.append(times, quads, held)
+
+    def _order(self) -> None:
+        """What waits as one run of events in order of time; equal times as they came."""
+        times, quads, numbers = self._waiting[0]
+        if len(self._waiting) > 1:
+            times = np.concatenate([part for part, _, _ in self._waiting])
+            quads = np.concatenate([part for _, part, _ in self._waiting])
+            numbers = np.concatenate([part for _, _, part in self._waiting])
+        if len(times) > 1 and (times[1:] < times[:-1]).any():
+            order = np.argsort(times, kind="stable")
+            times, quads, numbers = times[order], quads[order], numbers[order]
+        self._waiting = [(times, quads, numbers)]
+
+
+# --- Hearers: the listeners of a graph, as its streams tell them of events.
+#
+# Events of a stream go to the windows first, then to the listeners. Where windows are registered, or
+# other streams hold events back, that happens time by time; else many events are told at once.
+
+Lines = tuple["Longs", "Ints", "Longs"]
+"""Times, quads, and the number of the event that each quad is of."""
+
+
+class Hearers:
+    """Numbers the events of all streams of a graph, and tells its listeners of them."""
+
+    def __init__(self, graph: LiveGraph, apart: Callable[[], bool]) -> None:
+        self._graph = graph
+        self._apart = apart
+        self.numbers = 0
+
+    @property
+    def listening(self) -> bool:
+        """Whether anybody wants to hear of events."""
+        return bool(self._graph.listeners)
+
+    def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
+        """A number for the event of each quad that no other event has."""
+        if events is None:
+            begins = (times[1:] != times[:-1]) | (quads[1:, 3] != quads[:-1, 3])
+            events = np.concatenate([[0], np.cumsum(begins)])
+        else:
+            steps = np.diff(events, prepend=events[:1])
+            if (steps >= 0).all():
+                events = np.cumsum(steps > 0)
+            else:
+                _, events = np.unique(events, return_inverse=True)
+        numbers: Longs = events + self.numbers
+        self.numbers = int(numbers.max()) + 1
+        return numbers
+
+    def parts(self, lines: Lines, complete: int) -> Iterator[tuple[Lines, int]]:
+        """Events to be told together, and the time up to which they are all."""
+        times, quads, numbers = lines
+        if not self._apart() and len(self._graph.followers) < 2:
+            yield lines, complete
+            return
+        begins = np.flatnonzero(np.diff(times, prepend=times[0] - 1)).tolist()
+        for begin, end in zip(begins, [*begins[1:], len(times)], strict=True):
+            at = slice(begin, end)
+            yield (times[at], quads[at], numbers[at]), int(times[begin])
+
+    def tell(self, lines: Lines) -> int:
+        """Tell of events; how many quads were not told, being older than the graph's clock."""
+        graph, (times, quads, numbers) = self._graph, lines
+        if int(times[-1]) < graph.clock:
+            return len(times)
+        if int(times[0]) > graph.clock:
+            graph.advance(int(times[0]))
+        late = int(np.searchsorted(times, graph.clock))
+        events = group_events(times[late:], quads[late:], numbers[late:])
+        for listener in tuple(graph.listeners):
+            listener.take_events(events)
+        return late

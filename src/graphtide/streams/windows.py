@@ -1,0 +1,437 @@
+"""Window content: arrivals and evictions, as changes of a set of triples at each close.
+
+A triple that arrives again while it is in the window lives until its latest copy leaves: copies are
+counted, and only the first to come and the last to go are changes. No window is ever computed anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from graphtide.errors import GraphtideError
+from graphtide.kernel import Distinct
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphtide.algebra.windows import WindowClause
+    from graphtide.streams.registry import StatementLog
+    from graphtide.streams.stream import Timelist
+
+
+# --- Window shapes: when a window reports, and which events it then holds.
+#
+# A window closes again and again, `step` apart, and holds the events of the last `range` ticks. Who
+# counts which border in differs between engines, and so does when the first window closes:
+#
+#     close     [close - range, close), the first close at origin + range (CSRBench; the default)
+#     w3c       (close - range, close], from origin + step on (the draft's formula)
+#     yabench   [close - range, close], from origin + step on: windows that are not yet full report
+#     rsp4j     [close - range, close), from origin + step on
+
+Alignment = Literal["close", "w3c", "yabench", "rsp4j"]
+
+ALIGNMENTS: Final[tuple[Alignment, ...]] = ("close", "w3c", "yabench", "rsp4j")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """A window over the last `range` ticks that closes every `step` ticks.
+
+    >>> window = TimeWindow(range=10, step=5)
+    >>> window.first_close, window.bounds(10), window.bounds(15)
+    (10, (0, 10), (5, 15))
+    """
+
+    range: int
+    step: int
+    origin: int = 0
+    alignment: Alignment = "close"
+
+    def __post_init__(self) -> None:
+        if self.range < 1 or self.step < 1:
+            raise GraphtideError(
+                f"a window needs a range and a step of at least one tick, "
+                f"not {self.range} and {self.step}",
+                hint="check the durations against the length of a tick",
+            )
+        if self.alignment not in ALIGNMENTS:
+            known = ", ".join(ALIGNMENTS)
+            raise GraphtideError(
+                f"window alignment {self.alignment!r} is unknown", hint=f"choose from {known}"
+            )
+
+    @property
+    def first_close(self) -> int:
+        """The first time at which the window reports."""
+        return self.origin + (self.range if self.alignment == "close" else self.step)
+
+    def bounds(self, close: int) -> tuple[int, int]:
+        """The window that closes then holds events from the first of these to before the second."""
+        first, last = self._shifts
+        return close - self.range + first, close + last
+
+    @property
+    def _shifts(self) -> tuple[int, int]:
+        """How far the borders are from those of [close - range, close), in whole ticks."""
+        match self.alignment:
+            case "w3c":
+                return 1, 1
+            case "yabench":
+                return 0, 1
+            case _:
+                return 0, 0
+
+    def closes(self, after: int, until: int) -> Longs:
+        """The times after `after` and up to `until` at which the window reports."""
+        begin = max(self.first_close, self._first_after(after))
+        return np.arange(begin, until + 1, self.step, dtype=np.int64)
+
+    def _first_after(self, time: int) -> int:
+        return self.first_close + ((time - self.first_close) // self.step + 1) * self.step
+
+    def enters(self, times: Longs) -> Longs:
+        """The first close whose window holds an event, or is past it, for each time."""
+        return self._first_close_with(times - self._shifts[1])
+
+    def leaves(self, times: Longs) -> Longs:
+        """The first close whose window no longer holds an event, for each time."""
+        return self._first_close_with(times + self.range - self._shifts[0])
+
+    def _first_close_with(self, before: Longs) -> Longs:
+        """The first close after each of these times."""
+        passed = (before - self.first_close) // self.step + 1
+        return np.asarray(self.first_close + np.maximum(passed, 0) * self.step, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingWindow:
+    """A window that reports whenever events come, not only when it closes.
+
+    At time t it holds the events from floor((t - range) / step) * step on: old ones leave a step at
+    a time.
+
+    >>> ChangingWindow(range=10, step=5).begin(np.array([12, 15, 19, 20])).tolist()
+    [0, 5, 5, 10]
+    """
+
+    range: int
+    step: int
+    origin: int = 0
+
+    def __post_init__(self) -> None:
+        TimeWindow(self.range, self.step)  # the same lengths are refused
+
+    def begin(self, times: Longs) -> Longs:
+        """The time of the oldest event that the window may hold, at each of some times."""
+        steps = (times - self.origin - self.range) // self.step
+        return np.asarray(self.origin + steps * self.step, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ElementWindow:
+    """A window over the last `count` events that reports after every `step` of them."""
+
+    count: int
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.step < 1:
+            raise GraphtideError(
+                f"a window needs at least one element, not {self.count} with step {self.step}"
+            )
+
+
+WindowShape = TimeWindow | ChangingWindow | ElementWindow
+
+
+def window_shape(
+    clause: WindowClause, tick_ms: int, origin: int, alignment: Alignment
+) -> TimeWindow | ElementWindow:
+    """The shape that a clause of a query asks for, in ticks.
+
+    >>> from graphtide.algebra.windows import WindowClause
+    >>> from pyoxigraph import NamedNode
+    >>> clause = WindowClause(NamedNode("ex:w"), NamedNode("ex:s"), "RANGE", 10_000, 5000, True)
+    >>> window_shape(clause, 1000, 0, "close").bounds(10)
+    (0, 10)
+    """
+    if clause.kind == "ELEMENTS":
+        return ElementWindow(clause.length, clause.step)
+    length, step = clause.length, clause.step
+    if clause.in_time:
+        length, step = _ticks(length, tick_ms), _ticks(step, tick_ms)
+    return TimeWindow(length, step, origin, alignment)
+
+
+def _ticks(milliseconds: int, tick_ms: int) -> int:
+    ticks, rest = divmod(milliseconds, tick_ms)
+    if rest:
+        raise GraphtideError(
+            f"{milliseconds} ms is no whole number of ticks of {tick_ms} ms",
+            hint="use a shorter tick (LiveGraph(tick_ms=…), --tick-ms), and times in such ticks",
+        )
+    return ticks
+
+
+# --- Closes: when windows report, and in which order those do that report at one time.
+#
+# At one time there may be several reports. A window that does not hold the events of its close closes
+# before they happen. Then come the windows of elements: a report for each element that completes one,
+# in the order in which the elements came; of several streams, by their names. Then close the windows
+# that do hold the events of their close. What closes at the same of these moments closes together.
+
+
+class Part(IntEnum):
+    """The part of a time at which a window reports: before its events, with each, after them."""
+
+    BEFORE = 0
+    AMID = 1
+    AFTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Closes:
+    """The next closes of one window, in order. Those of elements have a stream, and places in it.
+
+    A window has all closes of a part of a time at once, so one of them is known by its time alone
+    unless elements are counted.
+    """
+
+    times: Longs
+    part: Part = Part.BEFORE
+    stream: str = ""
+    places: Longs | None = None
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+def unite(windows: Sequence[Closes]) -> tuple[Longs, list[Longs]]:
+    """The times of all reports, in order; and for each window, which of them are its closes.
+
+    >>> clock = Closes(np.array([5, 10]))
+    >>> count = Closes(np.array([5, 5, 7]), Part.AMID, "ex:s", np.array([1, 2, 3]))
+    >>> times, (of_clock, of_count) = unite([clock, count])
+    >>> times.tolist(), of_clock.tolist(), of_count.tolist()
+    ([5, 5, 5, 7, 10], [0, 4], [1, 2, 3])
+    """
+    if len(windows) == 1:
+        return windows[0].times, [np.arange(len(windows[0]))]
+    if all(w.places is None and w.part == windows[0].part for w in windows):
+        times = np.unique(np.concatenate([w.times for w in windows]))
+        return times, [np.searchsorted(times, w.times) for w in windows]
+    return _ordered(windows)
+
+
+def _ordered(windows: Sequence[Closes]) -> tuple[Longs, list[Longs]]:
+    """As `unite`, of windows that may close several times at one time."""
+    names = sorted({w.stream for w in windows})
+    keys = np.concatenate([_keys(w, names.index(w.stream)) for w in windows])
+    order = np.lexsort(keys.T[::-1])
+    ordered = keys[order]
+    first = np.ones(len(keys), np.bool_)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    numbers = np.empty(len(keys), np.int64)
+    numbers[order] = np.cumsum(first) - 1
+    ends = np.cumsum([len(w) for w in windows])
+    return ordered[first, 0], np.split(numbers, ends[:-1])
+
+
+def _keys(window: Closes, rank: int) -> Longs:
+    """What the closes of a window are sorted by: time, part of it, stream, place."""
+    keys = np.zeros((len(window), 4), np.int64)
+    keys[:, 0] = window.times
+    keys[:, 1] = window.part
+    if window.places is not None:
+        keys[:, 2] = rank
+        keys[:, 3] = window.places
+    return keys
+
+
+GRAPH = VALUES + 3
+
+NO_TIMES: Longs = np.empty(0, np.int64)
+
+MOST = 1 << 16
+"""Closes that are carried out at a time."""
+
+UNLIMITED = 1 << 62
+
+
+class WindowContent:
+    """What one window of a stream holds, close after close, from its first event on.
+
+    The triples of all event graphs are one set; if somebody asks `by_graph`, the quads of named
+    event graphs are kept as a set too.
+    """
+
+    def __init__(self, shape: WindowShape, events: Timelist, stream: str = "") -> None:
+        self.shape = shape
+        self._events = events
+        self._stream = stream
+        self._counts = Distinct(4)
+        self.by_graph: StatementLog | None = None
+        self._entered = events.end
+        self._left = events.end
+        self._seen = events.moments.end
+        self._last: int | None = None
+
+    @property
+    def oldest_moment(self) -> int:
+        """The place of the oldest moment that the window may still need."""
+        return self._seen
+
+    @property
+    def oldest(self) -> int:
+        """The place of the oldest event that the window may still need."""
+        return self._left
+
+    def __len__(self) -> int:
+        """The different quads in the window."""
+        return self._counts.sizes()["rows"]
+
+    def advance(self, complete: int) -> tuple[Closes, Ints]:
+        """Close windows that no further event can be part of: all before `complete` are here.
+
+        The next closes, and the changes of the content, with the close's place as `tx`.
+        """
+        match self.shape:
+            case TimeWindow():
+                times, changes = self._advance_time(self.shape, complete)
+                part = Part.AFTER if self._lead(self.shape) else Part.BEFORE
+                return Closes(times, part), changes
+            case ChangingWindow():
+                times, changes = self._advance_changing(self.shape, complete)
+                return Closes(times, Part.AFTER), changes
+            case ElementWindow(step=step):
+                times, changes = self._advance_elements(self.shape, complete)
+                places = self._entered - step * np.arange(len(times))[::-1]
+                return Closes(times, Part.AMID, self._stream, places), changes
+
+    def reach(self) -> int:
+        """The time that it can be taken to at once: a few closes, not a whole backlog."""
+        match self.shape:
+            case TimeWindow(step=step):
+                begun = self._begun(self.shape)
+                return UNLIMITED if begun is None else begun + MOST * step + self._lead(self.shape)
+            case ChangingWindow() if self._seen + MOST < self._events.moments.end:
+                last = self._seen + MOST
+                return int(self._events.moments.rows(last - 1, last)[0]) + 1
+            case _:
+                return UNLIMITED
+
+    def _begun(self, shape: TimeWindow) -> int | None:
+        """The last close that there was, or the one before the first; None before any event."""
+        moments = self._events.moments
+        if self._last is None and self._seen < moments.end:
+            first = moments.rows(self._seen, self._seen + 1)
+            self._last = int(shape.enters(first)[0]) - shape.step
+        self._seen = moments.end
+        return self._last
+
+    def _lead(self, shape: TimeWindow) -> int:
+        """How long after a close an event may still be part of the window."""
+        return shape.bounds(0)[1] + (shape.alignment == "rsp4j")
+
+    def _advance_time(self, shape: TimeWindow, complete: int) -> tuple[Longs, Ints]:
+        begun = self._begun(shape)
+        if begun is None:
+            return NO_TIMES, _no_changes()
+        closes = shape.closes(begun, complete - self._lead(shape))
+        if not len(closes):
+            return NO_TIMES, _no_changes()
+        last = int(closes[-1])
+        first_out, first_in = shape.bounds(last)
+        come = self._place_of(first_in, self._entered)
+        gone = min(self._place_of(first_out, self._left), come)
+        arrived = self._changes(shape, self._entered, come, closes, 1)
+        evicted = self._changes(shape, self._left, gone, closes, -1)
+        self._entered, self._left, self._last = come, gone, last
+        if shape.alignment == "rsp4j" and len(closes) > 1:  # only the latest of them reports
+            closes = closes[-1:]
+            arrived[:, TX] = evicted[:, TX] = 0
+        return closes, self._counted(arrived, evicted)
+
+    def _changes(self, shape: TimeWindow, first: int, last: int, closes: Longs, diff: int) -> Ints:
+        """Events that enter or leave, at the close where they do; not those never held."""
+        times = self._events.times(first, last)
+        enters, leaves = shape.enters(times), shape.leaves(times)
+        held = enters < leaves
+        at = enters if diff > 0 else leaves
+        rows = self._rows(first, last, diff)
+        rows[:, TX] = np.maximum(at - closes[0], 0) // shape.step
+        return rows if held.all() else rows[held]
+
+    def _advance_changing(self, shape: ChangingWindow, complete: int) -> tuple[Longs, Ints]:
+        """A report for every time at which there are events."""
+        seen = max(self._events.moment_of(complete), self._seen)
+        reports = _different(self._events.moments.rows(self._seen, seen))
+        if not len(reports):
+            return NO_TIMES, _no_changes()
+        come = self._place_of(int(reports[-1]) + 1, self._entered)
+        begins = shape.begin(reports)
+        gone = min(self._place_of(int(begins[-1]), self._left), come)
+        arrived = self._rows(self._entered, come, 1)
+        arrived[:, TX] = np.searchsorted(reports, self._events.times(self._entered, come))
+        evicted = self._rows(self._left, gone, -1)
+        evicted[:, TX] = np.searchsorted(begins, self._events.times(self._left, gone), side="right")
+        self._entered, self._left, self._seen = come, gone, seen
+        return reports, self._counted(arrived, evicted)
+
+    def _place_of(self, time: int, least: int) -> int:
+        """The place of the first event at or after a time; older ones are none of the window's."""
+        return max(self._events.place_of(time), least)
+
+    def _rows(self, first: int, last: int, diff: int) -> Ints:
+        rows = np.empty((last - first, VALUES + 4), np.int32)
+        rows[:, DIFF] = diff
+        rows[:, VALUES:] = self._events.quads(first, last)
+        return rows
+
+    def _advance_elements(self, shape: ElementWindow, complete: int) -> tuple[Longs, Ints]:
+        """One event more and one less, and a report after every `step` events."""
+        self._seen = self._events.moments.end
+        end = self._place_of(complete, self._entered)
+        reports = np.arange(self._entered + shape.step, end + 1, shape.step)
+        if not len(reports):
+            return NO_TIMES, _no_changes()
+        last = int(reports[-1])
+        begin = max(self._left, last - shape.count)
+        arrived = self._numbered(self._entered, last, self._entered, 1, shape)
+        evicted = self._numbered(self._left, begin, self._entered - shape.count, -1, shape)
+        closes = self._events.times(self._entered, last)[shape.step - 1 :: shape.step].copy()
+        self._entered, self._left = last, begin
+        return closes, self._counted(arrived, evicted)
+
+    def _numbered(self, first: int, last: int, base: int, diff: int, shape: ElementWindow) -> Ints:
+        rows = self._rows(first, last, diff)
+        rows[:, TX] = np.maximum(np.arange(first, last) - base, 0) // shape.step
+        return rows
+
+    def _counted(self, arrived: Ints, evicted: Ints) -> Ints:
+        """Changes of the set; arrivals of a close count before its evictions."""
+        both = arrived
+        if len(evicted):
+            both = np.concatenate([arrived, evicted])
+            both = both[np.argsort(both[:, TX], kind="stable")]
+        if self.by_graph is not None:
+            self.by_graph.take(both)
+        both[:, GRAPH] = 0
+        return self._counts.step(both)
+
+
+def _different(times: Longs) -> Longs:
+    """Times in order, each once."""
+    first = np.ones(len(times), np.bool_)
+    np.not_equal(times[1:], times[:-1], out=first[1:])
+    return times[first]
+
+
+def _no_changes() -> Ints:
+    return np.empty((0, VALUES + 4), np.int32)

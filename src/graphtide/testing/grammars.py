@@ -1,0 +1,368 @@
+"""Random SPARQL expressions over given variables: conditions for FILTER, values for BIND.
+
+Left out on purpose: functions without a fixed answer (NOW, RAND, UUID, BNODE), and quotients that
+are no finite decimals, whose last digits SPARQL leaves to the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode
+
+from graphtide.testing.transactions import (
+    IRIS,
+    LITERALS,
+    NAMESPACE,
+    NUMBERS,
+    PREDICATES,
+    STRINGS,
+    XSD,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from graphtide.rdf.terms import Term
+
+_CONDITIONS: Final = (
+    *("comparison",) * 3,
+    *("in",) * 2,
+    *("same", "test", "bound", "string", "regex", "lang", "value"),
+)
+_CONNECTIVES: Final = ("or", "or", "and", "not", "if")
+_VALUES: Final = (*("leaf",) * 4, "sum", "product", "half", "length", "map", "text", "if")
+_TEXTS: Final = ("map", "concat", "substr", "lang", "datatype", "cast", "replace", "before")
+_COMPARISONS: Final = ("!=", "!=", "=", "=", "<", "<=", ">", ">=")
+_TESTS: Final = ("isIRI", "isBlank", "isLiteral", "isNumeric")
+_STRING_TESTS: Final = ("CONTAINS", "STRSTARTS", "STRENDS")
+_STRING_MAPS: Final = ("STR", "UCASE", "LCASE", "ENCODE_FOR_URI")
+_NUMBER_MAPS: Final = ("ABS", "CEIL", "FLOOR", "ROUND", "-")
+_CASTS: Final = ("xsd:integer", "xsd:decimal", "xsd:double", "xsd:string", "xsd:boolean")
+_LANGUAGES: Final = ('"*"', '"en"', '"fr"')
+_PATTERNS: Final = ('"^a"', '"b$"', '"^[0-9]+$"', '"A", "i"', '""')
+
+
+def term_text(term: Term) -> str:
+    """A term as a query writes it, with the prefixes of `PROLOGUE`.
+
+    >>> print(term_text(IRIS[0]), term_text(NUMBERS[0]))
+    :a "1"^^xsd:integer
+    """
+    text = str(term)
+    if isinstance(term, NamedNode):
+        return text.replace(f"<{NAMESPACE}", ":").replace(">", "")
+    for namespace, prefix in ((XSD, "xsd:"), (NAMESPACE, ":")):
+        if f"^^<{namespace}" in text:
+            return text.replace(f"<{namespace}", prefix).removesuffix(">")
+    return text
+
+
+PROLOGUE: Final = f"PREFIX : <{NAMESPACE}>\nPREFIX xsd: <{XSD}>\n"
+CONSTANTS: Final = (*map(term_text, IRIS), *map(term_text, LITERALS))
+_NUMBER_TEXTS: Final = tuple(term_text(term) for term in NUMBERS)
+_STRING_TEXTS: Final = tuple(term_text(term) for term in STRINGS)
+
+
+class ExpressionGrammar:
+    """Draws expressions over `variables` (names without question mark)."""
+
+    def __init__(self, draw: st.DrawFn, variables: Sequence[str]) -> None:
+        self._draw = draw
+        self._variables = tuple(variables)
+
+    def condition(self, depth: int = 2) -> str:
+        """An expression that is used as a truth value; it may be an error for some rows."""
+        shape = self._pick(_CONDITIONS + _CONNECTIVES if depth > 0 else _CONDITIONS)
+        match shape:
+            case "comparison":
+                operator = self._pick(_COMPARISONS)
+                return f"({self.value(depth - 1)} {operator} {self.value(depth - 1)})"
+            case "same":
+                return f"sameTerm({self._leaf()}, {self._leaf()})"
+            case "in":
+                options = ", ".join(self._leaf() for _ in range(self._count(1, 3)))
+                return f"({self._variable()} {self._pick(('NOT IN', 'IN'))} ({options}))"
+            case "test":
+                return f"{self._pick(_TESTS)}({self._leaf()})"
+            case "bound":
+                return f"{self._pick(('', '!'))}BOUND({self._variable()})"
+            case "string":
+                test = self._pick(_STRING_TESTS)
+                return f"{test}({self._text_value()}, {self._pick(_STRING_TEXTS)})"
+            case "regex":
+                return f"REGEX({self._text_value()}, {self._pick(_PATTERNS)})"
+            case "lang":
+                return f"LANGMATCHES(LANG({self._variable()}), {self._pick(_LANGUAGES)})"
+            case "value":
+                return self._variable()
+            case _:
+                return self._logical(shape, depth - 1)
+
+    def value(self, depth: int = 1) -> str:
+        """An expression that is used as a term."""
+        if depth < 0:
+            return self._leaf()
+        match self._pick(_VALUES):
+            case "sum":
+                return f"({self._number()} {self._pick(('+', '-'))} {self._number()})"
+            case "product":
+                return f"({self._number()} * {self._number()})"
+            case "half":
+                return f"({self._number()} / {self._pick(('2', '4.0', '0', '5e-1'))})"
+            case "length":
+                return f"STRLEN({self._text_value()})"
+            case "map":
+                return f"{self._pick(_NUMBER_MAPS)}({self._number()})"
+            case "text":
+                return self._text(depth - 1)
+            case "if":
+                return self._choice(depth - 1)
+            case _:
+                return self._leaf()
+
+    def _logical(self, shape: str, depth: int) -> str:
+        left = self.condition(depth)
+        match shape:
+            case "and" | "or":
+                return f"({left} {'&&' if shape == 'and' else '||'} {self.condition(depth)})"
+            case "not":
+                return f"(!({left}))"
+            case _:
+                return f"IF({left}, {self.condition(depth)}, {self.condition(depth)})"
+
+    def _choice(self, depth: int) -> str:
+        if self._draw(st.booleans()):
+            return f"COALESCE({self.value(depth)}, {self._variable()}, {self._constant()})"
+        return f"IF({self.condition(0)}, {self.value(depth)}, {self.value(depth)})"
+
+    def _text(self, depth: int) -> str:
+        match self._pick(_TEXTS):
+            case "map":
+                return f"{self._pick(_STRING_MAPS)}({self.value(depth)})"
+            case "concat":
+                return f"CONCAT({self._text_value()}, {self._text_value()})"
+            case "substr":
+                return f"SUBSTR({self._text_value()}, {self._count(1, 2)})"
+            case "lang":
+                return f"LANG({self._leaf()})"
+            case "datatype":
+                return f"DATATYPE({self._leaf()})"
+            case "cast":
+                return f"{self._pick(_CASTS)}({self._leaf()})"
+            case "replace":
+                return f'REPLACE({self._text_value()}, "a", "b")'
+            case _:
+                part = self._pick(("STRBEFORE", "STRAFTER"))
+                return f'{part}({self._text_value()}, "a")'
+
+    def _text_value(self) -> str:
+        return self._pick((self._variable(), f"STR({self._variable()})", self._pick(_STRING_TEXTS)))
+
+    def _number(self) -> str:
+        return self._pick((self._variable(), self._variable(), self._pick(_NUMBER_TEXTS)))
+
+    def _leaf(self) -> str:
+        return self._pick((self._variable(), self._variable(), self._constant()))
+
+    def _variable(self) -> str:
+        return f"?{self._pick(self._variables)}"
+
+    def _constant(self) -> str:
+        return self._pick(CONSTANTS)
+
+    def _count(self, low: int, high: int) -> int:
+        return self._draw(st.integers(low, high))
+
+    def _pick(self, options: Sequence[str]) -> str:
+        return self._draw(st.sampled_from(options))
+
+
+# --- Random property paths, and edges on which they lead somewhere.
+
+_LINKS: Final = tuple(term_text(term) for term in PREDICATES)
+_SHAPES: Final = (*("closure",) * 4, "sequence", "sequence", "alternative", "inverse", "negated")
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPath:
+    """A path's text in brackets, and the predicates that it follows."""
+
+    text: str
+    links: tuple[str, ...]
+
+
+class PathGrammar:
+    """Draws paths of a few steps."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
+
+    def path(self, depth: int = 2) -> RandomPath:
+        """A path that is more than a predicate."""
+        match self._pick(_SHAPES):
+            case "closure":
+                inner = self._part(depth - 1)
+                return RandomPath(f"{inner.text}{self._pick('+++**?')}", inner.links)
+            case "sequence":
+                return self._both("/", depth)
+            case "alternative":
+                return self._both("|", depth)
+            case "inverse":
+                inner = self._part(depth - 1)
+                return RandomPath(f"^{inner.text}", inner.links)
+            case _:
+                return self._negated()
+
+    def _both(self, sign: str, depth: int) -> RandomPath:
+        first, second = self._part(depth - 1), self._part(depth - 1)
+        return RandomPath(f"({first.text}{sign}{second.text})", (*first.links, *second.links))
+
+    def _negated(self) -> RandomPath:
+        names = self._draw(st.lists(st.sampled_from(_LINKS), min_size=1, max_size=2, unique=True))
+        signs = [self._pick(("", "", "^")) for _ in names]
+        inside = "|".join(sign + name for sign, name in zip(signs, names, strict=True))
+        return RandomPath(f"!({inside})", tuple(link for link in _LINKS if link not in names))
+
+    def _part(self, depth: int) -> RandomPath:
+        if depth <= 0 or self._draw(st.booleans()):
+            link = self._pick(_LINKS)
+            return RandomPath(link, (link,))
+        inner = self.path(depth)
+        return RandomPath(f"({inner.text})", inner.links)
+
+    def _pick(self, options: Sequence[str]) -> str:
+        return self._draw(st.sampled_from(options))
+
+
+# --- Random query forms and solution modifiers around a group: what a query makes of its rows.
+
+_AGGREGATES: Final = (
+    *("COUNT(*)",) * 2,
+    *("COUNT(?x)", "COUNT(DISTINCT ?x)") * 2,
+    *("SUM(?x)", "MIN(?x)", "MAX(?x)") * 2,
+    *("COUNT(DISTINCT *)", "COUNT(e)", "SUM(DISTINCT ?x)", "SUM(e)", "AVG(?x)", "AVG(DISTINCT ?x)"),
+    *("MIN(e)", "MAX(e)", "SAMPLE(?x)", 'GROUP_CONCAT(?x; SEPARATOR=", ")'),
+    "GROUP_CONCAT(DISTINCT STR(?x))",
+)
+_PREDICATES: Final = tuple(term_text(term) for term in PREDICATES)
+_IRIS: Final = tuple(term_text(term) for term in IRIS)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What stands around the pattern of a SELECT, and the variables it shows."""
+
+    head: str
+    tail: str
+    shown: frozenset[str]
+    certain: frozenset[str]
+
+    def around(self, dataset: str, group: str) -> str:
+        """The text of the whole SELECT."""
+        return f"SELECT {self.head} {dataset}WHERE {{ {group} }}{self.tail}"
+
+
+class FormGrammar:
+    """Draws what surrounds a group with some visible variables."""
+
+    def __init__(
+        self, draw: st.DrawFn, visible: Collection[str], certain: Collection[str],
+        new_name: Callable[[], str],
+    ) -> None:  # fmt: skip
+        self._draw = draw
+        self._names = sorted(visible)
+        self._certain = frozenset(certain)
+        self._new_name = new_name
+
+    def plain(self) -> Selection:
+        """Some of the columns, all of them, or one more."""
+        distinct = self._pick(("", "", "", "DISTINCT "))
+        if not self._names or self._chance(30):
+            head = "*" if self._names else "?a"
+            shown = frozenset(self._names or ("a",))
+            return Selection(distinct + head, "", shown, self._certain)
+        chosen = self._some(self._names, 3)
+        columns = [f"?{name}" for name in chosen]
+        if self._chance(12):
+            chosen.append(self._new_name())
+            columns.append(f"({self._expressions().value()} AS ?{chosen[-1]})")
+        shown = frozenset(chosen)
+        return Selection(distinct + " ".join(columns), "", shown, shown & self._certain)
+
+    def grouped(self) -> Selection:
+        """GROUP BY with aggregates, or aggregates of all rows."""
+        keys = self._some(self._names, 2) if self._names and self._chance(70) else []
+        group = [f"?{key}" for key in keys]
+        if self._chance(10):
+            keys.append(self._new_name())
+            group.append(f"(COALESCE({self._expressions().value()}, 0) AS ?{keys[-1]})")
+        shown = [key for key in keys if self._chance(80)]
+        columns = [f"?{key}" for key in shown]
+        for _ in range(self._draw(st.integers(1, 2))):
+            shown.append(self._new_name())
+            columns.append(f"({self._aggregate()} AS ?{shown[-1]})")
+        tail = f" GROUP BY {' '.join(group)}" if group else ""
+        if self._chance(25):
+            tail += f" HAVING({self._having()})"
+        certain = frozenset(shown) & self._certain
+        distinct = "DISTINCT " if self._chance(10) else ""
+        return Selection(distinct + " ".join(columns), tail, frozenset(shown), certain)
+
+    def in_order(self, selection: Selection) -> Selection:
+        """The same with an order and a range; rows that tie are told apart by what they show."""
+        names = [f"?{name}" for name in sorted(selection.shown)]
+        keys = [
+            self._pick(("{}", "DESC({})", "ASC({})", "DESC(STR({}))")).format(name)
+            for name in self._some(names, 2)
+        ]
+        order = f" ORDER BY {' '.join(keys)}" if self._chance(85) else ""
+        size = self._draw(st.integers(0, 4))
+        cut = self._pick(
+            (f" LIMIT {size}", f" LIMIT {size + 1}", f" LIMIT {size} OFFSET {size // 2 + 1}",
+             f" OFFSET {size}")
+        )  # fmt: skip
+        return Selection(
+            selection.head, selection.tail + order + cut, selection.shown, selection.certain
+        )
+
+    def template(self) -> str:
+        """The triples of a CONSTRUCT; some are none for some rows."""
+        terms = [f"?{name}" for name in self._names] * 3 + [*_IRIS]
+        triples = [
+            f"{self._pick(terms)} {self._pick((*_PREDICATES, *terms[:2]))} "
+            f"{self._pick((*terms, *CONSTANTS[:8]))} ."
+            for _ in range(self._draw(st.integers(1, 3)))
+        ]
+        return " ".join(triples)
+
+    def targets(self) -> str:
+        """What to DESCRIBE."""
+        return " ".join(self._some([f"?{name}" for name in self._names] + [*_IRIS[:2]], 2))
+
+    def _aggregate(self) -> str:
+        text = self._pick(_AGGREGATES)
+        if "e)" in text:
+            text = text.replace("(e)", f"({self._expressions().value()})")
+        name = self._pick(self._names) if self._names else "a"
+        return text.replace("?x", f"?{name}")
+
+    def _having(self) -> str:
+        operator = self._pick((">", "<", "=", "!="))
+        return f"{self._aggregate()} {operator} {self._pick(('0', '1', '2'))}"
+
+    def _expressions(self) -> ExpressionGrammar:
+        return ExpressionGrammar(self._draw, self._names or ("a",))
+
+    def _some(self, options: Sequence[str], most: int) -> list[str]:
+        return self._draw(
+            st.lists(st.sampled_from(options), min_size=1, max_size=most, unique=True)
+        )
+
+    def _pick(self, options: Sequence[str]) -> str:
+        return self._draw(st.sampled_from(options))
+
+    def _chance(self, percent: int) -> bool:
+        return self._draw(st.integers(1, 100)) > 100 - percent
