@@ -7,7 +7,7 @@ import re
 from pyoxigraph import Literal
 
 from graphtide.algebra.expressions import Var
-from graphtide.lang.durations import Duration
+from graphtide.lang.durations import WrittenDuration
 from graphtide.lang.tide.ast import (
     Atom,
     Both,
@@ -77,11 +77,11 @@ def no(part):
 
 
 def within(part, ticks):
-    return Within(_node(part), Duration(ticks))
+    return Within(_node(part), WrittenDuration(ticks))
 
 
 def holds(part, ticks):
-    return HoldsFor(_node(part), Duration(ticks))
+    return HoldsFor(_node(part), WrittenDuration(ticks))
 
 
 def pattern(body, context="CHRONICLE", *, per="", parameters=""):

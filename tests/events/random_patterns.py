@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from graphtide.algebra.expressions import Var
-from graphtide.lang.durations import Duration
+from graphtide.lang.durations import WrittenDuration
 from graphtide.lang.tide.ast import (
     Atom,
     Both,
@@ -71,9 +71,9 @@ def atoms(draw: st.DrawFn, variables: tuple[Var | None, ...] = (X, Y, None)) -> 
     return Atom(name, tuple(draw(st.sampled_from(variables)) for _ in range(TYPES[name])))
 
 
-def lengths() -> st.SearchStrategy[Duration]:
+def lengths() -> st.SearchStrategy[WrittenDuration]:
     """Lengths of time in ticks."""
-    return st.integers(1, 8).map(Duration)
+    return st.integers(1, 8).map(WrittenDuration)
 
 
 @st.composite

@@ -12,7 +12,7 @@ from events.random_patterns import atoms, lengths, simple, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphtide.lang.durations import Duration
+from graphtide.lang.durations import WrittenDuration
 from graphtide.lang.tide.ast import (
     Atom,
     Both,
@@ -24,18 +24,18 @@ from graphtide.lang.tide.ast import (
     Repeat,
     Within,
 )
-from graphtide.testing.event_oracle import Event, Reader, holds
+from graphtide.testing.event_oracle import OracleEvent, OracleReader, holds
 
 A, B, C = Atom("a", ()), Atom("b", ()), Atom("c", ())
 
 
-def stream_of(text: str) -> list[Event]:
+def stream_of(text: str) -> list[OracleEvent]:
     """One event for each letter, a tick apart."""
-    return [Event(number, letter, (), number) for number, letter in enumerate(text)]
+    return [OracleEvent(number, letter, (), number) for number, letter in enumerate(text)]
 
 
-def events(stream: list[tuple[str, tuple[int, ...], int]]) -> list[Event]:
-    return [Event(number, *each) for number, each in enumerate(stream)]
+def events(stream: list[tuple[str, tuple[int, ...], int]]) -> list[OracleEvent]:
+    return [OracleEvent(number, *each) for number, each in enumerate(stream)]
 
 
 def fol(*parts: EventPattern) -> Follows:
@@ -150,13 +150,13 @@ def test_or_does_not_distribute_over_fol() -> None:
 # --- absence: NOT p over a gap means that no events of the gap are a trace of p ---
 
 
-def lacks(pattern: EventPattern, gap: list[Event]) -> bool:
+def lacks(pattern: EventPattern, gap: list[OracleEvent]) -> bool:
     """Whether NOT pattern is true of a gap: between an event before it and one after it."""
-    start = Event(0, "start", (), 0)
-    moved = [Event(e.number + 1, e.type, e.values, e.time) for e in gap]
-    end = Event(len(gap) + 1, "end", (), gap[-1].time if gap else 0)
+    start = OracleEvent(0, "start", (), 0)
+    moved = [OracleEvent(e.number + 1, e.type, e.values, e.time) for e in gap]
+    end = OracleEvent(len(gap) + 1, "end", (), gap[-1].time if gap else 0)
     whole = fol(Atom("start", ()), Not(pattern), Atom("end", ()))
-    reader = Reader([start, end], [start, *moved, end], end.time)
+    reader = OracleReader([start, end], [start, *moved, end], end.time)
     return any(not reading.partial for reading in reader.readings(whole))
 
 
@@ -199,10 +199,10 @@ def test_not_once_or_more_is_not_at_all(
 
 @given(p=atoms(), q=atoms(), length=lengths(), stream=streams(most=6))
 def test_not_within_leaves_what_holds_for_longer(
-    p: Atom, q: Atom, length: Duration, stream: list[tuple[str, tuple[int, ...], int]]
+    p: Atom, q: Atom, length: WrittenDuration, stream: list[tuple[str, tuple[int, ...], int]]
 ) -> None:
     """NOT turns WITHIN into HOLDS FOR: what there is of it lasts at least a tick longer."""
     gap = events(stream)
-    longer = HoldsFor(fol(p, q), Duration(length.amount + 1))
+    longer = HoldsFor(fol(p, q), WrittenDuration(length.amount + 1))
     if lacks(Within(fol(p, q), length), gap) and holds(fol(p, q), gap):
         assert holds(longer, gap)

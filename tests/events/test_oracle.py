@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import Detector, KernelDetector, make_detector
-from graphtide.testing.event_oracle import Found, Oracle
+from graphtide.testing.event_oracle import EventOracle, OracleMatch
 
 if TYPE_CHECKING:
     from graphtide.lang.tide.ast import PatternDeclaration
@@ -21,21 +21,21 @@ NUMBERS = {name: number for number, name in enumerate(TYPES)}
 END = 100
 
 
-def expected(pattern: PatternDeclaration, stream: Stream) -> list[Found]:
+def expected(pattern: PatternDeclaration, stream: Stream) -> list[OracleMatch]:
     """What the definitions say."""
-    oracle = Oracle(pattern)
+    oracle = EventOracle(pattern)
     found = [each for event in stream for each in oracle.step(*event)]
     return found + oracle.advance(END)
 
 
-def detected(pattern: PatternDeclaration, stream: Stream) -> list[Found]:
+def detected(pattern: PatternDeclaration, stream: Stream) -> list[OracleMatch]:
     """What the engine says."""
     detector = Detector(compile_pattern(pattern, NUMBERS, lambda _: 1))
     found = []
     for name, values, time in stream:
         found += detector.step(NUMBERS[name], values, time)
     found += detector.advance(END)
-    return [Found(each.values, each.time, each.used) for each in found]
+    return [OracleMatch(each.values, each.time, each.used) for each in found]
 
 
 @given(pattern=declarations(), stream=streams())
@@ -54,7 +54,7 @@ def test_a_pattern_per_value_finds_what_the_definitions_say(
     assert detected(pattern, stream) == expected(pattern, stream)
 
 
-def by_kernel(pattern: PatternDeclaration, stream: Stream) -> list[Found] | None:
+def by_kernel(pattern: PatternDeclaration, stream: Stream) -> list[OracleMatch] | None:
     """What the kernel says, of the events one by one; None if it cannot run the pattern."""
     detector = make_detector(compile_pattern(pattern, NUMBERS, lambda _: 1))
     if not isinstance(detector, KernelDetector):
@@ -63,7 +63,7 @@ def by_kernel(pattern: PatternDeclaration, stream: Stream) -> list[Found] | None
     for name, values, time in stream:
         found += detector.step(NUMBERS[name], values, time)
     found += detector.advance(END)
-    return [Found(each.values, each.time, each.used) for each in found]
+    return [OracleMatch(each.values, each.time, each.used) for each in found]
 
 
 @given(pattern=st.one_of(declarations(composite=False), per_declarations()), stream=streams())

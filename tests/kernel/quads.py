@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from graphtide.kernel.search.program import Check, Program
+from graphtide.kernel.search.program import ExistsCheck, SearchProgram
 
 NODES = st.integers(1, 3)
 PREDICATES = st.integers(1, 2)  # also nodes, so that variables may stand at both places
@@ -66,8 +66,8 @@ def programs(draw):
     checks = []
     for name in draw(st.lists(st.sampled_from(["x", "y"]), max_size=2)):
         inner = draw(bare_patterns(("a", "b", f"{name}1", f"{name}2"), 2))
-        checks.append(Check(draw(st.booleans()), tuple(map(number, inner))))
-    return Program(main, outputs, tuple(checks))
+        checks.append(ExistsCheck(draw(st.booleans()), tuple(map(number, inner))))
+    return SearchProgram(main, outputs, tuple(checks))
 
 
 def nets(answers, net):

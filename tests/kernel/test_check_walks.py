@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kernel.batches import needs_jit, net, often
 from kernel.quads import as_changes, graph_streams, nets
 
-from graphtide.kernel.search.program import Check, Program, walks_of
+from graphtide.kernel.search.program import ExistsCheck, SearchProgram, walks_of
 from graphtide.kernel.search.quadstore import QuadStore
 from graphtide.kernel.twin import QuadStore as Twin
 
@@ -18,7 +18,7 @@ EDGE, MARK, ROAD = 11, 12, 13
 
 def over_edges(*patterns, negated=True):
     """Edges of the default graph, with one check."""
-    return Program(((A, EDGE, B, 0),), 2, (Check(negated, patterns),))
+    return SearchProgram(((A, EDGE, B, 0),), 2, (ExistsCheck(negated, patterns),))
 
 
 def test_a_walk_goes_the_shortest_way_to_a_variable_outside():
@@ -31,8 +31,11 @@ def test_there_is_no_walk_from_what_cannot_be_left():
 
 
 def test_checks_of_one_program_have_walks_of_their_own():
-    one, other = Check(True, ((X, MARK, 1, 0), (A, ROAD, X, 0))), Check(False, ((Y, MARK, B, 0),))
-    assert walks_of(Program(((A, EDGE, B, 0),), 2, (one, other))) == [0, 0b10, 0, 0]
+    one, other = (
+        ExistsCheck(True, ((X, MARK, 1, 0), (A, ROAD, X, 0))),
+        ExistsCheck(False, ((Y, MARK, B, 0),)),
+    )
+    assert walks_of(SearchProgram(((A, EDGE, B, 0),), 2, (one, other))) == [0, 0b10, 0, 0]
 
 
 SHAPES = {
@@ -109,8 +112,8 @@ def programs(draw):
     for negated in draw(st.lists(st.booleans(), min_size=1, max_size=3)):
         patterns, many = draw(chains(free))
         free -= many
-        checks.append(Check(negated, patterns))
-    return Program(outside, 2, tuple(checks))
+        checks.append(ExistsCheck(negated, patterns))
+    return SearchProgram(outside, 2, tuple(checks))
 
 
 @needs_jit

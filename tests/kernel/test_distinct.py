@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from kernel.batches import batches, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import make_batch
-from graphtide.kernel.counts import Distinct
-from graphtide.kernel.twin import Distinct as Twin
+from graphtide.kernel.counts import DistinctKernel
+from graphtide.kernel.twin import DistinctKernel as Twin
 
 pytestmark = needs_jit
 
@@ -19,7 +19,7 @@ CASES = st.integers(0, 3).flatmap(
 @given(CASES)
 def test_distinct_and_twin_agree_on_every_transaction(case):
     width, steps = case
-    distinct, twin = Distinct(width), Twin(width)
+    distinct, twin = DistinctKernel(width), Twin(width)
     for batch in steps:
         out = distinct.step(batch)
         assert net(out) == net(twin.step(batch))
@@ -31,7 +31,7 @@ def test_distinct_and_twin_agree_on_every_transaction(case):
 @given(CASES)
 def test_the_sum_of_all_output_is_a_set(case):
     width, steps = case
-    distinct, seen, counts = Distinct(width), {}, {}
+    distinct, seen, counts = DistinctKernel(width), {}, {}
     for batch in steps:
         for _, diff, *row in distinct.step(batch).tolist():
             seen[tuple(row)] = seen.get(tuple(row), 0) + diff
@@ -43,4 +43,4 @@ def test_the_sum_of_all_output_is_a_set(case):
 
 def test_a_count_below_zero_must_be_made_up_first():
     rows = [(0, -2, 7), (1, 1, 7), (2, 1, 7), (3, 1, 7)]
-    assert Distinct(1).step(make_batch(rows, 1)).tolist() == [[3, 1, 7]]
+    assert DistinctKernel(1).step(make_batch(rows, 1)).tolist() == [[3, 1, 7]]

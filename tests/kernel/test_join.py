@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from kernel.batches import batches, column_pairs, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.joins import Join
-from graphtide.kernel.twin import Join as Twin
+from graphtide.kernel.joins import JoinKernel
+from graphtide.kernel.twin import JoinKernel as Twin
 
 pytestmark = needs_jit
 
@@ -30,7 +30,7 @@ def joins(draw):
         outputs=outputs,
     )
     steps = draw(st.lists(st.tuples(batches(left), batches(right)), min_size=1, max_size=5))
-    return make(Join), make(Twin), steps
+    return make(JoinKernel), make(Twin), steps
 
 
 @often
@@ -56,13 +56,13 @@ def test_one_batch_gives_what_single_transactions_give(case):
 
 
 def test_zero_width_rows_join_to_the_product_of_their_counts():
-    join = Join(0, 0, keys=[], outputs=[])
+    join = JoinKernel(0, 0, keys=[], outputs=[])
     assert net(join.step(make_batch([(0, 3)], 0), make_batch([(1, 2)], 0))) == {1: {(): 6}}
     assert net(join.step(make_batch([(0, -1)], 0), empty_batch(0))) == {0: {(): -2}}
 
 
 def test_loose_columns_fit_when_one_side_is_unbound():
-    join = Join(1, 2, keys=[], loose=[(0, 0)], outputs=[(0, 0), (-1, 1)])
+    join = JoinKernel(1, 2, keys=[], loose=[(0, 0)], outputs=[(0, 0), (-1, 1)])
     left = make_batch([(0, 1, 0), (0, 1, 5)], 1)
     right = make_batch([(1, 1, 5, 7), (2, 1, 6, 8), (3, 1, 0, 9)], 2)
     assert net(join.step(left, right)) == {
@@ -74,14 +74,14 @@ def test_loose_columns_fit_when_one_side_is_unbound():
 
 def test_overlap_asks_for_a_column_bound_on_both_sides():
     pairs = [(0, 0), (1, 1)]
-    join = Join(2, 2, keys=[], loose=pairs, overlap=pairs, outputs=pairs)
+    join = JoinKernel(2, 2, keys=[], loose=pairs, overlap=pairs, outputs=pairs)
     left = make_batch([(0, 1, 5, 0)], 2)
     right = make_batch([(1, 1, 0, 6), (2, 1, 5, 6), (3, 1, 4, 6)], 2)
     assert net(join.step(left, right)) == {2: {(5, 6): 1}}
 
 
 def test_a_hub_fills_the_output_many_times_over():
-    join = Join(2, 1, keys=[(1, 0)], outputs=[(0, -1), (1, 0)])
+    join = JoinKernel(2, 1, keys=[(1, 0)], outputs=[(0, -1), (1, 0)])
     hub = make_batch([(0, 1, i, 9) for i in range(5000)], 2)
     assert len(join.step(hub, empty_batch(1))) == 0
     out = join.step(empty_batch(2), make_batch([(0, 1, 9), (1, 1, 8), (2, -1, 9)], 1))

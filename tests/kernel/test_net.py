@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from kernel.batches import batches, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import make_batch
-from graphtide.kernel.counts import Net
-from graphtide.kernel.twin import Net as Twin
+from graphtide.kernel.counts import Answer
+from graphtide.kernel.twin import Answer as Twin
 
 pytestmark = needs_jit
 
@@ -19,7 +19,7 @@ CASES = st.integers(0, 3).flatmap(
 @given(CASES)
 def test_net_and_twin_agree_row_for_row(case):
     width, steps = case
-    kernel, twin = Net(width), Twin(width)
+    kernel, twin = Answer(width), Twin(width)
     for batch in steps:
         out = kernel.step(batch)
         assert in_order(out)
@@ -32,7 +32,7 @@ def test_net_and_twin_agree_row_for_row(case):
 @given(CASES)
 def test_each_row_changes_once_per_transaction_and_counts_add_up(case):
     width, steps = case
-    kernel, counts = Net(width), {}
+    kernel, counts = Answer(width), {}
     for batch in steps:
         out = kernel.step(batch)
         assert net(out, first=3) == net(batch)
@@ -45,6 +45,6 @@ def test_each_row_changes_once_per_transaction_and_counts_add_up(case):
 
 
 def test_what_comes_and_goes_inside_a_transaction_leaves_no_trace():
-    kernel = Net(1)
+    kernel = Answer(1)
     assert kernel.step(make_batch([(0, 1, 7), (0, -1, 7)] * 100, 1)).tolist() == []
     assert len(kernel) == 0

@@ -5,7 +5,7 @@ import pytest
 from kernel.batches import needs_jit, net
 from kernel.quads import as_changes
 
-from graphtide.kernel.search.program import Check, Program
+from graphtide.kernel.search.program import ExistsCheck, SearchProgram
 from graphtide.kernel.search.quadstore import CHUNK, QuadStore
 
 pytestmark = needs_jit
@@ -15,9 +15,9 @@ INTO, OUT, STOP = 11, 12, 13
 HUB = 500
 SIZES = [255, 256, 257, 511, 512, 513, 5000]
 
-PATHS = Program(((A, INTO, B, 0), (B, OUT, C, 0)), 3)
-OPEN_PATHS = Program(PATHS.patterns, 3, (Check(True, ((B, STOP, D, 0),)),))
-STOPPED_PATHS = Program(PATHS.patterns, 3, (Check(False, ((B, STOP, D, 0),)),))
+PATHS = SearchProgram(((A, INTO, B, 0), (B, OUT, C, 0)), 3)
+OPEN_PATHS = SearchProgram(PATHS.patterns, 3, (ExistsCheck(True, ((B, STOP, D, 0),)),))
+STOPPED_PATHS = SearchProgram(PATHS.patterns, 3, (ExistsCheck(False, ((B, STOP, D, 0),)),))
 
 
 def spokes(many):

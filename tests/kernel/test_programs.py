@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kernel.batches import in_order, needs_jit, net, often
 from kernel.quads import as_changes, graph_streams, nets, programs, streams
 
-from graphtide.kernel.search.program import Check, Program
+from graphtide.kernel.search.program import ExistsCheck, SearchProgram
 from graphtide.kernel.search.quadstore import QuadStore
 from graphtide.kernel.twin import QuadStore as Twin
 
@@ -19,52 +19,66 @@ A, B, C, D = -1, -2, -3, -4
 EDGE, MARK = 11, 12
 
 SHAPES = {
-    "every quad": Program(((A, B, C, 0),), 3),
-    "one quad": Program(((1, EDGE, 2, 0),), 0),
-    "loops": Program(((A, EDGE, A, 0),), 1),
-    "paths of one predicate": Program(((A, EDGE, B, 0), (B, EDGE, C, 0)), 3),
-    "paths of three edges": Program(((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, D, 0)), 4),
-    "the same pattern twice": Program(((A, EDGE, B, 0), (A, EDGE, B, 0)), 2),
-    "there and back": Program(((A, EDGE, B, 0), (B, EDGE, A, 0)), 2),
-    "forks": Program(((A, EDGE, B, 0), (A, EDGE, C, 0)), 3),
-    "triangles": Program(((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, A, 0)), 3),
-    "four-cycles": Program(((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, D, 0), (D, EDGE, A, 0)), 4),
-    "products": Program(((A, EDGE, B, 0), (C, MARK, D, 0)), 4),
-    "any predicate between two edges": Program(((A, EDGE, B, 0), (B, C, D, 0)), 4),
-    "one predicate, wherever": Program(((A, B, C, 0), (C, B, A, 0)), 3),
-    "a node used as predicate": Program(((A, EDGE, B, 0), (C, B, D, 0)), 4),
-    "the same edge in two graphs": Program(((A, EDGE, B, C), (A, EDGE, B, D)), 4),
-    "an edge of the default graph in a graph": Program(((A, EDGE, B, 0), (A, EDGE, B, C)), 3),
-    "a graph that is a node": Program(((A, EDGE, B, C), (C, MARK, D, 0)), 4),
-    "edges to marked nodes": Program(((A, EDGE, B, 0),), 2, (Check(False, ((B, MARK, C, 0),)),)),
-    "edges to unmarked nodes": Program(((A, EDGE, B, 0),), 2, (Check(True, ((B, MARK, C, 0),)),)),
-    "edges with no way back": Program(((A, EDGE, B, 0),), 2, (Check(True, ((B, EDGE, A, 0),)),)),
-    "last edges": Program(((A, EDGE, B, 0),), 2, (Check(True, ((B, EDGE, C, 0),)),)),
-    "edges with no two-step way back": Program(
-        ((A, EDGE, B, 0),), 2, (Check(True, ((B, EDGE, C, 0), (C, EDGE, A, 0))),)
+    "every quad": SearchProgram(((A, B, C, 0),), 3),
+    "one quad": SearchProgram(((1, EDGE, 2, 0),), 0),
+    "loops": SearchProgram(((A, EDGE, A, 0),), 1),
+    "paths of one predicate": SearchProgram(((A, EDGE, B, 0), (B, EDGE, C, 0)), 3),
+    "paths of three edges": SearchProgram(((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, D, 0)), 4),
+    "the same pattern twice": SearchProgram(((A, EDGE, B, 0), (A, EDGE, B, 0)), 2),
+    "there and back": SearchProgram(((A, EDGE, B, 0), (B, EDGE, A, 0)), 2),
+    "forks": SearchProgram(((A, EDGE, B, 0), (A, EDGE, C, 0)), 3),
+    "triangles": SearchProgram(((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, A, 0)), 3),
+    "four-cycles": SearchProgram(
+        ((A, EDGE, B, 0), (B, EDGE, C, 0), (C, EDGE, D, 0), (D, EDGE, A, 0)), 4
     ),
-    "open paths (no shortcut)": Program(
-        ((A, EDGE, B, 0), (B, EDGE, C, 0)), 3, (Check(True, ((A, EDGE, C, 0),)),)
+    "products": SearchProgram(((A, EDGE, B, 0), (C, MARK, D, 0)), 4),
+    "any predicate between two edges": SearchProgram(((A, EDGE, B, 0), (B, C, D, 0)), 4),
+    "one predicate, wherever": SearchProgram(((A, B, C, 0), (C, B, A, 0)), 3),
+    "a node used as predicate": SearchProgram(((A, EDGE, B, 0), (C, B, D, 0)), 4),
+    "the same edge in two graphs": SearchProgram(((A, EDGE, B, C), (A, EDGE, B, D)), 4),
+    "an edge of the default graph in a graph": SearchProgram(((A, EDGE, B, 0), (A, EDGE, B, C)), 3),
+    "a graph that is a node": SearchProgram(((A, EDGE, B, C), (C, MARK, D, 0)), 4),
+    "edges to marked nodes": SearchProgram(
+        ((A, EDGE, B, 0),), 2, (ExistsCheck(False, ((B, MARK, C, 0),)),)
     ),
-    "two checks on the same predicate": Program(
+    "edges to unmarked nodes": SearchProgram(
+        ((A, EDGE, B, 0),), 2, (ExistsCheck(True, ((B, MARK, C, 0),)),)
+    ),
+    "edges with no way back": SearchProgram(
+        ((A, EDGE, B, 0),), 2, (ExistsCheck(True, ((B, EDGE, A, 0),)),)
+    ),
+    "last edges": SearchProgram(((A, EDGE, B, 0),), 2, (ExistsCheck(True, ((B, EDGE, C, 0),)),)),
+    "edges with no two-step way back": SearchProgram(
+        ((A, EDGE, B, 0),), 2, (ExistsCheck(True, ((B, EDGE, C, 0), (C, EDGE, A, 0))),)
+    ),
+    "open paths (no shortcut)": SearchProgram(
+        ((A, EDGE, B, 0), (B, EDGE, C, 0)), 3, (ExistsCheck(True, ((A, EDGE, C, 0),)),)
+    ),
+    "two checks on the same predicate": SearchProgram(
         ((A, EDGE, B, 0),),
         2,
-        (Check(False, ((B, MARK, C, 0),)), Check(True, ((A, MARK, D, 0),))),
+        (ExistsCheck(False, ((B, MARK, C, 0),)), ExistsCheck(True, ((A, MARK, D, 0),))),
     ),
-    "checks that contradict each other": Program(
+    "checks that contradict each other": SearchProgram(
         ((A, EDGE, B, 0),),
         2,
-        (Check(False, ((B, MARK, C, 0),)), Check(True, ((B, MARK, C, 0),))),
+        (ExistsCheck(False, ((B, MARK, C, 0),)), ExistsCheck(True, ((B, MARK, C, 0),))),
     ),
-    "a check of two patterns one quad can serve": Program(
-        ((A, EDGE, B, 0),), 2, (Check(False, ((B, MARK, C, 0), (D, MARK, C, 0))),)
+    "a check of two patterns one quad can serve": SearchProgram(
+        ((A, EDGE, B, 0),), 2, (ExistsCheck(False, ((B, MARK, C, 0), (D, MARK, C, 0))),)
     ),
-    "a check apart from the match": Program(
-        ((A, EDGE, B, 0),), 2, (Check(True, ((C, MARK, C, 0),)),)
+    "a check apart from the match": SearchProgram(
+        ((A, EDGE, B, 0),), 2, (ExistsCheck(True, ((C, MARK, C, 0),)),)
     ),
-    "a check on any predicate": Program(((A, EDGE, B, 0),), 2, (Check(True, ((B, C, A, 0),)),)),
-    "a check in any graph": Program(((A, EDGE, B, 0),), 2, (Check(True, ((A, EDGE, B, C),)),)),
-    "a check without variables": Program(((A, EDGE, B, 0),), 2, (Check(True, ((1, MARK, 1, 0),)),)),
+    "a check on any predicate": SearchProgram(
+        ((A, EDGE, B, 0),), 2, (ExistsCheck(True, ((B, C, A, 0),)),)
+    ),
+    "a check in any graph": SearchProgram(
+        ((A, EDGE, B, 0),), 2, (ExistsCheck(True, ((A, EDGE, B, C),)),)
+    ),
+    "a check without variables": SearchProgram(
+        ((A, EDGE, B, 0),), 2, (ExistsCheck(True, ((1, MARK, 1, 0),)),)
+    ),
 }
 
 

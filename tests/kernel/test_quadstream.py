@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kernel.batches import needs_jit, net, often
 
 from graphtide.errors import GraphtideError
-from graphtide.kernel.search.program import Check, Program
+from graphtide.kernel.search.program import ExistsCheck, SearchProgram
 from graphtide.kernel.search.quadstore import QuadStore, QuadStream
 from graphtide.kernel.twin import QuadStream as Twin
 
@@ -22,7 +22,7 @@ def program(positions):
     """A program of one pattern, its variables numbered from 0 in order of appearance."""
     names = list(dict.fromkeys(v for v in positions if v < 0))
     own = tuple(v if v >= 0 else -1 - names.index(v) for v in positions)
-    return Program((own,), len(names))
+    return SearchProgram((own,), len(names))
 
 
 def changes(rows):
@@ -65,9 +65,9 @@ def test_without_redundant_changes_a_store_says_the_same(patterns, stream):
 def test_nothing_is_kept_and_nothing_can_be_looked_up(kind):
     stream = kind()
     with pytest.raises(GraphtideError, match="a search needs stored quads"):
-        stream.install(Program(((-1, 7, -2, 0), (-2, 7, -3, 0)), 3))
+        stream.install(SearchProgram(((-1, 7, -2, 0), (-2, 7, -3, 0)), 3))
     with pytest.raises(GraphtideError, match="a search needs stored quads"):
-        stream.install(Program(((-1, 7, -2, 0),), 2, (Check(True, ((-2, 7, -1, 0),)),)))
+        stream.install(SearchProgram(((-1, 7, -2, 0),), 2, (ExistsCheck(True, ((-2, 7, -1, 0),)),)))
     number = stream.install(program((-1, 7, -2, 0)))
     assert len(stream.evaluate(number)) == len(stream.quads()) == 0
     stream.apply(changes([(1, (1, 7, 2, 0))]))

@@ -8,10 +8,10 @@ import pytest
 from kernel.batches import needs_jit, net
 
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.counts import Distinct, Net
-from graphtide.kernel.joins import Join, SemiJoin
+from graphtide.kernel.counts import Answer, DistinctKernel
+from graphtide.kernel.joins import JoinKernel, SemiJoinKernel
 from graphtide.kernel.rowtable import RowTable, key_mark, row_mark
-from graphtide.kernel.search.program import Check, Program
+from graphtide.kernel.search.program import ExistsCheck, SearchProgram
 from graphtide.kernel.search.quadstore import QuadStore
 
 pytestmark = needs_jit
@@ -40,7 +40,7 @@ def churn(width):
 LEFT_ALIVE = {*range(-LIVE, -25), *range(PAIRS - 25, PAIRS)}
 
 
-@pytest.mark.parametrize("kind", [Distinct, Net])
+@pytest.mark.parametrize("kind", [DistinctKernel, Answer])
 def test_endless_churn_of_rows_does_not_grow_a_table(kind):
     table, sizes = kind(2), set()
     table.step(alive(2))
@@ -57,8 +57,8 @@ def test_endless_churn_of_rows_does_not_grow_a_table(kind):
 @pytest.mark.parametrize(
     "operator",
     [
-        Join(2, 1, keys=[(0, 0)], outputs=[(0, 0), (1, -1)]),
-        SemiJoin(2, columns=[0], negated=False),
+        JoinKernel(2, 1, keys=[(0, 0)], outputs=[(0, 0), (1, -1)]),
+        SemiJoinKernel(2, columns=[0], negated=False),
     ],
     ids=["join", "semijoin"],
 )
@@ -77,8 +77,8 @@ def test_endless_churn_of_keys_does_not_grow_a_memory(operator):
 
 def test_endless_churn_of_quads_does_not_grow_the_store():
     store = QuadStore()
-    check = Check(True, ((-3, 7, -4, 0),))
-    number = store.install(Program(((-1, 7, -2, 0), (-2, 8, -3, 0)), 3, (check,)))
+    check = ExistsCheck(True, ((-3, 7, -4, 0),))
+    number = store.install(SearchProgram(((-1, 7, -2, 0), (-2, 8, -3, 0)), 3, (check,)))
 
     def quads(rows):
         """Row v as the quad (100 + v, 7 or 8, 101 + v): a chain of two alternating predicates."""
@@ -103,7 +103,7 @@ def test_endless_churn_of_quads_does_not_grow_the_store():
 
 
 def test_a_table_grows_and_shrinks_without_losing_a_row():
-    distinct = Distinct(2)
+    distinct = DistinctKernel(2)
     numbers = np.random.default_rng(3).permutation(40_000).astype(np.int32)
     rows = np.stack([np.zeros_like(numbers), np.ones_like(numbers), numbers % 211, numbers], axis=1)
     for part in np.array_split(rows, 37):
@@ -151,7 +151,7 @@ def test_rows_with_colliding_fingerprints_are_kept_apart():
     assert all(row_mark(1, probe, i, 0) == wanted[i] for i in range(0, len(probe), 100))
     rng = np.random.default_rng(5)
     for values in (same_home, same_mark):
-        distinct, present = Distinct(1), set()
+        distinct, present = DistinctKernel(1), set()
         for _ in range(6):
             chosen = rng.permutation(values)[: len(values) // 2]
             diffs = np.where(np.isin(chosen, list(present)), -1, 1)
@@ -168,7 +168,7 @@ def test_keys_with_colliding_fingerprints_have_chains_of_their_own():
     assert all(key_mark(table, 0, probe, i) == wanted[i] for i in range(0, len(probe), 100))
     rng = np.random.default_rng(6)
     for values in (same_home, same_mark):
-        join = Join(2, 1, keys=[(0, 0)], outputs=[(0, 0), (1, -1)])
+        join = JoinKernel(2, 1, keys=[(0, 0)], outputs=[(0, 0), (1, -1)])
         left = [(0, 1, int(v), k) for k in range(3) for v in rng.permutation(values)]
         join.step(make_batch(left, 2), empty_batch(1))
         gone = rng.permutation(values)[: len(values) // 2]

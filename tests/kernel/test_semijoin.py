@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from kernel.batches import batches, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.joins import SemiJoin
-from graphtide.kernel.twin import SemiJoin as Twin
+from graphtide.kernel.joins import SemiJoinKernel
+from graphtide.kernel.twin import SemiJoinKernel as Twin
 
 pytestmark = needs_jit
 
@@ -18,7 +18,11 @@ def semijoins(draw):
     columns = draw(st.permutations(range(width)))[: draw(st.integers(0, width))]
     how = {"columns": columns, "negated": draw(st.booleans())}
     step = st.tuples(batches(width), batches(len(columns)))
-    return SemiJoin(width, **how), Twin(width, **how), draw(st.lists(step, min_size=1, max_size=5))
+    return (
+        SemiJoinKernel(width, **how),
+        Twin(width, **how),
+        draw(st.lists(step, min_size=1, max_size=5)),
+    )
 
 
 @often
@@ -47,8 +51,8 @@ def test_one_batch_gives_what_single_transactions_give(case):
 @given(st.integers(1, 3).flatmap(lambda w: st.tuples(st.just(w), batches(w), batches(1))))
 def test_semijoin_and_antijoin_share_out_the_left_rows(case):
     width, left, right = case
-    kept = SemiJoin(width, columns=[0], negated=False).step(left, right)
-    rest = SemiJoin(width, columns=[0], negated=True).step(left, right)
+    kept = SemiJoinKernel(width, columns=[0], negated=False).step(left, right)
+    rest = SemiJoinKernel(width, columns=[0], negated=True).step(left, right)
     total = {}
     for part in (net(kept), net(rest)):
         for tx, rows in part.items():
@@ -60,7 +64,7 @@ def test_semijoin_and_antijoin_share_out_the_left_rows(case):
 
 @pytest.mark.parametrize("negated", [False, True])
 def test_one_key_turns_thousands_of_rows(negated):
-    semijoin = SemiJoin(2, columns=[1], negated=negated)
+    semijoin = SemiJoinKernel(2, columns=[1], negated=negated)
     hub = make_batch([(0, 1, i, 9) for i in range(5000)], 2)
     everyone = {(i, 9) for i in range(5000)}
     first = net(semijoin.step(hub, empty_batch(1)))

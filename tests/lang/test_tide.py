@@ -4,7 +4,7 @@ import pytest
 
 from graphtide.algebra.expressions import Var
 from graphtide.errors import ProgramError, QueryError
-from graphtide.lang.durations import Duration, parse_duration
+from graphtide.lang.durations import WrittenDuration, parse_duration
 from graphtide.lang.tide.ast import Combined, TimeTest
 from graphtide.lang.tide.builder import ProgramBuilder
 from graphtide.lang.tide.format import format_program
@@ -41,7 +41,7 @@ def test_the_relations_are_those_of_the_rule_engine():
     ],
 )
 def test_durations(text, amount, in_time):
-    assert parse_duration(text) == Duration(amount, in_time)
+    assert parse_duration(text) == WrittenDuration(amount, in_time)
 
 
 @pytest.mark.parametrize("text", ["", "x", "5x", "1.5", "P1Y", "5 5", "ms"])
@@ -54,7 +54,7 @@ def conditions(text):
 
 
 def after(this, other, *numbers):
-    return TimeTest("AFTER", this, other, tuple(Duration(number) for number in numbers))
+    return TimeTest("AFTER", this, other, tuple(WrittenDuration(number) for number in numbers))
 
 
 def test_tests_are_combined_and_binds_and_before_or():

@@ -5,7 +5,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Var
 from graphtide.errors import GraphtideError, ProgramError
-from graphtide.lang.durations import Duration
+from graphtide.lang.durations import WrittenDuration
 from graphtide.lang.tide.ast import (
     Atom,
     Both,
@@ -40,7 +40,7 @@ def body_of(text):
 
 
 def seconds(number):
-    return Duration(number * 1000, in_time=True)
+    return WrittenDuration(number * 1000, in_time=True)
 
 
 # --- expressions ---
@@ -66,10 +66,10 @@ EXPRESSIONS = [
     ("a{2}{3}", Repeat(Repeat(a, 2, 2), 3, 3)),
     ("(a -> b){3} WITHIN 10s", Within(Repeat(Follows((a, b)), 3, 3), seconds(10))),
     ("(a -> b) WITHIN 10s {3}", Repeat(Within(Follows((a, b)), seconds(10)), 3, 3)),
-    ("(a -> b) WITHIN 5 OR c", Either((Within(Follows((a, b)), Duration(5)), c))),
+    ("(a -> b) WITHIN 5 OR c", Either((Within(Follows((a, b)), WrittenDuration(5)), c))),
     ("(a -> b) within 2 min", Within(Follows((a, b)), seconds(120))),
-    ("(a -> b) WITHIN PT1.5S", Within(Follows((a, b)), Duration(1500, in_time=True))),
-    ("a{2} HOLDS FOR 500ms", HoldsFor(Repeat(a, 2, 2), Duration(500, in_time=True))),
+    ("(a -> b) WITHIN PT1.5S", Within(Follows((a, b)), WrittenDuration(1500, in_time=True))),
+    ("a{2} HOLDS FOR 500ms", HoldsFor(Repeat(a, 2, 2), WrittenDuration(500, in_time=True))),
     (
         "(a -> b) WITHIN 5s HOLDS FOR 2s",
         HoldsFor(Within(Follows((a, b)), seconds(5)), seconds(2)),

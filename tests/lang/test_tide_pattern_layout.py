@@ -9,7 +9,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.errors import GraphtideError, QueryError
-from graphtide.lang.durations import Duration
+from graphtide.lang.durations import WrittenDuration
 from graphtide.lang.tide.ast import (
     Atom,
     Both,
@@ -26,7 +26,7 @@ from graphtide.lang.tide.format import absent, event, format_program, interleave
 from graphtide.lang.tide.lexer import cut
 from graphtide.lang.tide.parser import Source, tree_of
 from graphtide.lang.tide.patterns import PatternReader
-from graphtide.lang.tide.program import Names, check_program, parse_program
+from graphtide.lang.tide.program import DeclaredNames, check_program, parse_program
 
 HEAD = """PREFIX : <http://example.org/>
 EVENT A(?x) AS { ?x a :A }
@@ -152,7 +152,7 @@ atoms = (
     | st.builds(Atom, st.just("B"), st.tuples(arguments, arguments))
     | st.just(Atom("C", ()))
 )
-lengths = st.builds(Duration, st.integers(0, 9), st.booleans())
+lengths = st.builds(WrittenDuration, st.integers(0, 9), st.booleans())
 times = st.sampled_from([(1, 1), (2, 2), (1, None), (0, None)])
 
 
@@ -175,7 +175,7 @@ def body_of(text):
     source = Source(f"{HEAD}PATTERN P AS {text}")
     (chunk,) = (chunk for chunk in cut(source.text) if chunk.word == "PATTERN")
     (expression,) = (part for part in tree_of(chunk).children if hasattr(part, "data"))
-    names = Names(events={each.name: each for each in parse_program(HEAD).events})
+    names = DeclaredNames(events={each.name: each for each in parse_program(HEAD).events})
     body = PatternReader(source, names).read(expression)
     assert source.errors == []
     return body

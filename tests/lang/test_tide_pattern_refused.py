@@ -4,7 +4,7 @@ import pytest
 
 from graphtide.algebra.expressions import Var
 from graphtide.errors import GraphtideError
-from graphtide.lang.durations import Duration
+from graphtide.lang.durations import WrittenDuration
 from graphtide.lang.tide.ast import (
     Atom,
     Either,
@@ -257,8 +257,12 @@ MADE = [
     (Not(a), (), "NOT cannot be what a pattern begins with"),
     (Either((a, Not(b))), (), "NOT cannot stand by itself in OR"),
     (Interleaved((a, Repeat(b, 1, None))), (), "cannot stand inside ALL"),
-    (Within(a, Duration(5)), (), "WITHIN on a single event"),
-    (HoldsFor(Within(Follows((a, b)), Duration(1)), Duration(2)), (), "longer than it may"),
+    (Within(a, WrittenDuration(5)), (), "WITHIN on a single event"),
+    (
+        HoldsFor(Within(Follows((a, b)), WrittenDuration(1)), WrittenDuration(2)),
+        (),
+        "longer than it may",
+    ),
     (Follows((a, b)), (x,), "the parameter ?x, which nothing binds"),
 ]
 
@@ -271,5 +275,5 @@ def test_patterns_made_in_python_are_checked_too(body, parameters, message):
 
 
 def test_a_sound_pattern_made_in_python():
-    body = Follows((Atom("A", (x,)), Within(Not(b), Duration(5))))
+    body = Follows((Atom("A", (x,)), Within(Not(b), WrittenDuration(5))))
     check_pattern(PatternDeclaration("P", (x,), body, "STRICT", (), 1))

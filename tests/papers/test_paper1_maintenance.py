@@ -13,7 +13,7 @@ import graphtide.kernel
 import graphtide.kernel.twin
 from graphtide.engine.dataflow.operators import KeepColumns
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.search.program import Program
+from graphtide.kernel.search.program import SearchProgram
 from graphtide.kernel.values import EQUAL, TRUE
 
 FOLLOWS = "GRAPH ?follows { ?route :follows ?switchPosition }"
@@ -46,7 +46,7 @@ NOTHING = empty_batch(3)
 def test_input_node_holds_and_propagates_the_requires_relation(kernel):
     store = kernel.QuadStore()
     requires = 1000
-    number = store.install(Program(((-1, requires, -3, -2),), 3))
+    number = store.install(SearchProgram(((-1, requires, -3, -2),), 3))
 
     def change(diff, *edges):
         rows = [(0, diff, s, requires, t, e) for s, e, t in map(ids, edges)]

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 
-from graphtide.rules.temporal import Both, Span, holds, named
+from graphtide.rules.temporal import AllTests, Span, holds, named
 from graphtide.testing.reference import evaluate_query
 
 
@@ -58,8 +58,8 @@ def matches(rule, events, states, end, times=None):
     `states` are the graphs after each transaction, at `times`; `end` is how far the clock has gone.
     """
     denied = [c.name for c in rule.negative]
-    parts = rule.test.tests if isinstance(rule.test, Both) else (rule.test,)
-    plain = Both(tuple(p for p in parts if not named(p) & set(denied)))
+    parts = rule.test.tests if isinstance(rule.test, AllTests) else (rule.test,)
+    plain = AllTests(tuple(p for p in parts if not named(p) & set(denied)))
     found = []
     for chosen in product(events, repeat=len(rule.positive)):
         bound = [bindings(c, e) for c, e in zip(rule.positive, chosen, strict=True)]
@@ -86,7 +86,7 @@ def matches(rule, events, states, end, times=None):
 
 def spoilt(rule, parts, spans, binding, events):
     for condition in rule.negative:
-        test = Both(tuple(p for p in parts if condition.name in named(p)))
+        test = AllTests(tuple(p for p in parts if condition.name in named(p)))
         for event in events:
             bound = bindings(condition, event)
             if bound is None or merged([binding, bound]) is None:

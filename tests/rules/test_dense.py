@@ -11,7 +11,7 @@ from rules.test_matches import FACTS, TYPES, VALUES, after, found, iri, run
 from graphtide.algebra.expressions import Var
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.rules.model import EventCondition, Rule
-from graphtide.rules.temporal import Both, Either, Not, Temporal
+from graphtide.rules.temporal import AllTests, AnyTest, NotTest, Temporal
 
 
 def condition(rng, name, *, negated=False):
@@ -33,12 +33,12 @@ def make_rule(rng, *, denied):
             bounds = (rng.randint(-2, 1), rng.randint(2, 6))
             tests.append(Temporal("BEFORE", "n", rng.choice(names), bounds))
     elif tests and rng.random() < 0.3:
-        tests = [rng.choice([Either((tests[0], tests[-1])), Not(tests[0])])]
+        tests = [rng.choice([AnyTest((tests[0], tests[-1])), NotTest(tests[0])])]
     facts = rng.choice(FACTS)
     bound = {v.name for c in events if not c.negated for v in c.variables}
     if facts and not any(f"?{name} " in facts for name in bound):
         facts = None
-    return Rule("rule", tuple(events), facts and parse_query(facts), Both(tuple(tests)))
+    return Rule("rule", tuple(events), facts and parse_query(facts), AllTests(tuple(tests)))
 
 
 def make_history(rng, size):

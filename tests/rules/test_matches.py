@@ -17,7 +17,7 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.rules.model import EventCondition, EventType, Rule
 from graphtide.rules.runtime import RuleEngine
-from graphtide.rules.temporal import Both, Either, Not, Temporal
+from graphtide.rules.temporal import AllTests, AnyTest, NotTest, Temporal
 from graphtide.streams.events import make_events
 
 
@@ -64,9 +64,11 @@ def rules(denied=False):
             after(this, other, draw(st.integers(-4, 3)), draw(st.integers(1, 7)))
             for this, other in zip(names[1:], names, strict=False)
         ]
-        test = Both(tuple(tests))
+        test = AllTests(tuple(tests))
         if not denied and tests and draw(st.booleans()):
-            test = draw(st.sampled_from([Either((tests[0], tests[-1])), Not(tests[0]), Both(())]))
+            test = draw(
+                st.sampled_from([AnyTest((tests[0], tests[-1])), NotTest(tests[0]), AllTests(())])
+            )
         if denied:
             events.append(EventCondition("n", TYPES["B"], draw(arguments), negated=True))
             low = draw(st.integers(-3, 3))
@@ -75,7 +77,7 @@ def rules(denied=False):
             if draw(st.booleans()):
                 bounds = (draw(st.integers(-3, 1)), draw(st.integers(2, 9)))
                 denials.append(Temporal("BEFORE", "n", draw(st.sampled_from(names)), bounds))
-            test = Both((*tests, *denials))
+            test = AllTests((*tests, *denials))
         facts = draw(st.sampled_from(FACTS))
         return Rule("rule", tuple(events), facts and parse_query(facts), test)
 

@@ -14,7 +14,7 @@ from graphtide.lang.tide.ast import EventDeclaration, GraphPattern
 from graphtide.lang.tide.program import Program, parse_program
 from graphtide.rules.program import run
 from graphtide.streams.events import make_events
-from graphtide.testing.event_oracle import Oracle
+from graphtide.testing.event_oracle import EventOracle
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -263,7 +263,7 @@ def test_batches_give_what_the_definitions_say(pattern, stream, size) -> None:
         triples = [told(graph, name, values) for name, values, _ in part]
         running.take_events(make_events(triples, [time for *_, time in part]))
     running.advance(END)
-    oracle = Oracle(pattern)
+    oracle = EventOracle(pattern)
     expected = [each for each_event in stream for each in oracle.step(*each_event)]
     expected += oracle.advance(END)
     wanted = [([f"v{v}" for v in each.values], each.time) for each in expected]

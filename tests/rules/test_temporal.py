@@ -12,10 +12,10 @@ from graphtide.errors import GraphtideError
 from graphtide.rules.expiry import closed, keepings
 from graphtide.rules.temporal import (
     RELATIONS,
-    Both,
+    AllTests,
+    AnyTest,
     Bounds,
-    Either,
-    Not,
+    NotTest,
     Span,
     Temporal,
     holds,
@@ -111,13 +111,13 @@ def test_a_relation_never_holds_outside_its_distance(name, this, other, numbers)
 def test_tests_are_combined():
     spans = {name: Span(t, t) for name, t in (("a", 0), ("b", 3), ("c", 9))}
     near, far = after("b", "a", 0, 5), after("c", "a", 0, 5)
-    assert holds(Both((near,)), spans)
-    assert not holds(Both((near, far)), spans)
-    assert holds(Either((near, far)), spans)
-    assert holds(Not(far), spans)
+    assert holds(AllTests((near,)), spans)
+    assert not holds(AllTests((near, far)), spans)
+    assert holds(AnyTest((near, far)), spans)
+    assert holds(NotTest(far), spans)
 
 
-CHAIN = Both(
+CHAIN = AllTests(
     (
         after("b", "a", -2, 2),
         after("c", "a", -3, 4),
@@ -151,11 +151,11 @@ def test_how_long_events_are_kept():
 def test_without_a_bound_an_event_is_kept_for_ever():
     kept = {each.event: each.ticks for each in keepings("ab", after("b", "a", 1))}
     assert kept == {"a": inf, "b": None}
-    assert {each.ticks for each in keepings("ab", Both(()))} == {inf}
+    assert {each.ticks for each in keepings("ab", AllTests(()))} == {inf}
 
 
 def test_either_is_as_wide_as_both_sides():
-    test = Either((after("b", "a", 1, 3), after("b", "a", 7, 9)))
+    test = AnyTest((after("b", "a", 1, 3), after("b", "a", 7, 9)))
     assert closed("ab", test)["a", "b"] == Bounds(1, 9)
 
 
@@ -188,9 +188,9 @@ random_tests = st.recursive(
         st.integers(0, 6),
     ),
     lambda inner: st.one_of(
-        st.lists(inner, min_size=1, max_size=3).map(lambda t: Both(tuple(t))),
-        st.lists(inner, min_size=1, max_size=2).map(lambda t: Either(tuple(t))),
-        inner.map(Not),
+        st.lists(inner, min_size=1, max_size=3).map(lambda t: AllTests(tuple(t))),
+        st.lists(inner, min_size=1, max_size=2).map(lambda t: AnyTest(tuple(t))),
+        inner.map(NotTest),
     ),
     max_leaves=4,
 )
@@ -223,7 +223,7 @@ relations = st.builds(
 def test_no_match_of_events_that_last_needs_one_after_it_was_dropped(tests, drawn):
     """An event comes when it ends. Those of the strategy last for up to 5 ticks."""
     spans = {name: Span(*each) for name, each in zip("abc", drawn, strict=True)}
-    test = Both(tuple(tests))
+    test = AllTests(tuple(tests))
     if not holds(test, spans):
         return
     for keeping in keepings("abc", test, longest=5):

@@ -15,7 +15,7 @@ from graphtide.rules import detection as token_history
 from graphtide.rules.program import run
 from graphtide.rules.runtime import RuleEngine
 from graphtide.streams.events import make_events
-from graphtide.testing.event_oracle import Oracle
+from graphtide.testing.event_oracle import EventOracle
 
 
 def iri(name):
@@ -184,7 +184,7 @@ def test_tokens_come_back(pattern, stream, other, at, least):
                 running.detection.back_to(marks)
             running.take_events(make_events([told(graph, name, values)], [time]))
         running.advance(1000)
-    oracle = Oracle(pattern)
+    oracle = EventOracle(pattern)
     expected = [each for each_event in stream for each in oracle.step(*each_event)]
     expected += oracle.advance(1000)
     wanted = [([f"<http://example.org/v{v}>" for v in each.values], each.time) for each in expected]

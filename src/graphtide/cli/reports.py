@@ -11,7 +11,7 @@ from graphtide.engine.watch import DeltaRow
 
 if TYPE_CHECKING:
     from graphtide.cli.told import Told
-    from graphtide.streams.query import Continuous, Report
+    from graphtide.streams.query import WindowQuery, WindowResult
 
 
 class Heard:
@@ -29,13 +29,13 @@ class Heard:
     (NamedReport(query='q', time=5), 5, 1)
     """
 
-    def __init__(self, query: Continuous) -> None:
+    def __init__(self, query: WindowQuery) -> None:
         self.tally = ReportTally()
         self._told: list[Told] = []
         self._last: tuple[int, int] | None = None
         query.on_report(partial(self._hear, query))
 
-    def _hear(self, query: Continuous, report: Report) -> None:
+    def _hear(self, query: WindowQuery, report: WindowResult) -> None:
         time, output = report.time, query.query.output
         same = self._last is not None and self._last[0] == time
         number = self._last[1] + 1 if self._last is not None and same else 0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.changes import ChangeBatch
-    from graphtide.streams.query import Continuous
+    from graphtide.streams.query import WindowQuery
 
 UNBOUNDED = 2**62
 """Deltas are taken out after every piece: nothing must be forgotten before."""
@@ -62,7 +62,7 @@ class Session:
         self._heard: dict[str, Heard] = {}
         self.queries = {name: self._add(name, text, strategy) for name, text in queries.items()}
 
-    def _add(self, name: str, text: str, strategy: Strategy | None) -> Watch | Continuous:
+    def _add(self, name: str, text: str, strategy: Strategy | None) -> Watch | WindowQuery:
         parsed = parse_standing(text)
         if isinstance(parsed, SelectQuery):
             watch = self.graph.watch(parsed, name=name, strategy=strategy, history=UNBOUNDED)

@@ -60,9 +60,9 @@ def in_order(rows: Ints, plan: Physical, order: Slice, terms: TermDictionary) ->
 def _operator(node: Physical, terms: TermDictionary, volatile: RowVolatile) -> Operator:
     match node:
         case Compute(_, _, expression) if calls_volatile(expression):
-            return ComputeAnew(expression, node.child.schema, terms, volatile)
+            return FreshCompute(expression, node.child.schema, terms, volatile)
         case Select(_, condition) if calls_volatile(condition):
-            return SelectAnew(condition, node.child.schema, terms, volatile)
+            return FreshSelect(condition, node.child.schema, terms, volatile)
         case _:
             return make_operator(node, terms)
 
@@ -90,7 +90,7 @@ class RowVolatile(Volatile):
         self._labels = self._rows.setdefault(own, {})  # type: ignore[assignment]
 
 
-class Anew:
+class FreshExpression:
     """Evaluates an expression for every row by itself, equal rows too."""
 
     nbytes = 0
@@ -126,7 +126,7 @@ class Anew:
         return apart
 
 
-class ComputeAnew(Anew):
+class FreshCompute(FreshExpression):
     """One more column."""
 
     def step(self, batch: Ints) -> Ints:
@@ -136,7 +136,7 @@ class ComputeAnew(Anew):
         return np.concatenate([rows, np.array(ids, np.int32).reshape(-1, 1)], axis=1)
 
 
-class SelectAnew(Anew):
+class FreshSelect(FreshExpression):
     """The rows for which a condition holds."""
 
     def step(self, batch: Ints) -> Ints:

@@ -10,15 +10,21 @@ import numpy as np
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.engine.graph_look import ReadableGraph
 from graphtide.engine.ingest import Ids, ObjectLike, TermLike, quad_ids
-from graphtide.engine.runtime import MOST_PENDING, Stamps, Storage, first_redundant, strategy_for
-from graphtide.engine.transaction import Together, Transaction
+from graphtide.engine.runtime import (
+    MOST_PENDING,
+    Storage,
+    TransactionTimes,
+    first_redundant,
+    strategy_for,
+)
+from graphtide.engine.transaction import MultiStepTransaction, Transaction
 from graphtide.engine.update import carry_out
 from graphtide.engine.watch import Watch
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query, parse_standing, parse_update
 from graphtide.plan.choose import choose_plan
 from graphtide.streams.events import make_events
-from graphtide.streams.query import Continuous
+from graphtide.streams.query import WindowQuery
 from graphtide.streams.registry import Streams
 
 if TYPE_CHECKING:
@@ -114,12 +120,12 @@ class LiveGraph(ReadableGraph):
         request = parse_update(text)
         stamp = self._stamp(time)
         self._refuse_inside_callback("update()")
-        together = Together(self._store, self.standing)
+        together = MultiStepTransaction(self._store, self.standing)
         changed = carry_out(request, self, together, load_from)
         self.clock = stamp
         self._last_tx += 1
         self._done += 1
-        stamps = Stamps((stamp,), (self._last_tx,), self._done - 1)
+        stamps = TransactionTimes((stamp,), (self._last_tx,), self._done - 1)
         self._tell(together.outputs(), stamps)
         self.settle()
         return changed
@@ -251,7 +257,7 @@ class LiveGraph(ReadableGraph):
             )
         watch = Watch(self, chosen, self._register.free_name(name), history)
         watch.replans = (parsed, strategy) if plan is None else None
-        stamps = Stamps((self.clock,), (max(self._last_tx, 0),), self._done - 1)
+        stamps = TransactionTimes((self.clock,), (max(self._last_tx, 0),), self._done - 1)
         self._register.add(watch, stamps)
         return watch
 
@@ -263,7 +269,7 @@ class LiveGraph(ReadableGraph):
         report: ReportPolicy = "close",
         reevaluate: bool = False,
         name: str | None = None,
-    ) -> Continuous:
+    ) -> WindowQuery:
         """Register a query over windows, in RSP-QL; it reports whenever one of them closes.
 
         With `report="change"` it reports at every time at which events come. With `reevaluate` the
@@ -283,10 +289,10 @@ class LiveGraph(ReadableGraph):
             )
         return self._streams.watch(parsed, strategy, name, report, reevaluate=reevaluate)
 
-    def unwatch(self, watch: Watch | Continuous) -> None:
+    def unwatch(self, watch: Watch | WindowQuery) -> None:
         """End a standing query and give back what only it needed."""
         self.settle()
-        if isinstance(watch, Continuous):
+        if isinstance(watch, WindowQuery):
             self._streams.unwatch(watch)
             return
         self._register.remove(watch)

@@ -1,4 +1,4 @@
-"""Register: the standing queries of a graph by name, and who reads which node of the network."""
+"""QueryRegistry: the standing queries of a graph by name, and who reads which node of the network."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from graphtide.engine.evaluate import evaluate_once, measure
 from graphtide.errors import GraphtideError
 from graphtide.plan.choose import choose_plan
 from graphtide.plan.estimate import Estimator, Statistics
-from graphtide.plan.explain import Facts
+from graphtide.plan.explain import NodeFacts
 from graphtide.plan.physical import Search, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from graphtide.engine.runtime import Stamps
+    from graphtide.engine.runtime import TransactionTimes
     from graphtide.engine.watch import Delta, Watch
     from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Ints
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
 
 
-# --- Standing: the plans of a graph's queries at work, on one quad store and one network.
+# --- RunningPlans: the plans of a graph's queries at work, on one quad store and one network.
 
 DRIFT = 1.2
 """Statistics are measured anew when the number of quads has changed by this factor: a plan hardly
 depends on less, and over all changes the measuring costs a constant per change."""
 
 
-class Standing:
+class RunningPlans:
     """Connects plans to the store: searches as programs, everything above them as the network."""
 
     def __init__(self, store: QuadStore, terms: TermDictionary) -> None:
@@ -81,14 +81,14 @@ class Standing:
         """What changes at each place of the network for what changed in the searches."""
         return self.network.step({self._leaves[n]: batch for n, batch in batches.items()})
 
-    def facts(self, plan: QueryPlan, places: Places, answer: int, *, actual: bool) -> Facts:
+    def facts(self, plan: QueryPlan, places: Places, answer: int, *, actual: bool) -> NodeFacts:
         """What explain tells of a plan at work; counting actual rows costs as much as an answer."""
         statistics = self.statistics()
         expect = Estimator(statistics)
         expected = {node: expect(node).rows for node in places} if statistics.known else None
         known = actual and self._store.stores
         counted = actual_rows(plan.root, self._rows_of, self._terms) if known else None
-        return Facts(self.network.sizes(places), expected, counted, answer)
+        return NodeFacts(self.network.sizes(places), expected, counted, answer)
 
     def _rows_of(self, node: Search) -> Ints:
         return self._store.evaluate(self.programs.number(to_program(node, self._terms)))
@@ -109,11 +109,11 @@ GROWTH = 4
 costs a constant per change."""
 
 
-class Register:
+class QueryRegistry:
     """Watches, oldest first, wired to the nodes of their plans."""
 
     def __init__(self, store: QuadStore, terms: TermDictionary, *, union: bool) -> None:
-        self.standing = Standing(store, terms)
+        self.standing = RunningPlans(store, terms)
         self.union = union
         self._store = store
         self._watches: dict[str, Watch] = {}
@@ -137,7 +137,7 @@ class Register:
             raise GraphtideError(f"a query named {name!r} already watches this graph")
         return name
 
-    def add(self, watch: Watch, stamps: Stamps) -> None:
+    def add(self, watch: Watch, stamps: TransactionTimes) -> None:
         """Put a query to work; it starts with the whole answer of now."""
         if not self._watches:  # no plan is older than the graph of now
             self._replan_at = max(FIRST_REPLAN, GROWTH * len(self._store))
@@ -172,7 +172,7 @@ class Register:
         self._attach(watch)
         return True
 
-    def tell(self, outputs: Mapping[int, Ints], stamps: Stamps) -> None:
+    def tell(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
         """Let the queries take in what changed at their nodes, then call back."""
         heard: list[tuple[Watch, Delta]] = []
         for place in self._readers.keys() & outputs.keys():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 
 from graphtide.engine.ingest import one_by_one
-from graphtide.engine.queries import Register
+from graphtide.engine.queries import QueryRegistry
 from graphtide.errors import GraphtideError, StrictError
 from graphtide.kernel import QuadStore, QuadStream
 from graphtide.rdf.dictionary import TermDictionary
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from graphtide.engine.ingest import Ids, Piece, Transactions
-    from graphtide.engine.queries import Standing
+    from graphtide.engine.queries import RunningPlans
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.patterns import Strategy
     from graphtide.streams.events import Listener
     from graphtide.streams.registry import Streams
 
 
-# --- Pending: single changes that wait for the next kernel call.
+# --- WriteBuffer: single changes that wait for the next kernel call.
 #
 # A kernel call costs more than a change. Answers are only looked at after `settle`, and a batch keeps
 # its transactions apart, so nobody can tell that changes waited.
@@ -36,10 +36,10 @@ _ROW = Struct("6i")
 _write = _ROW.pack_into
 
 
-class Pending:
+class WriteBuffer:
     """Changes of whole transactions, and the stamps of these; `waiting` counts the transactions.
 
-    >>> pending = Pending()
+    >>> pending = WriteBuffer()
     >>> pending.begin(time=17, tx=0)
     >>> pending.add(1, (2, 3, 4, 0))
     >>> pending.take()[0].tolist()
@@ -98,13 +98,13 @@ class Pending:
         return changes, times, txs
 
 
-# --- Stamps: the times and transaction numbers of the transactions of one batch.
+# --- TransactionTimes: the times and transaction numbers of the transactions of one batch.
 
 
-class Stamps(NamedTuple):
+class TransactionTimes(NamedTuple):
     """Per transaction of a batch its `(time, tx)`; `first` counts transactions since the start.
 
-    >>> Stamps([17, 18], [0, 1], first=5).stamp(1)
+    >>> TransactionTimes([17, 18], [0, 1], first=5).stamp(1)
     (18, 1)
     """
 
@@ -234,13 +234,13 @@ class GraphCore:
         self._last_tx = -1
         self._storage = store
         self._store = make_store(store, strict=strict)
-        self._register = Register(self._store, self.terms, union=default_graph == "union")
-        self._pending = Pending()
+        self._register = QueryRegistry(self._store, self.terms, union=default_graph == "union")
+        self._pending = WriteBuffer()
         self._due: deque[Piece] = deque()
         self._running = False
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> RunningPlans:
         """The plans of the queries at work."""
         return self._register.standing
 
@@ -279,7 +279,7 @@ class GraphCore:
     def _run(self, piece: Transactions) -> None:
         """Apply changes, let the queries they concern take them in, then call back."""
         changes, times, txs = piece
-        stamps = Stamps(times, txs, self._done)
+        stamps = TransactionTimes(times, txs, self._done)
         self._running = True
         try:
             batches = self._store.apply(changes)
@@ -290,7 +290,7 @@ class GraphCore:
             self._running = False
         self.followers.after()
 
-    def _tell(self, outputs: Mapping[int, Ints], stamps: Stamps) -> None:
+    def _tell(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
         """Let the queries take in what changed, and whoever wants to hear of it."""
         self._running = True
         try:

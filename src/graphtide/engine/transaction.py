@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.queries import Standing
+    from graphtide.engine.queries import RunningPlans
     from graphtide.kernel import QuadStore
 
 
@@ -66,16 +66,16 @@ class Transaction:
             self._graph.commit(changes, self._time)
 
 
-# --- Together: several steps of changes as one transaction, each of which sees what came before.
+# --- MultiStepTransaction: several steps of changes as one transaction, each of which sees what came before.
 #
 # The graph and its queries take in each step at once; what the queries are told is held back until
 # the end. If something goes wrong, every step is undone, and nobody was told of anything.
 
 
-class Together:
+class MultiStepTransaction:
     """An open transaction on a store and its standing queries."""
 
-    def __init__(self, store: QuadStore, standing: Standing) -> None:
+    def __init__(self, store: QuadStore, standing: RunningPlans) -> None:
         self._store = store
         self._standing = standing
         self._journal: list[Ints] = []

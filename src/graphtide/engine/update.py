@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
     from graphtide.algebra.updates import Operation, Update
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.transaction import Together
+    from graphtide.engine.transaction import MultiStepTransaction
     from graphtide.functions.templates import FilledQuad
     from graphtide.rdf.terms import Term
 
@@ -46,7 +46,7 @@ GRAPH = 3
 
 
 def carry_out(
-    request: Update, graph: LiveGraph, together: Together, load_from: str | Path | None
+    request: Update, graph: LiveGraph, together: MultiStepTransaction, load_from: str | Path | None
 ) -> int:
     """Carry out a request step by step, all or nothing; how many quads it changed."""
     folder = None if load_from is None else Path(load_from)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 import pyarrow as pa
 
-from graphtide.engine.runtime import Stamps
+from graphtide.engine.runtime import TransactionTimes
 from graphtide.errors import GraphtideError
-from graphtide.kernel import Net
+from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, Ints
 from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
 from graphtide.plan.explain import ExplainFormat, explain
@@ -60,7 +60,7 @@ class Delta(Sequence[DeltaRow]):
     __slots__ = ("_net", "_stamps", "_terms", "_variables")
 
     def __init__(
-        self, net: Ints, stamps: Stamps, variables: tuple[str, ...], terms: TermDictionary
+        self, net: Ints, stamps: TransactionTimes, variables: tuple[str, ...], terms: TermDictionary
     ) -> None:
         self._net = net
         self._stamps = stamps
@@ -149,13 +149,13 @@ class Watch:
         self.replans: tuple[SelectQuery, Strategy | None] | None = None
         self.forgotten = 0
         self._graph = graph
-        self._net = Net(len(self.variables))
+        self._net = Answer(len(self.variables))
         self._most = history
         self._count = 0
         self._held = 0
-        self._history: deque[tuple[Ints, Stamps]] = deque()
+        self._history: deque[tuple[Ints, TransactionTimes]] = deque()
         nothing = np.empty((0, NET_VALUES + len(self.variables)), np.int32)
-        self._no_change = self._delta(nothing, Stamps((), (), 0))
+        self._no_change = self._delta(nothing, TransactionTimes((), (), 0))
         self._appear: list[RowCallback] = []
         self._disappear: list[RowCallback] = []
 
@@ -195,7 +195,7 @@ class Watch:
         for net, stamps in list(self._history):
             yield from self._delta(net, stamps)
 
-    def drain(self) -> list[tuple[Ints, Stamps]]:
+    def drain(self) -> list[tuple[Ints, TransactionTimes]]:
         """Take the history out of its buffer, as it lies there: net rows of ids, and their stamps.
 
         For consumers that forward deltas in bulk. A row is transaction index, diff, count before,
@@ -288,11 +288,11 @@ class Watch:
         facts = standing.facts(self.plan, self.places, self._count, actual=count_rows)
         return explain(self.plan, format, facts)
 
-    def start(self, root: Ints, stamps: Stamps) -> None:
+    def start(self, root: Ints, stamps: TransactionTimes) -> None:
         """Take in the first answer (called by the graph)."""
         self._record(root, stamps)
 
-    def advance(self, root: Ints, stamps: Stamps) -> Delta | None:
+    def advance(self, root: Ints, stamps: TransactionTimes) -> Delta | None:
         """Take in the changes of a batch of transactions; the delta, if somebody waits for it."""
         return self._record(root, stamps)
 
@@ -307,7 +307,7 @@ class Watch:
                 for callback in self._appear:
                     callback(row)
 
-    def _record(self, root: Ints, stamps: Stamps) -> Delta | None:
+    def _record(self, root: Ints, stamps: TransactionTimes) -> Delta | None:
         if not len(root):
             return None
         net = self._net.step(root)
@@ -335,7 +335,7 @@ class Watch:
         self.forgotten += end
         return end > 0
 
-    def _delta(self, net: Ints, stamps: Stamps) -> Delta:
+    def _delta(self, net: Ints, stamps: TransactionTimes) -> Delta:
         return Delta(net, stamps, self.variables, self._graph.terms)
 
     def __repr__(self) -> str:

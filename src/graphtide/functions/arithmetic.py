@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.durations import Duration, add_durations, negate_duration
-from graphtide.functions.moments import Moment, add_duration, timeline
+from graphtide.functions.moments import DateTimeValue, add_duration, timeline
 from graphtide.functions.numbers import (
     EXACT,
     Number,
@@ -58,7 +58,7 @@ def op_subtract(left: Term, right: Term) -> Term:
         return to_term(add_numbers(minuend, negate_number(subtrahend)))
     if isinstance(other, Duration):
         return to_term(_add_temporal(one, negate_duration(other)))
-    if isinstance(one, Moment) and isinstance(other, Moment):
+    if isinstance(one, DateTimeValue) and isinstance(other, DateTimeValue):
         return to_term(_between(one, other))
     raise ExpressionError(f"cannot subtract {right} from {left}")
 
@@ -134,7 +134,7 @@ def _add_temporal(start: Value | None, duration: Duration) -> Value:
         total = add_durations(start, duration)
         if total is not None:
             return total
-    if isinstance(start, Moment):
+    if isinstance(start, DateTimeValue):
         if start.datatype in (DATE_TIME, DATE):
             return add_duration(start, duration)
         if start.datatype == TIME and duration.datatype != YEAR_MONTH_DURATION:
@@ -142,7 +142,7 @@ def _add_temporal(start: Value | None, duration: Duration) -> Value:
     raise ExpressionError(f"cannot add the duration {duration}")
 
 
-def _between(left: Moment, right: Moment) -> Duration:
+def _between(left: DateTimeValue, right: DateTimeValue) -> Duration:
     comparable = left.datatype == right.datatype and left.datatype in (DATE_TIME, DATE, TIME)
     if not comparable or (left.offset is None) != (right.offset is None):
         raise ExpressionError(f"there is no duration between {right} and {left}")

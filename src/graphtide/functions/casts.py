@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.durations import Duration, convert_duration
-from graphtide.functions.moments import Moment, project
+from graphtide.functions.moments import DateTimeValue, project
 from graphtide.functions.numbers import (
     Number,
     NumericType,
@@ -118,7 +118,7 @@ def _moment_cast(datatype: str) -> Callable[[Value], Value | None]:
     sources = (datatype, *_SHORTER[datatype])
 
     def convert(value: Value) -> Value | None:
-        if isinstance(value, Moment) and value.datatype in sources:
+        if isinstance(value, DateTimeValue) and value.datatype in sources:
             return project(value, datatype)
         return None
 

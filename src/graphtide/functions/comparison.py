@@ -13,7 +13,7 @@ from pyoxigraph import Literal
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.durations import Duration
-from graphtide.functions.moments import Moment, add_duration, parse_moment, timeline
+from graphtide.functions.moments import DateTimeValue, add_duration, parse_moment, timeline
 from graphtide.functions.numbers import EXACT, Number, promote_pair
 from graphtide.functions.values import Text, Value, boolean_term, value_of
 from graphtide.functions.vocabulary import DATE, DATE_TIME
@@ -107,7 +107,7 @@ def _equal_values(left: Value, right: Value) -> bool:
         case Number(), Number():
             one, other = promote_pair(left, right)
             return one.value == other.value
-        case Moment(), Moment() if left.datatype == right.datatype:
+        case DateTimeValue(), DateTimeValue() if left.datatype == right.datatype:
             return _equal_moments(left, right)
         case Duration(), Duration():
             return left.months == right.months and left.seconds == right.seconds
@@ -115,7 +115,7 @@ def _equal_values(left: Value, right: Value) -> bool:
             return False
 
 
-def _equal_moments(left: Moment, right: Moment) -> bool:
+def _equal_moments(left: DateTimeValue, right: DateTimeValue) -> bool:
     if (left.offset is None) == (right.offset is None):
         return timeline(left) == timeline(right)
     if left.datatype == DATE and _order_moments(left, right) is None:
@@ -133,7 +133,7 @@ def _order(left: Value, right: Value) -> int | None:
             return _sign_text(left.text, right.text) if left.language == right.language else None
         case Number(), Number():
             return _order_numbers(left, right)
-        case Moment(), Moment() if left.datatype == right.datatype:
+        case DateTimeValue(), DateTimeValue() if left.datatype == right.datatype:
             return _order_moments(left, right)
         case Duration(), Duration():
             return _order_durations(left, right)
@@ -150,7 +150,7 @@ def _order_numbers(left: Number, right: Number) -> int | None:
     return (one.value > other.value) - (one.value < other.value)
 
 
-def _order_moments(left: Moment, right: Moment) -> int | None:
+def _order_moments(left: DateTimeValue, right: DateTimeValue) -> int | None:
     one, other = timeline(left), timeline(right)
     if (left.offset is None) == (right.offset is None):
         return _sign(one, other)

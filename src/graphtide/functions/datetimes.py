@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.durations import Duration
-from graphtide.functions.moments import Moment, zone_text
+from graphtide.functions.moments import DateTimeValue, zone_text
 from graphtide.functions.numbers import decimal, split_units
 from graphtide.functions.values import Text, integer_term, to_term, value_of
 from graphtide.functions.vocabulary import DAY_TIME_DURATION
@@ -61,9 +61,9 @@ def tz(term: Term) -> Term:
     return to_term(Text(zone_text(_moment(term).offset)))
 
 
-def _moment(term: Term) -> Moment:
+def _moment(term: Term) -> DateTimeValue:
     value = value_of(term)
-    if isinstance(value, Moment):
+    if isinstance(value, DateTimeValue):
         return value
     raise ExpressionError(f"{term} is not a date or time")
 

@@ -52,7 +52,7 @@ _LEXICAL: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DateTimeValue:
     """A value of one of the eight date and time types; `offset` is its time zone in minutes."""
 
     datatype: str
@@ -78,7 +78,7 @@ class Moment:
         return f"{date}{_clock_text(self.seconds)}{zone}"
 
 
-def parse_moment(text: str, datatype: str) -> Moment | None:
+def parse_moment(text: str, datatype: str) -> DateTimeValue | None:
     """Read a date or time; None when the text is not in the lexical space of `datatype`.
 
     >>> str(parse_moment("2020-12-31T24:00:00.0-00:00", DATE_TIME))
@@ -93,16 +93,16 @@ def parse_moment(text: str, datatype: str) -> Moment | None:
         return None
     offset = _zone_minutes(part["zone"])
     if part.get("midnight"):
-        midnight = Moment(datatype, year, month, day, Decimal(0), offset)
+        midnight = DateTimeValue(datatype, year, month, day, Decimal(0), offset)
         return midnight if datatype == TIME else shift(midnight, 0, Decimal(_DAY))
     seconds = None
     if part.get("hour"):
         whole = int(part["hour"]) * 3600 + int(part["minute"]) * 60
         seconds = EXACT.add(Decimal(whole), Decimal(part["second"]))
-    return Moment(datatype, year, month, day, seconds, offset)
+    return DateTimeValue(datatype, year, month, day, seconds, offset)
 
 
-def timeline(moment: Moment) -> Decimal:
+def timeline(moment: DateTimeValue) -> Decimal:
     """Seconds on one line for all moments of a type; UTC when the moment has a time zone.
 
     https://www.w3.org/TR/xmlschema11-2/#vp-dt-timeOnTimeline: what a type lacks comes from the
@@ -117,7 +117,7 @@ def timeline(moment: Moment) -> Decimal:
     return EXACT.add(start, moment.seconds or Decimal(0))
 
 
-def shift(moment: Moment, months: int, seconds: Decimal) -> Moment:
+def shift(moment: DateTimeValue, months: int, seconds: Decimal) -> DateTimeValue:
     """`moment` plus a duration, as in https://www.w3.org/TR/xmlschema11-2/#sec-dt-dateTimePlusDuration.
 
     A day that the reached month does not have becomes its last day; a time wraps at midnight.
@@ -131,21 +131,21 @@ def shift(moment: Moment, months: int, seconds: Decimal) -> Moment:
     number = _day_number(year, month, min(day, _days_in_month(year, month))) + days
     year, month, day = _date_of(number)
     kept = None if moment.seconds is None else clock
-    return Moment(moment.datatype, year, month, day, kept, moment.offset)
+    return DateTimeValue(moment.datatype, year, month, day, kept, moment.offset)
 
 
-def add_duration(moment: Moment, duration: Duration) -> Moment:
+def add_duration(moment: DateTimeValue, duration: Duration) -> DateTimeValue:
     """`moment + duration`."""
     return shift(moment, duration.months, duration.seconds)
 
 
-def project(moment: Moment, datatype: str) -> Moment:
+def project(moment: DateTimeValue, datatype: str) -> DateTimeValue:
     """Keep the properties that `datatype` has: the cast from a longer date type to a shorter."""
     year = moment.year if datatype in (DATE_TIME, DATE, G_YEAR, G_YEAR_MONTH) else None
     month = None if datatype in (TIME, G_YEAR, G_DAY) else moment.month
     day = moment.day if datatype in (DATE_TIME, DATE, G_MONTH_DAY, G_DAY) else None
     seconds = (moment.seconds or Decimal(0)) if datatype in (DATE_TIME, TIME) else None
-    return Moment(datatype, year, month, day, seconds, moment.offset)
+    return DateTimeValue(datatype, year, month, day, seconds, moment.offset)
 
 
 def zone_text(offset: int | None) -> str:

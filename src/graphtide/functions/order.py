@@ -15,7 +15,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.functions.comparison import REFERENCES
 from graphtide.functions.durations import Duration
-from graphtide.functions.moments import Moment, add_duration, timeline
+from graphtide.functions.moments import DateTimeValue, add_duration, timeline
 from graphtide.functions.numbers import EXACT, Number
 from graphtide.functions.values import Text, value_of
 
@@ -60,7 +60,7 @@ def _literal(literal: Literal) -> OrderValue:
             return (0, 0, 0) if value.is_nan else (0, 1, value.value)
         case Text(text, language):
             return 2, text, language or ""
-        case Moment():
+        case DateTimeValue():
             return 3, value.datatype, timeline(value)
         case Duration():
             return 4, _length(value)

@@ -14,7 +14,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.durations import Duration, parse_duration
-from graphtide.functions.moments import Moment, parse_moment
+from graphtide.functions.moments import DateTimeValue, parse_moment
 from graphtide.functions.numbers import (
     Number,
     integer,
@@ -59,7 +59,7 @@ class Text:
     language: str | None = None
 
 
-Value = Number | bool | Text | Moment | Duration
+Value = Number | bool | Text | DateTimeValue | Duration
 
 TRUE: Final = Literal("true", datatype=NamedNode(BOOLEAN))
 FALSE: Final = Literal("false", datatype=NamedNode(BOOLEAN))

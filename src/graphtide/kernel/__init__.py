@@ -10,20 +10,20 @@ from __future__ import annotations
 from graphtide.jit import JIT
 
 if JIT:
-    from graphtide.kernel.counts import Distinct, Net
+    from graphtide.kernel.counts import Answer, DistinctKernel
     from graphtide.kernel.instances.operator import Instances
-    from graphtide.kernel.joins import Join, SemiJoin
+    from graphtide.kernel.joins import JoinKernel, SemiJoinKernel
     from graphtide.kernel.search.quadstore import QuadStore, QuadStream
     from graphtide.kernel.values import calculate, compare, count_values
 else:
     from graphtide.kernel.twin import (  # type: ignore[assignment]
-        Distinct,
+        Answer,
+        DistinctKernel,
         Instances,
-        Join,
-        Net,
+        JoinKernel,
         QuadStore,
         QuadStream,
-        SemiJoin,
+        SemiJoinKernel,
         calculate,
         compare,
         count_values,
@@ -31,13 +31,13 @@ else:
 
 __all__ = [
     "JIT",
-    "Distinct",
+    "DistinctKernel",
     "Instances",
-    "Join",
-    "Net",
+    "JoinKernel",
+    "Answer",
     "QuadStore",
     "QuadStream",
-    "SemiJoin",
+    "SemiJoinKernel",
     "calculate",
     "compare",
     "count_values",

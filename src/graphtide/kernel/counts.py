@@ -1,4 +1,4 @@
-"""Net: the current answer of a query, and what each transaction changed in it *in the end*.
+"""Answer: the current answer of a query, and what each transaction changed in it *in the end*.
 
 Inside one transaction a row may come and go several times; what a transaction did is the
 difference between the answer before it and after it.
@@ -79,11 +79,11 @@ def net_step(
     return n
 
 
-class Net:
+class Answer:
     """The counts of a query's current rows.
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> net = Net(1)
+    >>> net = Answer(1)
     >>> net.step(make_batch([(0, 1, 7), (0, -1, 7), (0, 2, 8), (1, -1, 8)], 1)).tolist()
     [[0, 2, 0, 8], [1, -1, 2, 8]]
     >>> net.rows().tolist()
@@ -118,7 +118,7 @@ class Net:
         return self._table.nbytes
 
 
-# --- Distinct: +1 where a row's count rises above 0, -1 where it falls back to 0.
+# --- DistinctKernel: +1 where a row's count rises above 0, -1 where it falls back to 0.
 
 
 @compiled
@@ -136,11 +136,13 @@ def distinct_step(t: Table, batch: Ints, out: Ints) -> Int:
     return n
 
 
-class Distinct:
+class DistinctKernel:
     """The counts of all rows seen.
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> Distinct(1).step(make_batch([(0, 1, 7), (0, 1, 7), (1, -1, 7), (2, -1, 7)], 1)).tolist()
+    >>> DistinctKernel(1).step(
+    ...     make_batch([(0, 1, 7), (0, 1, 7), (1, -1, 7), (2, -1, 7)], 1)
+    ... ).tolist()
     [[0, 1, 7], [2, -1, 7]]
     """
 

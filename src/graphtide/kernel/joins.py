@@ -1,4 +1,4 @@
-"""Join: d(L ⋈ R) = dL ⋈ R + L ⋈ dR + dL ⋈ dR, from two indexed memories.
+"""JoinKernel: d(L ⋈ R) = dL ⋈ R + L ⋈ dR + dL ⋈ dR, from two indexed memories.
 
 Rows of both inputs are taken in transaction order, each joined with what the other side holds by
 then; so a result comes out with the later of its parts' transactions.
@@ -154,7 +154,7 @@ def join_step(
     return bool(i == len(left) and j == len(right))
 
 
-class Join(TwoMemories):
+class JoinKernel(TwoMemories):
     """Two memories and how their rows combine.
 
     `keys` pairs the columns that must be equal; `loose` pairs shared columns that may be unbound
@@ -162,7 +162,7 @@ class Join(TwoMemories):
     says for each output column where it comes from on the left and on the right (-1: nowhere).
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> join = Join(2, 2, keys=[(1, 0)], outputs=[(0, -1), (1, 0), (-1, 1)])
+    >>> join = JoinKernel(2, 2, keys=[(1, 0)], outputs=[(0, -1), (1, 0), (-1, 1)])
     >>> join.step(make_batch([(0, 1, 5, 6)], 2), make_batch([(1, 1, 6, 7)], 2)).tolist()
     [[1, 1, 5, 6, 7]]
     """
@@ -302,11 +302,11 @@ def semijoin_step(
     return bool(i == len(left) and j == len(right))
 
 
-class SemiJoin(TwoMemories):
+class SemiJoinKernel(TwoMemories):
     """Left rows kept by whether their `columns` occur among the right rows.
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> antijoin = SemiJoin(2, columns=[1], negated=True)
+    >>> antijoin = SemiJoinKernel(2, columns=[1], negated=True)
     >>> left, right = make_batch([(0, 1, 5, 6)], 2), make_batch([(1, 1, 6), (2, -1, 6)], 1)
     >>> antijoin.step(left, right).tolist()
     [[0, 1, 5, 6], [1, -1, 5, 6], [2, 1, 5, 6]]

@@ -36,7 +36,7 @@ _WRITTEN: Final = re.compile(r"([+-]?)\s*(?:(\d+)\s*([A-Za-z]*)|(P[0-9A-Za-z.]+)
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class WrittenDuration:
     """A length of time: ticks, or milliseconds where `in_time`; only a graph knows its ticks."""
 
     amount: float
@@ -45,7 +45,7 @@ class Duration:
     def ticks(self, tick_ms: int) -> float:
         """How many ticks it is.
 
-        >>> Duration(10_000, in_time=True).ticks(1000), Duration(5).ticks(1000)
+        >>> WrittenDuration(10_000, in_time=True).ticks(1000), Duration(5).ticks(1000)
         (10, 5)
         """
         if not self.in_time or abs(self.amount) == inf:
@@ -59,12 +59,12 @@ class Duration:
         return ticks
 
 
-def parse_duration(text: str) -> Duration | None:
+def parse_duration(text: str) -> WrittenDuration | None:
     """What a text means as a duration; None if it is none.
 
     >>> parse_duration("-2h"), parse_duration("5"), parse_duration("PT1S"), parse_duration("5x")
     (Duration(amount=-7200000, in_time=True), Duration(amount=5, in_time=False), \
-Duration(amount=1000, in_time=True), None)
+WrittenDuration(amount=1000, in_time=True), None)
     """
     match = _WRITTEN.fullmatch(text.strip())
     if match is None:
@@ -72,8 +72,8 @@ Duration(amount=1000, in_time=True), None)
     sign = -1 if match[1] == "-" else 1
     if match[4]:
         found = iso_milliseconds(match[4])
-        return None if found is None else Duration(sign * found, in_time=True)
+        return None if found is None else WrittenDuration(sign * found, in_time=True)
     unit = match[3].lower()
     if unit and unit not in UNITS:
         return None
-    return Duration(sign * int(match[2]) * UNITS.get(unit, 1), in_time=bool(unit))
+    return WrittenDuration(sign * int(match[2]) * UNITS.get(unit, 1), in_time=bool(unit))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # *marks*: a zone begins or ends, a NOT has been passed, a loop goes round. `links.py` follows them.
 
 
-class Mark(NamedTuple):
+class EdgeMark(NamedTuple):
     """What an edge passes. `plain` is open if no NOT is pending in the zone, `absent` if one is."""
 
     kind: Literal["enter", "leave", "not", "spare", "plain", "absent"]
@@ -72,7 +72,7 @@ Chain = tuple[Rest | Inside | Beside, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SketchState:
     """A position in the making: `before` and `after` are its states."""
 
     before: int
@@ -88,8 +88,8 @@ class Place:
 class Sketch:
     """States, edges between them, and places."""
 
-    places: list[Place] = field(default_factory=list)
-    edges: dict[int, list[tuple[int, tuple[Mark, ...]]]] = field(
+    places: list[SketchState] = field(default_factory=list)
+    edges: dict[int, list[tuple[int, tuple[EdgeMark, ...]]]] = field(
         default_factory=lambda: defaultdict(list)
     )
     states: int = 0
@@ -99,7 +99,7 @@ class Sketch:
         self.states += 1
         return self.states - 1
 
-    def edge(self, source: int, target: int, *marks: Mark) -> None:
+    def edge(self, source: int, target: int, *marks: EdgeMark) -> None:
         """A free step."""
         self.edges[source].append((target, marks))
 
@@ -110,14 +110,14 @@ class Sketch:
         zones: tuple[int, ...],
         name: str,
         timer: tuple[int, int] | None = None,
-    ) -> Place:
+    ) -> SketchState:
         """A new place."""
         if len(self.places) >= MOST_POSITIONS:
             raise GraphtideError(
                 f"the pattern has more than {MOST_POSITIONS:,} positions",
                 hint="{n} is n copies, AND and ALL are every order of their parts: use fewer",
             )
-        made = Place(self.state(), self.state(), letter, timer, zones, chain, name)
+        made = SketchState(self.state(), self.state(), letter, timer, zones, chain, name)
         self.places.append(made)
         return made
 
@@ -129,7 +129,7 @@ END = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SketchLink:
     """The marks on a way from one place to another, summed up; `target` counts places.
 
     `enters` says of each zone how many NOTs had been passed before it.
@@ -142,7 +142,7 @@ class Link:
     nots: tuple[int, ...] = ()
 
 
-def all_links(sketch: Sketch, states: Sequence[int], end: int) -> list[list[Link]]:
+def all_links(sketch: Sketch, states: Sequence[int], end: int) -> list[list[SketchLink]]:
     """The links from each of some states.
 
     >>> from graphtide.patterns.build import Sketch
@@ -155,16 +155,16 @@ def all_links(sketch: Sketch, states: Sequence[int], end: int) -> list[list[Link
     return [_links(sketch, state, end, place_of) for state in states]
 
 
-def _links(sketch: Sketch, state: int, end: int, place_of: dict[int, int]) -> list[Link]:
+def _links(sketch: Sketch, state: int, end: int, place_of: dict[int, int]) -> list[SketchLink]:
     """All links from a state to places, and to the end; a spare one only if there is no other."""
     found = dict.fromkeys(_ways(sketch, state, end, place_of))
     return [l for l in found if not (l.spare and replace(l, spare=False) in found)]
 
 
-def _ways(sketch: Sketch, start: int, end: int, place_of: dict[int, int]) -> Iterator[Link]:
+def _ways(sketch: Sketch, start: int, end: int, place_of: dict[int, int]) -> Iterator[SketchLink]:
     """Walks on free steps; no way passes a state twice, none is walked twice with equal marks."""
-    seen: set[tuple[int, Link]] = set()
-    stack: list[tuple[int, Link, frozenset[int]]] = [(start, Link(END), frozenset())]
+    seen: set[tuple[int, SketchLink]] = set()
+    stack: list[tuple[int, SketchLink, frozenset[int]]] = [(start, SketchLink(END), frozenset())]
     while stack:
         state, link, passed = stack.pop()
         if (state, link) in seen or state in passed:
@@ -181,7 +181,7 @@ def _ways(sketch: Sketch, start: int, end: int, place_of: dict[int, int]) -> Ite
                 stack.append((target, after, passed | {state}))
 
 
-def _marked(link: Link, marks: tuple[Mark, ...]) -> Link | None:
+def _marked(link: SketchLink, marks: tuple[EdgeMark, ...]) -> SketchLink | None:
     """A link that passes some more marks; None if one of them is closed to it."""
     for kind, number in marks:
         match kind:
@@ -202,7 +202,7 @@ def _marked(link: Link, marks: tuple[Mark, ...]) -> Link | None:
     return link
 
 
-def _left(link: Link, zone: int) -> Link:
+def _left(link: SketchLink, zone: int) -> SketchLink:
     """A zone that ends; one in which nothing happened never began."""
     if zone in dict(link.enters):
         return replace(link, enters=tuple(e for e in link.enters if e[0] != zone))
@@ -219,17 +219,17 @@ State = tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Part:
+class InterleavedPart:
     """One operand: its own sketch, and the links from its beginning and from each of its places."""
 
     sketch: Sketch
-    links: dict[int, list[Link]]
+    links: dict[int, list[SketchLink]]
 
-    def ahead(self, at: int) -> list[Link]:
+    def ahead(self, at: int) -> list[SketchLink]:
         """The links to places that may come next."""
         return [link for link in self.links[at] if link.target != END]
 
-    def over(self, at: int) -> Link | None:
+    def over(self, at: int) -> SketchLink | None:
         """The link to the end, if the part may end here."""
         return next((link for link in self.links[at] if link.target == END), None)
 
@@ -241,13 +241,15 @@ def interleave(
     operands = [_part(builder, node) for node in parts]
     sketch = builder.sketch
     start, end = sketch.state(), sketch.state()
-    made: dict[tuple[State, int], Place] = {}
+    made: dict[tuple[State, int], SketchState] = {}
     todo: list[tuple[int, State]] = [(start, (BEGIN,) * len(parts))]
     while todo:
         source, state = todo.pop()
         closing = [part.over(at) for part, at in zip(operands, state, strict=True)]
         if all(link is not None for link in closing):
-            left = [Mark("leave", z) for link in closing if link is not None for z in link.leaves]
+            left = [
+                EdgeMark("leave", z) for link in closing if link is not None for z in link.leaves
+            ]
             sketch.edge(source, end, *left)
         for i, part in enumerate(operands):
             for link in part.ahead(state[i]):
@@ -259,23 +261,28 @@ def interleave(
     return start, end
 
 
-def _part(builder: Builder, node: EventPattern) -> Part:
+def _part(builder: Builder, node: EventPattern) -> InterleavedPart:
     inner = builder.beside()
     start, end = inner.build(node)
     states = [start, *(place.after for place in inner.sketch.places)]
     found = all_links(inner.sketch, states, end)
-    return Part(inner.sketch, dict(enumerate(found, start=BEGIN)))
+    return InterleavedPart(inner.sketch, dict(enumerate(found, start=BEGIN)))
 
 
-def _marks(link: Link) -> list[Mark]:
+def _marks(link: SketchLink) -> list[EdgeMark]:
     """Zones of a part: those it leaves, those it begins."""
-    left = [Mark("leave", zone) for zone in link.leaves]
-    return left + [Mark("enter", zone) for zone, _ in link.enters]
+    left = [EdgeMark("leave", zone) for zone in link.leaves]
+    return left + [EdgeMark("enter", zone) for zone, _ in link.enters]
 
 
 def _placed(
-    sketch: Sketch, operands: list[Part], state: State, moved: int, chain: Chain, zones: State
-) -> Place:
+    sketch: Sketch,
+    operands: list[InterleavedPart],
+    state: State,
+    moved: int,
+    chain: Chain,
+    zones: State,
+) -> SketchState:
     place = operands[moved].sketch.places[state[moved]]
     others, active = [], list(zones)
     for i, (part, at) in enumerate(zip(operands, state, strict=True)):
@@ -286,7 +293,7 @@ def _placed(
     return sketch.place(place.letter, around, tuple(active), place.name)
 
 
-def _ways_on(part: Part, at: int) -> tuple[tuple[Chain, frozenset[int]], ...]:
+def _ways_on(part: InterleavedPart, at: int) -> tuple[tuple[Chain, frozenset[int]], ...]:
     """How a part that is not over may go on: the chain of its next place, and its new zones."""
     return tuple(
         (part.sketch.places[link.target].chain, frozenset(zone for zone, _ in link.enters))
@@ -298,7 +305,7 @@ Ends = tuple[int, int]
 """The first and the last state of a part."""
 
 
-class Names:
+class PositionNames:
     """What the parts of one pattern share: slots, zones, NOTs, and how things are called."""
 
     def __init__(
@@ -331,7 +338,10 @@ class Builder:
     """Builds the sketch of one automaton; those of NOT are somebody else's."""
 
     def __init__(
-        self, names: Names, zones: list[Zone] | None = None, nots: dict[Not, int] | None = None
+        self,
+        names: PositionNames,
+        zones: list[Zone] | None = None,
+        nots: dict[Not, int] | None = None,
     ) -> None:
         self.names = names
         self.measure = names.measure
@@ -346,7 +356,7 @@ class Builder:
     def build(self, node: EventPattern, chain: Chain = (), zones: tuple[int, ...] = ()) -> Ends:
         """Adds a part to the sketch; `chain` and `zones` say what is around it.
 
-        >>> builder = Builder(Names({"A": 0}, lambda term: 1, 1))
+        >>> builder = Builder(PositionNames({"A": 0}, lambda term: 1, 1))
         >>> ends = builder.build(Repeat(Atom("A", ()), 3, 3))
         >>> len(builder.sketch.places)
         3
@@ -356,7 +366,7 @@ class Builder:
                 place = self.sketch.place(self.names.letter(node), chain, zones, atom_text(node))
                 return place.before, place.after
             case Not():
-                return self._joined(Mark("not", self.nots.setdefault(node, len(self.nots))))
+                return self._joined(EdgeMark("not", self.nots.setdefault(node, len(self.nots))))
             case Follows(parts):
                 return self._follows(parts, chain, zones)
             case Either(parts):
@@ -372,7 +382,7 @@ class Builder:
             case _:
                 assert_never(node)
 
-    def _joined(self, *marks: Mark) -> Ends:
+    def _joined(self, *marks: EdgeMark) -> Ends:
         start, end = self.sketch.state(), self.sketch.state()
         self.sketch.edge(start, end, *marks)
         return start, end
@@ -430,7 +440,7 @@ class Builder:
             if i > least:
                 self.sketch.edge(end, after)
             if most is None and i == copies:
-                self.sketch.edge(last, first, Mark("spare"))
+                self.sketch.edge(last, first, EdgeMark("spare"))
             end = after
         return start, end
 
@@ -445,14 +455,14 @@ class Builder:
         inside = (*zones, number)
         first, last = self.build(node.part, (Inside(zone, forced), *chain), inside)
         start, end = self.sketch.state(), self.sketch.state()
-        self.sketch.edge(start, first, Mark("enter", number))
-        plain = (Mark("plain", number),) if upper else ()
-        self.sketch.edge(last, end, *plain, Mark("leave", number))
+        self.sketch.edge(start, first, EdgeMark("enter", number))
+        plain = (EdgeMark("plain", number),) if upper else ()
+        self.sketch.edge(last, end, *plain, EdgeMark("leave", number))
         if absent and ticks is not None:
             timer = (number, ticks)
             place = self.sketch.place(None, (Inside(zone), *chain), inside, "time", timer)
-            self.sketch.edge(last, place.before, Mark("absent", number))
-            self.sketch.edge(place.after, end, Mark("leave", number))
+            self.sketch.edge(last, place.before, EdgeMark("absent", number))
+            self.sketch.edge(place.after, end, EdgeMark("leave", number))
         return start, end
 
 

@@ -24,16 +24,16 @@ from graphtide.patterns.build import (
     Builder,
     Chain,
     Inside,
-    Link,
-    Names,
+    PositionNames,
     Rest,
+    SketchLink,
     all_links,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from graphtide.patterns.build import Place
+    from graphtide.patterns.build import SketchState
     from graphtide.rdf.terms import Term
 
 
@@ -173,7 +173,7 @@ def compile_pattern(
     >>> [(t.source, t.target) for ts in automaton.transitions for t in ts]
     [(0, 1), (1, 2)]
     """
-    names = Names(types, encode, tick_ms)
+    names = PositionNames(types, encode, tick_ms)
     parameters = tuple(map(names.slot, pattern.parameters))
     per = tuple(map(names.slot, pattern.per))
     positions, transitions, zones, negations = _parts(pattern.body, names)
@@ -197,7 +197,7 @@ Parts = tuple[
 ]
 
 
-def _parts(body: EventPattern, names: Names) -> Parts:
+def _parts(body: EventPattern, names: PositionNames) -> Parts:
     builder = Builder(names)
     start, end = builder.build(body)
     places = builder.sketch.places
@@ -227,18 +227,18 @@ def _parts(body: EventPattern, names: Names) -> Parts:
     return tuple(positions), transitions, tuple(builder.zones), negations
 
 
-def _inner(body: EventPattern, names: Names) -> Automaton:
+def _inner(body: EventPattern, names: PositionNames) -> Automaton:
     """The automaton of what a NOT forbids: the slots are those of the whole pattern."""
     positions, transitions, zones, negations = _parts(body, names)
     return Automaton("NOT", positions, transitions, zones, negations, (), (), "CHRONICLE", ())
 
 
-def _only_letter(node: EventPattern, names: Names) -> Letter | None:
+def _only_letter(node: EventPattern, names: PositionNames) -> Letter | None:
     return names.letter(node) if isinstance(node, Atom) else None
 
 
 def _transition(
-    source: int, link: Link, places: list[Place], zones: list[Zone]
+    source: int, link: SketchLink, places: list[SketchState], zones: list[Zone]
 ) -> list[Transition]:
     """The transition of a link; none if it could never reach the end."""
     place = places[link.target]

@@ -17,12 +17,19 @@ from graphtide.kernel.tokens.token_table import TokenTable
 from graphtide.patterns.automaton import SLOT
 from graphtide.patterns.determine import determine
 from graphtide.patterns.tables import kernel_automaton, make_tables, why_no_kernel
-from graphtide.patterns.tokens import NEVER, Configuration, Event, Found, Reader, Token
+from graphtide.patterns.tokens import (
+    NEVER,
+    Configuration,
+    ConfigurationMover,
+    Event,
+    PatternMatch,
+    Token,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from graphtide.kernel.tokens.token_table import Matches, Saved
+    from graphtide.kernel.tokens.token_table import SavedTokens, TokenMatches
     from graphtide.patterns.automaton import Automaton, Letter
     from graphtide.patterns.determine import Deterministic
 
@@ -46,11 +53,11 @@ class FoundColumns:
     used: NDArray[np.int64]
 
 
-def as_columns(found: list[tuple[int, Found]], parameters: int) -> FoundColumns:
+def as_columns(found: list[tuple[int, PatternMatch]], parameters: int) -> FoundColumns:
     """Rows with the place where they were found, as columns.
 
-    >>> from graphtide.patterns.tokens import Found
-    >>> as_columns([(3, Found((7,), 12, 10, (1, 3)))], 1).used.tolist()
+    >>> from graphtide.patterns.tokens import PatternMatch
+    >>> as_columns([(3, PatternMatch((7,), 12, 10, (1, 3)))], 1).used.tolist()
     [1, 3]
     """
     lengths = [0, *(len(one.used) for _, one in found)]
@@ -91,11 +98,11 @@ class KernelDetector:
         self._numbers = _known_types(form)
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> ConfigurationMover:
         """What the words of `explain` need to know."""
-        return Reader(self.automaton)
+        return ConfigurationMover(self.automaton)
 
-    def step(self, type: int, values: tuple[int, ...], time: int) -> list[Found]:  # noqa: A002
+    def step(self, type: int, values: tuple[int, ...], time: int) -> list[PatternMatch]:  # noqa: A002
         """Offers an event, after all timers before it; what became complete, in order."""
         row = np.array([values], np.int32).reshape(1, len(values))
         return _rows(self.feed(np.array([type]), row, np.array([time])))
@@ -114,17 +121,17 @@ class KernelDetector:
         wide = np.ascontiguousarray(values, np.int32)
         return _columns(self.table.feed(known, wide, np.asarray(times, np.int64)))
 
-    def advance(self, to: int) -> list[Found]:
+    def advance(self, to: int) -> list[PatternMatch]:
         """Moves time on: timers that end before `to` fire."""
         self._pass(to)
         self.now = to
         return _rows(_columns(self.table.advance(to)))
 
-    def save(self) -> Saved:
+    def save(self) -> SavedTokens:
         """The tokens, to be loaded again later, or elsewhere."""
         return self.table.save()
 
-    def load(self, saved: Saved) -> None:
+    def load(self, saved: SavedTokens) -> None:
         """Have the tokens that were saved; ids have to mean the same as then."""
         self.table.load(saved)
         self.now = int(saved.counts[0]) if saved.counts[1] else self.now
@@ -172,17 +179,17 @@ def _known_types(form: Deterministic) -> NDArray[np.int32]:
     return np.array(numbers, np.int32)
 
 
-def _columns(matches: Matches) -> FoundColumns:
+def _columns(matches: TokenMatches) -> FoundColumns:
     first = np.concatenate([np.zeros(1, np.int64), matches.used_to])
     values = matches.values.astype(np.int64)
     return FoundColumns(values, matches.times, matches.started, matches.at, first, matches.used)
 
 
-def _rows(columns: FoundColumns) -> list[Found]:
+def _rows(columns: FoundColumns) -> list[PatternMatch]:
     firsts, used = columns.first_used.tolist(), columns.used.tolist()
     rows = zip(columns.values.tolist(), columns.time.tolist(), columns.start.tolist(), strict=True)
     return [
-        Found(tuple(values), time, start, tuple(used[firsts[i] : firsts[i + 1]]))
+        PatternMatch(tuple(values), time, start, tuple(used[firsts[i] : firsts[i + 1]]))
         for i, (values, time, start) in enumerate(rows)
     ]
 
@@ -190,7 +197,7 @@ def _rows(columns: FoundColumns) -> list[Found]:
 # --- Which values' streams an event belongs to (PER), and what a pattern looks at.
 
 
-class Streams:
+class KeyedStreams:
     """The streams of a pattern: one, or with PER one for each value."""
 
     def __init__(self, automaton: Automaton) -> None:
@@ -252,8 +259,8 @@ class Detector:
     def __init__(self, automaton: Automaton) -> None:
         self.automaton = automaton
         self.now: int | None = None
-        self.reader = Reader(automaton)
-        self._streams = Streams(automaton)
+        self.reader = ConfigurationMover(automaton)
+        self._streams = KeyedStreams(automaton)
         self._tokens: dict[Key, list[Token]] = {}
         self._due: list[tuple[float, int, Token]] = []
         self._events = 0
@@ -265,7 +272,7 @@ class Detector:
         alive = chain.from_iterable(self._tokens.values())
         return sorted(alive, key=lambda token: token.order)
 
-    def step(self, type: int, values: tuple[int, ...], time: int) -> list[Found]:  # noqa: A002
+    def step(self, type: int, values: tuple[int, ...], time: int) -> list[PatternMatch]:  # noqa: A002
         """Offers an event, after all timers before it; what became complete, in order."""
         found = self.advance(time)
         event, number = Event(type, values, time), self._events
@@ -278,7 +285,7 @@ class Detector:
                 self._missed(key, event, None)
         return found
 
-    def advance(self, to: int) -> list[Found]:
+    def advance(self, to: int) -> list[PatternMatch]:
         """Moves time on: timers that end before `to` fire, what is too late is dropped."""
         if self.now is not None and to < self.now:
             raise GraphtideError(
@@ -286,7 +293,7 @@ class Detector:
                 hint="events have to be in order of time; streams can put them in order",
             )
         self.now = to
-        found: list[Found] = []
+        found: list[PatternMatch] = []
         while self._due and self._due[0][0] < to:
             due, _, token = heappop(self._due)
             token.due.discard(due)
@@ -321,14 +328,14 @@ class Detector:
 
         `at` of the answer says with which row each was found.
         """
-        found: list[tuple[int, Found]] = []
+        found: list[tuple[int, PatternMatch]] = []
         rows = zip(types.tolist(), values.tolist(), times.tolist(), strict=True)
         for i, (type_, row, time) in enumerate(rows):
             cut = tuple(row[: self._streams.arity.get(type_, 0)])
             found += [(i, one) for one in self.step(type_, cut, time)]
         return as_columns(found, len(self.automaton.parameters))
 
-    def _fall_due(self, token: Token, due: float) -> list[Found]:
+    def _fall_due(self, token: Token, due: float) -> list[PatternMatch]:
         """A timer, or the end of a token's time; nothing if the token has moved on meanwhile."""
         if token.timer(self.reader) == due:
             token.fire(self.reader, int(due))
@@ -346,7 +353,7 @@ class Detector:
             else:
                 self._drop(token)
 
-    def _offer(self, event: Event, number: int, key: Key) -> list[Found]:
+    def _offer(self, event: Event, number: int, key: Key) -> list[PatternMatch]:
         """The three steps of the contexts, for the stream of one value of PER."""
         tokens = self._tokens.get(key, [])
         uses = [token.uses(self.reader, event) for token in tokens]
@@ -391,7 +398,7 @@ class Detector:
             elif token.configurations != before:
                 self._schedule(token)
 
-    def _after(self, token: Token, time: int) -> list[Found]:
+    def _after(self, token: Token, time: int) -> list[PatternMatch]:
         """After a token has moved: it is complete, or lost, or waits on.
 
         If it can be read in several ways that give the parameters different values, all are told.
@@ -403,7 +410,7 @@ class Detector:
             self._schedule(token)
         parameters = self.automaton.parameters
         rows = {tuple(end.values[slot] for slot in parameters) for end in ends}
-        return [Found(row, time, token.start, tuple(token.used)) for row in sorted(rows)]
+        return [PatternMatch(row, time, token.start, tuple(token.used)) for row in sorted(rows)]
 
     def _schedule(self, token: Token) -> None:
         """Notes when it has to be looked at again; what was noted before does no harm."""

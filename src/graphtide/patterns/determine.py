@@ -23,7 +23,7 @@ Positions = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class TokenMove:
     """From a state with a letter, or by a timer if there is none, to another state.
 
     `final` as in `Position`: the ways to be at the end after it; empty if there is none.
@@ -47,7 +47,7 @@ class Deterministic:
 
     automaton: Automaton
     states: tuple[Positions, ...]
-    moves: tuple[tuple[Move, ...], ...]
+    moves: tuple[tuple[TokenMove, ...], ...]
     ambiguous: frozenset[int]
     why_not: tuple[str, ...]
 
@@ -65,7 +65,7 @@ def determine(automaton: Automaton) -> Deterministic:
     (((0,), (1, 3), (2,), (4,)), ())
     """
     numbers: dict[Positions, int] = {(START,): 0}
-    moves: list[tuple[Move, ...]] = []
+    moves: list[tuple[TokenMove, ...]] = []
     for positions in _growing(numbers):
         moves.append(tuple(_moves(automaton, positions, numbers)))
         if len(numbers) > MOST_STATES:
@@ -97,7 +97,7 @@ def _growing(numbers: dict[Positions, int]) -> Iterable[Positions]:
 
 def _moves(
     automaton: Automaton, positions: Positions, numbers: dict[Positions, int]
-) -> Iterable[Move]:
+) -> Iterable[TokenMove]:
     """A token that is surely complete is gone: it moves no more."""
     if any(automaton.positions[p].surely_final for p in positions):
         return
@@ -111,10 +111,10 @@ def _moves(
         targets = tuple(sorted({t.target for t in members}))
         final = tuple(dict.fromkeys(e for t in targets for e in automaton.positions[t].final))
         number = numbers.setdefault(targets, len(numbers))
-        yield Move(source, number, letter, tuple(members), final)
+        yield TokenMove(source, number, letter, tuple(members), final)
 
 
-def _ambiguities(automaton: Automaton, moves: tuple[Move, ...]) -> Iterable[str]:
+def _ambiguities(automaton: Automaton, moves: tuple[TokenMove, ...]) -> Iterable[str]:
     """Why one state for each token would not be enough here."""
     types = Counter(move.letter.type for move in moves if move.letter is not None)
     for type_, letters in types.items():
@@ -126,7 +126,7 @@ def _ambiguities(automaton: Automaton, moves: tuple[Move, ...]) -> Iterable[str]
         yield from _disagreements(move)
 
 
-def _disagreements(move: Move) -> Iterable[str]:
+def _disagreements(move: TokenMove) -> Iterable[str]:
     first, *others = move.members
     for one in others:
         if (one.nots, one.held, one.early) != (first.nots, first.held, first.early):

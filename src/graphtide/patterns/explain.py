@@ -31,10 +31,10 @@ from graphtide.plan.explain import CHARACTER, FONT, GAP, LINE, MARGIN, STYLE, WI
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from graphtide.lang.durations import Duration
+    from graphtide.lang.durations import WrittenDuration
     from graphtide.patterns.automaton import Automaton, Position, Transition
     from graphtide.patterns.detector import AnyDetector
-    from graphtide.patterns.tokens import Reader, Token
+    from graphtide.patterns.tokens import ConfigurationMover, Token
     from graphtide.plan.explain import ExplainFormat
 
 
@@ -72,7 +72,7 @@ def pattern_text(node: EventPattern) -> PatternText:
             assert_never(node)
 
 
-def _written(length: Duration) -> str:
+def _written(length: WrittenDuration) -> str:
     return f"{int(length.amount)}{'ms' if length.in_time else ''}"
 
 
@@ -149,7 +149,7 @@ def _timer_text(automaton: Automaton, transition: Transition) -> str:
     return f"{length} have passed {since}"
 
 
-def token_text(token: Token, reader: Reader, decode: Callable[[int], str]) -> str:
+def token_text(token: Token, reader: ConfigurationMover, decode: Callable[[int], str]) -> str:
     """A token: since when, where, with which values, until when."""
     automaton, at = reader.automaton, token.configurations[0]
     values = [

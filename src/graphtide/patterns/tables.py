@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from graphtide.errors import GraphtideError
-from graphtide.kernel.tokens.tables import Automaton as KernelAutomaton
+from graphtide.kernel.tokens.tables import KernelAutomaton
 from graphtide.patterns.automaton import CONSTANT, SLOT, Letter
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.patterns.automaton import Automaton, Negation, Spans
-    from graphtide.patterns.determine import Deterministic, Move
+    from graphtide.patterns.determine import Deterministic, TokenMove
 
 
 # --- What letters ask of the arguments of an event, as rows (kind, argument, number) of a table.
@@ -69,7 +69,7 @@ SAME: Final = 5
 Row = tuple[int, int, int]
 
 
-class Known:
+class BoundSlots:
     """Which slots are bound in a state: `surely[s]` on every way to it, `maybe[s]` on some way."""
 
     def __init__(self, form: Deterministic) -> None:
@@ -82,7 +82,7 @@ class Known:
             spread = [self._spread(move) for out in form.moves for move in out]
             changed = any(spread)
 
-    def _spread(self, move: Move) -> bool:
+    def _spread(self, move: TokenMove) -> bool:
         bound = frozenset() if move.letter is None else _slots(move.letter)
         surely = self.surely[move.target] & (self.surely[move.source] | bound)
         maybe = self.maybe[move.target] | self.maybe[move.source] | bound
@@ -91,7 +91,7 @@ class Known:
         return changed
 
 
-def letter_rows(move: Move, known: Known) -> list[Row]:
+def letter_rows(move: TokenMove, known: BoundSlots) -> list[Row]:
     """The rows of a move's letter."""
     rows: list[Row] = []
     if move.letter is None:
@@ -204,7 +204,7 @@ def make_tables(form: Deterministic) -> Tables:
         )
     automaton, moves = form.automaton, [move for out in form.moves for move in out]
     number = {(move.source, move.letter): i for i, move in enumerate(moves)}
-    known = Known(form)
+    known = BoundSlots(form)
     firsts = [move.members[0] for move in moves]
     timers = [automaton.positions[first.target].timer for first in firsts]
     return Tables(
@@ -252,16 +252,16 @@ def _move_of(
     return made
 
 
-def _entered(move: Move) -> list[tuple[int]]:
+def _entered(move: TokenMove) -> list[tuple[int]]:
     zones = dict.fromkeys(zone for member in move.members for zone in member.enters)
     return [(zone,) for zone in zones]
 
 
-def _nots(moves: tuple[Move, ...]) -> list[tuple[int]]:
+def _nots(moves: tuple[TokenMove, ...]) -> list[tuple[int]]:
     return [(n,) for n in sorted({n for move in moves for n in move.members[0].nots})]
 
 
-def _ends(move: Move) -> Spans:
+def _ends(move: TokenMove) -> Spans:
     """What must have held at the end: nothing, if there is a way to be there that asks nothing."""
     return () if () in move.final or not move.final else move.final[0]
 

@@ -48,12 +48,12 @@ class Used(NamedTuple):
     spare: bool
 
 
-class Reader:
+class ConfigurationMover:
     """Moves configurations of one automaton."""
 
     def __init__(self, automaton: Automaton) -> None:
         self.automaton = automaton
-        self.inner = {n.number: Reader(n.automaton) for n in automaton.negations}
+        self.inner = {n.number: ConfigurationMover(n.automaton) for n in automaton.negations}
         self.watched = _nots(automaton)
         self.timed: bool = any(p.timer for p in automaton.positions) or any(
             r.timed for r in self.inner.values()
@@ -261,7 +261,7 @@ NEVER: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PatternMatch:
     """A complex event: its parameters' values, its time, the time of its first event.
 
     `used` are the numbers of its events, counted as they came, from 0.
@@ -289,41 +289,41 @@ class Token:
         """Does an event take it forward, or at least not only round a loop again?"""
         return any(not use.spare for use in uses)
 
-    def uses(self, reader: Reader, event: Event) -> list[Used]:
+    def uses(self, reader: ConfigurationMover, event: Event) -> list[Used]:
         """All ways to use an event."""
         return [use for at in self.configurations for use in reader.use(at, event)]
 
-    def take(self, reader: Reader, uses: list[Used], event: Event, number: int) -> None:
+    def take(self, reader: ConfigurationMover, uses: list[Used], event: Event, number: int) -> None:
         """Uses an event: the readings that used it are those that are left."""
         self.used.append(number)
         self.settle(reader, [use.after for use in uses if use.after is not None], event.time)
 
-    def settle(self, reader: Reader, after: list[Configuration], time: int) -> None:
+    def settle(self, reader: ConfigurationMover, after: list[Configuration], time: int) -> None:
         """Keeps the configurations that are at the end or can still get there."""
         self.configurations = distinct(
             at for at in after if reader.final(at) or reader.deadline(at) >= time
         )
 
-    def miss(self, reader: Reader, event: Event) -> bool:
+    def miss(self, reader: ConfigurationMover, event: Event) -> bool:
         """An event that it has not used; False if it can go nowhere now."""
         kept = (reader.miss(at, event) for at in self.configurations)
         self.configurations = distinct(at for at in kept if at is not None)
         return bool(self.configurations)
 
-    def ends(self, reader: Reader) -> list[Configuration]:
+    def ends(self, reader: ConfigurationMover) -> list[Configuration]:
         """The readings that are complete."""
         return [at for at in self.configurations if reader.final(at)]
 
-    def deadline(self, reader: Reader) -> float:
+    def deadline(self, reader: ConfigurationMover) -> float:
         """The last time at which it can go on."""
         return max(map(reader.deadline, self.configurations), default=-inf)
 
-    def timer(self, reader: Reader) -> float:
+    def timer(self, reader: ConfigurationMover) -> float:
         """When its next timer fires."""
         ends = (end for at in self.configurations for end, _ in reader.timers(at))
         return min(ends, default=inf)
 
-    def fire(self, reader: Reader, time: int) -> None:
+    def fire(self, reader: ConfigurationMover, time: int) -> None:
         """Fires the timers of a time; readings that wait for something else stay."""
         passed = (reader.pass_time(at, time) for at in self.configurations)
         after: list[Configuration] = []

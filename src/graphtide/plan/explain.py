@@ -137,7 +137,7 @@ ExplainFormat = Literal["text", "mermaid", "svg"]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class NodeFacts:
     """What is known of a plan at work: rows held, expected and there, by node; and its answer."""
 
     sizes: Mapping[Physical, Mapping[str, int]] | None = None
@@ -168,13 +168,13 @@ class Facts:
         return [line for line in (self.line(node), self.stores(node)) if line]
 
 
-NO_FACTS = Facts()
+NO_FACTS = NodeFacts()
 
 
 def explain(
     plan: QueryPlan,
     format: ExplainFormat = "text",  # noqa: A002 - the user's word
-    facts: Facts = NO_FACTS,
+    facts: NodeFacts = NO_FACTS,
 ) -> str:
     """A query's physical plan, with what is known of it at work."""
     match format:
@@ -188,7 +188,7 @@ def explain(
             assert_never(format)
 
 
-def _title(plan: QueryPlan, facts: Facts) -> str:
+def _title(plan: QueryPlan, facts: NodeFacts) -> str:
     columns = " ".join(f"?{v.name}" for v in plan.variables) or "no columns"
     held = "" if facts.answer is None else f", {rows(facts.answer)} now"
     return f"answer {columns}{held}"
@@ -203,7 +203,7 @@ def rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def _text(plan: QueryPlan, facts: Facts) -> str:
+def _text(plan: QueryPlan, facts: NodeFacts) -> str:
     lines = [f"strategy {plan.strategy}", _title(plan, facts)]
     numbers: dict[Physical, int] = {}
 
@@ -225,7 +225,7 @@ def _text(plan: QueryPlan, facts: Facts) -> str:
     return "\n".join(lines)
 
 
-def _mermaid(plan: QueryPlan, facts: Facts) -> str:
+def _mermaid(plan: QueryPlan, facts: NodeFacts) -> str:
     lines = ["flowchart BT", f'  answer(["{_escape(_title(plan, facts))}"])']
     numbers: dict[Physical, int] = {}
 

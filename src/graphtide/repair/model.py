@@ -117,7 +117,7 @@ def _refuse_ask(name: str, query: SelectQuery) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RepairTask:
     """What is explored; `queries` are those whose deltas a plan tells."""
 
     goals: tuple[Goal, ...]
@@ -127,7 +127,7 @@ class Task:
 
 def task_of(
     program: Program | str | Path | Iterable[Goal], fixes: Iterable[Fix] | None = None
-) -> Task:
+) -> RepairTask:
     """The goals and fixes of a program, or those that are given."""
     if isinstance(program, Path):
         program = read_program(program)
@@ -137,7 +137,7 @@ def task_of(
         task = _of_program(program, fixes)
     else:
         goals = tuple(program)
-        task = Task(goals, tuple(fixes or ()), {goal.name: goal.query for goal in goals})
+        task = RepairTask(goals, tuple(fixes or ()), {goal.name: goal.query for goal in goals})
     if not task.goals:
         hint = "add one, such as GOAL Sound NONE OF Query"
         raise GraphtideError("there is no goal, so nothing is to be mended", hint=hint)
@@ -155,7 +155,7 @@ def _check_names(kind: str, names: list[str]) -> None:
             raise GraphtideError(f"{name} is the name of more than one {kind}")
 
 
-def _of_program(program: Program, fixes: Iterable[Fix] | None) -> Task:
+def _of_program(program: Program, fixes: Iterable[Fix] | None) -> RepairTask:
     parsed = ((query.name, parse_standing(query.text)) for query in program.queries)
     queries = {name: query for name, query in parsed if isinstance(query, SelectQuery)}
     goals = tuple(Goal(g.name, queries[g.query], g.most, g.weight) for g in program.goals)
@@ -163,7 +163,7 @@ def _of_program(program: Program, fixes: Iterable[Fix] | None) -> Task:
         fixes = (
             Fix(f.name, queries[f.query], f.variables, f.actions, f.cost) for f in program.fixes
         )
-    return Task(goals, tuple(fixes), queries)
+    return RepairTask(goals, tuple(fixes), queries)
 
 
 # --- Limits: how far an exploration goes, and why it stops.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.watch import Delta
     from graphtide.rdf.terms import Term
-    from graphtide.repair.model import Task
-    from graphtide.repair.state import Net, State
+    from graphtide.repair.model import RepairTask
+    from graphtide.repair.state import GraphState, Net
 
 
 class QuadChange(NamedTuple):
@@ -117,7 +117,7 @@ class Repairs(list[RepairPlan]):
         return self.stopped is None
 
 
-def steps_of(space: Space, state: State) -> tuple[Step, ...]:
+def steps_of(space: Space, state: GraphState) -> tuple[Step, ...]:
     """The steps that lead to a state."""
     return tuple(
         Step(
@@ -152,7 +152,7 @@ class Fit:
     As long as nothing has happened to that graph, there is nothing to check.
     """
 
-    def __init__(self, graph: LiveGraph, task: Task, before: tuple[int, ...]) -> None:
+    def __init__(self, graph: LiveGraph, task: RepairTask, before: tuple[int, ...]) -> None:
         self._graph = ref(graph)
         self._transactions = graph.transactions
         self._task = task
@@ -170,7 +170,7 @@ class Fit:
         space.go(state)
         self._check_goals(plan, space)
 
-    def _taken(self, space: Space, state: State, number: int, step: Step) -> State:
+    def _taken(self, space: Space, state: GraphState, number: int, step: Step) -> GraphState:
         where = f"step {number}, {step},"
         names = [fix.name for fix in self._task.fixes]
         fix = self._task.fixes[names.index(step.fix)]
@@ -212,7 +212,7 @@ class Planner:
         queries = space.task.queries.items()
         self._watches = {name: space.graph.watch(query, history=0) for name, query in queries}
 
-    def plan(self, state: State) -> RepairPlan:
+    def plan(self, state: GraphState) -> RepairPlan:
         """The plan that leads to a state."""
         space, goals = self._space, self._space.task.goals
         net = net_changes(state)
@@ -227,7 +227,7 @@ class Planner:
             self._check,
         )
 
-    def _deltas(self, state: State) -> dict[str, tuple[DeltaRow, ...]]:
+    def _deltas(self, state: GraphState) -> dict[str, tuple[DeltaRow, ...]]:
         space = self._space
         space.change(way({}, net_changes(state)))
         found = {name: _rows(watch.delta()) for name, watch in self._watches.items()}

@@ -1,4 +1,4 @@
-"""Search: the states that have been looked at, what they are worth, and when to stop."""
+"""Exploration: the states that have been looked at, what they are worth, and when to stop."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from graphtide.engine.live_graph import LiveGraph
     from graphtide.lang.tide.program import Program
     from graphtide.repair.model import Fix, Goal
-    from graphtide.repair.state import Known, State
+    from graphtide.repair.state import GraphState, SeenState
 
 
-class Search:
+class Exploration:
     """Looks at states on behalf of a strategy. `visited` counts them, `duplicates` came again."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Search:
         self._cost = cost
         self._ends = started + limits.seconds
         self._known = KnownStates()
-        self._solutions: dict[int, State] = {}
+        self._solutions: dict[int, GraphState] = {}
         self._enough_at = limits.plans
         self._soft = cost is not None or any(goal.soft for goal in space.task.goals)
         self._rate(space.start)
@@ -55,18 +55,18 @@ class Search:
 
     # --- what strategies use ---
 
-    def expand(self, state: State) -> Iterator[State]:
+    def expand(self, state: GraphState) -> Iterator[GraphState]:
         """The states one step further that are new, or now reached in fewer steps or cheaper."""
         for step in self.next_steps(state):
             child, is_news = self._look(step)
             if is_news:
                 yield child
 
-    def neighbours(self, state: State) -> list[State]:
+    def neighbours(self, state: GraphState) -> list[GraphState]:
         """All states one step further, known or not."""
         return [self.look(child) for child in self.next_steps(state)]
 
-    def next_steps(self, state: State, random: Random | None = None) -> Iterator[State]:
+    def next_steps(self, state: GraphState, random: Random | None = None) -> Iterator[GraphState]:
         """Where fixes lead from a state, not yet looked at; nowhere if it is good enough.
 
         With `random`, in any order. With each of them, the graph is in the state.
@@ -84,7 +84,7 @@ class Search:
             if child is not None:
                 yield child
 
-    def look(self, state: State) -> State:
+    def look(self, state: GraphState) -> GraphState:
         """Find out what a state is worth; the graph must be one step before it."""
         return self._look(state)[0]
 
@@ -99,12 +99,12 @@ class Search:
 
     # --- what came of it ---
 
-    def solutions(self) -> list[State]:
+    def solutions(self) -> list[GraphState]:
         """The best states that meet all hard goals, the best first.
 
         What changes all that a better one changes, and more, is left out.
         """
-        best: list[State] = []
+        best: list[GraphState] = []
         taken: list[set[tuple[Ids, int]]] = []
         for state in sorted(self._solutions.values(), key=rank):  # sorting is stable
             changes = set(net_changes(state).items())
@@ -117,10 +117,10 @@ class Search:
 
     # --- the machinery ---
 
-    def _is_enough(self, state: State) -> bool:
+    def _is_enough(self, state: GraphState) -> bool:
         return not state.violations and not self._soft
 
-    def _look(self, state: State) -> tuple[State, bool]:
+    def _look(self, state: GraphState) -> tuple[GraphState, bool]:
         if monotonic() > self._ends:
             raise Stopped(f"time is up after {self.limits.seconds:g} s")
         known = self._known.find(state)
@@ -144,14 +144,14 @@ class Search:
             raise Stopped(f"the limit of states is reached, {self.limits.states:,}")
         self.visited += 1
 
-    def _rate(self, state: State) -> None:
+    def _rate(self, state: GraphState) -> None:
         """Work out violations and cost from the counts."""
         counted = list(zip(self.space.task.goals, state.counts, strict=True))
         state.violations = sum(goal.violations(rows) for goal, rows in counted)
         soft = sum(goal.weight * rows for goal, rows in counted if goal.soft)
         state.cost = state.price + soft + (self._own_cost(state) if self._cost else 0.0)
 
-    def _own_cost(self, state: State) -> float:
+    def _own_cost(self, state: GraphState) -> float:
         assert self._cost is not None  # noqa: S101 - it is asked for only if there is one
         goals = self.space.task.goals
         changes = quad_changes(self.space.graph, net_changes(state))
@@ -162,7 +162,7 @@ class Search:
             raise GraphtideError(message, hint="it has to give a finite number")
         return found
 
-    def _note(self, known: Known, state: State) -> None:
+    def _note(self, known: SeenState, state: GraphState) -> None:
         """Remember a state if it is a solution, or the nearest to one so far."""
         if rank(state) < rank(self.closest):
             self.closest = state
@@ -172,7 +172,7 @@ class Search:
                 self._solutions[id(known)] = state
 
 
-def rank(state: State) -> tuple[int, float, int]:
+def rank(state: GraphState) -> tuple[int, float, int]:
     """What makes a state better than another: fewer violations, less cost, fewer steps."""
     return state.violations, state.cost, state.depth
 
@@ -206,7 +206,7 @@ def check_strategy(strategy: str) -> None:
         raise GraphtideError(f"there is no strategy {strategy!r}", hint=hint)
 
 
-def run_strategy(strategy: Strategy, search: Search, seed: int) -> None:
+def run_strategy(strategy: Strategy, search: Exploration, seed: int) -> None:
     """Look at states until there are no more; `Stopped` says why there are."""
     match strategy:
         case "bfs":
@@ -223,7 +223,7 @@ def run_strategy(strategy: Strategy, search: Search, seed: int) -> None:
             assert_never(strategy)
 
 
-def breadth_first(search: Search) -> None:
+def breadth_first(search: Exploration) -> None:
     """Step by step: all plans of n steps before any of n + 1."""
     level = [search.start]
     while level:
@@ -231,7 +231,7 @@ def breadth_first(search: Search) -> None:
         search.stop_if_enough()
 
 
-def depth_first(search: Search) -> None:
+def depth_first(search: Exploration) -> None:
     """Each fix to the end before the next one."""
     ahead = [search.expand(search.start)]
     while ahead:
@@ -243,7 +243,7 @@ def depth_first(search: Search) -> None:
             search.stop_if_enough()
 
 
-def best_first(search: Search) -> None:
+def best_first(search: Exploration) -> None:
     """From the best state so far, wherever it is; of equals, the one that was found first."""
     numbers = count()
     ahead = [(rank(search.start), next(numbers), search.start)]
@@ -254,7 +254,7 @@ def best_first(search: Search) -> None:
         search.stop_if_enough()
 
 
-def hill_climbing(search: Search) -> None:
+def hill_climbing(search: Exploration) -> None:
     """Always to the best neighbour, as long as it is better."""
     state = search.start
     while True:
@@ -264,7 +264,7 @@ def hill_climbing(search: Search) -> None:
         state = best
 
 
-def random_restarts(search: Search, seed: int) -> None:
+def random_restarts(search: Exploration, seed: int) -> None:
     """From some steps at random, to any better neighbour until there is none; again and again."""
     random = Random(seed)  # noqa: S311 - no secret
     fruitless = 0
@@ -273,7 +273,7 @@ def random_restarts(search: Search, seed: int) -> None:
         state = search.start
         for _ in range(random.randint(0, FARTHEST_START)):
             state = _any_neighbour(search, state, random) or state
-        better: State | None = state
+        better: GraphState | None = state
         while better is not None:
             state, better = better, _any_neighbour(search, better, random, better=True)
         search.stop_if_enough()
@@ -282,8 +282,8 @@ def random_restarts(search: Search, seed: int) -> None:
 
 
 def _any_neighbour(
-    search: Search, state: State, random: Random, *, better: bool = False
-) -> State | None:
+    search: Exploration, state: GraphState, random: Random, *, better: bool = False
+) -> GraphState | None:
     found = (search.look(step) for step in search.next_steps(state, random))
     return next((s for s in found if not better or rank(s)[:2] < rank(state)[:2]), None)
 
@@ -338,7 +338,7 @@ def explore(
     check_strategy(strategy)
     started = monotonic()
     space = Space(graph, task)
-    search = Search(space, limits, cost, started=started)
+    search = Exploration(space, limits, cost, started=started)
     stopped = None
     try:
         run_strategy(strategy, search, seed)

@@ -16,7 +16,7 @@ from graphtide.functions.templates import fill_template
 from graphtide.kernel.batch import DIFF
 from graphtide.kernel.counts import NET_VALUES
 from graphtide.lang.tide.ast import Insert
-from graphtide.repair.state import Net, State, first_state, marked, merge, net_changes, way
+from graphtide.repair.state import GraphState, Net, first_state, marked, merge, net_changes, way
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graphtide.engine.ingest import Ids
     from graphtide.kernel.batch import Ints
     from graphtide.rdf.terms import Term
-    from graphtide.repair.model import Fix, Task
+    from graphtide.repair.model import Fix, RepairTask
     from graphtide.repair.state import Change, Row
 
 
@@ -61,14 +61,14 @@ def fork(graph: LiveGraph) -> LiveGraph:
     return copy
 
 
-# --- Matches: the rows that a fix can be applied to, kept in step with the answer of its query.
+# --- FixMatches: the rows that a fix can be applied to, kept in step with the answer of its query.
 
 
-class Matches:
+class FixMatches:
     """Rows of a query seen through some of its columns, each once.
 
     >>> import numpy as np
-    >>> matches = Matches((1,))
+    >>> matches = FixMatches((1,))
     >>> matches.take(np.array([[0, 1, 0, 7, 8], [0, 1, 0, 9, 8]], np.int32))
     >>> list(matches)
     [(8,)]
@@ -108,11 +108,11 @@ UNBOUNDED = 2**62
 class Space:
     """Where fixes lead from a graph. The graph itself is only read, once, at the start."""
 
-    def __init__(self, graph: LiveGraph, task: Task) -> None:
+    def __init__(self, graph: LiveGraph, task: RepairTask) -> None:
         self.graph = fork(graph)
         self.task = task
         self.start = first_state()
-        self._here: State | None = self.start
+        self._here: GraphState | None = self.start
         self._net: Net = {}
         asked = [goal.query for goal in task.goals] + [fix.query for fix in task.fixes]
         watches = {
@@ -120,7 +120,7 @@ class Space:
         }
         self._watches = list(watches.values())
         self._goals = [watches[goal.query] for goal in task.goals]
-        self._fixes = [(watches[fix.query], Matches(_columns(fix))) for fix in task.fixes]
+        self._fixes = [(watches[fix.query], FixMatches(_columns(fix))) for fix in task.fixes]
         self._wanted: dict[Option, dict[Ids, bool]] = {}
         self._at_start: dict[Ids, bool] = {}
         self._keys: dict[Option, tuple[str, ...]] = {}
@@ -151,7 +151,7 @@ class Space:
             texts = self._keys[option] = tuple(text(i) if i else "" for i in option[1])
         return option[0], texts
 
-    def step(self, state: State, option: Option) -> State | None:
+    def step(self, state: GraphState, option: Option) -> GraphState | None:
         """Where a fix leads from a state, which must be here; None if it changes nothing."""
         changes = tuple(
             (1 if wanted else -1, quad)
@@ -163,7 +163,7 @@ class Space:
         number, row = option
         price = state.price + self.task.fixes[number].cost
         mark = marked(state.mark, changes)
-        return State(state, number, row, changes, mark, state.depth + 1, price)
+        return GraphState(state, number, row, changes, mark, state.depth + 1, price)
 
     def bindings(self, option: Option) -> dict[Var, Term]:
         """The values of a row, by variable."""
@@ -190,14 +190,14 @@ class Space:
 
     # --- from state to state ---
 
-    def go(self, state: State) -> None:
+    def go(self, state: GraphState) -> None:
         """Let the graph be in a state."""
         if state is not self._here:
             ahead = state.parent is not None and state.parent is self._here
             self.change(state.changes if ahead else way(self._net, net_changes(state)))
             self._here = state
 
-    def try_out(self, state: State) -> tuple[int, ...]:
+    def try_out(self, state: GraphState) -> tuple[int, ...]:
         """What the goals' queries have in a state one step from here; then it is taken back."""
         here = self._here
         self.change(state.changes)

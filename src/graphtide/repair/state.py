@@ -19,7 +19,7 @@ _MASK = (1 << 64) - 1
 
 
 @dataclass(slots=True, eq=False)
-class State:
+class GraphState:
     """A state, and one way to it: the state before, and the fix that was applied there.
 
     `changes` are those of that step, each with an effect. `mark` is a hash of the net changes that
@@ -27,7 +27,7 @@ class State:
     the fixes and the soft objectives.
     """
 
-    parent: State | None
+    parent: GraphState | None
     fix: int
     row: Row
     changes: tuple[Change, ...]
@@ -39,9 +39,9 @@ class State:
     cost: float = 0.0
 
 
-def first_state() -> State:
+def first_state() -> GraphState:
     """The start, to which nothing was done."""
-    return State(None, -1, (), (), 0, 0, 0.0)
+    return GraphState(None, -1, (), (), 0, 0, 0.0)
 
 
 def marked(mark: int, changes: Iterable[Change]) -> int:
@@ -62,16 +62,16 @@ def _mixed(quad: Ids) -> int:
     return x ^ (x >> 31)
 
 
-def path(state: State) -> list[State]:
+def path(state: GraphState) -> list[GraphState]:
     """The states after the start on the way to a state, itself included."""
-    found: list[State] = []
+    found: list[GraphState] = []
     while state.parent is not None:
         found.append(state)
         state = state.parent
     return found[::-1]
 
 
-def net_changes(state: State) -> Net:
+def net_changes(state: GraphState) -> Net:
     """What differs from the start."""
     net: Net = {}
     for each in path(state):
@@ -105,16 +105,16 @@ def way(here: Mapping[Ids, int], there: Mapping[Ids, int]) -> list[Change]:
 
 
 @dataclass(slots=True)
-class Known:
+class SeenState:
     """A state that has been seen, and the ways to it: steps and price, none worse in both."""
 
-    state: State
+    state: GraphState
     ways: list[tuple[int, float]]
 
     def is_news(self, depth: int, price: float) -> bool:
         """Note a way to it, unless there is one as short and as cheap.
 
-        >>> known = Known(first_state(), [(3, 1.0), (1, 5.0)])
+        >>> known = SeenState(first_state(), [(3, 1.0), (1, 5.0)])
         >>> known.is_news(2, 3.0), known.is_news(2, 4.0)
         (True, False)
         """
@@ -129,9 +129,9 @@ class Known:
 class KnownStates:
     """All states that have been seen, by their marks; equal marks are compared exactly."""
 
-    _by_mark: dict[int, list[Known]] = field(default_factory=dict)
+    _by_mark: dict[int, list[SeenState]] = field(default_factory=dict)
 
-    def find(self, state: State) -> Known | None:
+    def find(self, state: GraphState) -> SeenState | None:
         """What is known of this state, whichever way it was reached before."""
         found = self._by_mark.get(state.mark)
         if not found:
@@ -139,8 +139,8 @@ class KnownStates:
         net = net_changes(state)
         return next((known for known in found if net_changes(known.state) == net), None)
 
-    def add(self, state: State) -> Known:
+    def add(self, state: GraphState) -> SeenState:
         """Take in a state that is new."""
-        known = Known(state, [(state.depth, state.price)])
+        known = SeenState(state, [(state.depth, state.price)])
         self._by_mark.setdefault(state.mark, []).append(known)
         return known

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.lang.tide.ast import RuleDeclaration
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rules.agenda import Turn
+    from graphtide.rules.agenda import PendingFiring
     from graphtide.rules.firing import Firing
     from graphtide.rules.program import RunningProgram
 
@@ -147,7 +147,7 @@ class Updates:
             quads.append((s, p, o, g[0] if g else None))
         return quads
 
-    def changes(self, turn: Turn) -> dict[Ids, bool]:
+    def changes(self, turn: PendingFiring) -> dict[Ids, bool]:
         """Which quads are to be there afterwards, and which not; the last word counts."""
         wanted: dict[Ids, bool] = {}
         binding = turn.binding() if self._actions else {}
@@ -199,7 +199,7 @@ class Actions:
         """The rule does nothing but insert what no query matches: many firings go at once."""
         self.insertions = Insertions(self._rule, variables, self._running.graph.terms)
 
-    def carry_out(self, turn: Turn) -> None:
+    def carry_out(self, turn: PendingFiring) -> None:
         """Carry them out; what happens if one fails is for the policy to say."""
         policy = self._running.policy
         for left in range(policy.retries, -1, -1):
@@ -214,7 +214,7 @@ class Actions:
                 self._running.problems.append(error)
             return
 
-    def _try(self, turn: Turn) -> None:
+    def _try(self, turn: PendingFiring) -> None:
         firing = turn.firing() if self._looks else None
         row = {} if firing is None else firing.row
         for action in self._calls:

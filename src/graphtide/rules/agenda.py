@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from graphtide.lang.tide.ast import RuleDeclaration
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
-    from graphtide.rules.change_events import Presence
-    from graphtide.rules.matching.types import Found, Match
-    from graphtide.rules.rule_set import Registered
+    from graphtide.rules.change_events import RowTracker
+    from graphtide.rules.matching.types import Match, Matches
+    from graphtide.rules.rule_set import RuleEntry
 
 
-# --- Turn: a match whose turn it is to fire, made into an object only when somebody looks.
+# --- PendingFiring: a match whose turn it is to fire, made into an object only when somebody looks.
 
 
-class Turn:
+class PendingFiring:
     """One of the matches that were found, which is the firing of a number."""
 
     __slots__ = ("_found", "_place", "_terms", "number", "registered")
 
     def __init__(
-        self, registered: Registered, found: Found, place: int, number: int, terms: TermDictionary
+        self, registered: RuleEntry, found: Matches, place: int, number: int, terms: TermDictionary
     ) -> None:
         self.registered = registered
         self.number = number
@@ -63,12 +63,12 @@ class Turn:
         return make_firing(match, self.number, self._terms)
 
 
-class ChosenTurn(Turn):
+class ChosenFiring(PendingFiring):
     """The turn of an activation that has waited."""
 
     __slots__ = ("_firing",)
 
-    def __init__(self, firing: Firing, registered: Registered) -> None:
+    def __init__(self, firing: Firing, registered: RuleEntry) -> None:
         self.registered = registered
         self.number = firing.number
         self._firing = firing
@@ -89,11 +89,11 @@ def make_firing(match: Match, number: int, terms: TermDictionary) -> Firing:
     return Firing(match.rule.name, match.time, values, spans, number, match)
 
 
-class Share(NamedTuple):
+class RuleMatches(NamedTuple):
     """What one rule has on an agenda."""
 
-    registered: Registered
-    found: Found
+    registered: RuleEntry
+    found: Matches
 
 
 class Agenda(Sequence[Firing]):
@@ -102,7 +102,7 @@ class Agenda(Sequence[Firing]):
     `first` is the number of the first of them among all firings.
     """
 
-    def __init__(self, shares: list[Share], terms: TermDictionary, first: int) -> None:
+    def __init__(self, shares: list[RuleMatches], terms: TermDictionary, first: int) -> None:
         self.shares = _by_priority([share for share in shares if len(share.found)])
         self.first = first
         self._terms = terms
@@ -130,9 +130,11 @@ class Agenda(Sequence[Firing]):
             return [self[at] for at in range(*place.indices(len(self)))]
         return self._turn(place).firing()
 
-    def _turn(self, place: int) -> Turn:
+    def _turn(self, place: int) -> PendingFiring:
         registered, found = self.shares[self.which[place]]
-        return Turn(registered, found, int(self.place[place]), self.first + place, self._terms)
+        return PendingFiring(
+            registered, found, int(self.place[place]), self.first + place, self._terms
+        )
 
     def groups(self) -> Iterator[tuple[int, range]]:
         """Each moment, with the places of what fires then."""
@@ -140,7 +142,7 @@ class Agenda(Sequence[Firing]):
         for begin, end in zip(begins, [*begins[1:], len(self)], strict=True):
             yield int(self.moments[begin]), range(begin, end)
 
-    def turns(self, places: range) -> Iterator[Turn]:
+    def turns(self, places: range) -> Iterator[PendingFiring]:
         """Some of them, one after the other."""
         return map(self._turn, places)
 
@@ -153,22 +155,24 @@ class Agenda(Sequence[Firing]):
         return found
 
 
-def in_turn(shares: list[Share], terms: TermDictionary, first: int) -> Iterator[Turn]:
+def in_turn(
+    shares: list[RuleMatches], terms: TermDictionary, first: int
+) -> Iterator[PendingFiring]:
     """All matches of one moment in their order, without columns: most often there is one."""
     for registered, found in _by_priority(shares):
         for place in range(len(found.rows)):
-            yield Turn(registered, found, place, first, terms)
+            yield PendingFiring(registered, found, place, first, terms)
             first += 1
 
 
-def _by_priority(shares: list[Share]) -> list[Share]:
+def _by_priority(shares: list[RuleMatches]) -> list[RuleMatches]:
     """Shares as their rules fire, each with its matches in order."""
     if len(shares) > 1:
         shares.sort(key=lambda s: (-s.registered.matcher.rule.priority, s.registered.number))
-    return [Share(share.registered, _in_order(share)) for share in shares]
+    return [RuleMatches(share.registered, _in_order(share)) for share in shares]
 
 
-def _in_order(share: Share) -> Found:
+def _in_order(share: RuleMatches) -> Matches:
     """One rule's matches by moment, then by values in order of their variables' names."""
     found = share.found
     moments = found.moments
@@ -207,7 +211,7 @@ class Activation:
     state: State
     priority: int
     number: int
-    registered: Registered
+    registered: RuleEntry
     depth: int
 
     @property
@@ -227,7 +231,7 @@ class ConflictSet:
     def __init__(
         self,
         rules: Sequence[RuleDeclaration],
-        presence: Callable[[str, tuple[Var, ...]], Presence],
+        presence: Callable[[str, tuple[Var, ...]], RowTracker],
         resolver: Resolver,
         seed: int,
     ) -> None:
@@ -263,7 +267,7 @@ class ConflictSet:
             )
         return keys[resolver]
 
-    def add(self, firing: Firing, registered: Registered, depth: int) -> None:
+    def add(self, firing: Firing, registered: RuleEntry, depth: int) -> None:
         """A match waits to be fired."""
         state = _state(self._changes[firing.rule])
         priority = registered.matcher.rule.priority

@@ -145,10 +145,10 @@ class ChangeEvents:
             yield number, time, ((self._kind, self._happens, self._kind), *told)
 
 
-# --- Presence: which rows a query has now, cut down to some variables, and which were updated.
+# --- RowTracker: which rows a query has now, cut down to some variables, and which were updated.
 
 
-class Presence:
+class RowTracker:
     """The rows of a query, kept up to date when asked."""
 
     def __init__(self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...]) -> None:

@@ -24,7 +24,7 @@ from graphtide.lang.tide.ast import (
     ValueTest,
 )
 from graphtide.rules.model import EventCondition, EventType, Rule
-from graphtide.rules.temporal import Both, Check, Either, Not, Temporal
+from graphtide.rules.temporal import AllTests, AnyTest, ExpressionTest, NotTest, Temporal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -101,7 +101,7 @@ class Compiler:
             EventCondition(use.name, self.type_of(use.type), use.arguments, use.negated)
             for use in rule.events
         )
-        test = Both(tuple(part for each in rule.tests for part in _parts(self.test(each))))
+        test = AllTests(tuple(part for each in rule.tests for part in _parts(self.test(each))))
         return Rule(rule.name, events, rule.facts, test, rule.priority)
 
     def test(self, test: RuleTest) -> Test:
@@ -111,20 +111,20 @@ class Compiler:
                 ticks = tuple(number.ticks(self._tick_ms) for number in numbers)
                 return Temporal(operator, this, other, ticks)
             case ValueTest(expression):
-                return Check(expression)
+                return ExpressionTest(expression)
             case Combined("AND", parts):
-                return Both(tuple(self.test(part) for part in parts))
+                return AllTests(tuple(self.test(part) for part in parts))
             case Combined("OR", parts):
-                return Either(tuple(self.test(part) for part in parts))
+                return AnyTest(tuple(self.test(part) for part in parts))
             case Combined(_, (part, *_)):
-                return Not(self.test(part))
+                return NotTest(self.test(part))
             case _:
                 assert_never(test)  # type: ignore[arg-type]
 
 
 def _parts(test: Test) -> tuple[Test, ...]:
     """The tests that all have to hold, so that each may be about other events."""
-    if isinstance(test, Both):
+    if isinstance(test, AllTests):
         return tuple(part for each in test.tests for part in _parts(each))
     return (test,)
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.kernel.tokens.token_table import Saved
+    from graphtide.kernel.tokens.token_table import SavedTokens
     from graphtide.lang.tide.ast import PatternDeclaration
     from graphtide.lang.tide.program import Program
     from graphtide.patterns.detector import AnyDetector, FoundColumns, SavedDetector
-    from graphtide.patterns.tokens import Found
+    from graphtide.patterns.tokens import PatternMatch
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.compile import Compiler
@@ -52,7 +52,7 @@ class TokenHistory:
 
     def __init__(self, detector: AnyDetector) -> None:
         self.detector = detector
-        self._saved: Saved | SavedDetector | None = None
+        self._saved: SavedTokens | SavedDetector | None = None
         self._now: int | None = None
         self._since: list[tuple[Ints, Ints, Longs] | int] = []
         self._events = 0
@@ -65,14 +65,14 @@ class TokenHistory:
             self._events += len(times)
         return self.detector.feed(types, values, times)
 
-    def advance(self, to: int) -> list[Found]:
+    def advance(self, to: int) -> list[PatternMatch]:
         """Let times before `to` be over; events may still come at the last of them."""
         if self._saved is not None:
             self._since.append(to)
             self._events += 1
         return self._advance(to)
 
-    def _advance(self, to: int) -> list[Found]:
+    def _advance(self, to: int) -> list[PatternMatch]:
         now = self.detector.now
         found = self.detector.advance(to)
         self.detector.now = to - 1 if now is None else max(now, to - 1)
@@ -104,7 +104,7 @@ class TokenHistory:
                 self.detector.feed(*each)
 
 
-# --- Detected: a pattern of a program at work, and the complex events that it has made.
+# --- PatternRunner: a pattern of a program at work, and the complex events that it has made.
 
 TokenMark = tuple[int, int]
 """The state of a pattern to come back to: its tokens, and how many complex events it had made."""
@@ -120,7 +120,7 @@ class ComplexEvent:
     time: int
 
 
-class Detected:
+class PatternRunner:
     """A pattern at work, and how its complex events are told in triples of ids."""
 
     def __init__(self, detector: AnyDetector, type_: EventType, terms: TermDictionary) -> None:
@@ -135,7 +135,7 @@ class Detected:
         self._happens = terms.encode(HAPPENS)
         self._numbers = [terms.encode(parameter(n)) for n in range(len(type_.parameters))]
 
-    def passed(self, to: int) -> list[Found]:
+    def passed(self, to: int) -> list[PatternMatch]:
         """What is complete because a time before `to` is over.
 
         Actions may still cause events at the time that is over.
@@ -229,7 +229,7 @@ class Detection:
             self._types.add(TypeMatcher(type_, terms))
         self._width = max((len(type_.parameters) for type_ in types.values()), default=0)
         self.patterns = {
-            pattern.name: Detected(
+            pattern.name: PatternRunner(
                 make_detector(compile_pattern(pattern, numbers, terms.encode, tick_ms)),
                 complex_types[pattern.name],
                 terms,

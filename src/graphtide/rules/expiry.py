@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, assert_never
 from graphtide.rules.temporal import (
     ANY,
     RELATIONS,
-    Both,
+    AllTests,
+    AnyTest,
     Bounds,
-    Check,
-    Either,
-    Not,
+    ExpressionTest,
+    NotTest,
     Temporal,
     named,
     relation_bounds,
@@ -65,19 +65,19 @@ def _told(test: Test, relation: Callable[[Temporal], dict[Pair, Bounds]]) -> dic
     match test:
         case Temporal():
             return relation(test)
-        case Both(tests):
+        case AllTests(tests):
             found: dict[Pair, Bounds] = {}
             for each in tests:
                 for pair, bounds in _told(each, relation).items():
                     found[pair] = found.get(pair, ANY).within(bounds)
             return found
-        case Either(tests):
+        case AnyTest(tests):
             parts = [_told(each, relation) for each in tests]
             pairs = set.intersection(*(set(part) for part in parts)) if parts else set()
             return {pair: _hull([part[pair] for part in parts]) for pair in sorted(pairs)}
-        case Check():
+        case ExpressionTest():
             return {}
-        case Not():
+        case NotTest():
             return {}  # what is not after may be before, or much later
         case _:
             assert_never(test)
@@ -124,7 +124,7 @@ def _closure(events: Sequence[str], known: Distances) -> dict[Pair, Bounds]:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class Retention:
     """How long an event of a rule is kept after it happened, and for which partner.
 
     `ticks` None: not at all; infinite: for ever.
@@ -142,7 +142,7 @@ class Keeping:
         return f"{self.event}: kept for {self.ticks:g}, as long as {self.partner} may come"
 
 
-def keepings(events: Sequence[str], test: Test, longest: int = 0) -> list[Keeping]:
+def keepings(events: Sequence[str], test: Test, longest: int = 0) -> list[Retention]:
     """For each event of a rule, how long it is kept after its end.
 
     None of them lasts for more than `longest` ticks.
@@ -156,39 +156,39 @@ def keepings(events: Sequence[str], test: Test, longest: int = 0) -> list[Keepin
     return [_keeping(event, events, matrix) for event in events]
 
 
-def _keeping(event: str, events: Sequence[str], matrix: Distances) -> Keeping:
+def _keeping(event: str, events: Sequence[str], matrix: Distances) -> Retention:
     others = [other for other in events if other != event]
     partner = max(others, key=lambda other: matrix[event, other].high, default=None)
     if partner is None or matrix[event, partner].high < 0:
-        return Keeping(event, None, None)
-    return Keeping(event, matrix[event, partner].high, partner)
+        return Retention(event, None, None)
+    return Retention(event, matrix[event, partner].high, partner)
 
 
-def rule_keepings(rule: Rule, longest: int = 0) -> dict[str, Keeping]:
+def rule_keepings(rule: Rule, longest: int = 0) -> dict[str, Retention]:
     """How long the events of a rule have to be remembered, by name.
 
     What must not happen says nothing about the distance of those that do: it is left out for them.
     """
-    parts = rule.test.tests if isinstance(rule.test, Both) else (rule.test,)
+    parts = rule.test.tests if isinstance(rule.test, AllTests) else (rule.test,)
     denied = {condition.name for condition in rule.negative}
     plain = tuple(part for part in parts if not named(part) & denied)
     names = [condition.name for condition in rule.positive]
-    found = {each.event: each for each in keepings(names, Both(plain), longest)}
+    found = {each.event: each for each in keepings(names, AllTests(plain), longest)}
     for name in denied:
         own = tuple(part for part in parts if name in named(part))
-        (*_, found[name]) = keepings([*names, name], Both((*plain, *own)), longest)
+        (*_, found[name]) = keepings([*names, name], AllTests((*plain, *own)), longest)
     return found
 
 
-def waits(rule: Rule) -> dict[str, Keeping]:
+def waits(rule: Rule) -> dict[str, Retention]:
     """The events after which a match of a rule waits for others that must not happen."""
-    parts = rule.test.tests if isinstance(rule.test, Both) else (rule.test,)
-    found: dict[str, Keeping] = {}
+    parts = rule.test.tests if isinstance(rule.test, AllTests) else (rule.test,)
+    found: dict[str, Retention] = {}
     for condition in rule.negative:
-        own = distances_of(Both(tuple(part for part in parts if condition.name in named(part))))
+        own = distances_of(AllTests(tuple(part for part in parts if condition.name in named(part))))
         for (event, other), bounds in own.items():
             if other == condition.name and 0 <= bounds.high < inf:
                 before = found.get(event)
                 if before is None or (before.ticks or 0) < bounds.high:
-                    found[event] = Keeping(event, bounds.high, other)
+                    found[event] = Retention(event, bounds.high, other)
     return found

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from graphtide.lang.tide.ast import RuleDeclaration
     from graphtide.lang.tide.program import Program
-    from graphtide.rules.expiry import Keeping
+    from graphtide.rules.expiry import Retention
 
 
 def explain_rules(program: Program, tick_ms: int = 1000) -> str:
@@ -74,7 +74,7 @@ def _explained(rule: RuleDeclaration, compiler: Compiler, read: list[SelectQuery
     return "\n".join([f"RULE {rule.name}", *lines, f"  {acts}"])
 
 
-def _length(kept: Keeping, waiting: Keeping | None) -> str:
+def _length(kept: Retention, waiting: Retention | None) -> str:
     """How long an event is kept, and how long the matches that it completes have to wait."""
     _, _, text = str(kept).partition(": ")
     if waiting is None:

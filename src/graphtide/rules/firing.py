@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.rdf.terms import Term
-    from graphtide.rules.agenda import Turn
+    from graphtide.rules.agenda import PendingFiring
     from graphtide.rules.matching.types import Match
     from graphtide.rules.model import EventCondition
 
@@ -86,10 +86,10 @@ MOST_LISTED = 100_000
 """Firings that are kept to be looked at; all are counted."""
 
 
-class Turns(Sequence["Firing"]):
+class PendingFirings(Sequence["Firing"]):
     """Firings of single events, as turns."""
 
-    def __init__(self, turns: list[Turn]) -> None:
+    def __init__(self, turns: list[PendingFiring]) -> None:
         self.turns = turns
 
     def __len__(self) -> int:
@@ -136,14 +136,14 @@ class FiringLog(Sequence["Firing"]):
             self._size -= len(self._parts.popleft())
         self._gone = max(0, self._size - self._most)
 
-    def add_turn(self, turn: Turn) -> None:
+    def add_turn(self, turn: PendingFiring) -> None:
         """Add one firing at the end."""
         last = self._parts[-1] if self._parts else None
-        if isinstance(last, Turns) and len(last.turns) < self._most // 4:
+        if isinstance(last, PendingFirings) and len(last.turns) < self._most // 4:
             last.turns.append(turn)
             self._grown(1)
         else:
-            self.add(Turns([turn]))
+            self.add(PendingFirings([turn]))
 
     def cut(self, many: int) -> None:
         """Forget the last firings, so many of them.

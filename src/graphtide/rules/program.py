@@ -20,8 +20,8 @@ from graphtide.rules.actions import Actions
 from graphtide.rules.agenda import ConflictSet
 from graphtide.rules.change_events import (
     ChangeEvents,
-    Presence,
     RowChanges,
+    RowTracker,
     RowUpdates,
     StateChanges,
 )
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from graphtide.rules.detection import ComplexEvent
     from graphtide.rules.matching.types import Ids as Triple
     from graphtide.rules.model import EventType, Rule
-    from graphtide.rules.rule_set import Registered
+    from graphtide.rules.rule_set import RuleEntry
     from graphtide.streams.events import GraphEvents
-    from graphtide.streams.query import Continuous
+    from graphtide.streams.query import WindowQuery
 
 FiringMode = Literal["events", "agenda", "manual"]
 OnError = Literal["stop", "skip"]
@@ -136,13 +136,13 @@ class RunningProgram(RuleEngine):
         self._clock = graph.clock
         self._journal: dict[Ids, bool] = {}
         self._emitted: set[int] = set()
-        self._presences: list[Presence] = []
+        self._presences: list[RowTracker] = []
         self._outbox: list[tuple[str, list[tuple[Term, Term, Term]], int]] = []
         _check_functions(program, functions)
         compiler = Compiler(graph.tick_ms)
         rules = [compiler.rule(rule) for rule in program.rules]
         self.detection = detect(program, compiler, graph.terms, graph.tick_ms)
-        self.queries: dict[str, Watch | Continuous] = {}
+        self.queries: dict[str, Watch | WindowQuery] = {}
         for query in program.queries:
             self._register(query.name, query.text)
         self._sources = [self._source(*each) for each in compiler.changes.items()]
@@ -196,8 +196,8 @@ class RunningProgram(RuleEngine):
             if isinstance(registered.action, Actions) and only_inserts(declared, read):
                 registered.action.inserts_only(registered.matcher.shape.variables)
 
-    def _presence(self, query: str, variables: tuple[Var, ...]) -> Presence:
-        presence = Presence(self.graph, self._select(query), variables)
+    def _presence(self, query: str, variables: tuple[Var, ...]) -> RowTracker:
+        presence = RowTracker(self.graph, self._select(query), variables)
         self._presences.append(presence)
         return presence
 
@@ -422,7 +422,7 @@ class RunningProgram(RuleEngine):
         super().forget()
 
 
-def _insertions(registered: Registered) -> Insertions | None:
+def _insertions(registered: RuleEntry) -> Insertions | None:
     action = registered.action
     return action.insertions if isinstance(action, Actions) else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from graphtide.errors import GraphtideError
-from graphtide.rules.agenda import Share
+from graphtide.rules.agenda import RuleMatches
 from graphtide.rules.kernel.layout import END, ORDER, SINCE, START
 from graphtide.rules.matching.matcher import Matcher
 from graphtide.rules.matching.memory import FactMemory
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.rules.agenda import Turn
+    from graphtide.rules.agenda import PendingFiring
     from graphtide.rules.firing import Firing
     from graphtide.rules.matching.matcher import State
     from graphtide.rules.model import EventType, Rule
     from graphtide.streams.events import GraphEvents
 
 
-# --- Registered: a rule at work in an engine, and what to do when it fires.
+# --- RuleEntry: a rule at work in an engine, and what to do when it fires.
 
 
 class Action(Protocol):
     """What to do when a rule fires."""
 
-    def carry_out(self, turn: Turn) -> None:
+    def carry_out(self, turn: PendingFiring) -> None:
         """Do it; it may look at as little of the match as it needs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FunctionAction:
     """An action that is a function of a firing."""
 
     function: Callable[[Firing], object]
 
-    def carry_out(self, turn: Turn) -> None:
+    def carry_out(self, turn: PendingFiring) -> None:
         """Call it."""
         self.function(turn.firing())
 
 
 @dataclass(slots=True, eq=False)
-class Registered:
+class RuleEntry:
     """A rule at work: its number in order of declaration, its memories, its action."""
 
     number: int
@@ -70,19 +70,19 @@ class RuleSet:
         self.held = 0
         self.longest = longest
         self._graph = graph
-        self._rules: dict[str, Registered] = {}
+        self._rules: dict[str, RuleEntry] = {}
         self._types = TypeIndex()
         self._numbers: dict[EventType, int] = {}
-        self._asking: list[list[Registered]] = []
+        self._asking: list[list[RuleEntry]] = []
         self._added = 0
         self._seen = -1
         self._marked = False
         self._tracked = False
 
-    def __iter__(self) -> Iterator[Registered]:
+    def __iter__(self) -> Iterator[RuleEntry]:
         return iter(self._rules.values())
 
-    def __getitem__(self, name: str) -> Registered:
+    def __getitem__(self, name: str) -> RuleEntry:
         return self._rules[name]
 
     def names(self) -> list[str]:
@@ -99,7 +99,7 @@ class RuleSet:
                 self._asking.append([])
                 self._types.add(TypeMatcher(condition.type, self._graph.terms))
         matcher = Matcher(rule, self._facts(rule), self._graph.terms, self._numbers, self.longest)
-        registered = Registered(self._added, matcher, action)
+        registered = RuleEntry(self._added, matcher, action)
         self._added += 1
         self._rules[rule.name] = registered
         for type_ in {self._numbers[condition.type] for condition in rule.events}:
@@ -129,7 +129,7 @@ class RuleSet:
 
     # --- events, facts and time ---
 
-    def take(self, events: GraphEvents, since: int) -> list[Share]:
+    def take(self, events: GraphEvents, since: int) -> list[RuleMatches]:
         """Let all rules take in events that came after so many transactions; what they complete."""
         many, order = len(events.ends), self.order
         self.order += many
@@ -147,9 +147,9 @@ class RuleSet:
         else:
             return []
         found = ((each, each.matcher.take(hits, columns)) for each in asking)
-        return [Share(each, matches) for each, matches in found if len(matches.rows)]
+        return [RuleMatches(each, matches) for each, matches in found if len(matches.rows)]
 
-    def _asking_for(self, types: Collection[int]) -> list[Registered]:
+    def _asking_for(self, types: Collection[int]) -> list[RuleEntry]:
         """The rules that ask for some types: one event concerns no others."""
         if len(types) == 1:
             return self._asking[next(iter(types))]
@@ -168,9 +168,9 @@ class RuleSet:
         """Whether facts have changed that were not taken in yet."""
         return any(each.matcher.looks_changed() for each in self._rules.values())
 
-    def advance(self, to: int) -> list[Share]:
+    def advance(self, to: int) -> list[RuleMatches]:
         """Time goes on: what waited for nothing to happen."""
-        return [Share(each, each.matcher.advance(to)) for each in self._rules.values()]
+        return [RuleMatches(each, each.matcher.advance(to)) for each in self._rules.values()]
 
     def retract(self, order: int) -> None:
         """Forget an event."""

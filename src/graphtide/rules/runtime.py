@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.engine.ingest import quad_ids
 from graphtide.errors import GraphtideError
-from graphtide.rules.agenda import Agenda, ChosenTurn, Share, in_turn
+from graphtide.rules.agenda import Agenda, ChosenFiring, RuleMatches, in_turn
 from graphtide.rules.firing import FiringLog
-from graphtide.rules.rule_set import RuleSet, Told
+from graphtide.rules.rule_set import FunctionAction, RuleSet
 from graphtide.streams.events import GraphEvents, make_events
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from graphtide.engine.ingest import ObjectLike, TermLike
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.rules.agenda import Activation, ConflictSet, Turn
+    from graphtide.rules.agenda import Activation, ConflictSet, PendingFiring
     from graphtide.rules.detection import Detection, TokenMark
     from graphtide.rules.firing import Firing
-    from graphtide.rules.matching.types import Happening
+    from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.model import Rule
     from graphtide.rules.rule_set import States
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # If a cascade goes on without end, the rules come back to where it began.
 
 
-class Beginning(NamedTuple):
+class CascadeStart(NamedTuple):
     """What to come back to if a cascade has no end."""
 
     states: States
@@ -64,7 +64,7 @@ class Cascades:
         self._caused: deque[str] = deque(maxlen=100)
         self._count = 0
         self._retracted: list[int] = []
-        self._before: Beginning | None = None
+        self._before: CascadeStart | None = None
         self._endless = False
 
     # --- what a program adds ---
@@ -108,7 +108,7 @@ class Cascades:
     def _begin_at(self, fired: int) -> None:
         """The cascade begins here: so many firings were before it."""
         tokens = [] if self.detection is None else self.detection.mark()
-        self._before = Beginning(self._rules.mark(), fired, tokens)
+        self._before = CascadeStart(self._rules.mark(), fired, tokens)
 
     def forget(self) -> None:
         """Drop what is due: a cascade has failed."""
@@ -124,19 +124,19 @@ class Cascades:
                 self.detection.back_to(tokens)
         self._endless = False
 
-    def retract(self, event: Happening) -> None:
+    def retract(self, event: MatchedEvent) -> None:
         """Forget an event that has happened: no rule matches it any more."""
         self._retracted.append(event.order)
         self._rules.retract(event.order)
 
     # --- firing ---
 
-    def _fire_now(self, shares: list[Share], depth: int) -> None:
+    def _fire_now(self, shares: list[RuleMatches], depth: int) -> None:
         """Fire what was completed at one moment."""
         self._remember()
         self._fire(in_turn(shares, self.graph.terms, self.fired), depth)
 
-    def _fire(self, turns: Iterable[Turn], depth: int) -> None:
+    def _fire(self, turns: Iterable[PendingFiring], depth: int) -> None:
         """Carry out what matched, in turn; or let it wait for that."""
         self.depth = depth + 1
         for turn in turns:
@@ -145,7 +145,7 @@ class Cascades:
             else:
                 self._carry_out(turn, depth)
 
-    def _carry_out(self, turn: Turn, depth: int) -> None:
+    def _carry_out(self, turn: PendingFiring, depth: int) -> None:
         self.firings.add_turn(turn)
         self.fired += 1
         if depth:
@@ -169,7 +169,7 @@ class Cascades:
         self._remember()
         self.depth = activation.depth + 1
         firing = replace(activation.firing, number=self.fired)
-        self._carry_out(ChosenTurn(firing, activation.registered), activation.depth)
+        self._carry_out(ChosenFiring(firing, activation.registered), activation.depth)
         assert self.conflicts is not None  # noqa: S101 - there was an activation
         self.conflicts.fired(activation)
 
@@ -249,7 +249,7 @@ class Batches(Cascades):
         if moment.together or many == 1:
             shares = self._match(moment)
             if shares and many > 1:
-                shares = [Share(each, found.at_one_moment()) for each, found in shares]
+                shares = [RuleMatches(each, found.at_one_moment()) for each, found in shares]
             if shares:
                 self._fire_now(shares, moment.depth)
             return many
@@ -259,7 +259,7 @@ class Batches(Cascades):
             self.move_to(max(self._clock, int(moment.events.ends[-1])))
         return taken
 
-    def _match(self, moment: Moment) -> list[Share]:
+    def _match(self, moment: Moment) -> list[RuleMatches]:
         since = self.graph.transactions if moment.since is None else moment.since
         return self._rules.take(moment.events, since)
 
@@ -365,7 +365,7 @@ class RuleEngine(Batches):
 
     def add(self, rule: Rule, action: Callable[[Firing], object] | None = None) -> None:
         """Put a rule to work; it sees the facts of now, and the events from now on."""
-        self._rules.add(rule, None if action is None else Told(action))
+        self._rules.add(rule, None if action is None else FunctionAction(action))
 
     def remove(self, name: str) -> None:
         """End a rule."""

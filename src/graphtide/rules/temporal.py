@@ -65,7 +65,7 @@ Numbers = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class TemporalRelation:
     """What a temporal operator means, and what it says about the distance of the two events."""
 
     most: int
@@ -122,20 +122,26 @@ def _near(n: Numbers) -> Bounds:
     return Bounds(-_slack(n), _slack(n))
 
 
-RELATIONS: Final[Mapping[str, Relation]] = {
-    "AFTER": Relation(2, lambda a, b, n: a.start - b.end in _range(n), _range),
-    "BEFORE": Relation(2, lambda a, b, n: b.start - a.end in _range(n), lambda n: -_range(n)),
-    "COINCIDES": Relation(2, _coincides, _near),
-    "DURING": Relation(4, _inside, lambda _: Bounds(1, inf)),
-    "INCLUDES": Relation(4, lambda a, b, n: _inside(b, a, n), lambda _: Bounds(-inf, -1)),
-    "FINISHES": Relation(1, _finishes, lambda _: Bounds(0, inf)),
-    "FINISHEDBY": Relation(1, lambda a, b, n: _finishes(b, a, n), lambda _: Bounds(-inf, 0)),
-    "STARTS": Relation(1, _starts, _near),
-    "STARTEDBY": Relation(1, lambda a, b, n: _starts(b, a, n), _near),
-    "MEETS": Relation(1, _meets, lambda _: ANY),
-    "METBY": Relation(1, lambda a, b, n: _meets(b, a, n), lambda _: ANY),
-    "OVERLAPS": Relation(2, _overlaps, lambda _: Bounds(-inf, 0)),
-    "OVERLAPPEDBY": Relation(2, lambda a, b, n: _overlaps(b, a, n), lambda _: Bounds(0, inf)),
+RELATIONS: Final[Mapping[str, TemporalRelation]] = {
+    "AFTER": TemporalRelation(2, lambda a, b, n: a.start - b.end in _range(n), _range),
+    "BEFORE": TemporalRelation(
+        2, lambda a, b, n: b.start - a.end in _range(n), lambda n: -_range(n)
+    ),
+    "COINCIDES": TemporalRelation(2, _coincides, _near),
+    "DURING": TemporalRelation(4, _inside, lambda _: Bounds(1, inf)),
+    "INCLUDES": TemporalRelation(4, lambda a, b, n: _inside(b, a, n), lambda _: Bounds(-inf, -1)),
+    "FINISHES": TemporalRelation(1, _finishes, lambda _: Bounds(0, inf)),
+    "FINISHEDBY": TemporalRelation(
+        1, lambda a, b, n: _finishes(b, a, n), lambda _: Bounds(-inf, 0)
+    ),
+    "STARTS": TemporalRelation(1, _starts, _near),
+    "STARTEDBY": TemporalRelation(1, lambda a, b, n: _starts(b, a, n), _near),
+    "MEETS": TemporalRelation(1, _meets, lambda _: ANY),
+    "METBY": TemporalRelation(1, lambda a, b, n: _meets(b, a, n), lambda _: ANY),
+    "OVERLAPS": TemporalRelation(2, _overlaps, lambda _: Bounds(-inf, 0)),
+    "OVERLAPPEDBY": TemporalRelation(
+        2, lambda a, b, n: _overlaps(b, a, n), lambda _: Bounds(0, inf)
+    ),
 }
 """By name. The distance is between starts for instants; it may be wider than the relation."""
 
@@ -209,36 +215,36 @@ class Temporal:
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class AllTests:
     """All of several tests."""
 
     tests: tuple[Test, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class AnyTest:
     """At least one of several tests."""
 
     tests: tuple[Test, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class NotTest:
     """Not a test."""
 
     test: Test
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ExpressionTest:
     """A SPARQL expression over the values of a match; an error counts as false."""
 
     expression: Expression
 
 
-Test = Temporal | Both | Either | Not | Check
+Test = Temporal | AllTests | AnyTest | NotTest | ExpressionTest
 
-NO_TEST: Final = Both(())
+NO_TEST: Final = AllTests(())
 
 
 def holds(test: Test, spans: Mapping[str, Span], values: Row | None = None) -> bool:
@@ -251,13 +257,13 @@ def holds(test: Test, spans: Mapping[str, Span], values: Row | None = None) -> b
     match test:
         case Temporal(operator, this, other, numbers):
             return RELATIONS[operator].holds(spans[this], spans[other], numbers)
-        case Both(tests):
+        case AllTests(tests):
             return all(holds(each, spans, values) for each in tests)
-        case Either(tests):
+        case AnyTest(tests):
             return any(holds(each, spans, values) for each in tests)
-        case Not(inner):
+        case NotTest(inner):
             return not holds(inner, spans, values)
-        case Check(expression):
+        case ExpressionTest(expression):
             return is_true(expression, values or {})
         case _:
             assert_never(test)
@@ -274,12 +280,12 @@ def is_true(expression: Expression, values: Row) -> bool:
 def has_check(test: Test) -> bool:
     """Whether a test looks at values."""
     match test:
-        case Both(tests) | Either(tests):
+        case AllTests(tests) | AnyTest(tests):
             return any(has_check(each) for each in tests)
-        case Not(inner):
+        case NotTest(inner):
             return has_check(inner)
         case _:
-            return isinstance(test, Check)
+            return isinstance(test, ExpressionTest)
 
 
 def named(test: Test) -> set[str]:
@@ -287,11 +293,11 @@ def named(test: Test) -> set[str]:
     match test:
         case Temporal(_, this, other):
             return {this, other}
-        case Both(tests) | Either(tests):
+        case AllTests(tests) | AnyTest(tests):
             return {name for each in tests for name in named(each)}
-        case Not(inner):
+        case NotTest(inner):
             return named(inner)
-        case Check():
+        case ExpressionTest():
             return set()
         case _:
             assert_never(test)
@@ -310,10 +316,10 @@ def conjuncts(test: Test) -> tuple[Test, ...]:
     """The tests that all have to hold.
 
     >>> after = Temporal("AFTER", "c", "a", (1, 5))
-    >>> conjuncts(Both((after, Both((after,))))) == (after, after)
+    >>> conjuncts(AllTests((after, Both((after,))))) == (after, after)
     True
     """
-    if isinstance(test, Both):
+    if isinstance(test, AllTests):
         return tuple(part for each in test.tests for part in conjuncts(each))
     return (test,)
 
@@ -335,13 +341,13 @@ def instructions(test: Test, places: Mapping[str, int]) -> list[Instruction]:
                 for one, two, bounds in relation_bounds(operator, numbers)
             ]
             return [*atoms, (ALL_OF, len(atoms), 0, 0, 0)] if len(atoms) > 1 else atoms
-        case Both(tests):
+        case AllTests(tests):
             return _combined(ALL_OF, tests, places)
-        case Either(tests):
+        case AnyTest(tests):
             return _combined(ANY_OF, tests, places)
-        case Not(inner):
+        case NotTest(inner):
             return _combined(NONE_OF, (inner,), places)
-        case Check():
+        case ExpressionTest():
             raise AssertionError("values are not tested here")
         case _:
             assert_never(test)

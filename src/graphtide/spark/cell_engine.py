@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from graphtide.engine.ingest import cut
 from graphtide.engine.live_graph import LiveGraph
-from graphtide.kernel import Distinct, Net
+from graphtide.kernel import Answer, DistinctKernel
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
 from graphtide.kernel.counts import NET_VALUES
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
@@ -23,7 +23,7 @@ from graphtide.spark.schemas import CHANGES, DELTAS, EVENTS, table_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from graphtide.engine.runtime import Stamps
+    from graphtide.engine.runtime import TransactionTimes
     from graphtide.kernel.batch import Longs
     from graphtide.spark.task import CellQuery, Task
 
@@ -41,18 +41,18 @@ class CellEngine:
             (query, self.graph.watch(query.query, name=query.name, history=2**62))
             for query in task.cell_queries
         ]
-        self._distinct = {q.name: Distinct(q.shown) for q in task.cell_queries}
+        self._distinct = {q.name: DistinctKernel(q.shown) for q in task.cell_queries}
         self._logged = 0
         self._windows = CellWindows(self.graph, task) if task.windows else None
         self._reports: dict[int, CellReports] = {}
         self._closes: dict[int, Longs] = {}
-        self._answers: dict[int, Net] = {}
+        self._answers: dict[int, Answer] = {}
         for number, (query, watch) in enumerate(self._watches):
             if self._windows is not None and query.windowed is not None:
                 own = partial(self._own_answer, number, query)
                 self._reports[number] = self._windows.add(query.windowed, watch, own)
                 if query.windowed.output == "RSTREAM":
-                    self._answers[number] = Net(query.shown)
+                    self._answers[number] = Answer(query.shown)
 
     def first(self) -> pa.Table:
         """The deltas before any change: rows that depend on no quad."""
@@ -152,7 +152,9 @@ class CellEngine:
             values, times, numbers = rows[:, VALUES:], closes[:, 0], closes[:, 1]
             yield delta_table(number, times, numbers, rows[:, DIFF], values, self.graph.terms)
 
-    def _table(self, number: int, query: CellQuery, net: Ints, stamps: Stamps) -> pa.Table:
+    def _table(
+        self, number: int, query: CellQuery, net: Ints, stamps: TransactionTimes
+    ) -> pa.Table:
         own = self._own(query, net)
         times, txs = (np.asarray(part, np.int64) for part in (stamps.times, stamps.txs))
         at = own[:, TX]

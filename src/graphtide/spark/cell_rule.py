@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from graphtide.engine.runtime import Stamps
+from graphtide.engine.runtime import TransactionTimes
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
 from graphtide.rules.kernel.layout import END, ORDER, SINCE
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Watch
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rules.matching.types import Found
+    from graphtide.rules.matching.types import Matches
     from graphtide.spark.reaction import Reaction
 
 
@@ -45,13 +45,13 @@ class FactFeed:
 
     def __init__(self, variables: Sequence[str]) -> None:
         self.variables = list(variables)
-        self._waiting: list[tuple[Ints, Stamps]] = []
+        self._waiting: list[tuple[Ints, TransactionTimes]] = []
 
     def put(self, net: Ints, first: int) -> None:
         """Rows that came and went, with the number of the first transaction."""
-        self._waiting.append((net, Stamps((), (), first)))
+        self._waiting.append((net, TransactionTimes((), (), first)))
 
-    def drain(self) -> list[tuple[Ints, Stamps]]:
+    def drain(self) -> list[tuple[Ints, TransactionTimes]]:
         """The rows since last asked."""
         found, self._waiting = self._waiting, []
         return found
@@ -174,7 +174,7 @@ class CellRule:
                 break
             del self._names[oldest]
 
-    def _fired(self, found: Found, events: pa.Table | None) -> pa.Table:
+    def _fired(self, found: Matches, events: pa.Table | None) -> pa.Table:
         """Firings: stamps, values in order of their names, when each event was."""
         variables, positive = len(self.variables), len(self._rule.positive)
         order = np.argsort(self.variables, kind="stable")
@@ -193,7 +193,7 @@ class CellRule:
         table = table_of(DELTAS, [numbers, *stamps, rows])
         return table.filter(pa.array(self._owned(table, variables + positive)))
 
-    def _stamps(self, found: Found, events: pa.Table | None) -> tuple[Longs, Longs, Longs]:
+    def _stamps(self, found: Matches, events: pa.Table | None) -> tuple[Longs, Longs, Longs]:
         """Time, transaction and place of the event that fires each; or of the end of its wait."""
         times = found.times.copy()
         txs, places = np.full(len(found), LAST, np.int64), np.zeros(len(found), np.int64)

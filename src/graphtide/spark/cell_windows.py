@@ -16,7 +16,7 @@ from graphtide.kernel.batch import TX, Ints, Longs
 from graphtide.spark.pack_events import moment_rows, places_of
 from graphtide.spark.schemas import EVENTS, table_of
 from graphtide.streams.pruning import EVERYTHING
-from graphtide.streams.query import Continuous
+from graphtide.streams.query import WindowQuery
 from graphtide.streams.registry import StatementLog, WindowRegistry
 from graphtide.streams.windows import ElementWindow, TimeWindow
 
@@ -36,7 +36,7 @@ PENDING = 2**63 - 1
 NOT_YET = np.array([[PENDING, 0]])
 
 
-class CellReports(Continuous):
+class CellReports(WindowQuery):
     """When a query over windows reports in a cell, and which rows have changed by then."""
 
     def __init__(

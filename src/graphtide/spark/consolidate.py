@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from graphtide.kernel import Net
+from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
 from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
 from graphtide.spark.cache import Cache, advance, recover
@@ -36,7 +36,7 @@ class Counts:
     def __init__(self, task: Task) -> None:
         self._terms = TextIds()
         widths = {number: task.cell_queries[number].shown for number in counted(task)}
-        self._nets = {number: (Net(width), width) for number, width in widths.items()}
+        self._nets = {number: (Answer(width), width) for number, width in widths.items()}
         self._logged = 0
 
     def first(self) -> pa.Table:
@@ -101,12 +101,12 @@ def add_up(deltas: pa.Table, task: Task) -> pa.Table:
     parts = [deltas.filter(pa.array(~np.isin(query, meeting)))]
     for number in meeting:
         width = task.cell_queries[number].shown
-        parts.append(summed(deltas, number, Net(width), width, terms, distinct=False))
+        parts.append(summed(deltas, number, Answer(width), width, terms, distinct=False))
     return pa.concat_tables(parts)
 
 
 def summed(
-    deltas: pa.Table, number: int, net: Net, width: int, terms: TextIds, *, distinct: bool
+    deltas: pa.Table, number: int, net: Answer, width: int, terms: TextIds, *, distinct: bool
 ) -> pa.Table:
     """The net changes of one query's rows; for DISTINCT, where their counts leave or reach 0."""
     rows = deltas.filter(pa.array(deltas["query"].to_numpy() == number))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.patterns.detector import AnyDetector, FoundColumns
-    from graphtide.patterns.tokens import Found
+    from graphtide.patterns.tokens import PatternMatch
     from graphtide.spark.reaction import Reaction
 
 
@@ -98,7 +98,7 @@ class DetectCell:
         values = found.values.astype(np.int32)
         return delta_table(self._types[number], found.time, txs, places, values, self._terms)
 
-    def _passed(self, number: int, passed: list[Found]) -> pa.Table:
+    def _passed(self, number: int, passed: list[PatternMatch]) -> pa.Table:
         times = np.array([each.time for each in passed], np.int64)
         values = np.array([each.values for each in passed], np.int32).reshape(len(passed), -1)
         txs = np.full(len(passed), LAST, np.int64)

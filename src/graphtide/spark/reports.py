@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from graphtide.kernel import Net
+from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.spark.cell_windows import PENDING
 from graphtide.spark.consolidate import summed
@@ -41,7 +41,7 @@ def report(
         own = closes[number]
         old, new = (of_queries(each, {number}) for each in (before, deltas))
         rows = pa.concat_tables([stamped(old, int(own[0, 0])) if len(own) else old, new])
-        net = summed(rows, number, Net(query.shown), query.shown, TextIds(), distinct=False)
+        net = summed(rows, number, Answer(query.shown), query.shown, TextIds(), distinct=False)
         waits = net["time"].to_numpy() == PENDING
         told, rest = (net.filter(pa.array(mask)) for mask in (~waits, waits))
         waiting.append(rest)
@@ -58,7 +58,7 @@ def whole_answers(
 ) -> Iterator[pa.Table]:
     """The whole answer at each close, from that of now, what is told of, and what is not yet."""
     answer, told, rest = answers
-    texts, net = TextIds(), Net(width)
+    texts, net = TextIds(), Answer(width)
     start = pa.concat_tables([answer, minus(told), minus(rest)])
     net.step(_batch(start, width, texts))
     times, numbers = told["time"].to_numpy(), told["tx"].to_numpy()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.kernel.tokens.token_table import Saved
+from graphtide.kernel.tokens.token_table import SavedTokens
 from graphtide.patterns.detector import KernelDetector, SavedDetector
 from graphtide.patterns.tokens import Configuration, Token
 
@@ -60,7 +60,7 @@ def load_tokens(detector: AnyDetector, text: str, terms: TermDictionary) -> None
         first = tokens.shape[1] - slots
         values = numbered(tokens[:, first:].reshape(-1).tolist())
         tokens[:, first:] = np.array(values, np.int64).reshape(len(tokens), slots)
-        detector.load(Saved(tokens, used_to, used, counts))
+        detector.load(SavedTokens(tokens, used_to, used, counts))
         detector.now = now
     else:
         tokens_, events, born = state

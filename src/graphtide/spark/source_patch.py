@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
 from graphtide.rdf.formats.lines import BLOCK_BYTES, unix_lines
-from graphtide.rdf.formats.patch import PatchReader, Rows
+from graphtide.rdf.formats.patch import PatchReader, PatchRows
 from graphtide.rdf.formats.patch_row import RowError, change_terms, split_row
 from graphtide.spark.source_place import Closing, Place
 
@@ -54,7 +54,7 @@ class ResumedPatch(PatchReader):
             self._latest = self._last[0]
 
 
-class _Counted(Rows):
+class _Counted(PatchRows):
     """Stands for change rows of which only the number matters."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Summary: which triples of a stream can be part of a match, by the constants of the patterns.
+"""PruningFilter: which triples of a stream can be part of a match, by the constants of the patterns.
 
 Everything else is dropped before it is stored (the summarisation of paper 5).
 """
@@ -70,10 +70,10 @@ def _is_within(pattern: tuple[int, int, int], wider: tuple[int, int, int]) -> bo
     return all(w in (0, p) for p, w in zip(pattern, wider, strict=True))
 
 
-class Summary:
+class PruningFilter:
     """A test of triples against patterns: one look at a table for most of them.
 
-    >>> summary = Summary(frozenset({(0, 7, 0), (0, 8, 3)}))
+    >>> summary = PruningFilter(frozenset({(0, 7, 0), (0, 8, 3)}))
     >>> rows = np.array([[1, 7, 2, 0], [1, 8, 2, 0], [1, 8, 3, 0], [1, 9, 3, 0]], np.int32)
     >>> summary.mask(rows).tolist()
     [True, False, True, False]

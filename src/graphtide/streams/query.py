@@ -1,4 +1,4 @@
-"""Continuous: a query over windows, and what it puts out at each close.
+"""WindowQuery: a query over windows, and what it puts out at each close.
 
 ISTREAM   the rows that came since the report before
 DSTREAM   the rows that went
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from graphtide.streams.stream import Stream
 
 
-# --- Report: what a windowed query puts out when a window closes.
+# --- WindowResult: what a windowed query puts out when a window closes.
 
 
-class Report:
+class WindowResult:
     """The rows of one report; equal rows are repeated."""
 
     __slots__ = ("_rows", "_terms", "_variables", "time")
@@ -67,32 +67,32 @@ class Report:
         return f"<Report at {self.time}: {len(self)} rows>"
 
 
-# --- ReportLog: the last reports of a query, kept as columns: most are never looked at.
+# --- ResultLog: the last reports of a query, kept as columns: most are never looked at.
 
 
-class Run(NamedTuple):
+class ResultRun(NamedTuple):
     """Reports one after the other: their times, where the rows of each begin, and all rows."""
 
     times: Longs
     starts: Longs
     rows: Ints
 
-    def last(self, count: int) -> Run:
+    def last(self, count: int) -> ResultRun:
         """The last so many of them."""
         if count >= len(self.times):
             return self
         starts = self.starts[-count - 1 :]
         rows = self.rows[starts[0] :].copy()
-        return Run(self.times[-count:].copy(), starts - starts[0], rows)
+        return ResultRun(self.times[-count:].copy(), starts - starts[0], rows)
 
 
-class ReportLog:
+class ResultLog:
     """Up to `most` reports, oldest first; of more, the last ones.
 
     >>> from graphtide.rdf.dictionary import TermDictionary
-    >>> log = ReportLog(2, ("x",), TermDictionary())
+    >>> log = ResultLog(2, ("x",), TermDictionary())
     >>> rows = np.array([[7], [8], [9]], np.int32)
-    >>> log.add(Run(np.array([1, 2, 3]), np.array([0, 1, 1, 3]), rows))
+    >>> log.add(ResultRun(np.array([1, 2, 3]), np.array([0, 1, 1, 3]), rows))
     >>> list(log)
     [<Report at 2: 0 rows>, <Report at 3: 2 rows>]
     """
@@ -101,10 +101,10 @@ class ReportLog:
         self._most = most
         self._variables = variables
         self._terms = terms
-        self._runs: deque[Run] = deque()
+        self._runs: deque[ResultRun] = deque()
         self._held = 0
 
-    def add(self, run: Run) -> None:
+    def add(self, run: ResultRun) -> None:
         """Keep some reports, and let the oldest go."""
         run = run.last(self._most)
         self._runs.append(run)
@@ -112,31 +112,31 @@ class ReportLog:
         while self._held - len(self._runs[0].times) >= self._most:
             self._held -= len(self._runs.popleft().times)
 
-    def add_one(self, time: int, rows: list[tuple[int, ...]]) -> Report:
+    def add_one(self, time: int, rows: list[tuple[int, ...]]) -> WindowResult:
         """Keep one report; the report."""
         listed = np.array(rows, np.int32).reshape(len(rows), len(self._variables))
-        self.add(Run(np.array([time]), np.array([0, len(rows)]), listed))
-        return Report(time, rows, self._variables, self._terms)
+        self.add(ResultRun(np.array([time]), np.array([0, len(rows)]), listed))
+        return WindowResult(time, rows, self._variables, self._terms)
 
     def __len__(self) -> int:
         return min(self._held, self._most)
 
-    def __iter__(self) -> Iterator[Report]:
+    def __iter__(self) -> Iterator[WindowResult]:
         surplus = self._held - len(self)
         for run in list(self._runs):
             for place in range(surplus, len(run.times)):
                 yield self._report(run, place)
             surplus = 0
 
-    def last(self) -> Report | None:
+    def last(self) -> WindowResult | None:
         """The last report, if there was one."""
         return self._report(self._runs[-1], -1) if self._runs else None
 
-    def _report(self, run: Run, place: int) -> Report:
+    def _report(self, run: ResultRun, place: int) -> WindowResult:
         place %= len(run.times)
         rows = run.rows[run.starts[place] : run.starts[place + 1]]
         found = [tuple(row) for row in rows.tolist()]
-        return Report(int(run.times[place]), found, self._variables, self._terms)
+        return WindowResult(int(run.times[place]), found, self._variables, self._terms)
 
 
 # --- Explain: what a query over windows puts out and what it looks at, in words.
@@ -172,7 +172,7 @@ def _length(number: int, *, in_time: bool) -> str:
 Row = tuple[int, ...]
 
 
-class Continuous:
+class WindowQuery:
     """A registered windowed query. Made by `LiveGraph.register`; ends with `LiveGraph.unwatch`."""
 
     one_by_one = False
@@ -191,10 +191,10 @@ class Continuous:
         self.windows = {number: asked for number, (_, asked) in windows.items()}
         self.streams = {stream.name: stream for stream, _ in windows.values()}
         self._graph = graph
-        self._reports = ReportLog(most, self.variables, graph.terms)
+        self._reports = ResultLog(most, self.variables, graph.terms)
         self._pending: Counter[Row] = Counter()
         self._answer: Counter[Row] = Counter()
-        self._callbacks: list[Callable[[Report], object]] = []
+        self._callbacks: list[Callable[[WindowResult], object]] = []
 
     @property
     def name(self) -> str:
@@ -206,11 +206,11 @@ class Continuous:
         """The columns of a report."""
         return self.watch.variables
 
-    def reports(self) -> list[Report]:
+    def reports(self) -> list[WindowResult]:
         """The reports so far, oldest first; of many, the last ones."""
         return list(self._reports)
 
-    def last(self) -> Report | None:
+    def last(self) -> WindowResult | None:
         """The last report, if there was one."""
         return self._reports.last()
 
@@ -218,7 +218,9 @@ class Continuous:
         """How many rows the answer has, duplicates counted, whatever is put out of them."""
         return self.watch.count()
 
-    def on_report(self, callback: Callable[[Report], object]) -> Callable[[Report], object]:
+    def on_report(
+        self, callback: Callable[[WindowResult], object]
+    ) -> Callable[[WindowResult], object]:
         """Call back with each report. Usable as a decorator."""
         self._callbacks.append(callback)
         return callback
@@ -239,7 +241,7 @@ class Continuous:
         counts = np.maximum(sign * changes[:, DIFF], 0)
         rows = np.repeat(changes[:, VALUES:], counts, axis=0).astype(np.int32)
         sizes = np.bincount(at, counts, minlength=len(times)).astype(np.int64)
-        self._reports.add(Run(times, np.concatenate([[0], np.cumsum(sizes)]), rows))
+        self._reports.add(ResultRun(times, np.concatenate([[0], np.cumsum(sizes)]), rows))
 
     def _take_each(self, numbers: Longs, times: Longs, changes: Longs) -> None:
         """As `take`, report by report: for callbacks, or where transactions lie between reports."""
@@ -282,7 +284,7 @@ class Continuous:
                 return self._answer
 
 
-class Reevaluated(Continuous):
+class Reevaluated(WindowQuery):
     """A windowed query whose whole answer is worked out at every report."""
 
     one_by_one = True

@@ -12,11 +12,11 @@ from pyoxigraph import NamedNode
 from graphtide.algebra.rename import substitute
 from graphtide.algebra.windows import GRAPH, OBJECT, PREDICATE, SUBJECT, WINDOW_SPACE
 from graphtide.errors import GraphtideError
-from graphtide.kernel import Distinct
+from graphtide.kernel import DistinctKernel
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
-from graphtide.streams.pruning import EVERYTHING, Asked, Summary, asked_of, covers
-from graphtide.streams.query import Continuous, Reevaluated
-from graphtide.streams.stream import Hearers, Stream
+from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of, covers
+from graphtide.streams.query import Reevaluated, WindowQuery
+from graphtide.streams.stream import EventSubscribers, Stream
 from graphtide.streams.windows import (
     NO_TIMES,
     ChangingWindow,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # --- Connect: which windows have to close together, and which streams they wait for.
 
 
-def connected(queries: Iterable[Continuous]) -> list[tuple[set[int], dict[str, Stream]]]:
+def connected(queries: Iterable[WindowQuery]) -> list[tuple[set[int], dict[str, Stream]]]:
     """Windows that queries have in common or side by side, and all streams of these queries.
 
     All windows of a query are as of the same time when it reports, so none of them may go ahead of
@@ -74,7 +74,7 @@ class Placed:
     content: WindowContent
     graph: int
     pruned: int
-    queries: list[Continuous] = field(default_factory=list)
+    queries: list[WindowQuery] = field(default_factory=list)
     needed: tuple[Stream, ...] = ()
 
     def asked(self) -> Asked:
@@ -101,7 +101,7 @@ class WindowRegistry:
         self.streams: dict[str, Stream] = {}
         self._windows: dict[int, Placed] = {}
         self._moving = False
-        self._hearers = Hearers(graph, self._is_apart)
+        self._hearers = EventSubscribers(graph, self._is_apart)
 
     @property
     def has_windows(self) -> bool:
@@ -145,7 +145,7 @@ class WindowRegistry:
         contents = [placed.content for placed in self._windows.values()]
         return sum(len(c) + (len(c.by_graph) if c.by_graph else 0) for c in contents)
 
-    def add(self, query: Continuous) -> None:
+    def add(self, query: WindowQuery) -> None:
         """Let a query report when one of its windows closes."""
         for number in query.windows:
             self._windows[number].queries.append(query)
@@ -156,9 +156,9 @@ class WindowRegistry:
         """Tell each stream what its queries can match."""
         for stream in self.streams.values():
             placed = [p for p in self._windows.values() if p.stream is stream]
-            stream.summary = Summary(frozenset().union(*(p.asked() for p in placed)))
+            stream.summary = PruningFilter(frozenset().union(*(p.asked() for p in placed)))
 
-    def remove(self, query: Continuous) -> None:
+    def remove(self, query: WindowQuery) -> None:
         """Let a query go, with the windows that only it had."""
         for number in query.windows:
             placed = self._windows[number]
@@ -222,7 +222,7 @@ class WindowRegistry:
             self._report(times, changes, own)
         return True
 
-    def _report(self, times: Longs, changes: Ints, own: Mapping[Continuous, Longs]) -> None:
+    def _report(self, times: Longs, changes: Ints, own: Mapping[WindowQuery, Longs]) -> None:
         """Take in what changed at some closes, and let each query report at its own of them."""
         first = self._graph.transactions
         self._graph.apply_window_changes(times, changes)
@@ -273,7 +273,7 @@ class StatementLog:
 
     def __init__(self, graph: int, terms: TermDictionary) -> None:
         self.graph = graph
-        self._counts = Distinct(4)
+        self._counts = DistinctKernel(4)
         self._numbers: dict[tuple[int, ...], int] = {}
         self._free: list[int] = []
         self._predicates = [terms.encode(p) for p in (SUBJECT, PREDICATE, OBJECT, GRAPH)]
@@ -325,7 +325,7 @@ class Streams:
         self._origin = origin
         self._alignment = alignment
         self._registry = WindowRegistry(graph, tick_ms)
-        self._queries: dict[str, Continuous] = {}
+        self._queries: dict[str, WindowQuery] = {}
 
     def __bool__(self) -> bool:
         return bool(self._registry.streams)
@@ -349,7 +349,7 @@ class Streams:
         report: ReportPolicy,
         *,
         reevaluate: bool,
-    ) -> Continuous:
+    ) -> WindowQuery:
         """Register a query over windows; it reports from its windows' first close on."""
         if report not in ("close", "change"):
             raise GraphtideError(f"report={report!r} is unknown", hint='use "close" or "change"')
@@ -369,10 +369,10 @@ class Streams:
         graph, name = self._graph, name or query.name
         if reevaluate:
             name = name or f"query{len(self._queries) + 1} over windows"
-            found: Continuous = Reevaluated(graph, query, select, name, windows, MOST_REPORTS)
+            found: WindowQuery = Reevaluated(graph, query, select, name, windows, MOST_REPORTS)
         else:
             watch = graph.watch(select, strategy=strategy, name=name, history=2**62)
-            found = Continuous(graph, query, watch, windows, MOST_REPORTS)
+            found = WindowQuery(graph, query, watch, windows, MOST_REPORTS)
             found.take(NO_TIMES, NO_TIMES)
         self._registry.add(found)
         self._queries[found.name] = found
@@ -404,7 +404,7 @@ class Streams:
             content.by_graph = StatementLog(terms.hidden_graph(name.value), terms)
         return name
 
-    def unwatch(self, query: Continuous) -> None:
+    def unwatch(self, query: WindowQuery) -> None:
         """End a windowed query."""
         if self._queries.pop(query.name, None) is not query:
             raise GraphtideError(f"{query.name} does not watch this graph (any more)")

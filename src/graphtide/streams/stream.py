@@ -9,7 +9,7 @@ import numpy as np
 from graphtide.engine.ingest import quad_ids
 from graphtide.errors import GraphtideError
 from graphtide.streams.events import GENERATED_AT, group_events, read_events
-from graphtide.streams.pruning import Summary
+from graphtide.streams.pruning import PruningFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -199,7 +199,7 @@ class Stream:
         lateness: int,
         tick_ms: int,
         moved: Callable[[], None],
-        hearers: Hearers,
+        hearers: EventSubscribers,
     ) -> None:
         if lateness < 0:
             raise GraphtideError(f"lateness {lateness} is negative", hint="use 0 or more ticks")
@@ -212,7 +212,7 @@ class Stream:
         self.received = 0
         self.pruned = 0
         self.untold = 0
-        self.summary = Summary(frozenset())
+        self.summary = PruningFilter(frozenset())
         self._terms = terms
         self._tick_ms = tick_ms
         self._moved = moved
@@ -331,7 +331,7 @@ class Stream:
         self._waiting = [(times, quads, numbers)]
 
 
-# --- Hearers: the listeners of a graph, as its streams tell them of events.
+# --- EventSubscribers: the listeners of a graph, as its streams tell them of events.
 #
 # Events of a stream go to the windows first, then to the listeners. Where windows are registered, or
 # other streams hold events back, that happens time by time; else many events are told at once.
@@ -340,7 +340,7 @@ Lines = tuple["Longs", "Ints", "Longs"]
 """Times, quads, and the number of the event that each quad is of."""
 
 
-class Hearers:
+class EventSubscribers:
     """Numbers the events of all streams of a graph, and tells its listeners of them."""
 
     def __init__(self, graph: LiveGraph, apart: Callable[[], bool]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from graphtide.errors import GraphtideError
-from graphtide.kernel import Distinct
+from graphtide.kernel import DistinctKernel
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _ticks(milliseconds: int, tick_ms: int) -> int:
 # that do hold the events of their close. What closes at the same of these moments closes together.
 
 
-class Part(IntEnum):
+class ReportPhase(IntEnum):
     """The part of a time at which a window reports: before its events, with each, after them."""
 
     BEFORE = 0
@@ -204,7 +204,7 @@ class Closes:
     """
 
     times: Longs
-    part: Part = Part.BEFORE
+    part: ReportPhase = ReportPhase.BEFORE
     stream: str = ""
     places: Longs | None = None
 
@@ -275,7 +275,7 @@ class WindowContent:
         self.shape = shape
         self._events = events
         self._stream = stream
-        self._counts = Distinct(4)
+        self._counts = DistinctKernel(4)
         self.by_graph: StatementLog | None = None
         self._entered = events.end
         self._left = events.end
@@ -304,15 +304,15 @@ class WindowContent:
         match self.shape:
             case TimeWindow():
                 times, changes = self._advance_time(self.shape, complete)
-                part = Part.AFTER if self._lead(self.shape) else Part.BEFORE
+                part = ReportPhase.AFTER if self._lead(self.shape) else ReportPhase.BEFORE
                 return Closes(times, part), changes
             case ChangingWindow():
                 times, changes = self._advance_changing(self.shape, complete)
-                return Closes(times, Part.AFTER), changes
+                return Closes(times, ReportPhase.AFTER), changes
             case ElementWindow(step=step):
                 times, changes = self._advance_elements(self.shape, complete)
                 places = self._entered - step * np.arange(len(times))[::-1]
-                return Closes(times, Part.AMID, self._stream, places), changes
+                return Closes(times, ReportPhase.AMID, self._stream, places), changes
 
     def reach(self) -> int:
         """The time that it can be taken to at once: a few closes, not a whole backlog."""

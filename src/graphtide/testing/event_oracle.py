@@ -39,7 +39,7 @@ Binding = tuple[tuple[Var, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class OracleEvent:
     """An event that came as the `number`th."""
 
     number: int
@@ -49,7 +49,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Zone:
+class OracleZone:
     """A part with a bound that has been entered: when its first event was, and how long at most."""
 
     first: int | None
@@ -71,7 +71,7 @@ class Reading:
     time: int
     binding: Binding = ()
     absent: tuple[EventPattern, ...] = ()
-    zones: tuple[Zone, ...] = ()
+    zones: tuple[OracleZone, ...] = ()
     partial: bool = False
     round: bool = False
     spare: bool = False
@@ -79,13 +79,13 @@ class Reading:
     waits: int | None = None
 
 
-class Reader:
+class OracleReader:
     """Reads used events by a pattern, with all events in view, at the time `now`."""
 
     def __init__(
         self,
-        used: Sequence[Event],
-        stream: Sequence[Event],
+        used: Sequence[OracleEvent],
+        stream: Sequence[OracleEvent],
         now: int,
         tick_ms: int = 1,
         encode: Callable[[Term], int] | None = None,
@@ -148,7 +148,7 @@ class Reader:
                 at.taken + 1, event.number, event.time, binding, zones=zones, spare=at.round
             )
 
-    def _unified(self, atom: Atom, event: Event, binding: Binding) -> Binding | None:
+    def _unified(self, atom: Atom, event: OracleEvent, binding: Binding) -> Binding | None:
         if atom.event != event.type:
             return None
         known = dict(binding)
@@ -164,15 +164,15 @@ class Reader:
                 return None
         return tuple(sorted(known.items(), key=lambda pair: pair[0].name))
 
-    def _clear(self, gap: Sequence[Event], at: Reading) -> bool:
+    def _clear(self, gap: Sequence[OracleEvent], at: Reading) -> bool:
         """Whether nothing is in the gap that must not be."""
         return not any(self._happens(pattern, gap, at.binding) for pattern in at.absent)
 
-    def _happens(self, pattern: EventPattern, gap: Sequence[Event], binding: Binding) -> bool:
+    def _happens(self, pattern: EventPattern, gap: Sequence[OracleEvent], binding: Binding) -> bool:
         """Whether some of these events are a trace of a pattern, with the values that are known."""
         for count in range(1, len(gap) + 1):
             for some in combinations(gap, count):
-                inner = Reader(some, some, self.now, self._tick_ms, self._encode)
+                inner = OracleReader(some, some, self.now, self._tick_ms, self._encode)
                 start = Reading(0, -1, -1, binding)
                 for reading in inner.read(pattern, start):
                     whole = not reading.partial and reading.early is None
@@ -204,7 +204,7 @@ class Reader:
 
     def _within(self, part: EventPattern, most: float, at: Reading) -> Iterator[Reading]:
         begun = at.time if isinstance(part, Not) else None
-        for reading in self.read(part, replace(at, zones=(*at.zones, Zone(begun, most)))):
+        for reading in self.read(part, replace(at, zones=(*at.zones, OracleZone(begun, most)))):
             if reading.partial:
                 yield reading
                 continue
@@ -229,7 +229,9 @@ class Reader:
         yield replace(reading, last=max(before, reading.last), time=end, absent=())
 
     def _holds(self, part: EventPattern, least: float, at: Reading) -> Iterator[Reading]:
-        for reading in self.read(part, replace(at, zones=(*at.zones, Zone(None, float("inf"))))):
+        for reading in self.read(
+            part, replace(at, zones=(*at.zones, OracleZone(None, float("inf"))))
+        ):
             if reading.partial:
                 yield reading
                 continue
@@ -252,7 +254,7 @@ class Reader:
     def _shared(
         self,
         parts: Sequence[EventPattern],
-        shares: Sequence[Sequence[Event]],
+        shares: Sequence[Sequence[OracleEvent]],
         at: Reading,
         count: int,
         may_end: bool,  # noqa: FBT001 - one call
@@ -290,13 +292,16 @@ class Reader:
             )
 
     def _together(
-        self, parts: Sequence[EventPattern], shares: Sequence[Sequence[Event]], binding: Binding
+        self,
+        parts: Sequence[EventPattern],
+        shares: Sequence[Sequence[OracleEvent]],
+        binding: Binding,
     ) -> Iterator[tuple[Binding, bool, bool]]:
         """Each part with its share: the binding, whether one is partial, whether one is early."""
         if not parts:
             yield binding, False, False
             return
-        inner = Reader(shares[0], self.stream, self.now, self._tick_ms, self._encode)
+        inner = OracleReader(shares[0], self.stream, self.now, self._tick_ms, self._encode)
         start = Reading(0, -1, -1, binding)
         for reading in inner.read(parts[0], start):
             if reading.taken < len(shares[0]):
@@ -313,19 +318,22 @@ def _operands(pattern: Both) -> list[EventPattern]:
     return parts
 
 
-def holds(pattern: EventPattern, stream: Sequence[Event], tick_ms: int = 1) -> bool:
+def holds(pattern: EventPattern, stream: Sequence[OracleEvent], tick_ms: int = 1) -> bool:
     """Whether some events of a stream are a trace: Definition 7, whatever the context.
 
     >>> a, b = Atom("a", ()), Atom("b", ())
-    >>> holds(Follows((a, b)), [Event(0, "a", (), 1), Event(1, "c", (), 2), Event(2, "b", (), 3)])
+    >>> holds(
+    ...     Follows((a, b)),
+    ...     [OracleEvent(0, "a", (), 1), Event(1, "c", (), 2), Event(2, "b", (), 3)],
+    ... )
     True
-    >>> holds(Follows((b, a)), [Event(0, "a", (), 1), Event(1, "b", (), 2)])
+    >>> holds(Follows((b, a)), [OracleEvent(0, "a", (), 1), Event(1, "b", (), 2)])
     False
     """
     now = stream[-1].time if stream else 0
     for count in range(1, len(stream) + 1):
         for some in combinations(stream, count):
-            for reading in Reader(some, stream, now, tick_ms).readings(pattern):
+            for reading in OracleReader(some, stream, now, tick_ms).readings(pattern):
                 if not reading.partial and reading.early is None:
                     return True
     return False
@@ -344,7 +352,7 @@ def atoms_of(pattern: EventPattern) -> Iterator[Atom]:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OracleMatch:
     """A match: the parameters' values (0: none), when it ended, and the events it has used."""
 
     values: tuple[int, ...]
@@ -352,7 +360,7 @@ class Found:
     used: tuple[int, ...]
 
 
-class Oracle:
+class EventOracle:
     """The instances of a pattern, and what becomes of them as events come and time passes."""
 
     def __init__(
@@ -364,15 +372,15 @@ class Oracle:
     ) -> None:
         self.pattern = pattern
         self._tick_ms, self._encode = tick_ms, encode
-        self.stream: list[Event] = []
-        self.instances: dict[tuple[int, ...], list[tuple[Event, ...]]] = {}
+        self.stream: list[OracleEvent] = []
+        self.instances: dict[tuple[int, ...], list[tuple[OracleEvent, ...]]] = {}
         self.now = 0
         self._keys = _key_places(pattern)
 
-    def step(self, type_: str, values: tuple[int, ...], time: int) -> list[Found]:
+    def step(self, type_: str, values: tuple[int, ...], time: int) -> list[OracleMatch]:
         """An event comes; the matches that this or the time before it completes."""
         found = self.advance(time)
-        event = Event(len(self.stream), type_, values, time)
+        event = OracleEvent(len(self.stream), type_, values, time)
         before = [*self.stream]
         self.stream.append(event)
         if self.pattern.per and type_ not in self._keys:
@@ -385,8 +393,8 @@ class Oracle:
         return found + done
 
     def _offer(
-        self, instances: list[tuple[Event, ...]], event: Event
-    ) -> tuple[list[tuple[Event, ...]], list[Found]]:
+        self, instances: list[tuple[OracleEvent, ...]], event: OracleEvent
+    ) -> tuple[list[tuple[OracleEvent, ...]], list[OracleMatch]]:
         context = self.pattern.context
         forward = self._first(instances, event, spare=False)
         if forward is not None:
@@ -402,7 +410,7 @@ class Oracle:
         return self._used([()], 0, event) if begins else ([], [])
 
     def _first(
-        self, instances: list[tuple[Event, ...]], event: Event, *, spare: bool
+        self, instances: list[tuple[OracleEvent, ...]], event: OracleEvent, *, spare: bool
     ) -> int | None:
         for number, used in enumerate(instances):
             if any(way.spare is spare for way in self._ways((*used, event))):
@@ -410,8 +418,8 @@ class Oracle:
         return None
 
     def _used(
-        self, instances: list[tuple[Event, ...]], number: int, event: Event
-    ) -> tuple[list[tuple[Event, ...]], list[Found]]:
+        self, instances: list[tuple[OracleEvent, ...]], number: int, event: OracleEvent
+    ) -> tuple[list[tuple[OracleEvent, ...]], list[OracleMatch]]:
         used = (*instances[number], event)
         ways = [way for way in self._ways(used) if way.early is None]
         whole = [way for way in ways if not way.partial]
@@ -422,24 +430,24 @@ class Oracle:
             return rest, []
         return [*instances[:number], used, *instances[number + 1 :]], []
 
-    def _ways(self, used: tuple[Event, ...]) -> list[Reading]:
+    def _ways(self, used: tuple[OracleEvent, ...]) -> list[Reading]:
         return list(self._reader(used, self.stream).readings(self.pattern.body))
 
-    def _reader(self, used: tuple[Event, ...], stream: Sequence[Event]) -> Reader:
-        return Reader(used, stream, self.now, self._tick_ms, self._encode)
+    def _reader(self, used: tuple[OracleEvent, ...], stream: Sequence[OracleEvent]) -> OracleReader:
+        return OracleReader(used, stream, self.now, self._tick_ms, self._encode)
 
-    def _viable(self, used: tuple[Event, ...], stream: Sequence[Event]) -> bool:
+    def _viable(self, used: tuple[OracleEvent, ...], stream: Sequence[OracleEvent]) -> bool:
         readings = self._reader(used, stream).readings(self.pattern.body)
         return any(way.early is None for way in readings)
 
-    def _found(self, used: tuple[Event, ...], ways: list[Reading]) -> list[Found]:
+    def _found(self, used: tuple[OracleEvent, ...], ways: list[Reading]) -> list[OracleMatch]:
         rows = {tuple(dict(way.binding).get(v, 0) for v in self.pattern.parameters) for way in ways}
         numbers = tuple(e.number for e in used)
-        return [Found(row, ways[0].time, numbers) for row in sorted(rows)]
+        return [OracleMatch(row, ways[0].time, numbers) for row in sorted(rows)]
 
-    def advance(self, to: int) -> list[Found]:
+    def advance(self, to: int) -> list[OracleMatch]:
         """Time passes; what waited for the end of a time is complete when it is over."""
-        found: list[tuple[int, int, list[Found]]] = []
+        found: list[tuple[int, int, list[OracleMatch]]] = []
         while True:
             ends = sorted(
                 way.waits
@@ -464,7 +472,7 @@ class Oracle:
         in_order = sorted(found, key=lambda item: item[:2])
         return [each for *_, rows in in_order for each in rows]
 
-    def _all(self) -> Iterator[tuple[Event, ...]]:
+    def _all(self) -> Iterator[tuple[OracleEvent, ...]]:
         for instances in self.instances.values():
             yield from instances
 

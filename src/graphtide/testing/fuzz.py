@@ -19,7 +19,7 @@ from graphtide.engine.live_graph import LiveGraph
 from graphtide.testing.generators import Case, cases
 from graphtide.testing.runs import (
     Disagreement,
-    Oracle,
+    SnapshotOracle,
     heard,
     in_batches,
     one_by_one,
@@ -97,7 +97,7 @@ def check_case(
     >>> check_case("SELECT ?x { ?x <a:p> ?y }", [transaction(0, "+ <a:a> <a:p> <a:b>")])
     True
     """
-    oracle = Oracle(query, transactions, most_rows=MOST_ROWS)
+    oracle = SnapshotOracle(query, transactions, most_rows=MOST_ROWS)
     if oracle.too_big:
         return False
     try:
@@ -111,7 +111,7 @@ def check_case(
 
 
 def _check(
-    query: str, stream: Sequence[StreamTransaction], oracle: Oracle, make: MakeGraph
+    query: str, stream: Sequence[StreamTransaction], oracle: SnapshotOracle, make: MakeGraph
 ) -> None:
     by_strategy = one_by_one(query, stream, make)
     deltas = by_strategy["default"]
@@ -127,7 +127,7 @@ def _check(
     _expect_same("callbacks", heard(query, stream, make), _crossings(deltas))
 
 
-def _expect_oracle(deltas: Sequence[Bag], oracle: Oracle) -> None:
+def _expect_oracle(deltas: Sequence[Bag], oracle: SnapshotOracle) -> None:
     total = Counter(deltas[0])
     for number, (delta, answer) in enumerate(zip(deltas[1:], oracle.answers, strict=True)):
         total.update(delta)

@@ -252,7 +252,7 @@ _IRIS: Final = tuple(term_text(term) for term in IRIS)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RandomSelection:
     """What stands around the pattern of a SELECT, and the variables it shows."""
 
     head: str
@@ -277,22 +277,22 @@ class FormGrammar:
         self._certain = frozenset(certain)
         self._new_name = new_name
 
-    def plain(self) -> Selection:
+    def plain(self) -> RandomSelection:
         """Some of the columns, all of them, or one more."""
         distinct = self._pick(("", "", "", "DISTINCT "))
         if not self._names or self._chance(30):
             head = "*" if self._names else "?a"
             shown = frozenset(self._names or ("a",))
-            return Selection(distinct + head, "", shown, self._certain)
+            return RandomSelection(distinct + head, "", shown, self._certain)
         chosen = self._some(self._names, 3)
         columns = [f"?{name}" for name in chosen]
         if self._chance(12):
             chosen.append(self._new_name())
             columns.append(f"({self._expressions().value()} AS ?{chosen[-1]})")
         shown = frozenset(chosen)
-        return Selection(distinct + " ".join(columns), "", shown, shown & self._certain)
+        return RandomSelection(distinct + " ".join(columns), "", shown, shown & self._certain)
 
-    def grouped(self) -> Selection:
+    def grouped(self) -> RandomSelection:
         """GROUP BY with aggregates, or aggregates of all rows."""
         keys = self._some(self._names, 2) if self._names and self._chance(70) else []
         group = [f"?{key}" for key in keys]
@@ -309,9 +309,9 @@ class FormGrammar:
             tail += f" HAVING({self._having()})"
         certain = frozenset(shown) & self._certain
         distinct = "DISTINCT " if self._chance(10) else ""
-        return Selection(distinct + " ".join(columns), tail, frozenset(shown), certain)
+        return RandomSelection(distinct + " ".join(columns), tail, frozenset(shown), certain)
 
-    def in_order(self, selection: Selection) -> Selection:
+    def in_order(self, selection: RandomSelection) -> RandomSelection:
         """The same with an order and a range; rows that tie are told apart by what they show."""
         names = [f"?{name}" for name in sorted(selection.shown)]
         keys = [
@@ -324,7 +324,7 @@ class FormGrammar:
             (f" LIMIT {size}", f" LIMIT {size + 1}", f" LIMIT {size} OFFSET {size // 2 + 1}",
              f" OFFSET {size}")
         )  # fmt: skip
-        return Selection(
+        return RandomSelection(
             selection.head, selection.tail + order + cut, selection.shown, selection.certain
         )
 

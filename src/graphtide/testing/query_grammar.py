@@ -81,7 +81,7 @@ _PATH_SHAPES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GroupScope:
     """Where in the query a group stands: what may be used there."""
 
     depth: int  # how many levels of groups may still be nested here
@@ -98,7 +98,7 @@ class Place:
         """Whether the group is inside `GRAPH ?g`."""
         return self.graph is not None and self.graph.startswith("?")
 
-    def inside(self, group: Group) -> Place:
+    def inside(self, group: RandomGroup) -> GroupScope:
         """The place of a group that is an element of `group`."""
         outer = self.outer if self.exists else frozenset[str]()
         near = self.near | group.visible
@@ -109,7 +109,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RandomGroup:
     """A group's text without braces; the variables it may bind, and those it binds in every row."""
 
     text: str
@@ -148,12 +148,12 @@ class QueryGrammar:
 
     def query(self) -> RandomQuery:
         """Prologue, form and group."""
-        group = self._group(Place(depth=self._draw(st.sampled_from((1, 2, 3)))))
+        group = self._group(GroupScope(depth=self._draw(st.sampled_from((1, 2, 3)))))
         dataset = self._dataset() if self._chance(8) else ""
         text = PROLOGUE + self._form(group, dataset)
         return RandomQuery(text, tuple(self._triples))
 
-    def _form(self, group: Group, dataset: str) -> str:
+    def _form(self, group: RandomGroup, dataset: str) -> str:
         around = self._around(group)
         where = f"{dataset}WHERE {{ {group.text} }}"
         match self._pick((*("select",) * 15, "ask", "construct", "construct", "describe")):
@@ -169,7 +169,7 @@ class QueryGrammar:
                     selection = around.in_order(selection)
                 return selection.around(dataset, group.text)
 
-    def _around(self, group: Group) -> FormGrammar:
+    def _around(self, group: RandomGroup) -> FormGrammar:
         return FormGrammar(self._draw, group.visible, group.certain, self._new_name)
 
     def _dataset(self) -> str:
@@ -182,7 +182,7 @@ class QueryGrammar:
         lines = [f"FROM {name} " for name in merged] + [f"FROM NAMED {name} " for name in named]
         return "".join(lines)
 
-    def _subselect(self, place: Place, group: Group) -> Group:
+    def _subselect(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         inside = place.inside(group)
         narrow = self._chance(40)
         if place.exists and narrow:
@@ -197,7 +197,7 @@ class QueryGrammar:
         text = f"{{ {selection.around('', inner.text)} }}"
         return _and(group, text, selection.shown, selection.certain)
 
-    def _group(self, place: Place) -> Group:
+    def _group(self, place: GroupScope) -> RandomGroup:
         group = self._first(place)
         for _ in range(self._draw(st.sampled_from(self._sizes(place)))):
             group = self._then(place, group)
@@ -205,14 +205,14 @@ class QueryGrammar:
             group = self._comparison(place, group)
         return self._filter(place, group) if self._chance(25) else group
 
-    def _sizes(self, place: Place) -> Sequence[int]:
+    def _sizes(self, place: GroupScope) -> Sequence[int]:
         """How many elements may follow the first."""
         if place.nested:
             return (0, 0, 0, 1, 2)
         return (0, 0, 1, 1, 2) if place.exists else (1, 2, 2, 3)
 
-    def _first(self, place: Place) -> Group:
-        empty = Group("", frozenset(), frozenset())
+    def _first(self, place: GroupScope) -> RandomGroup:
+        empty = RandomGroup("", frozenset(), frozenset())
         if place.depth > 0 and place.graph is None and self._chance(15):
             kind = self._pick(("union", "graph", "values", "nested", "optional", "select"))
             return self._element(kind, place, empty)
@@ -220,7 +220,7 @@ class QueryGrammar:
             return self._patterns(place, empty, ("g P 1",))
         return self._patterns(place, empty)
 
-    def _then(self, place: Place, group: Group) -> Group:
+    def _then(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         if place.depth <= 0 or self._budget <= 0:
             return self._element(self._pick(("bind", "filter")), place, group)
         kinds = ["patterns", "optional", "optional", "union", "bind", "nested", "values", "filter"]
@@ -231,7 +231,7 @@ class QueryGrammar:
             kinds += ["minus", "minus"]
         return self._element(self._pick(kinds), place, group)
 
-    def _element(self, kind: str, place: Place, group: Group) -> Group:
+    def _element(self, kind: str, place: GroupScope, group: RandomGroup) -> RandomGroup:
         match kind:
             case "patterns":
                 return self._patterns(place, group)
@@ -257,7 +257,9 @@ class QueryGrammar:
                 inner = self._group(place.inside(group))
                 return _and(group, f"{{ {inner.text} }}", inner.visible, inner.certain)
 
-    def _patterns(self, place: Place, group: Group, shapes: Sequence[str] = _SHAPES) -> Group:
+    def _patterns(
+        self, place: GroupScope, group: RandomGroup, shapes: Sequence[str] = _SHAPES
+    ) -> RandomGroup:
         self._budget -= 1
         self._blank_nodes += 1
         words = {letter: self._pick(_PREDICATES) for letter in "PQR"}
@@ -291,12 +293,12 @@ class QueryGrammar:
             )
         return words[sign]
 
-    def _optional(self, place: Place, group: Group) -> Group:
+    def _optional(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         inside = place.inside(group)
         inner = self._group(replace(inside, outer=inside.outer | group.visible))
         return _and(group, f"OPTIONAL {{ {inner.text} }}", inner.visible, frozenset())
 
-    def _union(self, place: Place, group: Group) -> Group:
+    def _union(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         branches = [self._group(place.inside(group)) for _ in range(self._draw(st.integers(1, 3)))]
         if len(branches) == 1:  # every row twice; blank nodes may not occur in two patterns
             self._blank_nodes += 1
@@ -307,13 +309,13 @@ class QueryGrammar:
         certain = branches[0].certain.intersection(*(branch.certain for branch in branches))
         return _and(group, text, visible, certain)
 
-    def _minus(self, place: Place, group: Group) -> Group:
+    def _minus(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         inner = self._group(place.inside(group))
         if place.graph_variable and not (inner.certain & group.certain):
             return group
         return replace(group, text=f"{group.text} MINUS {{ {inner.text} }}")
 
-    def _graph(self, place: Place, group: Group) -> Group:
+    def _graph(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         names = tuple(term_text(name) for name in GRAPH_NAMES)
         name = self._pick((*names, f"?{GRAPH_VARIABLE}", f"?{GRAPH_VARIABLE}"))
         bound = frozenset({GRAPH_VARIABLE}) if name.startswith("?") else frozenset[str]()
@@ -323,7 +325,7 @@ class QueryGrammar:
         text = f"GRAPH {name} {{ {inner.text} }}"
         return _and(group, text, inner.visible | bound, inner.certain | bound)
 
-    def _values(self, place: Place, group: Group) -> Group:
+    def _values(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         names = self._draw(
             st.lists(st.sampled_from(VARIABLES), min_size=1, max_size=2, unique=True)
         )
@@ -339,7 +341,7 @@ class QueryGrammar:
         header = " ".join(f"?{name}" for name in names)
         return _and(group, f"VALUES ({header}) {{ {rows} }}", frozenset(names), certain)
 
-    def _bind(self, place: Place, group: Group) -> Group:
+    def _bind(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         free = sorted(frozenset(VARIABLES) - group.visible)
         reuse = bool(free) and not place.exists and self._chance(30)
         name = self._pick(free) if reuse else self._new_name()
@@ -347,20 +349,20 @@ class QueryGrammar:
         value = self._expressions(group.visible, outer).value(2)
         return _and(group, f"BIND({value} AS ?{name})", frozenset({name}), frozenset())
 
-    def _comparison(self, place: Place, group: Group) -> Group:
+    def _comparison(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         """A filter that reads the row which an EXISTS is asked for."""
         outside, inside = sorted(place.outer), sorted(group.visible) or sorted(place.outer)
         operator = self._pick(("=", "!=", "<", ">="))
         condition = f"?{self._pick(outside)} {operator} ?{self._pick(inside)}"
         return replace(group, text=f"{group.text} FILTER({condition})")
 
-    def _filter(self, place: Place, group: Group) -> Group:
+    def _filter(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         condition = self._condition(place, group)
         if self._chance(35):
             condition = f"COALESCE({condition}, true)"
         return replace(group, text=f"{group.text} FILTER({condition})")
 
-    def _condition(self, place: Place, group: Group) -> str:
+    def _condition(self, place: GroupScope, group: RandomGroup) -> str:
         plain = self._expressions(group.visible, place.outer).condition
         if place.depth <= 0 or self._budget <= 0 or self._chance(60):
             return plain()
@@ -375,7 +377,7 @@ class QueryGrammar:
             case _:
                 return exists
 
-    def _exists(self, place: Place, group: Group) -> Group:
+    def _exists(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         # In a nested group the body's own variables are new ones: pyoxigraph lets variables of
         # other groups leak into such a body, against the recommendation.
         names = tuple(self._new_name() for _ in "1234") if place.nested else place.names
@@ -403,7 +405,9 @@ class QueryGrammar:
         return self._draw(st.integers(1, 100)) > 100 - percent
 
 
-def _and(group: Group, text: str, visible: frozenset[str], certain: frozenset[str]) -> Group:
+def _and(
+    group: RandomGroup, text: str, visible: frozenset[str], certain: frozenset[str]
+) -> RandomGroup:
     """The group with one more element joined to it."""
     joined = f"{group.text} {text}".strip()
-    return Group(joined, group.visible | visible, group.certain | certain)
+    return RandomGroup(joined, group.visible | visible, group.certain | certain)

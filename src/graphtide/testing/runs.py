@@ -206,7 +206,7 @@ def snapshots(transactions: Sequence[StreamTransaction]) -> Iterator[frozenset[Q
         yield frozenset(quads)
 
 
-class Oracle:
+class SnapshotOracle:
     """Knows the answer of one query after every transaction of one stream.
 
     `answers[i]` is pyoxigraph's answer after transaction `i`, with numbers spelled by value; None

@@ -14,7 +14,7 @@ from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.streams import windows as content
-from graphtide.streams.pruning import Summary
+from graphtide.streams.pruning import PruningFilter
 from graphtide.testing.reference import evaluate_query
 
 NODES = [iri(n) for n in "abc"]
@@ -202,6 +202,6 @@ def test_constants_of_any_place():
     rows = np.array([[1, 2, 3, 0], [4, 2, 3, 0], [1, 5, 3, 0], [9, 9, 9, 0]], np.int32)
     asked = {(1, 2, 0): [1, 0, 0, 0], (0, 0, 3): [1, 1, 1, 0], (9, 9, 9): [0, 0, 0, 1]}
     for pattern, expected in asked.items():
-        assert Summary(frozenset({pattern})).mask(rows).tolist() == list(map(bool, expected))
-    assert Summary(frozenset({(0, 0, 0), (1, 2, 0)})).mask(rows) is None
-    assert not Summary(frozenset()).mask(rows).any()
+        assert PruningFilter(frozenset({pattern})).mask(rows).tolist() == list(map(bool, expected))
+    assert PruningFilter(frozenset({(0, 0, 0), (1, 2, 0)})).mask(rows) is None
+    assert not PruningFilter(frozenset()).mask(rows).any()

@@ -15,7 +15,7 @@ from graphtide.lang.tide.ast import QueryChange
 from graphtide.lang.tide.program import parse_program
 
 if TYPE_CHECKING:
-    from graphtide.engine.runtime import Stamps
+    from graphtide.engine.runtime import TransactionTimes
     from graphtide.engine.watch import Watch
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.lang.tide.program import Program
@@ -70,7 +70,9 @@ class Chain:
         return found
 
 
-def _events(net: Ints, stamps: Stamps, types: dict[bool, int]) -> list[tuple[Longs, Longs, Longs]]:
+def _events(
+    net: Ints, stamps: TransactionTimes, types: dict[bool, int]
+) -> list[tuple[Longs, Longs, Longs]]:
     """Net rows of a query as events: types, values and times."""
     before = net[:, NET_BEFORE]
     after = before + net[:, DIFF]

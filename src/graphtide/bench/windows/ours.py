@@ -14,7 +14,7 @@ from graphtide.errors import GraphtideError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.streams.query import Continuous
+    from graphtide.streams.query import WindowQuery
 
 STREAM: Final = "<ex:s>"
 
@@ -55,7 +55,7 @@ class Window:
         self.cell = cell
         self.graph = LiveGraph(store="all" if store_all else "matched")
         self.stream = self.graph.stream(STREAM)
-        self.query: Continuous = self.graph.register(cell.text, report="change", name="maintained")
+        self.query: WindowQuery = self.graph.register(cell.text, report="change", name="maintained")
 
     def take(self, stream: Iterator[Piece], figures: Figures) -> Figures:
         """Let a part of the stream come, and add up what it took."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # the aggregate of what is left. Id 0 is an error: a value that could not be computed.
 
 
-class State(Protocol):
+class AggregateState(Protocol):
     """One aggregate of one group."""
 
     def add(self, value: int, count: int) -> None:
@@ -47,9 +47,9 @@ class State(Protocol):
         """The aggregate now; raises `ExpressionError` where it has none."""
 
 
-def make_state(aggregate: Aggregate, terms: TermDictionary) -> State:
+def make_state(aggregate: Aggregate, terms: TermDictionary) -> AggregateState:
     """A fresh state for an aggregate."""
-    state: State
+    state: AggregateState
     match aggregate.function:
         case "COUNT":
             state = CountState(rows=aggregate.argument is None)
@@ -67,7 +67,7 @@ def make_state(aggregate: Aggregate, terms: TermDictionary) -> State:
 class DistinctState:
     """Passes each value on once, when it comes first and when it goes last."""
 
-    def __init__(self, inner: State) -> None:
+    def __init__(self, inner: AggregateState) -> None:
         self._inner = inner
         self._counts: Counter[int] = Counter()
 
@@ -233,12 +233,12 @@ Change = tuple[int, int, Key, Key]
 """Transaction, diff, the values of the keys, and the arguments of the aggregates."""
 
 
-class Group:
+class GroupState:
     """The states of a group, and its row as it was last passed on."""
 
     __slots__ = ("row", "rows", "states")
 
-    def __init__(self, states: list[State]) -> None:
+    def __init__(self, states: list[AggregateState]) -> None:
         self.states = states
         self.rows = 0
         self.row: Key | None = None
@@ -259,7 +259,7 @@ class GroupRows:
         ]
         self._width = len(node.schema)
         self._row_ids: dict[Key, int] = {}
-        self._groups: dict[Key, Group] = {}
+        self._groups: dict[Key, GroupState] = {}
         self._first = not node.keys
 
     def step(self, batch: Ints) -> Ints:
@@ -269,7 +269,7 @@ class GroupRows:
             self._first = False
             self._pass_on(0, (), self._group(()), out)
         for tx, changes in groupby(self._changes(batch), itemgetter(0)):
-            touched: dict[Key, Group] = {}
+            touched: dict[Key, GroupState] = {}
             for _, diff, key, values in changes:
                 group = touched[key] = self._group(key)
                 group.rows += diff
@@ -305,14 +305,14 @@ class GroupRows:
         known = self._row_ids
         return [known.setdefault(tuple(row), len(known) + 1) for row in batch[:, VALUES:].tolist()]
 
-    def _group(self, key: Key) -> Group:
+    def _group(self, key: Key) -> GroupState:
         group = self._groups.get(key)
         if group is None:
-            group = Group([make_state(a, self._terms) for a in self._aggregates])
+            group = GroupState([make_state(a, self._terms) for a in self._aggregates])
             self._groups[key] = group
         return group
 
-    def _pass_on(self, tx: int, key: Key, group: Group, out: list[tuple[int, ...]]) -> None:
+    def _pass_on(self, tx: int, key: Key, group: GroupState, out: list[tuple[int, ...]]) -> None:
         """Replace a group's row by what it is now; a group without rows has none."""
         there = group.rows > 0 or not self._keys
         row = (*key, *map(self._value, group.states)) if there else None
@@ -325,7 +325,7 @@ class GroupRows:
         if not there:
             del self._groups[key]
 
-    def _value(self, state: State) -> int:
+    def _value(self, state: AggregateState) -> int:
         try:
             return self._terms.encode(state.result())
         except ExpressionError:

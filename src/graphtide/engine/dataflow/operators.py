@@ -14,8 +14,7 @@ from graphtide.engine.dataflow.reach import Reach
 from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
-from graphtide.kernel import Distinct, Instances, Join
-from graphtide.kernel import SemiJoin as SemiJoinKernel
+from graphtide.kernel import DistinctKernel, Instances, JoinKernel, SemiJoinKernel
 from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
 from graphtide.plan.physical import (
     Closure,
@@ -75,7 +74,7 @@ def make_operator(node: Physical, terms: TermDictionary) -> Operator:
         case Merge():
             return MergeRows(len(node.schema))
         case Unique():
-            return Distinct(len(node.schema))
+            return DistinctKernel(len(node.schema))
         case Keep(child, sources):
             return KeepColumns([-1 if v is None else child.schema.index(v) for v in sources])
         case GroupBy():
@@ -95,7 +94,7 @@ def make_join(node: HashJoin) -> Operator:
     def pairs(variables: tuple[Var, ...]) -> list[tuple[int, int]]:
         return [(left.index(v), right.index(v)) for v in variables]
 
-    return Join(
+    return JoinKernel(
         len(left),
         len(right),
         keys=pairs(node.keys),

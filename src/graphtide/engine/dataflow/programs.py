@@ -9,7 +9,7 @@ from pyoxigraph import NamedNode
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import DefaultGraph, TriplePattern
 from graphtide.algebra.windows import WINDOW_SPACE
-from graphtide.kernel.search.program import Check, Pattern, Program
+from graphtide.kernel.search.program import ExistsCheck, Pattern, SearchProgram
 from graphtide.plan.physical import (
     Closure,
     Compute,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
 
 
-def to_program(node: Search, terms: TermDictionary) -> Program:
+def to_program(node: Search, terms: TermDictionary) -> SearchProgram:
     """A search with ids for terms and numbers for variables."""
     numbers = {var: number for number, var in enumerate(node.schema)}
 
@@ -59,10 +59,10 @@ def to_program(node: Search, terms: TermDictionary) -> Program:
             graph(triple.graph),
         )
 
-    return Program(
+    return SearchProgram(
         tuple(pattern(p) for p in node.patterns),
         len(node.schema),
-        tuple(Check(c.negated, tuple(pattern(p) for p in c.patterns)) for c in node.checks),
+        tuple(ExistsCheck(c.negated, tuple(pattern(p) for p in c.patterns)) for c in node.checks),
     )
 
 
@@ -71,10 +71,10 @@ class SharedPrograms:
 
     def __init__(self, store: QuadStore) -> None:
         self._store = store
-        self._numbers: dict[Program, int] = {}
+        self._numbers: dict[SearchProgram, int] = {}
         self._users: dict[int, int] = {}
 
-    def acquire(self, program: Program) -> int:
+    def acquire(self, program: SearchProgram) -> int:
         """The number of a program in the store, installing it for its first user."""
         number = self._numbers.get(program)
         if number is None:
@@ -84,7 +84,7 @@ class SharedPrograms:
         self._users[number] += 1
         return number
 
-    def number(self, program: Program) -> int:
+    def number(self, program: SearchProgram) -> int:
         """The number of an installed program."""
         return self._numbers[program]
 

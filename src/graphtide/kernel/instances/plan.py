@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class InstanceGroup:
     """Variables in order, the node of the last of them (-1: none), its patterns and dependants."""
 
     variables: Variables
@@ -68,7 +68,7 @@ def deepest(variables: Iterable[int], nodes: Nodes) -> int:
     return max((at for at, own in enumerate(nodes) if wanted.intersection(own)), default=-1)
 
 
-def make_groups(patterns: Sequence[Variables], nodes: Nodes) -> list[Group]:
+def make_groups(patterns: Sequence[Variables], nodes: Nodes) -> list[InstanceGroup]:
     """All groups, that of no variables first.
 
     >>> [group.variables for group in make_groups([(1, 0), (1,)], [(1,), (0,)])]
@@ -77,7 +77,7 @@ def make_groups(patterns: Sequence[Variables], nodes: Nodes) -> list[Group]:
     needs = [tuple(sorted(d)) for d in dependences(patterns, nodes)]
     owned = [tuple(sorted(set(p))) for p in patterns]
     return [
-        Group(
+        InstanceGroup(
             variables,
             deepest(variables, nodes),
             tuple(i for i, own in enumerate(owned) if own == variables),
@@ -127,7 +127,7 @@ class InstancePlan:
 class _Walks:
     """Collects steps, and the indexes that they need."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    def __init__(self, groups: Sequence[InstanceGroup]) -> None:
         self.groups = groups
         self.keys: list[tuple[int, ...]] = []
         self.links = [0] * len(groups)
@@ -206,19 +206,21 @@ def _array(rows: Sequence[Sequence[int]], width: int) -> Ints:
     return np.array(rows, np.int32).reshape(len(rows), width)
 
 
-def _count_at(groups: Sequence[Group], words: Sequence[int], need: Variables, node: int) -> int:
+def _count_at(
+    groups: Sequence[InstanceGroup], words: Sequence[int], need: Variables, node: int
+) -> int:
     at = next(i for i, group in enumerate(groups) if group.variables == need)
     return words[at] + groups[at].dependants.index(node)
 
 
-def _place(groups: Sequence[Group], pattern: int) -> tuple[int, int, int]:
+def _place(groups: Sequence[InstanceGroup], pattern: int) -> tuple[int, int, int]:
     """The group of a pattern, the word of the mask, and its bit there."""
     at = next(i for i, group in enumerate(groups) if pattern in group.patterns)
     place = groups[at].patterns.index(pattern)
     return at, place // BITS, 1 << place % BITS
 
 
-def _full(groups: Sequence[Group], words: int) -> Ints:
+def _full(groups: Sequence[InstanceGroup], words: int) -> Ints:
     full = np.zeros((len(groups), words), np.int32)
     for at, group in enumerate(groups):
         for place in range(len(group.patterns)):
@@ -227,7 +229,7 @@ def _full(groups: Sequence[Group], words: int) -> Ints:
 
 
 def _group_lines(
-    groups: Sequence[Group], words: Sequence[int], links: Sequence[int], wide: int
+    groups: Sequence[InstanceGroup], words: Sequence[int], links: Sequence[int], wide: int
 ) -> Ints:
     lines = np.zeros((len(groups), VARIABLES + wide), np.int32)
     first = 0
@@ -240,7 +242,9 @@ def _group_lines(
     return lines
 
 
-def _make_walks(groups: Sequence[Group], nodes: Nodes, needs: Sequence[Variables]) -> _Walks:
+def _make_walks(
+    groups: Sequence[InstanceGroup], nodes: Nodes, needs: Sequence[Variables]
+) -> _Walks:
     """Of each group the walk beyond it, then of each the walk everywhere, then of each node one.
 
     A triple begins at a group with patterns, and only instances with bits are ever counted anew:

@@ -44,7 +44,7 @@ from graphtide.kernel.search.program import (
     SEEDS_FROM,
     STOPPED,
     WRITTEN,
-    Plan,
+    SearchArrays,
 )
 from graphtide.kernel.search.react import begin, emit, load_probe, passes, react
 
@@ -101,7 +101,7 @@ def ask_for_head(t: Table, index: Int, key: Ints) -> None:
 
 
 @inlined
-def ask_for_partners(t: Table, p: Plan, seed: Int, changes: Ints, at: Int) -> None:
+def ask_for_partners(t: Table, p: SearchArrays, seed: Int, changes: Ints, at: Int) -> None:
     """Have the chains fetched that a change will be joined with first, if it matches a seed."""
     for probe in range(p.probes_from[seed], p.probes_from[seed + 1]):
         load_probe(p, probe, changes, at, 2)
@@ -109,7 +109,7 @@ def ask_for_partners(t: Table, p: Plan, seed: Int, changes: Ints, at: Int) -> No
 
 
 @inlined
-def ask_ahead(t: Table, p: Plan, changes: Ints, at: Int) -> None:
+def ask_ahead(t: Table, p: SearchArrays, changes: Ints, at: Int) -> None:
     """Have fetched what a change that comes soon will read first."""
     mark = row_mark(4, changes, at, 2)
     prefetch(t.slots, (mark & (t.slots.shape[0] - 1)) * 2)
@@ -160,7 +160,7 @@ def apply_changes(
     `counts` then says which, and how many rows were written.
     """
     t = Table(rows, slots, heads, indexes, meta, 4)
-    p = Plan(
+    p = SearchArrays(
         patterns, programs, checks, seeds, dispatch, walks,
         probes, probes_from, bind, walk_bind, key, frames, inner, walk,
     )  # fmt: skip
@@ -196,7 +196,7 @@ def apply_changes(
 
 @compiled
 def evaluate_seed(
-    t: Table, p: Plan, seed: Int, counts: Longs, begin_at: Int, out: Ints, n: Int
+    t: Table, p: SearchArrays, seed: Int, counts: Longs, begin_at: Int, out: Ints, n: Int
 ) -> Int:
     """Every match of a seed's program, from scratch: those through each quad at its pattern.
 

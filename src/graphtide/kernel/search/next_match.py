@@ -27,7 +27,7 @@ from graphtide.kernel.search.program import (
     SEED_PROGRAM,
     UNIQUE,
     VARIABLES,
-    Plan,
+    SearchArrays,
 )
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def match_row(t: Table, patterns: Ints, pattern: Int, row: Int, bind: Ints) -> I
 
 
 @inlined
-def load_key(p: Plan, pattern: Int) -> Int:
+def load_key(p: SearchArrays, pattern: Int) -> Int:
     """Put what is known of a pattern into the key; the set of known positions."""
     known = 0
     for k in range(4):
@@ -86,7 +86,7 @@ def load_key(p: Plan, pattern: Int) -> Int:
 @inlined
 def choose(
     t: Table,
-    p: Plan,
+    p: SearchArrays,
     first: Int,
     remaining: Int,
     frames: Longs,
@@ -167,7 +167,7 @@ def follow(t: Table, index: Int, row: Int) -> Int:
 
 @inlined
 def next_match(
-    t: Table, p: Plan, first: Int, frames: Longs, barred: Int, barred_below: Int
+    t: Table, p: SearchArrays, first: Int, frames: Longs, barred: Int, barred_below: Int
 ) -> bool:
     """Go on to the next way to match the remaining patterns; the match is in `p.bind`.
 
@@ -240,16 +240,16 @@ def stop(bind: Ints, frames: Longs) -> None:
 
 
 @inlined
-def walker(p: Plan) -> Plan:
+def walker(p: SearchArrays) -> SearchArrays:
     """The same plan with the bindings of the walk."""
-    return Plan(
+    return SearchArrays(
         p.patterns, p.programs, p.checks, p.seeds, p.dispatch, p.walks, p.probes, p.probes_from,
         p.walk_bind, p.walk_bind, p.key, p.frames, p.inner, p.walk,
     )  # fmt: skip
 
 
 @inlined
-def is_first_way(t: Table, p: Plan, seed: Int, row: Int) -> bool:
+def is_first_way(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     """Whether the walk's current way is the one that a search from its end finds first."""
     program, check = p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_CHECK]
     first = p.checks[check, CHECK_FIRST]
@@ -265,7 +265,7 @@ def is_first_way(t: Table, p: Plan, seed: Int, row: Int) -> bool:
 
 
 @compiled
-def next_start(t: Table, p: Plan, seed: Int, row: Int) -> bool:
+def next_start(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     """Go on to the next place to search the rows outside from; it is in `p.bind`."""
     w = walker(p)
     program = p.seeds[seed, SEED_PROGRAM]
@@ -279,7 +279,7 @@ def next_start(t: Table, p: Plan, seed: Int, row: Int) -> bool:
 
 
 @compiled
-def begin_walk(t: Table, p: Plan, seed: Int, row: Int) -> bool:
+def begin_walk(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     """Set out from the quad `row` at a seed's pattern; False if that leads nowhere."""
     w = walker(p)
     check = p.seeds[seed, SEED_CHECK]
@@ -293,7 +293,7 @@ def begin_walk(t: Table, p: Plan, seed: Int, row: Int) -> bool:
 
 
 @compiled
-def leads(t: Table, p: Plan, check: Int, own: Int) -> bool:
+def leads(t: Table, p: SearchArrays, check: Int, own: Int) -> bool:
     """Whether a walk from a pattern, which is bound, comes to the current match."""
     start_with(p.inner, p.walks[own])
     found = next_match(t, p, p.checks[check, CHECK_FIRST], p.inner, -1, 0)

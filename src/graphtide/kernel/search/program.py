@@ -1,4 +1,4 @@
-"""Program: one basic graph pattern and the existence checks on it, as the search loop reads it."""
+"""SearchProgram: one basic graph pattern and the existence checks on it, as the search loop reads it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HIDDEN = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ExistsCheck:
     """EXISTS or, negated, NOT EXISTS over a basic graph pattern."""
 
     negated: bool
@@ -33,7 +33,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class SearchProgram:
     """Patterns to match together, and checks on each match.
 
     Variables 0 … `outputs` - 1 are those of `patterns`: the columns of a match. Higher numbers are
@@ -42,7 +42,7 @@ class Program:
 
     patterns: tuple[Pattern, ...]
     outputs: int
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ExistsCheck, ...] = ()
 
     def __post_init__(self) -> None:
         total = len(self.patterns) + sum(len(check.patterns) for check in self.checks)
@@ -59,13 +59,13 @@ class Program:
         return max((-v for p in self.all_patterns() for v in p if v < 0), default=0)
 
 
-def wanted_indexes(program: Program) -> dict[Pattern, set[tuple[int, ...]]]:
+def wanted_indexes(program: SearchProgram) -> dict[Pattern, set[tuple[int, ...]]]:
     """The column sets on which each pattern may have to be looked up.
 
     A pattern is reached with its constants and at least one variable known. Only a check that
     shares no variable with the patterns is looked up by its constants alone.
 
-    >>> wanted_indexes(Program(((-1, 7, -2, 0), (-2, 8, -3, 0)), 3))
+    >>> wanted_indexes(SearchProgram(((-1, 7, -2, 0), (-2, 8, -3, 0)), 3))
     {(-1, 7, -2, 0): {(1, 2, 3)}, (-2, 8, -3, 0): {(0, 1, 3)}}
     """
     patterns = program.all_patterns()
@@ -85,10 +85,10 @@ def wanted_indexes(program: Program) -> dict[Pattern, set[tuple[int, ...]]]:
     return wanted
 
 
-def refuse_joins(program: Program) -> None:
+def refuse_joins(program: SearchProgram) -> None:
     """Raise unless a program is one pattern: a search has nowhere to look where no quad is stored.
 
-    >>> refuse_joins(Program(((-1, 7, -2, 0),), 2))
+    >>> refuse_joins(SearchProgram(((-1, 7, -2, 0),), 2))
     """
     if len(program.patterns) > 1 or program.checks:
         raise GraphtideError(
@@ -155,7 +155,7 @@ OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
 """Columns of the output."""
 
 
-class Plan(NamedTuple):
+class SearchArrays(NamedTuple):
     """All installed programs as arrays, and scratch space for the search.
 
     `walks` has a set of patterns for each pattern: those to go through first from a change there.
@@ -184,13 +184,13 @@ class Plan(NamedTuple):
 # do.
 
 
-def walks_of(program: Program) -> list[int]:
+def walks_of(program: SearchProgram) -> list[int]:
     """For each pattern, a bit for each pattern of its check to go through first; 0 for no walk.
 
-    >>> from graphtide.kernel.search.apply.program import Check, Program
+    >>> from graphtide.kernel.search.apply.program import ExistsCheck, SearchProgram
     >>> switch, sensor = -1, -2
-    >>> check = Check(True, ((switch, 7, sensor, 0), (sensor, 1, 3, 0)))
-    >>> walks_of(Program(((switch, 1, 2, 0),), 1, (check,)))
+    >>> check = ExistsCheck(True, ((switch, 7, sensor, 0), (sensor, 1, 3, 0)))
+    >>> walks_of(SearchProgram(((switch, 1, 2, 0),), 1, (check,)))
     [0, 0, 1]
     """
     walks = [0] * len(program.patterns)
@@ -222,7 +222,7 @@ Columns = tuple[int, ...]
 class Compiled:
     """A plan, the indexes it needs, and which predicates' quads each index holds."""
 
-    plan: Plan
+    plan: SearchArrays
     keys: tuple[Columns, ...]
     links: dict[int, int]
 
@@ -235,7 +235,7 @@ class Compiled:
         )
 
 
-def compile_programs(programs: Sequence[Program], order: Sequence[Columns] = ()) -> Compiled:
+def compile_programs(programs: Sequence[SearchProgram], order: Sequence[Columns] = ()) -> Compiled:
     """All programs as arrays. A predicate of -1 stands for every predicate no pattern names.
 
     Indexes that are in `order` and still needed come first, in that order.
@@ -245,7 +245,7 @@ def compile_programs(programs: Sequence[Program], order: Sequence[Columns] = ())
     dispatch, ordered = _dispatch(seeds, links)
     lines = [p + _best(p[1], keys, links) for p in patterns]
     probes = [_probes(seed, heads, checks, lines) for seed in ordered]
-    plan = Plan(
+    plan = SearchArrays(
         patterns=_array(lines, 20),
         programs=_array(heads, 6),
         checks=_array(checks, 3),
@@ -272,7 +272,7 @@ Lists = list[tuple[int, ...]]
 
 
 def _flatten(
-    programs: Sequence[Program],
+    programs: Sequence[SearchProgram],
 ) -> tuple[Lists, Lists, Lists, list[tuple[int, tuple[int, ...]]]]:
     """Patterns, programs and checks in order; seeds with the predicate that calls them."""
     patterns: Lists = []
@@ -302,7 +302,7 @@ def _flatten(
 
 
 def _indexes(
-    programs: Sequence[Program], order: Sequence[Columns]
+    programs: Sequence[SearchProgram], order: Sequence[Columns]
 ) -> tuple[tuple[Columns, ...], dict[int, int]]:
     """The key columns of each index, and per predicate a bit for each index that holds it."""
     wanted: dict[int, set[Columns]] = {}
@@ -377,7 +377,7 @@ def _probes(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) ->
     return sorted(found, key=lambda probe: probe[3] >= 0)
 
 
-def first_seed(plan: Plan, program: int) -> int:
+def first_seed(plan: SearchArrays, program: int) -> int:
     """A seed at the first pattern of a program: from it, all matches can be found."""
     wanted = (plan.seeds[:, 0] == program) & (plan.seeds[:, 1] == 0) & (plan.seeds[:, 2] == -1)
     return int(np.flatnonzero(wanted)[0])

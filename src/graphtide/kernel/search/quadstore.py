@@ -33,7 +33,7 @@ from graphtide.kernel.search.program import (
     SEEDS_FROM,
     STOPPED,
     WRITTEN,
-    Plan,
+    SearchArrays,
     compile_programs,
     first_seed,
     refuse_joins,
@@ -41,7 +41,7 @@ from graphtide.kernel.search.program import (
 )
 
 if TYPE_CHECKING:
-    from graphtide.kernel.search.program import Compiled, Program
+    from graphtide.kernel.search.program import Compiled, SearchProgram
 
 CHUNK = 8192
 """Changes between two looks at the room left: growth is never needed inside compiled code."""
@@ -56,9 +56,9 @@ MOST_KEPT = 1 << 16
 class QuadStore:
     """Quads `(s, p, o, g)` of ids, with set semantics, and the programs installed on them.
 
-    >>> from graphtide.kernel.search.apply.program import Program
+    >>> from graphtide.kernel.search.apply.program import SearchProgram
     >>> store = QuadStore()
-    >>> pairs = store.install(Program(((-1, 7, -2, 0), (-2, 8, -3, 0)), outputs=3))
+    >>> pairs = store.install(SearchProgram(((-1, 7, -2, 0), (-2, 8, -3, 0)), outputs=3))
     >>> changes = [[0, 1, 1, 7, 2, 0], [1, 1, 2, 8, 3, 0], [2, -1, 1, 7, 2, 0]]
     >>> store.apply(np.array(changes, np.int32))[pairs].tolist()
     [[1, 1, 1, 2, 3], [2, -1, 1, 2, 3]]
@@ -69,7 +69,7 @@ class QuadStore:
 
     def __init__(self, *, store_all: bool = True) -> None:
         self._store_all = store_all
-        self._programs: dict[int, Program] = {}
+        self._programs: dict[int, SearchProgram] = {}
         self._order: list[int] = []
         self._next = 0
         self._table = RowTable(4)
@@ -93,7 +93,7 @@ class QuadStore:
         return len(self._table.arrays.indexes)
 
     @property
-    def _plan(self) -> Plan:
+    def _plan(self) -> SearchArrays:
         return self._compiled.plan
 
     def counts(self) -> dict[str, int]:
@@ -105,7 +105,7 @@ class QuadStore:
             "dropped": int(self._counts[DROPPED]),
         }
 
-    def install(self, program: Program) -> int:
+    def install(self, program: SearchProgram) -> int:
         """Add a program; the number under which its rows come out of `apply`."""
         number = self._next
         self._next += 1
@@ -272,9 +272,9 @@ def match_changes(
 class QuadStream(QuadStore):
     """What a `QuadStore` is, but for the quads.
 
-    >>> from graphtide.kernel.search.apply.program import Program
+    >>> from graphtide.kernel.search.apply.program import SearchProgram
     >>> stream = QuadStream()
-    >>> subjects = stream.install(Program(((-1, 7, 5, 0),), outputs=1))
+    >>> subjects = stream.install(SearchProgram(((-1, 7, 5, 0),), outputs=1))
     >>> stream.apply(np.array([[0, 1, 3, 7, 5, 0], [0, 1, 3, 7, 6, 0]], np.int32))[
     ...     subjects
     ... ].tolist()
@@ -285,7 +285,7 @@ class QuadStream(QuadStore):
 
     stores = False
 
-    def install(self, program: Program) -> int:
+    def install(self, program: SearchProgram) -> int:
         """Add a program of one pattern."""
         refuse_joins(program)
         return super().install(program)

@@ -50,7 +50,7 @@ from graphtide.kernel.search.program import (
     SEEDS_FROM,
     VARIABLES,
     WRITTEN,
-    Plan,
+    SearchArrays,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 @inlined
-def exists(t: Table, p: Plan, check: Int, barred: Int) -> bool:
+def exists(t: Table, p: SearchArrays, check: Int, barred: Int) -> bool:
     """Whether a check's pattern has a match under the current bindings, without row `barred`."""
     start(p.inner, p.checks[check, CHECK_PATTERNS])
     found = next_match(t, p, p.checks[check, CHECK_FIRST], p.inner, barred, EVERY)
@@ -68,7 +68,7 @@ def exists(t: Table, p: Plan, check: Int, barred: Int) -> bool:
 
 
 @inlined
-def passes(t: Table, p: Plan, program: Int, barred: Int) -> bool:
+def passes(t: Table, p: SearchArrays, program: Int, barred: Int) -> bool:
     """Whether the current match passes every check of its program."""
     first = p.programs[program, FIRST_CHECK]
     for check in range(first, first + p.programs[program, CHECKS]):
@@ -78,7 +78,9 @@ def passes(t: Table, p: Plan, program: Int, barred: Int) -> bool:
 
 
 @inlined
-def seen_before(t: Table, p: Plan, program: Int, check: Int, pattern: Int, row: Int) -> bool:
+def seen_before(
+    t: Table, p: SearchArrays, program: Int, check: Int, pattern: Int, row: Int
+) -> bool:
     """Whether an earlier seed of the same quad already meets the current match."""
     first = p.programs[program, FIRST_CHECK]
     for earlier in range(first, check + 1):
@@ -95,7 +97,7 @@ def seen_before(t: Table, p: Plan, program: Int, check: Int, pattern: Int, row: 
 
 
 @inlined
-def emit(out: Ints, n: Int, p: Plan, program: Int, tx: Int, diff: Int) -> Int:
+def emit(out: Ints, n: Int, p: SearchArrays, program: Int, tx: Int, diff: Int) -> Int:
     """Write the current match to the output; -1 if there is no room for it."""
     if n == len(out):
         return -1
@@ -108,13 +110,13 @@ def emit(out: Ints, n: Int, p: Plan, program: Int, tx: Int, diff: Int) -> Int:
 
 
 @inlined
-def seed_of(p: Plan, seed: Int) -> tuple[Int, Int, Int]:
+def seed_of(p: SearchArrays, seed: Int) -> tuple[Int, Int, Int]:
     """A seed's program, the place of its pattern in its group, and its check or -1."""
     return p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_PATTERN], p.seeds[seed, SEED_CHECK]
 
 
 @inlined
-def load_probe(p: Plan, probe: Int, quads: Ints, at: Int, first: Int) -> None:
+def load_probe(p: SearchArrays, probe: Int, quads: Ints, at: Int, first: Int) -> None:
     """Put what a probe looks up into the key, for a quad that begins at column `first`."""
     for k in range(4):
         part = p.probes[probe, PROBE_KEY + k]
@@ -122,7 +124,7 @@ def load_probe(p: Plan, probe: Int, quads: Ints, at: Int, first: Int) -> None:
 
 
 @inlined
-def is_alone(t: Table, p: Plan, seed: Int, row: Int) -> bool:
+def is_alone(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     """Whether the first probe of a seed finds nothing: then the quad `row` is in no match there."""
     probe = p.probes_from[seed]
     if probe == p.probes_from[seed + 1]:
@@ -133,7 +135,7 @@ def is_alone(t: Table, p: Plan, seed: Int, row: Int) -> bool:
 
 
 @inlined
-def begin(t: Table, p: Plan, seed: Int, row: Int) -> bool:
+def begin(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     """Set out from the quad `row` at a seed's pattern; False if it does not match.
 
     From a check's pattern, only the variables of the match itself stay bound.
@@ -154,7 +156,7 @@ def begin(t: Table, p: Plan, seed: Int, row: Int) -> bool:
 
 
 @inlined
-def weight(t: Table, p: Plan, seed: Int, row: Int) -> Int:
+def weight(t: Table, p: SearchArrays, seed: Int, row: Int) -> Int:
     """How the quad `row` counts for the current match: 1 makes it, -1 prevents it, 0 neither.
 
     A match through the quad itself stands or falls with it if it passes the checks. Any other is
@@ -172,7 +174,15 @@ def weight(t: Table, p: Plan, seed: Int, row: Int) -> Int:
 
 @inlined
 def react_seed(
-    t: Table, p: Plan, seed: Int, row: Int, tx: Int, sign: Int, out: Ints, n: Int, resume: bool
+    t: Table,
+    p: SearchArrays,
+    seed: Int,
+    row: Int,
+    tx: Int,
+    sign: Int,
+    out: Ints,
+    n: Int,
+    resume: bool,
 ) -> Int:
     """The matches that one seed of a changed quad moves; -1 if the output is full."""
     _, pattern, check = seed_of(p, seed)
@@ -189,7 +199,15 @@ def react_seed(
 
 @inlined
 def react_start(
-    t: Table, p: Plan, seed: Int, row: Int, tx: Int, sign: Int, out: Ints, n: Int, resume: bool
+    t: Table,
+    p: SearchArrays,
+    seed: Int,
+    row: Int,
+    tx: Int,
+    sign: Int,
+    out: Ints,
+    n: Int,
+    resume: bool,
 ) -> Int:
     """The matches that are moved and agree with what is bound; -1 if the output is full."""
     program, pattern, check = seed_of(p, seed)
@@ -207,7 +225,15 @@ def react_start(
 
 @inlined
 def react(
-    t: Table, p: Plan, line: Int, row: Int, tx: Int, sign: Int, out: Ints, n: Int, counts: Longs
+    t: Table,
+    p: SearchArrays,
+    line: Int,
+    row: Int,
+    tx: Int,
+    sign: Int,
+    out: Ints,
+    n: Int,
+    counts: Longs,
 ) -> Int:
     """Run every seed that the quad's predicate calls for; -1 if the output is full.
 

@@ -27,8 +27,8 @@ from graphtide.kernel.tokens.tables import (
     USED,
     VERSION,
     WAITING,
-    Automaton,
-    Tokens,
+    KernelAutomaton,
+    TokenArrays,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @inlined
-def partition_of(a: Automaton, z: Tokens, type_: Int, values: Ints, i: Int) -> Int:
+def partition_of(a: KernelAutomaton, z: TokenArrays, type_: Int, values: Ints, i: Int) -> Int:
     """The partition of an event's key; -1 if no token has it."""
     for k in range(a.key.shape[1]):
         z.source[0, k] = values[i, a.key[type_, k]] if a.key[type_, k] >= 0 else 0
@@ -45,7 +45,7 @@ def partition_of(a: Automaton, z: Tokens, type_: Int, values: Ints, i: Int) -> I
 
 
 @inlined
-def new_partition(z: Tokens) -> Int:
+def new_partition(z: TokenArrays) -> Int:
     """A partition for the key in `source`."""
     mark = row_mark(z.keys.width, z.source, 0, 0)
     slot = find_slot(z.keys, mark, z.source, 0, 0)
@@ -56,7 +56,7 @@ def new_partition(z: Tokens) -> Int:
 
 
 @inlined
-def chain_in(z: Tokens, token: Int) -> None:
+def chain_in(z: TokenArrays, token: Int) -> None:
     """Put a token among those of its partition and state, by age."""
     partition, first = z.data[token, PARTITION], 2 * z.data[token, STATE]
     after = z.chains[partition, first + 1]
@@ -76,7 +76,7 @@ def chain_in(z: Tokens, token: Int) -> None:
 
 
 @inlined
-def chain_out(z: Tokens, token: Int) -> None:
+def chain_out(z: TokenArrays, token: Int) -> None:
     """Take a token out of the chain of its partition and state."""
     partition, first = z.data[token, PARTITION], 2 * z.data[token, STATE]
     before, following = z.data[token, PREV], z.data[token, NEXT]
@@ -91,7 +91,7 @@ def chain_out(z: Tokens, token: Int) -> None:
 
 
 @inlined
-def new_token(z: Tokens, partition: Int) -> Int:
+def new_token(z: TokenArrays, partition: Int) -> Int:
     """A place for a token, the newest of all; it is in no state's chain yet."""
     marks = z.marks
     token = marks[FREE_TOKEN] - 1
@@ -119,7 +119,7 @@ def new_token(z: Tokens, partition: Int) -> Int:
 
 
 @inlined
-def drop_token(z: Tokens, token: Int) -> None:
+def drop_token(z: TokenArrays, token: Int) -> None:
     """Forget a token and the events it has used; with the last one its partition."""
     marks = z.marks
     chain_out(z, token)
@@ -150,7 +150,7 @@ def drop_token(z: Tokens, token: Int) -> None:
 
 
 @inlined
-def use_event(z: Tokens, token: Int, number: Int) -> None:
+def use_event(z: TokenArrays, token: Int, number: Int) -> None:
     """Note that a token has used an event."""
     marks = z.marks
     link = marks[FREE_LINK] - 1
@@ -166,7 +166,7 @@ def use_event(z: Tokens, token: Int, number: Int) -> None:
 
 
 @inlined
-def sooner(z: Tokens, left: Int, right: Int) -> bool:
+def sooner(z: TokenArrays, left: Int, right: Int) -> bool:
     """Whether an entry of the heap is due before another: by time, then by the token's age."""
     if z.heap[left, 0] != z.heap[right, 0]:
         return bool(z.heap[left, 0] < z.heap[right, 0])
@@ -174,7 +174,7 @@ def sooner(z: Tokens, left: Int, right: Int) -> bool:
 
 
 @inlined
-def swap(z: Tokens, left: Int, right: Int) -> None:
+def swap(z: TokenArrays, left: Int, right: Int) -> None:
     """Exchange two entries of the heap."""
     for k in range(z.heap.shape[1]):
         kept = z.heap[left, k]
@@ -183,7 +183,7 @@ def swap(z: Tokens, left: Int, right: Int) -> None:
 
 
 @inlined
-def set_timer(z: Tokens, due: Int, token: Int, timer: Int) -> None:
+def set_timer(z: TokenArrays, due: Int, token: Int, timer: Int) -> None:
     """Let a token's timer wait for its time."""
     at = z.marks[WAITING]
     z.heap[at, 0] = due
@@ -198,7 +198,7 @@ def set_timer(z: Tokens, due: Int, token: Int, timer: Int) -> None:
 
 
 @inlined
-def sift_down(z: Tokens, at: Int) -> None:
+def sift_down(z: TokenArrays, at: Int) -> None:
     """Let an entry of the heap sink to its place."""
     last = z.marks[WAITING]
     while True:
@@ -213,7 +213,7 @@ def sift_down(z: Tokens, at: Int) -> None:
 
 
 @inlined
-def first_timer_gone(z: Tokens) -> None:
+def first_timer_gone(z: TokenArrays) -> None:
     """Take the first entry off the heap."""
     z.marks[WAITING] -= 1
     swap(z, 0, z.marks[WAITING])

@@ -44,8 +44,8 @@ from graphtide.kernel.tokens.tables import (
     VERSION,
     WRITTEN,
     ZONE,
-    Automaton,
-    Tokens,
+    KernelAutomaton,
+    TokenArrays,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 @inlined
 def agrees(
-    a: Automaton, z: Tokens, token: Int, first: Int, last: Int, values: Ints, i: Int
+    a: KernelAutomaton, z: TokenArrays, token: Int, first: Int, last: Int, values: Ints, i: Int
 ) -> bool:
     """Whether an event's values are those that ops ask for; a token of -1 knows none yet."""
     slots = FIELDS + a.zones
@@ -77,7 +77,7 @@ def agrees(
 
 
 @inlined
-def in_time(a: Automaton, z: Tokens, token: Int, edge: Int, time: Int) -> bool:
+def in_time(a: KernelAutomaton, z: TokenArrays, token: Int, edge: Int, time: Int) -> bool:
     """Whether the zones that an edge goes on with have not lasted too long."""
     for g in range(a.guards_from[edge], a.guards_from[edge + 1]):
         if time - z.data[token, FIELDS + a.guards[g, ZONE]] > a.guards[g, LENGTH_]:
@@ -87,7 +87,7 @@ def in_time(a: Automaton, z: Tokens, token: Int, edge: Int, time: Int) -> bool:
 
 @inlined
 def can_take(
-    a: Automaton, z: Tokens, token: Int, edge: Int, values: Ints, i: Int, time: Int
+    a: KernelAutomaton, z: TokenArrays, token: Int, edge: Int, values: Ints, i: Int, time: Int
 ) -> bool:
     """Whether a token can take an edge with an event."""
     if z.data[token, BLOCKED] >> a.edges[edge, BIT] & 1:
@@ -98,7 +98,7 @@ def can_take(
 
 
 @inlined
-def set_deadline(a: Automaton, z: Tokens, token: Int) -> bool:
+def set_deadline(a: KernelAutomaton, z: TokenArrays, token: Int) -> bool:
     """Note until when a token may go on; False if it never can."""
     state = z.data[token, STATE]
     latest = -NO_END
@@ -123,7 +123,7 @@ def set_deadline(a: Automaton, z: Tokens, token: Int) -> bool:
 
 
 @inlined
-def enter(a: Automaton, z: Tokens, token: Int, edge: Int, time: Int) -> bool:
+def enter(a: KernelAutomaton, z: TokenArrays, token: Int, edge: Int, time: Int) -> bool:
     """Follow an edge at a time, with what was known; whether the pattern is complete.
 
     A part that was complete too early blocks what comes after it.
@@ -149,7 +149,7 @@ def enter(a: Automaton, z: Tokens, token: Int, edge: Int, time: Int) -> bool:
 
 
 @inlined
-def set_timers(a: Automaton, z: Tokens, token: Int) -> None:
+def set_timers(a: KernelAutomaton, z: TokenArrays, token: Int) -> None:
     """Let the timers of a token's state wait."""
     state = z.data[token, STATE]
     for k in range(a.timers_from[state], a.timers_from[state + 1]):
@@ -160,7 +160,7 @@ def set_timers(a: Automaton, z: Tokens, token: Int) -> None:
 
 @inlined
 def write_match(
-    a: Automaton, z: Tokens, token: Int, time: Int, out: Longs, out_used: Longs
+    a: KernelAutomaton, z: TokenArrays, token: Int, time: Int, out: Longs, out_used: Longs
 ) -> None:
     """Write a complete match."""
     n, end = z.marks[WRITTEN], z.marks[USED_WRITTEN] + z.data[token, COUNT]
@@ -181,7 +181,13 @@ def write_match(
 
 @inlined
 def settle(
-    a: Automaton, z: Tokens, token: Int, final: bool, time: Int, out: Longs, out_used: Longs
+    a: KernelAutomaton,
+    z: TokenArrays,
+    token: Int,
+    final: bool,
+    time: Int,
+    out: Longs,
+    out_used: Longs,
 ) -> bool:
     """After an edge: write the match, or let the token wait in its new state; whether it lives."""
     chain_in(z, token)
@@ -198,7 +204,7 @@ def settle(
 
 @inlined
 def take_edge(
-    a: Automaton, z: Tokens, token: Int, edge: Int, values: Ints, i: Int, time: Int, number: Int,
+    a: KernelAutomaton, z: TokenArrays, token: Int, edge: Int, values: Ints, i: Int, time: Int, number: Int,
     out: Longs, out_used: Longs,
 ) -> bool:  # fmt: skip
     """A token uses an event; whether it is still there afterwards."""

@@ -62,8 +62,8 @@ from graphtide.kernel.tokens.tables import (
     VERSION,
     WAITING,
     WRITTEN,
-    Automaton,
-    Tokens,
+    KernelAutomaton,
+    TokenArrays,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ MOST_TIMERS = 8
 
 
 @inlined
-def is_full(z: Tokens, out: Longs, out_used: Longs) -> bool:
+def is_full(z: TokenArrays, out: Longs, out_used: Longs) -> bool:
     """Whether the output might have no room for one more match."""
     if z.marks[WRITTEN] == len(out):
         return True
@@ -85,7 +85,7 @@ def is_full(z: Tokens, out: Longs, out_used: Longs) -> bool:
 
 
 @inlined
-def is_crowded(z: Tokens) -> bool:
+def is_crowded(z: TokenArrays) -> bool:
     """Whether there might be no room for one more token, used event, partition or timer."""
     marks = z.marks
     if marks[FREE_TOKEN] == 0 and marks[HIGH_TOKEN] == len(z.data):
@@ -101,7 +101,14 @@ def is_crowded(z: Tokens) -> bool:
 
 @inlined
 def find_token(
-    a: Automaton, z: Tokens, partition: Int, type_: Int, values: Ints, i: Int, time: Int, spare: Int
+    a: KernelAutomaton,
+    z: TokenArrays,
+    partition: Int,
+    type_: Int,
+    values: Ints,
+    i: Int,
+    time: Int,
+    spare: Int,
 ) -> Int:
     """The oldest token of a partition that an event takes forward, or round a loop; or -1."""
     best = -1
@@ -126,7 +133,7 @@ def find_token(
 
 @inlined
 def begin(
-    a: Automaton, z: Tokens, partition: Int, edge: Int, values: Ints, i: Int, time: Int,
+    a: KernelAutomaton, z: TokenArrays, partition: Int, edge: Int, values: Ints, i: Int, time: Int,
     number: Int, out: Longs, out_used: Longs,
 ) -> Int:  # fmt: skip
     """A new token uses an event; the token, or -1 if it is gone at once."""
@@ -142,7 +149,7 @@ def begin(
 
 
 @inlined
-def drop_all(z: Tokens) -> None:
+def drop_all(z: TokenArrays) -> None:
     """Forget every token."""
     token = z.marks[OLDEST] - 1
     while token >= 0:
@@ -152,7 +159,7 @@ def drop_all(z: Tokens) -> None:
 
 
 @inlined
-def drop_partition(a: Automaton, z: Tokens, partition: Int) -> None:
+def drop_partition(a: KernelAutomaton, z: TokenArrays, partition: Int) -> None:
     """Forget every token of a partition."""
     left = z.keys.rows[partition, z.keys.width]
     for state in range(a.edge_of.shape[0]):
@@ -163,7 +170,7 @@ def drop_partition(a: Automaton, z: Tokens, partition: Int) -> None:
 
 @inlined
 def spoil(
-    a: Automaton, z: Tokens, partition: Int, type_: Int, values: Ints, i: Int, but: Int
+    a: KernelAutomaton, z: TokenArrays, partition: Int, type_: Int, values: Ints, i: Int, but: Int
 ) -> None:
     """Block the edges of tokens in whose gap an event must not come."""
     for k in range(a.watched_from[type_], a.watched_from[type_ + 1]):
@@ -183,7 +190,7 @@ def spoil(
 
 
 @inlined
-def others(a: Automaton, z: Tokens, partition: Int, time: Int) -> Int:
+def others(a: KernelAutomaton, z: TokenArrays, partition: Int, time: Int) -> Int:
     """How many tokens there are that count for STRICT; one whose time is over is dropped."""
     token = z.marks[OLDEST] - 1
     if a.per_key:
@@ -202,7 +209,7 @@ def others(a: Automaton, z: Tokens, partition: Int, time: Int) -> Int:
 
 @inlined
 def take_event(
-    a: Automaton, z: Tokens, type_: Int, values: Ints, i: Int, time: Int, out: Longs,
+    a: KernelAutomaton, z: TokenArrays, type_: Int, values: Ints, i: Int, time: Int, out: Longs,
     out_used: Longs,
 ) -> None:  # fmt: skip
     """Offer an event to the tokens."""
@@ -247,7 +254,7 @@ def take_event(
 
 
 @inlined
-def run_timers(a: Automaton, z: Tokens, to: Int, out: Longs, out_used: Longs) -> Int:
+def run_timers(a: KernelAutomaton, z: TokenArrays, to: Int, out: Longs, out_used: Longs) -> Int:
     """Fire the timers that are due before a time."""
     while z.marks[WAITING] > 0 and z.heap[0, 0] < to:
         if is_full(z, out, out_used):
@@ -268,7 +275,13 @@ def run_timers(a: Automaton, z: Tokens, to: Int, out: Longs, out_used: Longs) ->
 
 @compiled
 def tokens_step(
-    a: Automaton, z: Tokens, types: Ints, values: Ints, times: Longs, out: Longs, out_used: Longs
+    a: KernelAutomaton,
+    z: TokenArrays,
+    types: Ints,
+    values: Ints,
+    times: Longs,
+    out: Longs,
+    out_used: Longs,
 ) -> Int:
     """Take in events one by one, from `marks[AT]` on; why it stopped."""
     while z.marks[AT] < len(types):
@@ -289,7 +302,7 @@ def tokens_step(
 
 
 @compiled
-def tokens_advance(a: Automaton, z: Tokens, to: Int, out: Longs, out_used: Longs) -> Int:
+def tokens_advance(a: KernelAutomaton, z: TokenArrays, to: Int, out: Longs, out_used: Longs) -> Int:
     """Let time pass; why it stopped."""
     stopped = run_timers(a, z, to, out, out_used)
     if stopped == DONE:
@@ -298,7 +311,7 @@ def tokens_advance(a: Automaton, z: Tokens, to: Int, out: Longs, out_used: Longs
 
 
 @compiled
-def tokens_sweep(z: Tokens) -> None:
+def tokens_sweep(z: TokenArrays) -> None:
     """Drop the tokens whose time is over, and timers of tokens that are gone."""
     token = z.marks[OLDEST] - 1
     while token >= 0:
@@ -318,7 +331,9 @@ def tokens_sweep(z: Tokens) -> None:
 
 
 @compiled
-def tokens_put(a: Automaton, z: Tokens, saved: Longs, used_to: Longs, used: Longs) -> None:
+def tokens_put(
+    a: KernelAutomaton, z: TokenArrays, saved: Longs, used_to: Longs, used: Longs
+) -> None:
     """Put saved tokens back, the oldest first; there is room for them all."""
     first = 0
     for i in range(len(saved)):

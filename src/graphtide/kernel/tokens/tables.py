@@ -68,7 +68,7 @@ OUT_TIME, OUT_STARTED, OUT_AT, OUT_USED, OUT_VALUES = 0, 1, 2, 3, 4
 came after that), where its used events end in `out_used`, and the values of the parameters."""
 
 
-class Automaton(NamedTuple):
+class KernelAutomaton(NamedTuple):
     """The tables of a pattern. `…_from` say where the lines of an entry begin in another table."""
 
     edge_of: Ints
@@ -100,7 +100,7 @@ class Automaton(NamedTuple):
     per_key: bool
 
 
-class Tokens(NamedTuple):
+class TokenArrays(NamedTuple):
     """The tokens of a pattern, and what they wait for."""
 
     data: Longs

@@ -45,8 +45,8 @@ from graphtide.kernel.tokens.tables import (
     USED_WRITTEN,
     WAITING,
     WRITTEN,
-    Automaton,
-    Tokens,
+    KernelAutomaton,
+    TokenArrays,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ LEAST = 1024
 """Tokens for which there is room at first, and below which it is not worth looking for old ones."""
 
 
-class Matches(NamedTuple):
+class TokenMatches(NamedTuple):
     """Complete matches as columns, in the order in which they were completed.
 
     `at` is the event of the batch that completed each, or that came after time did. The events that
@@ -73,7 +73,7 @@ class Matches(NamedTuple):
     used: Longs
 
 
-class Saved(NamedTuple):
+class SavedTokens(NamedTuple):
     """Tokens laid down, the oldest first; `tokens` has the columns of SAVED, zones and slots.
 
     `counts` are the time, the number of events that came, and the number of tokens there were.
@@ -88,11 +88,11 @@ class Saved(NamedTuple):
 class TokenTable:
     """Tokens of one pattern. Events are numbered as they come, from 0 on."""
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: KernelAutomaton) -> None:
         self._automaton = automaton
         self._tokens = self._empty(0, 0)
 
-    def _empty(self, tokens: int, used: int) -> Tokens:
+    def _empty(self, tokens: int, used: int) -> TokenArrays:
         """No tokens, with room for so many, which have used so many events."""
         a, room = self._automaton, LEAST + 2 * tokens
         width = max(1, a.key.shape[1])
@@ -100,7 +100,7 @@ class TokenTable:
         self._keys.reserve(room)
         marks = np.zeros(MARKS, np.int64)
         marks[SWEEP_AT] = room
-        return Tokens(
+        return TokenArrays(
             data=np.zeros((room, FIELDS + a.zones + a.slots), np.int64),
             links=np.zeros((4 * room + used, 2), np.int64),
             chains=np.zeros((len(self._keys.arrays.rows), 2 * len(a.edge_of)), np.int32),
@@ -124,20 +124,20 @@ class TokenTable:
         z = self._tokens
         return z.data.nbytes + z.links.nbytes + z.chains.nbytes + z.heap.nbytes + self._keys.nbytes
 
-    def feed(self, types: Ints, values: Ints, times: Longs) -> Matches:
+    def feed(self, types: Ints, values: Ints, times: Longs) -> TokenMatches:
         """Take in events in order of time; a type of -1 is none of the pattern's."""
         return self._run(lambda z, out, used: self._step(z, types, values, times, out, used))
 
-    def advance(self, to: int) -> Matches:
+    def advance(self, to: int) -> TokenMatches:
         """Let time pass: timers that are due before `to` fire."""
         return self._run(lambda z, out, used: tokens_advance(self._automaton, z, to, out, used))
 
     def _step(
-        self, z: Tokens, types: Ints, values: Ints, times: Longs, out: Longs, used: Longs
+        self, z: TokenArrays, types: Ints, values: Ints, times: Longs, out: Longs, used: Longs
     ) -> Int:
         return tokens_step(self._automaton, z, types, values, times, out, used)
 
-    def _run(self, loop: Callable[[Tokens, Longs, Longs], Int]) -> Matches:
+    def _run(self, loop: Callable[[TokenArrays, Longs, Longs], Int]) -> TokenMatches:
         out: Longs = np.empty((LEAST, OUT_VALUES + len(self._automaton.shown)), np.int64)
         used: Longs = np.empty(8 * LEAST, np.int64)
         self._tokens.marks[[AT, WRITTEN, USED_WRITTEN]] = 0
@@ -151,7 +151,7 @@ class TokenTable:
                 self._make_room()
         marks = self._tokens.marks
         rows = out[: marks[WRITTEN]]
-        return Matches(
+        return TokenMatches(
             rows[:, OUT_VALUES:].astype(np.int32),
             rows[:, OUT_TIME],
             rows[:, OUT_STARTED],
@@ -183,7 +183,7 @@ class TokenTable:
         """Drop the tokens whose time is over; they are dropped by and by in any case."""
         tokens_sweep(self._tokens)
 
-    def save(self) -> Saved:
+    def save(self) -> SavedTokens:
         """What there is to know of the tokens."""
         rows, links = self.rows(), self._tokens.links
         used: list[int] = []
@@ -197,9 +197,11 @@ class TokenTable:
             ends.append(len(used))
         fields = [ORDER, STARTED, STATE, BLOCKED, *range(FIELDS, rows.shape[1])]
         counts = self._tokens.marks[[NOW, NUMBER, NEXT_ORDER]]
-        return Saved(rows[:, fields], np.array(ends, np.int64), np.array(used, np.int64), counts)
+        return SavedTokens(
+            rows[:, fields], np.array(ends, np.int64), np.array(used, np.int64), counts
+        )
 
-    def load(self, saved: Saved) -> None:
+    def load(self, saved: SavedTokens) -> None:
         """Have the tokens that were saved, and no others."""
         self._tokens = self._empty(len(saved.tokens), len(saved.used))
         self._tokens.marks[[NOW, NUMBER, NEXT_ORDER]] = saved.counts

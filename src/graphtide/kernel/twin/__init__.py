@@ -4,20 +4,20 @@ No twin knows a delta rule. A twin keeps its inputs, works out the whole answer 
 transaction from its definition, and passes on how it differs from the one before.
 """
 
-from graphtide.kernel.twin.counts import Distinct, Net
+from graphtide.kernel.twin.counts import Answer, DistinctKernel
 from graphtide.kernel.twin.instances import Instances
-from graphtide.kernel.twin.joins import Join, SemiJoin
+from graphtide.kernel.twin.joins import JoinKernel, SemiJoinKernel
 from graphtide.kernel.twin.quadstore import QuadStore, QuadStream
 from graphtide.kernel.twin.values import calculate, compare, count_values
 
 __all__ = [
-    "Distinct",
+    "DistinctKernel",
     "Instances",
-    "Join",
-    "Net",
+    "JoinKernel",
+    "Answer",
     "QuadStore",
     "QuadStream",
-    "SemiJoin",
+    "SemiJoinKernel",
     "calculate",
     "compare",
     "count_values",

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from graphtide.kernel.twin.recomputed import Bag
 
 
-class Net:
+class Answer:
     """The twin of `graphtide.kernel.counts.Net`.
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> net = Net(1)
+    >>> net = Answer(1)
     >>> net.step(make_batch([(0, 1, 7), (0, -1, 7), (0, 2, 8), (1, -1, 8)], 1)).tolist()
     [[0, 2, 0, 8], [1, -1, 2, 8]]
     >>> net.rows().tolist()
@@ -59,11 +59,13 @@ class Net:
 # --- Distinct by definition: every row that occurs, once.
 
 
-class Distinct(Recomputed):
+class DistinctKernel(Recomputed):
     """The twin of `graphtide.kernel.counts.Distinct`.
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> Distinct(1).step(make_batch([(0, 1, 7), (0, 1, 7), (1, -1, 7), (2, -1, 7)], 1)).tolist()
+    >>> DistinctKernel(1).step(
+    ...     make_batch([(0, 1, 7), (0, 1, 7), (1, -1, 7), (2, -1, 7)], 1)
+    ... ).tolist()
     [[0, 1, 7], [2, -1, 7]]
     """
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 Pairs = tuple[tuple[int, int], ...]
 
 
-class Join(Recomputed):
+class JoinKernel(Recomputed):
     """The twin of `graphtide.kernel.joins.Join`, with the same arguments.
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> join = Join(2, 2, keys=[(1, 0)], outputs=[(0, -1), (1, 0), (-1, 1)])
+    >>> join = JoinKernel(2, 2, keys=[(1, 0)], outputs=[(0, -1), (1, 0), (-1, 1)])
     >>> join.step(make_batch([(0, 1, 5, 6)], 2), make_batch([(1, 1, 6, 7)], 2)).tolist()
     [[1, 1, 5, 6, 7]]
     """
@@ -77,11 +77,11 @@ class Join(Recomputed):
 # rows.
 
 
-class SemiJoin(Recomputed):
+class SemiJoinKernel(Recomputed):
     """The twin of `graphtide.kernel.joins.SemiJoin`.
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> antijoin = SemiJoin(2, columns=[1], negated=True)
+    >>> antijoin = SemiJoinKernel(2, columns=[1], negated=True)
     >>> left, right = make_batch([(0, 1, 5, 6)], 2), make_batch([(1, 1, 6), (2, -1, 6)], 1)
     >>> antijoin.step(left, right).tolist()
     [[0, 1, 5, 6], [1, -1, 5, 6], [2, 1, 5, 6]]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from graphtide.kernel.batch import Ints
-    from graphtide.kernel.search.program import Pattern, Program
+    from graphtide.kernel.search.program import Pattern, SearchProgram
     from graphtide.kernel.twin.recomputed import Bag, Row
 
 
@@ -63,11 +63,11 @@ def matches(patterns: tuple[Pattern, ...], quads: Quads, binding: Binding) -> It
                 yield from matches(patterns[1:], quads, more)
 
 
-def evaluate(program: Program, quads: Quads) -> dict[Row, int]:
+def evaluate(program: SearchProgram, quads: Quads) -> dict[Row, int]:
     """The matches of a program that pass its checks, once each.
 
-    >>> from graphtide.kernel.search.apply.program import Program
-    >>> evaluate(Program(((-1, 7, -2, 0), (-2, 7, -1, 0)), 2), {7: {(3, 7, 3, 0): None}})
+    >>> from graphtide.kernel.search.apply.program import SearchProgram
+    >>> evaluate(SearchProgram(((-1, 7, -2, 0), (-2, 7, -1, 0)), 2), {7: {(3, 7, 3, 0): None}})
     {(3, 3): 1}
     """
     return {
@@ -83,9 +83,9 @@ def evaluate(program: Program, quads: Quads) -> dict[Row, int]:
 class QuadStore:
     """The twin of `graphtide.kernel.search.quadstore.QuadStore`.
 
-    >>> from graphtide.kernel.search.apply.program import Program
+    >>> from graphtide.kernel.search.apply.program import SearchProgram
     >>> store = QuadStore()
-    >>> pairs = store.install(Program(((-1, 7, -2, 0), (-2, 8, -3, 0)), outputs=3))
+    >>> pairs = store.install(SearchProgram(((-1, 7, -2, 0), (-2, 8, -3, 0)), outputs=3))
     >>> changes = [[0, 1, 1, 7, 2, 0], [1, 1, 2, 8, 3, 0], [2, -1, 1, 7, 2, 0]]
     >>> store.apply(np.array(changes, np.int32))[pairs].tolist()
     [[1, 1, 1, 2, 3], [2, -1, 1, 2, 3]]
@@ -97,7 +97,7 @@ class QuadStore:
     def __init__(self, *, store_all: bool = True) -> None:
         self._store_all = store_all
         self._quads: Quads = {}
-        self._programs: dict[int, Program] = {}
+        self._programs: dict[int, SearchProgram] = {}
         self._answers: dict[int, Bag] = {}
         self._next = 0
         self._counts = Counter(inserted=0, deleted=0, redundant=0, dropped=0)
@@ -114,7 +114,7 @@ class QuadStore:
         """How many changes had an effect, and how many had none and why."""
         return dict(self._counts)
 
-    def install(self, program: Program) -> int:
+    def install(self, program: SearchProgram) -> int:
         """Add a program; the number under which its rows come out of `apply`."""
         number = self._next
         self._next += 1
@@ -176,11 +176,11 @@ class QuadStore:
         return effect in ("inserted", "deleted")
 
 
-def concerns(program: Program, predicate: int) -> bool:
+def concerns(program: SearchProgram, predicate: int) -> bool:
     """Whether a quad with this predicate may match a pattern of the program.
 
-    >>> from graphtide.kernel.search.apply.program import Program
-    >>> concerns(Program(((-1, 7, -2, 0),), 2), 8)
+    >>> from graphtide.kernel.search.apply.program import SearchProgram
+    >>> concerns(SearchProgram(((-1, 7, -2, 0),), 2), 8)
     False
     """
     named = {pattern[1] for pattern in program.all_patterns()}
@@ -194,16 +194,16 @@ class QuadStream(QuadStore):
     """The twin of `graphtide.kernel.search.quadstore.QuadStream`.
 
     >>> import numpy as np
-    >>> from graphtide.kernel.search.apply.program import Program
+    >>> from graphtide.kernel.search.apply.program import SearchProgram
     >>> stream = QuadStream()
-    >>> subjects = stream.install(Program(((-1, 7, 5, 0),), outputs=1))
+    >>> subjects = stream.install(SearchProgram(((-1, 7, 5, 0),), outputs=1))
     >>> stream.apply(np.array([[0, 1, 3, 7, 5, 0]], np.int32))[subjects].tolist()
     [[0, 1, 3]]
     """
 
     stores = False
 
-    def install(self, program: Program) -> int:
+    def install(self, program: SearchProgram) -> int:
         """Add a program of one pattern."""
         refuse_joins(program)
         return super().install(program)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyoxigraph import NamedNode
 
     from graphtide.algebra.nodes import Node
-    from graphtide.lang.sparql.select import Rows
+    from graphtide.lang.sparql.select import LevelRows
     from graphtide.rdf.terms import Term
 
 UPDATE_KEYWORDS = (
@@ -142,7 +142,9 @@ class FormParser(SelectParser):
         shown = tuple(v for v in rows.visible if v in targets)
         return DescribeQuery(self._query(rows, shown, dataset), tuple(targets))
 
-    def _query(self, rows: Rows, shown: tuple[Var, ...], dataset: Dataset | None) -> SelectQuery:
+    def _query(
+        self, rows: LevelRows, shown: tuple[Var, ...], dataset: Dataset | None
+    ) -> SelectQuery:
         root = self.projected(rows, shown, distinct=False, ordered=False)
         return SelectQuery(shown, root, self.text, dataset)
 

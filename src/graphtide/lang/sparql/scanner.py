@@ -48,7 +48,7 @@ _SKIP = re.compile(r"(?:\s|#[^\r\n]*)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SparqlToken:
     """A piece of the query text. `kind` is a group of the token grammar, or `end`."""
 
     kind: str
@@ -67,7 +67,7 @@ class Scanner:
         self.text = text
         self.token = self._scan(0)
 
-    def advance(self) -> Token:
+    def advance(self) -> SparqlToken:
         """Step over the current token and return it."""
         token = self.token
         self.token = self._scan(token.end)
@@ -84,11 +84,11 @@ class Scanner:
             return token.text.upper() in texts
         return token.kind == "sign" and token.text in texts
 
-    def accept(self, *texts: str) -> Token | None:
+    def accept(self, *texts: str) -> SparqlToken | None:
         """Step over the current token if it is one of these."""
         return self.advance() if self.at(*texts) else None
 
-    def expect(self, text: str) -> Token:
+    def expect(self, text: str) -> SparqlToken:
         """Step over this sign or keyword, or fail."""
         if not self.at(text):
             self.fail(f"expected '{text}', found {self.token}")
@@ -112,15 +112,15 @@ class Scanner:
         message = f"{what} cannot be maintained\n{excerpt(self.text, line, column)}"
         raise UnsupportedError(message, line=line, column=column, hint=hint)
 
-    def _scan(self, offset: int) -> Token:
+    def _scan(self, offset: int) -> SparqlToken:
         skipped = _SKIP.match(self.text, offset)
         start = offset if skipped is None else skipped.end()
         if start == len(self.text):
-            return Token("end", "", start, start)
+            return SparqlToken("end", "", start, start)
         match = _TOKEN.match(self.text, start)
         if match is None or match.lastgroup is None:
             self._unreadable(start)
-        return Token(match.lastgroup, match.group(), start, match.end())
+        return SparqlToken(match.lastgroup, match.group(), start, match.end())
 
     def _unreadable(self, start: int) -> NoReturn:
         character = self.text[start]

@@ -44,7 +44,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class LevelRows:
     """The rows of a query level before projection, and the expressions that order them."""
 
     node: Node
@@ -78,7 +78,7 @@ class SelectParser(ModifierParser):
         columns = self._columns(level)
         return tuple(column.variable for column in columns), distinct, columns, level
 
-    def rows(self, where: Node, columns: Sequence[Column] | None, level: Level) -> Rows:
+    def rows(self, where: Node, columns: Sequence[Column] | None, level: Level) -> LevelRows:
         """The rows of a level, from its pattern to the expressions of SELECT.
 
         No columns at all (None) is a form without a SELECT clause; an empty list is `SELECT *`.
@@ -111,10 +111,10 @@ class SelectParser(ModifierParser):
             visible = self.visible(node)
             scope |= frozenset(modifiers.values.variables)
         node = self._extended(node, columns or (), scope)
-        return Rows(node, visible, order, modifiers)
+        return LevelRows(node, visible, order, modifiers)
 
     def projected(
-        self, rows: Rows, variables: tuple[Var, ...], *, distinct: bool, ordered: bool = True
+        self, rows: LevelRows, variables: tuple[Var, ...], *, distinct: bool, ordered: bool = True
     ) -> Node:
         """The answer's rows. If their order is of no account, only LIMIT and OFFSET need it."""
         node, offset, limit = rows.node, rows.modifiers.offset, rows.modifiers.limit

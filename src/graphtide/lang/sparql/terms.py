@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
 from graphtide.algebra.expressions import Var
-from graphtide.lang.sparql.scanner import Scanner, Token, prefix_hint
+from graphtide.lang.sparql.scanner import Scanner, SparqlToken, prefix_hint
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
@@ -109,11 +109,11 @@ class TermParser(Scanner):
         """The characters of a quoted string."""
         return self._characters(self.advance())
 
-    def _characters(self, token: Token) -> str:
+    def _characters(self, token: SparqlToken) -> str:
         quotes = 3 if token.text[:3] in ('"""', "'''") else 1
         return self._unescaped(token.text[quotes:-quotes], token)
 
-    def _string(self, token: Token) -> Literal:
+    def _string(self, token: SparqlToken) -> Literal:
         value = self._characters(token)
         if self.token.kind == "language":
             tag = self.advance()
@@ -125,7 +125,7 @@ class TermParser(Scanner):
             return Literal(value, datatype=self.iri())
         return Literal(value)
 
-    def _unescaped(self, text: str, token: Token) -> str:
+    def _unescaped(self, text: str, token: SparqlToken) -> str:
         try:
             unescaped = _ESCAPE.sub(_character, text)
             unescaped.encode()  # Half a surrogate pair is no character.
@@ -139,7 +139,7 @@ class TermParser(Scanner):
         token = self.advance()
         return self._named_node(self._unescaped(token.text[1:-1], token), self.base, token)
 
-    def _named_node(self, iri: str, base: str | None, token: Token) -> NamedNode:
+    def _named_node(self, iri: str, base: str | None, token: SparqlToken) -> NamedNode:
         try:
             return NamedNode(iri) if base is None else _resolve(iri, base)
         except (ValueError, SyntaxError):

@@ -26,7 +26,7 @@ _LABEL_HINT = "use a variable instead: blank labels do not reach over group boun
 
 
 @dataclass(slots=True)
-class Block:
+class TriplesBlock:
     """A basic graph pattern while it is read, with the paths that stand in it."""
 
     triples: list[TriplePattern] = field(default_factory=list)
@@ -44,7 +44,7 @@ class TriplesParser(PathParser):
 
     def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
         super().__init__(text, base, standing=standing)
-        self._block = Block()
+        self._block = TriplesBlock()
         self._blanks = 0
         self._invented = 0
         self._closed_labels: set[str] = set()
@@ -64,18 +64,18 @@ class TriplesParser(PathParser):
 
     def take_pattern(self) -> Node:
         """The pattern read so far: a basic graph pattern ends here, and its labels with it."""
-        block, self._block = self._block, Block()
+        block, self._block = self._block, TriplesBlock()
         self._closed_labels |= block.labels.keys()
         pattern: Node = Bgp(tuple(block.triples))
         return reduce(join, block.paths, pattern)
 
-    def begin_scope(self) -> Block:
+    def begin_scope(self) -> TriplesBlock:
         """A group begins: set the basic graph pattern around it aside, to give to `end_scope`."""
-        outer, self._block = self._block, Block()
+        outer, self._block = self._block, TriplesBlock()
         self._closed_labels |= outer.labels.keys()
         return outer
 
-    def end_scope(self, outer: Block) -> None:
+    def end_scope(self, outer: TriplesBlock) -> None:
         """A group ends: go on with the basic graph pattern around it."""
         self._closed_labels -= outer.labels.keys()
         self._block = outer
@@ -86,7 +86,7 @@ class TriplesParser(PathParser):
 
     def template_triples(self) -> tuple[TriplePattern, ...]:
         """A block of the template, which may be empty."""
-        outer, self._block = self._block, Block()
+        outer, self._block = self._block, TriplesBlock()
         if self.at_subject():
             self.triples_block()
         block, self._block = self._block, outer

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.expressions import Expression, Var
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
-    from graphtide.lang.durations import Duration
+    from graphtide.lang.durations import WrittenDuration
     from graphtide.rdf.terms import Term
 
 
@@ -101,7 +101,7 @@ class TimeTest:
     operator: str
     this: str
     other: str
-    numbers: tuple[Duration, ...]
+    numbers: tuple[WrittenDuration, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ class Within:
     """`p WITHIN d`: from its first event to its last at most d. After NOT: for d, from here on."""
 
     part: EventPattern
-    length: Duration
+    length: WrittenDuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ class HoldsFor:
     """`p HOLDS FOR d`: from its first event to its last at least d."""
 
     part: EventPattern
-    length: Duration
+    length: WrittenDuration
 
 
 EventPattern = Atom | Follows | Either | Both | Interleaved | Repeat | Not | Within | HoldsFor

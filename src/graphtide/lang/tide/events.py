@@ -23,7 +23,7 @@ from graphtide.lang.tide.pieces import filter_of, triples_of, variables_of
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Expression
     from graphtide.lang.tide.parser import Source
-    from graphtide.lang.tide.program import Names
+    from graphtide.lang.tide.program import DeclaredNames
 
 Variables = tuple[Var, ...]
 
@@ -47,7 +47,7 @@ def report_arity(source: Source, token: Token, type_: EventDeclaration, given: i
     source.report(token, f"the event {type_.name} has {wanted} {plural}, not {given}", shown)
 
 
-def read_event(source: Source, tree: Tree[Token], names: Names) -> EventDeclaration | None:
+def read_event(source: Source, tree: Tree[Token], names: DeclaredNames) -> EventDeclaration | None:
     """An EVENT declaration; None, and mistakes noted, if it is not sound."""
     event = _read_event(source, tree, names)
     written = next((part for part in tree.find_data("check")), None)
@@ -69,7 +69,7 @@ def _read_check(source: Source, token: Token, event: EventDeclaration) -> Expres
     return None if unknown else check
 
 
-def _read_event(source: Source, tree: Tree[Token], names: Names) -> EventDeclaration | None:
+def _read_event(source: Source, tree: Tree[Token], names: DeclaredNames) -> EventDeclaration | None:
     name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
     parameters = variables_of(source, written) if written is not None else None
     if tree.data == "graph_event":
@@ -108,7 +108,7 @@ def _nameable(variable: Var) -> bool:
 
 
 def read_columns(
-    source: Source, called: Token, written: Token | None, names: Names
+    source: Source, called: Token, written: Token | None, names: DeclaredNames
 ) -> tuple[Variables | None, Variables | None]:
     """The columns of a query that are named, or else all; and all there are. None with mistakes."""
     columns = names.columns(source, called)
@@ -125,7 +125,7 @@ def read_columns(
 
 
 def read_change(
-    source: Source, tree: Tree[Token], names: Names, name: Token | None = None
+    source: Source, tree: Tree[Token], names: DeclaredNames, name: Token | None = None
 ) -> tuple[EventDeclaration, Variables] | None:
     """What comes after ON: the event with its own parameters, and all that it could have."""
     if tree.data == "change":

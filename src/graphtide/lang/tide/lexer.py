@@ -10,7 +10,7 @@ from lark import Token as LarkToken
 
 from graphtide.errors import QueryError
 from graphtide.lang.durations import UNITS
-from graphtide.lang.sparql.scanner import Scanner, Token, place
+from graphtide.lang.sparql.scanner import Scanner, SparqlToken, place
 
 DECLARATIONS: Final = (
     *("PREFIX", "INCLUDE", "CONTEXT"),
@@ -211,7 +211,7 @@ class _Cutter(Scanner):
             return False
         return True
 
-    def _word(self, token: Token) -> None:
+    def _word(self, token: SparqlToken) -> None:
         word = token.text.upper()
         if word == "CHECK" and self._previous in ("EVENT", "OF"):
             self._add("NAME")

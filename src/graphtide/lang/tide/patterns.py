@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from lark import Token, Tree
 
 from graphtide.algebra.expressions import Var
-from graphtide.lang.durations import Duration, parse_duration
+from graphtide.lang.durations import WrittenDuration, parse_duration
 from graphtide.lang.tide.ast import (
     Atom,
     Both,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from graphtide.lang.tide.parser import Source
     from graphtide.lang.tide.pattern_checks import Flaw
     from graphtide.lang.tide.pattern_facts import Argument
-    from graphtide.lang.tide.program import Names
+    from graphtide.lang.tide.program import DeclaredNames
 
 
 # --- The events of a PATTERN: atoms, and other patterns, whose bodies are put in their place.
@@ -77,7 +77,7 @@ class Places:
 class AtomReader:
     """Reads the events of one expression."""
 
-    def __init__(self, source: Source, names: Names, places: Places) -> None:
+    def __init__(self, source: Source, names: DeclaredNames, places: Places) -> None:
         self._source = source
         self._names = names
         self._places = places
@@ -136,7 +136,7 @@ _CHAINS: Final[dict[str, type[Chain]]] = {"ARROW": Follows, "OR": Either, "AND":
 class PatternReader:
     """Reads one expression; mistakes go to the source, and None is what could not be read."""
 
-    def __init__(self, source: Source, names: Names) -> None:
+    def __init__(self, source: Source, names: DeclaredNames) -> None:
         self._source = source
         self.places = Places()
         self._atoms = AtomReader(source, names, self.places)
@@ -237,7 +237,7 @@ class PatternReader:
             return None
         return int(written), int(written)
 
-    def _duration(self, token: Token) -> Duration | None:
+    def _duration(self, token: Token) -> WrittenDuration | None:
         length = parse_duration(token)
         if length is None:
             hint = "write ticks such as 5, or a duration such as 10s, 500ms or PT2H"
@@ -259,7 +259,7 @@ DEFAULT: Final[Context] = "CHRONICLE"
 Trees = list[tuple["Source", Tree[Token]]]
 
 
-def read_patterns(names: Names, declared: Trees, contexts: Trees) -> None:
+def read_patterns(names: DeclaredNames, declared: Trees, contexts: Trees) -> None:
     """Take in the patterns of a program, in the order of the files, or note what is wrong."""
     defaults = _read_contexts(contexts, declared)
     drafts: dict[str, _Draft] = {}
@@ -314,7 +314,7 @@ class _Draft:
 
     source: Source
     tree: Tree[Token]
-    names: Names
+    names: DeclaredNames
     default: Context
 
     @property

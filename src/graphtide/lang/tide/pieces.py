@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from graphtide.algebra.expressions import Call, Exists, Expression, Var
 from graphtide.algebra.nodes import Bgp, DefaultGraph, Filter, Project, SelectQuery, TriplePattern
 from graphtide.algebra.updates import Modify
-from graphtide.lang.durations import Duration, parse_duration
+from graphtide.lang.durations import WrittenDuration, parse_duration
 from graphtide.lang.sparql.parse import parse_query, parse_update
 from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.tide.lexer import RELATIONS
@@ -155,16 +155,18 @@ def _has_exists(expression: Expression) -> bool:
     return isinstance(expression, Exists)
 
 
-def bounds_of(source: Source, relation: Token, token: Token | None) -> tuple[Duration, ...] | None:
+def bounds_of(
+    source: Source, relation: Token, token: Token | None
+) -> tuple[WrittenDuration, ...] | None:
     """The numbers of a temporal relation; `*` is without a bound."""
     if token is None:
         return ()
     written = [part.strip() for part in token[1:-1].split(",")]
     operator = relation.upper()
-    found: list[Duration] = []
+    found: list[WrittenDuration] = []
     for place, part in enumerate(written):
         below = operator in _RANGED and len(written) > 1 and place % 2 == 0
-        number = Duration(-inf if below else inf) if part == "*" else parse_duration(part)
+        number = WrittenDuration(-inf if below else inf) if part == "*" else parse_duration(part)
         if number is None:
             hint = "write ticks such as 5, a duration such as 10s, 500ms or PT2H, or * for no bound"
             shown = f"'{part}'" if part else "nothing"
@@ -174,7 +176,7 @@ def bounds_of(source: Source, relation: Token, token: Token | None) -> tuple[Dur
     return tuple(found) if _sound(source, token, operator, found) else None
 
 
-def _sound(source: Source, token: Token, operator: str, numbers: list[Duration]) -> bool:
+def _sound(source: Source, token: Token, operator: str, numbers: list[WrittenDuration]) -> bool:
     most = RELATIONS[operator]
     if len(numbers) > most or len(numbers) == 3:
         source.report(token, f"{operator} takes up to {most} numbers, not {len(numbers)}")

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from graphtide.lang.tide.ast import PatternDeclaration
 
 
-# --- Names: what the files of a program have declared so far, and where.
+# --- DeclaredNames: what the files of a program have declared so far, and where.
 
 
 @dataclass(slots=True)
-class Names:
+class DeclaredNames:
     """What is declared, by name; queries and events that are broken are known by name only.
 
     `variables` has the columns of each query that could be read.
@@ -191,7 +191,7 @@ class _Reading:
     """The files of a program while they are read: first the names, then what they mean."""
 
     def __init__(self) -> None:
-        self.names = Names()
+        self.names = DeclaredNames()
         self._files: list[tuple[Source, list[Tree[Token]]]] = []
         self._seen: set[Path] = set()
 
@@ -283,7 +283,7 @@ def _read_prefix(source: Source, tree: Tree[Token]) -> None:
         source.report(name, message, "choose another prefix")
 
 
-def _read_query(source: Source, tree: Tree[Token], names: Names) -> None:
+def _read_query(source: Source, tree: Tree[Token], names: DeclaredNames) -> None:
     name, body = tokens_of(tree, "NAME")[0], tokens_of(tree, "BODY")[0]
     sound = names.declare(source, "query", name)
     query = source.piece(body, parse_standing)

@@ -16,13 +16,13 @@ from graphtide.lang.tide.rules import read_actions
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.lang.tide.parser import Source
-    from graphtide.lang.tide.program import Names
+    from graphtide.lang.tide.program import DeclaredNames
 
 GOALS: Final = ("none_goal", "most_goal", "soft_goal")
 """The trees of goals."""
 
 
-def read_goal(source: Source, tree: Tree[Token], names: Names) -> None:
+def read_goal(source: Source, tree: Tree[Token], names: DeclaredNames) -> None:
     """Take in a GOAL declaration, or note what is wrong with it."""
     name, query = tokens_of(tree, "NAME")
     number = token_of(tree, "NUMBER")
@@ -47,7 +47,7 @@ def read_goal(source: Source, tree: Tree[Token], names: Names) -> None:
         )
 
 
-def read_fix(source: Source, tree: Tree[Token], names: Names) -> None:
+def read_fix(source: Source, tree: Tree[Token], names: DeclaredNames) -> None:
     """Take in a FIX declaration, or note what is wrong with it."""
     name, query = tokens_of(tree, "NAME")
     variables = _variables(source, tree, names)
@@ -70,14 +70,14 @@ def read_fix(source: Source, tree: Tree[Token], names: Names) -> None:
     )
 
 
-def _variables(source: Source, tree: Tree[Token], names: Names) -> tuple[Var, ...] | None:
+def _variables(source: Source, tree: Tree[Token], names: DeclaredNames) -> tuple[Var, ...] | None:
     """What a fix knows of a row: the columns it names, or else all of its query."""
     called, written = tokens_of(tree, "NAME")[1], token_of(tree, "ARGUMENTS")
     wanted, columns = read_columns(source, called, written, names)
     return None if columns is None else wanted
 
 
-def _can_be_explored(source: Source, name: Token, names: Names, what: str) -> bool:
+def _can_be_explored(source: Source, name: Token, names: DeclaredNames, what: str) -> bool:
     """Whether a query has rows that come and go with the quads of the graph."""
     query = parse_standing(names.queries[str(name)].text)
     if not isinstance(query, SelectQuery):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
     from graphtide.lang.tide.ast import EventDeclaration
     from graphtide.lang.tide.parser import Source
-    from graphtide.lang.tide.program import Names
+    from graphtide.lang.tide.program import DeclaredNames
     from graphtide.rdf.terms import Term
 
 
@@ -243,7 +243,7 @@ class Draft:
     """A rule while it is read. `sound` says that nothing was wrong with its conditions."""
 
     source: Source
-    names: Names
+    names: DeclaredNames
     events: list[EventUse] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     groups: list[Token] = field(default_factory=list)
@@ -257,7 +257,7 @@ class Draft:
         return known | set(facts.variables if facts else ())
 
 
-def read_rule(source: Source, tree: Tree[Token], names: Names) -> RuleDeclaration | None:
+def read_rule(source: Source, tree: Tree[Token], names: DeclaredNames) -> RuleDeclaration | None:
     """A RULE declaration; None, and mistakes noted, if it is not sound."""
     name, actions = tokens_of(tree, "NAME")[0], tree.children[-1]
     assert isinstance(actions, Tree)  # noqa: S101 - the grammar says so

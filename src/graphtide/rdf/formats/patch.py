@@ -57,7 +57,7 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PatchColumns:
     """Changes without time and transaction number."""
 
     diff: NDArray[np.int8]
@@ -66,9 +66,9 @@ class Part:
     def __len__(self) -> int:
         return len(self.diff)
 
-    def slice(self, start: int, stop: int) -> Part:
+    def slice(self, start: int, stop: int) -> PatchColumns:
         """Return the rows from start to before stop."""
-        return Part(self.diff[start:stop], tuple(c[start:stop] for c in self.columns))
+        return PatchColumns(self.diff[start:stop], tuple(c[start:stop] for c in self.columns))
 
     def batch(self, segments: Sequence[Segment]) -> ChangeBatch:
         """Return the rows of these transactions; rows between them are left out."""
@@ -85,14 +85,14 @@ class Part:
             np.repeat(times, sizes), np.repeat(numbers, sizes), part.diff, s, p, o, g
         )
 
-    def filter(self, keep: NDArray[np.bool_]) -> Part:
+    def filter(self, keep: NDArray[np.bool_]) -> PatchColumns:
         """Return the rows that are marked."""
         mask = pa.array(keep)
-        return Part(self.diff[keep], tuple(column.filter(mask) for column in self.columns))
+        return PatchColumns(self.diff[keep], tuple(column.filter(mask) for column in self.columns))
 
 
 @dataclass(slots=True)
-class Rows:
+class PatchRows:
     """The change rows of a block: plain ones from the kernel, others added one by one in order."""
 
     block: LineBlock
@@ -110,12 +110,12 @@ class Rows:
         self.diffs.append(diff)
         self.quads.append([*terms, None][:4])
 
-    def part(self) -> Part:
+    def part(self) -> PatchColumns:
         """Return all change rows in the order of their lines."""
         deleted = self.block.status[self.block.rows] == DELETE
         diff = np.where(deleted, -1, 1).astype(np.int8)
         if not self.lines:
-            return Part(diff, self.block.columns)
+            return PatchColumns(diff, self.block.columns)
         order = np.argsort(np.concatenate([self.block.rows, self.lines]), kind="stable")
         extra = [pa.array(texts, pa.string()) for texts in zip(*self.quads, strict=True)]
         places: Any = pa.array(order)
@@ -123,7 +123,7 @@ class Rows:
             pa.concat_arrays([plain, added]).take(places)
             for plain, added in zip(self.block.columns, extra, strict=True)
         )
-        return Part(np.concatenate([diff, np.array(self.diffs, np.int8)])[order], columns)
+        return PatchColumns(np.concatenate([diff, np.array(self.diffs, np.int8)])[order], columns)
 
 
 _INT64: Final = range(-(2**63), 2**63)
@@ -160,7 +160,9 @@ class PatchReader:
         self._time = 0
         self._tx = 0
         self._last: tuple[int, int] | None = None  # (time, tx) of the last one committed
-        self._pending: list[Part] = []  # changes of the open transaction, from earlier pieces
+        self._pending: list[
+            PatchColumns
+        ] = []  # changes of the open transaction, from earlier pieces
         self._start = 0  # its first row in this piece
         self._out: list[ChangeBatch] = []
         self._segments: list[Segment] = []
@@ -211,7 +213,7 @@ class PatchReader:
     def _read(self, data: bytes) -> None:
         """Read whole lines: plain changes in bulk, every other row one by one."""
         block = scan_block(data, self._line, positions=4, patch=True)
-        rows = Rows(block)
+        rows = PatchRows(block)
         for index in block.odd_lines():
             line, text = block.first_line + index, block.line(index).decode(errors="replace")
             try:
@@ -230,7 +232,7 @@ class PatchReader:
         self._start, self._segments = 0, []
         self._line += data.count(b"\n")
 
-    def _row(self, row: Row, line: int, rows: Rows, index: int) -> None:
+    def _row(self, row: Row, line: int, rows: PatchRows, index: int) -> None:
         place = rows.place(index)
         match row.code:
             case "A" | "D":

@@ -9,7 +9,7 @@ import numpy as np
 from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.counts import NET_BEFORE
-from graphtide.rules.kernel.layout import FREE, LIVE, PEAK, Facts
+from graphtide.rules.kernel.layout import FREE, LIVE, PEAK, FactArrays
 from graphtide.rules.kernel.memory import bucket_at, first_state, folded
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def fact_bucket(values: Ints, columns: Ints, many: Int, buckets: Int) -> Int:
 
 
 @inlined
-def _find(facts: Facts, bucket: Int, columns: Ints, values: Ints) -> Int:
+def _find(facts: FactArrays, bucket: Int, columns: Ints, values: Ints) -> Int:
     """The place of a fact whose values are some columns of a row; -1 if there is none."""
     place = facts.heads[bucket]
     while place >= 0:
@@ -45,7 +45,7 @@ def _find(facts: Facts, bucket: Int, columns: Ints, values: Ints) -> Int:
 
 
 @compiled
-def change_facts(facts: Facts, columns: Ints, many: Int, net: Ints, first: Int) -> None:
+def change_facts(facts: FactArrays, columns: Ints, many: Int, net: Ints, first: Int) -> None:
     """Take in what transactions changed: `columns` of `net` have the values, the key first.
 
     There must be room for all of them.
@@ -71,7 +71,7 @@ def change_facts(facts: Facts, columns: Ints, many: Int, net: Ints, first: Int) 
 
 
 @inlined
-def _remove(facts: Facts, bucket: Int, place: Int) -> None:
+def _remove(facts: FactArrays, bucket: Int, place: Int) -> None:
     if facts.heads[bucket] == place:
         facts.heads[bucket] = facts.links[place]
     else:
@@ -85,7 +85,7 @@ def _remove(facts: Facts, bucket: Int, place: Int) -> None:
 
 
 @compiled
-def refill_facts(old: Facts, new: Facts, many: Int) -> None:
+def refill_facts(old: FactArrays, new: FactArrays, many: Int) -> None:
     """Put the facts of one memory into another, which is empty and large enough."""
     width = old.rows.shape[1]
     for bucket in range(len(old.heads)):
@@ -105,7 +105,7 @@ def refill_facts(old: Facts, new: Facts, many: Int) -> None:
 
 
 @inlined
-def _own_bucket(facts: Facts, place: Int, many: Int) -> Int:
+def _own_bucket(facts: FactArrays, place: Int, many: Int) -> Int:
     return row_bucket(facts.rows[place], many, len(facts.heads))
 
 
@@ -119,7 +119,7 @@ def row_bucket(values: Ints, many: Int, buckets: Int) -> Int:
 
 
 @compiled
-def fact_number(facts: Facts, values: Ints, many: Int) -> Int:
+def fact_number(facts: FactArrays, values: Ints, many: Int) -> Int:
     """The number of the transaction since which a fact holds; ABSENT if it does not."""
     place = facts.heads[row_bucket(values, many, len(facts.heads))]
     while place >= 0:

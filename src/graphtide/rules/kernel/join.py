@@ -29,10 +29,10 @@ from graphtide.rules.kernel.layout import (
     SINCE,
     START,
     WRITTEN,
-    Facts,
-    Memory,
-    Plan,
-    Work,
+    FactArrays,
+    MemoryArrays,
+    PlanArrays,
+    WorkArrays,
 )
 from graphtide.rules.kernel.memory import add_event, bucket_of, can_note, expire
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @inlined
-def test_holds(plan: Plan, work: Work, number: Int) -> Int:
+def test_holds(plan: PlanArrays, work: WorkArrays, number: Int) -> Int:
     """1 if a test is true of the times in `work.span`, 0 if not."""
     top = 0
     for i in range(plan.parts[number, 0], plan.parts[number, 1]):
@@ -71,7 +71,7 @@ def test_holds(plan: Plan, work: Work, number: Int) -> Int:
 
 
 @inlined
-def all_hold(plan: Plan, work: Work, condition: Int, joined: Int) -> bool:
+def all_hold(plan: PlanArrays, work: WorkArrays, condition: Int, joined: Int) -> bool:
     """Whether all tests hold that became possible with the last event of a match."""
     for i in range(plan.ready[condition, joined, 0], plan.ready[condition, joined, 1]):
         if test_holds(plan, work, plan.tests[i]) == 0:
@@ -81,10 +81,10 @@ def all_hold(plan: Plan, work: Work, condition: Int, joined: Int) -> bool:
 
 @compiled
 def take_hits(
-    plan: Plan,
-    memory: Memory,
-    facts: Facts,
-    work: Work,
+    plan: PlanArrays,
+    memory: MemoryArrays,
+    facts: FactArrays,
+    work: WorkArrays,
     hits: Ints,
     events: Longs,
     rows: Ints,
@@ -128,7 +128,7 @@ def take_hits(
 
 
 @inlined
-def has_room(memory: Memory, wanted: Int) -> bool:
+def has_room(memory: MemoryArrays, wanted: Int) -> bool:
     """Whether so many places are free."""
     place = memory.meta[FREE]
     while wanted > 0 and place >= 0:
@@ -138,7 +138,7 @@ def has_room(memory: Memory, wanted: Int) -> bool:
 
 
 @inlined
-def bind_event(work: Work, condition: Int, event: Longs) -> None:
+def bind_event(work: WorkArrays, condition: Int, event: Longs) -> None:
     """Note when the event of a condition was."""
     work.span[2 * condition] = event[START]
     work.span[2 * condition + 1] = event[END]
@@ -147,7 +147,7 @@ def bind_event(work: Work, condition: Int, event: Longs) -> None:
 
 
 @inlined
-def same_key(plan: Plan, memory: Memory, index: Int, place: Int, binding: Ints) -> bool:
+def same_key(plan: PlanArrays, memory: MemoryArrays, index: Int, place: Int, binding: Ints) -> bool:
     """Whether an event that waits agrees with a match on the key of an index."""
     for k in range(plan.keys[index, 0]):
         v = plan.keys[index, 1 + k]
@@ -158,10 +158,10 @@ def same_key(plan: Plan, memory: Memory, index: Int, place: Int, binding: Ints) 
 
 @inlined
 def join_hit(
-    plan: Plan,
-    memory: Memory,
-    facts: Facts,
-    work: Work,
+    plan: PlanArrays,
+    memory: MemoryArrays,
+    facts: FactArrays,
+    work: WorkArrays,
     hit: Ints,
     event: Longs,
     rows: Ints,
@@ -212,7 +212,13 @@ def join_hit(
 
 @inlined
 def write_match(
-    plan: Plan, facts: Facts, work: Work, event: Int, rows: Ints, spans: Longs, written: Int
+    plan: PlanArrays,
+    facts: FactArrays,
+    work: WorkArrays,
+    event: Int,
+    rows: Ints,
+    spans: Longs,
+    written: Int,
 ) -> Int:
     """Write a match, once for each row of facts that is older than all its events."""
     if len(plan.fact_columns) == 0:
@@ -243,7 +249,7 @@ def write_match(
 
 
 @inlined
-def _write(work: Work, event: Int, rows: Ints, spans: Longs, written: Int) -> None:
+def _write(work: WorkArrays, event: Int, rows: Ints, spans: Longs, written: Int) -> None:
     rows[written, 0] = event
     for v in range(len(work.binding)):
         rows[written, 1 + v] = work.binding[v]

@@ -38,7 +38,7 @@ ATOM, ALL_OF, ANY_OF, NONE_OF = 0, 1, 2, 3
 """Instructions of a test: a difference of two times within bounds, or how to combine the last."""
 
 
-class Plan(NamedTuple):
+class PlanArrays(NamedTuple):
     """What does not change while a rule is at work. Lists begin with their length."""
 
     steps: Ints
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
     """How many variables events bind; the others are bound by facts."""
 
 
-class Memory(NamedTuple):
+class MemoryArrays(NamedTuple):
     """The events that wait for partners, oldest first in every list."""
 
     cells: Ints
@@ -85,7 +85,7 @@ class Memory(NamedTuple):
     """What was changed: which array, row, column, and what was there before."""
 
 
-class Facts(NamedTuple):
+class FactArrays(NamedTuple):
     """The facts of now, each with the number of the transaction since which it holds."""
 
     rows: Ints
@@ -95,7 +95,7 @@ class Facts(NamedTuple):
     meta: Longs
 
 
-class Work(NamedTuple):
+class WorkArrays(NamedTuple):
     """Room for one match while it is put together."""
 
     binding: Ints

@@ -24,8 +24,8 @@ from graphtide.rules.kernel.layout import (
     PEAK,
     TAILS,
     WHEN,
-    Memory,
-    Plan,
+    MemoryArrays,
+    PlanArrays,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @inlined
-def can_note(plan: Plan, memory: Memory, events: Int) -> bool:
+def can_note(plan: PlanArrays, memory: MemoryArrays, events: Int) -> bool:
     """Whether the journal has room for some events that come or go, or nothing is noted."""
     noted = memory.meta[NOTED]
     most = 8 + plan.variables + 4 * memory.links.shape[1]
@@ -47,7 +47,7 @@ def can_note(plan: Plan, memory: Memory, events: Int) -> bool:
 
 
 @inlined
-def note(memory: Memory, table: Int, row: Int, column: Int, old: Int) -> None:
+def note(memory: MemoryArrays, table: Int, row: Int, column: Int, old: Int) -> None:
     """Note what a cell was."""
     at = memory.meta[NOTED]
     if at >= 0:
@@ -59,35 +59,35 @@ def note(memory: Memory, table: Int, row: Int, column: Int, old: Int) -> None:
 
 
 @inlined
-def set_link(memory: Memory, place: Int, column: Int, value: Int) -> None:
+def set_link(memory: MemoryArrays, place: Int, column: Int, value: Int) -> None:
     """Change what comes after a place."""
     note(memory, LINKS, place, column, memory.links[place, column])
     memory.links[place, column] = value
 
 
 @inlined
-def set_end(memory: Memory, condition: Int, column: Int, value: Int) -> None:
+def set_end(memory: MemoryArrays, condition: Int, column: Int, value: Int) -> None:
     """Change the first or the last place of a condition."""
     note(memory, ENDS, condition, column, memory.ends[condition, column])
     memory.ends[condition, column] = value
 
 
 @inlined
-def set_head(memory: Memory, index: Int, bucket: Int, value: Int) -> None:
+def set_head(memory: MemoryArrays, index: Int, bucket: Int, value: Int) -> None:
     """Change the first place of a bucket."""
     note(memory, HEADS, index, bucket, memory.heads[index, bucket])
     memory.heads[index, bucket] = value
 
 
 @inlined
-def set_tail(memory: Memory, index: Int, bucket: Int, value: Int) -> None:
+def set_tail(memory: MemoryArrays, index: Int, bucket: Int, value: Int) -> None:
     """Change the last place of a bucket."""
     note(memory, TAILS, index, bucket, memory.tails[index, bucket])
     memory.tails[index, bucket] = value
 
 
 @inlined
-def note_event(plan: Plan, memory: Memory, place: Int) -> None:
+def note_event(plan: PlanArrays, memory: MemoryArrays, place: Int) -> None:
     """Note an event before its place is free for another."""
     if memory.meta[NOTED] < 0:
         return
@@ -100,7 +100,7 @@ def note_event(plan: Plan, memory: Memory, place: Int) -> None:
 
 
 @compiled
-def undo(memory: Memory, first: Int) -> None:
+def undo(memory: MemoryArrays, first: Int) -> None:
     """Take back all that was noted, down to entry number `first`."""
     for at in range(memory.meta[NOTED] - 1, first - 1, -1):
         table, row, column = memory.journal[at, 0], memory.journal[at, 1], memory.journal[at, 2]
@@ -165,7 +165,9 @@ def bucket_of(keys: Ints, index: Int, values: Ints, buckets: Int) -> Int:
 
 
 @inlined
-def add_event(plan: Plan, memory: Memory, condition: Int, values: Ints, event: Longs) -> None:
+def add_event(
+    plan: PlanArrays, memory: MemoryArrays, condition: Int, values: Ints, event: Longs
+) -> None:
     """Take in an event at the end of its condition's list, and of its buckets."""
     place = memory.meta[FREE]
     memory.meta[FREE] = memory.links[place, 0]
@@ -194,7 +196,7 @@ def add_event(plan: Plan, memory: Memory, condition: Int, values: Ints, event: L
 
 
 @inlined
-def drop_oldest(plan: Plan, memory: Memory, condition: Int) -> None:
+def drop_oldest(plan: PlanArrays, memory: MemoryArrays, condition: Int) -> None:
     """Let go the first event of a condition: it is the first in its buckets, too."""
     place = memory.ends[condition, 0]
     note_event(plan, memory, place)
@@ -212,7 +214,7 @@ def drop_oldest(plan: Plan, memory: Memory, condition: Int) -> None:
 
 
 @inlined
-def expire(plan: Plan, memory: Memory, now: Int) -> bool:
+def expire(plan: PlanArrays, memory: MemoryArrays, now: Int) -> bool:
     """Let go what no event at or after a time can need; False if the journal is full before."""
     if now <= memory.meta[NEWEST]:
         return True
@@ -231,13 +233,13 @@ def expire(plan: Plan, memory: Memory, now: Int) -> bool:
 
 
 @compiled
-def expire_events(plan: Plan, memory: Memory, now: Int) -> bool:
+def expire_events(plan: PlanArrays, memory: MemoryArrays, now: Int) -> bool:
     """As `expire`, for when time goes on without an event."""
     return expire(plan, memory, now)
 
 
 @compiled
-def remove_event(plan: Plan, memory: Memory, order: Int) -> bool:
+def remove_event(plan: PlanArrays, memory: MemoryArrays, order: Int) -> bool:
     """Let go an event before its time, wherever it waits; False if the journal is full before."""
     for condition in range(len(plan.keeps)):
         before = -1
@@ -255,7 +257,9 @@ def remove_event(plan: Plan, memory: Memory, order: Int) -> bool:
 
 
 @inlined
-def _unlink(plan: Plan, memory: Memory, condition: Int, before: Int, place: Int) -> None:
+def _unlink(
+    plan: PlanArrays, memory: MemoryArrays, condition: Int, before: Int, place: Int
+) -> None:
     note_event(plan, memory, place)
     following = memory.links[place, 0]
     if before < 0:
@@ -286,7 +290,7 @@ def _unlink(plan: Plan, memory: Memory, condition: Int, before: Int, place: Int)
 
 
 @compiled
-def refill(plan: Plan, old: Memory, new: Memory) -> None:
+def refill(plan: PlanArrays, old: MemoryArrays, new: MemoryArrays) -> None:
     """Put the events of one memory into another, which is empty and large enough."""
     for condition in range(len(plan.keeps)):
         place = old.ends[condition, 0]

@@ -16,7 +16,7 @@ import numpy as np
 from graphtide.rules.expiry import distances_of, end_distances, rule_keepings
 from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
 from graphtide.rules.matching.memory import EventMemory
-from graphtide.rules.matching.types import ConditionMatcher, Found, Happening
+from graphtide.rules.matching.types import ConditionMatcher, MatchedEvent, Matches
 from graphtide.rules.temporal import Span, holds
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from graphtide.rules.model import EventCondition, EventType
 
 
-# --- WaitingRoom: the matches that wait until what must not happen no longer can.
+# --- PendingMatches: the matches that wait until what must not happen no longer can.
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingMatch:
     """A match that holds unless an event comes that must not, up to a time."""
 
     match: Match
@@ -45,7 +45,7 @@ class Waiting:
     until: float
 
 
-class WaitingRoom:
+class PendingMatches:
     """Matches by the end of their wait, by their events, and by what an event that spoils them has.
 
     `known` has these variables for each event that must not happen. While `undo` is a list, each
@@ -55,23 +55,23 @@ class WaitingRoom:
     def __init__(self, known: Mapping[str, tuple[Var, ...]]) -> None:
         self._known = known
         self._numbers = count()
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, PendingMatch] = {}
         self._ends: list[tuple[float, int, int]] = []
-        self._index: dict[tuple[str, tuple[int, ...]], dict[int, Waiting]] = {}
+        self._index: dict[tuple[str, tuple[int, ...]], dict[int, PendingMatch]] = {}
         self._parts: dict[int, set[int]] = {}
         self.undo: Undo | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, waiting: Waiting) -> None:
+    def add(self, waiting: PendingMatch) -> None:
         """Let a match wait."""
         number = next(self._numbers)
         self._put(number, waiting)
         if self.undo is not None:
             self.undo.append(lambda: self._take(number))
 
-    def _put(self, number: int, waiting: Waiting) -> None:
+    def _put(self, number: int, waiting: PendingMatch) -> None:
         self._waiting[number] = waiting
         heappush(self._ends, (waiting.until, waiting.match.time, number))
         for key in self._keys(waiting.match.binding):
@@ -79,14 +79,14 @@ class WaitingRoom:
         for event in waiting.match.events.values():
             self._parts.setdefault(event.order, set()).add(number)
 
-    def due(self, now: int) -> Iterator[Waiting]:
+    def due(self, now: int) -> Iterator[PendingMatch]:
         """Let go those whose wait is over, in order of its end, then of their times."""
         while self._ends and self._ends[0][0] < now:
             _, _, number = heappop(self._ends)
             if number in self._waiting:
                 yield self._remove(number)
 
-    def like(self, name: str, binding: Binding) -> list[tuple[int, Waiting]]:
+    def like(self, name: str, binding: Binding) -> list[tuple[int, PendingMatch]]:
         """Those that an event may spoil, by its values, with their numbers."""
         key = name, tuple(binding[v] for v in self._known[name])
         return list(self._index.get(key, {}).items())
@@ -100,13 +100,13 @@ class WaitingRoom:
         for number in sorted(self._parts.get(order, ())):
             self._remove(number)
 
-    def _remove(self, number: int) -> Waiting:
+    def _remove(self, number: int) -> PendingMatch:
         waiting = self._take(number)
         if self.undo is not None:  # its end may still be noted: twice does no harm
             self.undo.append(lambda: self._put(number, waiting))
         return waiting
 
-    def _take(self, number: int) -> Waiting:
+    def _take(self, number: int) -> PendingMatch:
         waiting = self._waiting.pop(number)
         for key in self._keys(waiting.match.binding):
             del self._index[key][number]
@@ -155,7 +155,7 @@ class Absence:
         ]
         bound = {v for c in rule.positive for v in c.variables}
         self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
-        self._waiting = WaitingRoom(self._known)
+        self._waiting = PendingMatches(self._known)
         self._undo: Undo | None = None
         kept = rule_keepings(rule, longest)
         self._memories = {
@@ -190,7 +190,7 @@ class Absence:
         for memory in self._memories.values():
             memory.undo = undo
 
-    def advance(self, now: int, nothing: Found) -> Found:
+    def advance(self, now: int, nothing: Matches) -> Matches:
         """Time goes on to a moment without an event: what waited long enough."""
         for memory in self._memories.values():
             memory.expire(now)
@@ -203,7 +203,7 @@ class Absence:
             memory.remove(order)
         self._waiting.retract(order)
 
-    def take(self, hits: Mapping[int, Ints], events: Longs, found: Found) -> Found:
+    def take(self, hits: Mapping[int, Ints], events: Longs, found: Matches) -> Matches:
         """Take in events, and the matches that would be complete; those that are, and when."""
         denials: dict[int, list[Hit]] = {}
         for type_, matcher in self._matchers:
@@ -214,7 +214,7 @@ class Absence:
         candidates: dict[int, list[int]] = {}
         for place, event in enumerate(found.rows[:, 0].tolist()):
             candidates.setdefault(event, []).append(place)
-        fired: list[tuple[int, Waiting]] = []
+        fired: list[tuple[int, PendingMatch]] = []
         ends = events[:, END]
         for event in sorted(denials.keys() | candidates.keys()):
             fired += self._passed(ends, int(ends[event]))
@@ -230,7 +230,7 @@ class Absence:
         condition = self._conditions[row[1]]
         return {v: row[HIT_VALUES + self._number[v]] for v in condition.variables}
 
-    def _passed(self, ends: Longs, now: int) -> list[tuple[int, Waiting]]:
+    def _passed(self, ends: Longs, now: int) -> list[tuple[int, PendingMatch]]:
         """What waited until before now, each at the first event after its wait."""
         for memory in self._memories.values():
             memory.expire(now)
@@ -239,10 +239,10 @@ class Absence:
             for waiting in self._due(now)
         ]
 
-    def _due(self, now: int) -> list[Waiting]:
+    def _due(self, now: int) -> list[PendingMatch]:
         return [waiting for waiting in self._waiting.due(now) if self._still_holds(waiting)]
 
-    def _still_holds(self, waiting: Waiting) -> bool:
+    def _still_holds(self, waiting: PendingMatch) -> bool:
         """Whether the facts of a match that waited are there to this day."""
         if self._facts is None:
             return True
@@ -257,7 +257,7 @@ class Absence:
             for place, waiting in self._waiting.like(condition.name, binding):
                 if self._spoils(condition, span, binding, waiting.match):
                     self._waiting.drop(place)
-            happening = Happening(span, event[ORDER], event[SINCE])
+            happening = MatchedEvent(span, event[ORDER], event[SINCE])
             self._memories[condition.name].add(happening, binding)
 
     def _spoils(
@@ -273,7 +273,7 @@ class Absence:
     def _values(self, binding: Binding) -> dict[Var, Term]:
         return {v: self._terms.decode(i) for v, i in binding.items() if i}
 
-    def _settled(self, found: Found, place: int) -> Waiting | None:
+    def _settled(self, found: Matches, place: int) -> PendingMatch | None:
         """A match that nothing has spoilt, and nothing can any more; others are gone, or wait."""
         match = self._shape.match(found, place)
         until = -inf
@@ -291,17 +291,17 @@ class Absence:
             if latest < inf:
                 until = max(until, latest)
         row = tuple(found.rows[place].tolist())
-        waiting = Waiting(match, row, tuple(found.spans[place].tolist()), until)
+        waiting = PendingMatch(match, row, tuple(found.spans[place].tolist()), until)
         if until < match.time:
             return waiting
         self._waiting.add(waiting)
         return None
 
 
-def _columns(fired: list[tuple[int, Waiting]], like: Found) -> Found:
+def _columns(fired: list[tuple[int, PendingMatch]], like: Matches) -> Matches:
     if not fired:
         return like.chosen(np.empty(0, np.int64))
-    return Found(
+    return Matches(
         np.array([waiting.row for _, waiting in fired], np.int32),
         np.array([waiting.spans for _, waiting in fired], np.int64),
         np.array([moment for moment, _ in fired], np.int64),

@@ -18,12 +18,20 @@ import numpy as np
 from graphtide.kernel.batch import longer
 from graphtide.rules.expiry import rule_keepings
 from graphtide.rules.kernel.join import take_hits
-from graphtide.rules.kernel.layout import END, ENOUGH, EVENT, FOREVER, NOT_KEPT, ROOM, Plan
+from graphtide.rules.kernel.layout import END, ENOUGH, EVENT, FOREVER, NOT_KEPT, ROOM, PlanArrays
 from graphtide.rules.kernel.types import direct
 from graphtide.rules.matching.absence import Absence
 from graphtide.rules.matching.memory import RuleMemory, make_facts, make_work
-from graphtide.rules.matching.types import ConditionMatcher, Found, Shape, completed
-from graphtide.rules.temporal import Both, Test, conjuncts, has_check, holds, instructions, named
+from graphtide.rules.matching.types import ConditionMatcher, Matches, Shape, completed
+from graphtide.rules.temporal import (
+    AllTests,
+    Test,
+    conjuncts,
+    has_check,
+    holds,
+    instructions,
+    named,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rules.matching.memory import FactMemory, Mark
+    from graphtide.rules.matching.memory import FactMemory, Savepoint
     from graphtide.rules.model import EventCondition, EventType, Rule
 
 
@@ -50,7 +58,7 @@ class RulePlan:
     """
 
     variables: tuple[Var, ...]
-    plan: Plan
+    plan: PlanArrays
     depth: int
     checks: Test
     denied: dict[str, Test]
@@ -74,7 +82,7 @@ def make_plan(rule: Rule, longest: int = 0) -> RulePlan:
     code = [instructions(part, place) for part in timed]
     ends = np.cumsum([0, *map(len, code)])
     kept = rule_keepings(rule, longest)
-    plan = Plan(
+    plan = PlanArrays(
         steps=_table([[place[c.name] for c, _ in order] for order in orders]),
         lookups=_table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
         keys=_lists([[number[v] for v in key] for _, key in indexes]),
@@ -90,7 +98,7 @@ def make_plan(rule: Rule, longest: int = 0) -> RulePlan:
         fact_columns=np.array([number[v] for v in (*shared, *alone)], np.int32),
         variables=len(event_variables),
     )  # fmt: skip
-    checks = Both(tuple(part for part in plain if has_check(part)))
+    checks = AllTests(tuple(part for part in plain if has_check(part)))
     depth = 1 + max(map(len, code), default=0)
     return RulePlan((*event_variables, *alone), plan, depth, checks, denied, longest)
 
@@ -120,7 +128,7 @@ def _divided(rule: Rule) -> tuple[list[Test], dict[str, Test]]:
     denied = [condition.name for condition in rule.negative]
     plain = [part for part in parts if not named(part).intersection(denied)]
     return plain, {
-        name: Both(tuple(part for part in parts if name in named(part))) for name in denied
+        name: AllTests(tuple(part for part in parts if name in named(part))) for name in denied
     }
 
 
@@ -171,7 +179,7 @@ def no_longs(columns: int) -> Longs:
 Hits = Mapping[int, "Ints"]
 """By number of a type, the places of the events that match it, with their parameters."""
 
-State = tuple["Mark", int]
+State = tuple["Savepoint", int]
 
 
 class Matcher:
@@ -188,7 +196,7 @@ class Matcher:
         self._terms = terms
         self._plan = planned.plan
         self._checks = planned.checks
-        self._has_checks = planned.checks != Both(())
+        self._has_checks = planned.checks != AllTests(())
         self._memory = RuleMemory(self._plan)
         self._work = make_work(self._plan, len(planned.variables), planned.depth)
         self._no_facts = make_facts(1, 0)
@@ -257,7 +265,7 @@ class Matcher:
         """Whether the facts have changed; they are taken in later."""
         return self.facts is not None and self.facts.looks_changed()
 
-    def advance(self, now: int) -> Found:
+    def advance(self, now: int) -> Matches:
         """Time goes on: let go the events that nothing from now on can need.
 
         The matches that waited for nothing to happen, and for which nothing can any more.
@@ -268,7 +276,7 @@ class Matcher:
         self.catch_up()
         return self._absence.advance(now, self._nothing)
 
-    def take(self, hits: Hits, events: Longs) -> Found:
+    def take(self, hits: Hits, events: Longs) -> Matches:
         """Take in events; the matches that they complete, in the order in which they are found."""
         rows = self._hits(hits)
         if not len(rows) and self._absence is None:
@@ -322,7 +330,7 @@ class Matcher:
                 spans[: len(self._spans)] = self._spans
                 self._spans = spans
 
-    def _checked(self, found: Found) -> Found:
+    def _checked(self, found: Matches) -> Matches:
         """The matches whose values pass the tests, too."""
         decode = self._terms.decode
         kept = []

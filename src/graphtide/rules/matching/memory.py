@@ -17,9 +17,9 @@ from graphtide.rules.kernel.layout import (
     NO_PLACE,
     NOTED,
     PEAK,
-    Facts,
-    Memory,
-    Work,
+    FactArrays,
+    MemoryArrays,
+    WorkArrays,
 )
 from graphtide.rules.kernel.memory import expire_events, refill, remove_event, undo
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from graphtide.algebra.expressions import Var
-    from graphtide.engine.runtime import Stamps
+    from graphtide.engine.runtime import TransactionTimes
     from graphtide.engine.watch import Watch
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.rules.expiry import Keeping
-    from graphtide.rules.kernel.layout import Plan
-    from graphtide.rules.matching.types import Binding, Happening
+    from graphtide.rules.expiry import Retention
+    from graphtide.rules.kernel.layout import PlanArrays
+    from graphtide.rules.matching.types import Binding, MatchedEvent
 
 FEWEST = 16
 LONG_AGO = -(1 << 62)
 
 
-class Mark(NamedTuple):
+class Savepoint(NamedTuple):
     """A state to come back to: which arrays were in use then, and the cells of their `meta`."""
 
     outgrown: int
@@ -51,10 +51,10 @@ class RuleMemory:
     Arrays that became too small are kept as they are while there are marks, with their journals.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: PlanArrays) -> None:
         self.arrays = make_memory(plan)
         self._plan = plan
-        self._outgrown: list[Memory] = []
+        self._outgrown: list[MemoryArrays] = []
         self._now = LONG_AGO
 
     @property
@@ -92,13 +92,13 @@ class RuleMemory:
             journal[: len(old.journal)] = old.journal
             self.arrays = old._replace(journal=journal)
 
-    def mark(self) -> Mark:
+    def mark(self) -> Savepoint:
         """The state of now, to come back to; it is good until `release`."""
         meta = self.arrays.meta
         meta[NOTED] = max(meta[NOTED], 0)
-        return Mark(len(self._outgrown), meta.copy())
+        return Savepoint(len(self._outgrown), meta.copy())
 
-    def back_to(self, mark: Mark) -> None:
+    def back_to(self, mark: Savepoint) -> None:
         """Come back to a state; marks that were made after it are no good any more."""
         if mark.outgrown < len(self._outgrown):
             self.arrays = self._outgrown[mark.outgrown]
@@ -112,14 +112,14 @@ class RuleMemory:
         self._outgrown.clear()
 
 
-def make_memory(plan: Plan, places: int = FEWEST) -> Memory:
+def make_memory(plan: PlanArrays, places: int = FEWEST) -> MemoryArrays:
     """Room for a number of events, a power of two."""
     indexes = len(plan.keys)
     links = np.full((places, 1 + indexes), -1, np.int32)
     links[:-1, 0] = np.arange(1, places)
     meta = np.zeros(5, np.int64)
     meta[FREE], meta[NEWEST], meta[NOTED] = 0, LONG_AGO, -1
-    return Memory(
+    return MemoryArrays(
         cells=np.zeros((places, max(1, plan.variables)), np.int32),
         when=np.zeros((places, 4), np.int64),
         links=links,
@@ -131,10 +131,10 @@ def make_memory(plan: Plan, places: int = FEWEST) -> Memory:
     )
 
 
-def make_work(plan: Plan, variables: int, depth: int) -> Work:
+def make_work(plan: PlanArrays, variables: int, depth: int) -> WorkArrays:
     """Room for one match."""
     many = len(plan.keeps)
-    return Work(
+    return WorkArrays(
         binding=np.zeros(variables, np.int32),
         at=np.zeros(many, np.int32),
         span=np.zeros(2 * many, np.int64),
@@ -146,7 +146,7 @@ def make_work(plan: Plan, variables: int, depth: int) -> Work:
 # --- EventMemory: the events that one condition of a rule may still need, by the values they
 # bind.
 
-Kept = tuple["Happening", "Binding"]
+Kept = tuple["MatchedEvent", "Binding"]
 Undo = list["Callable[[], object]"]
 """How to take back what was done, the last first."""
 
@@ -158,7 +158,7 @@ class EventMemory:
     While `undo` is a list, each change puts there how to take it back.
     """
 
-    def __init__(self, keeping: Keeping, key: tuple[Var, ...]) -> None:
+    def __init__(self, keeping: Retention, key: tuple[Var, ...]) -> None:
         self.ticks = keeping.ticks
         self.undo: Undo | None = None
         self._key = key
@@ -167,7 +167,7 @@ class EventMemory:
         self._index: dict[tuple[int, ...], dict[int, Kept]] = {}
         self._size = 0
 
-    def add(self, event: Happening, binding: Binding) -> None:
+    def add(self, event: MatchedEvent, binding: Binding) -> None:
         """Keep an event, if anything can come after it that needs it."""
         if self.ticks is None:
             return
@@ -236,7 +236,7 @@ class FactMemory:
         self._columns = np.array(order, np.int32)
         self._shared = shared
         self.facts = make_facts(FEWEST, len(columns))
-        self._changes: list[tuple[Ints, Stamps]] = []
+        self._changes: list[tuple[Ints, TransactionTimes]] = []
         self._noted: list[tuple[Ints, int]] = []
         self._tracking = False
 
@@ -309,7 +309,7 @@ class FactMemory:
         return int(self.facts.meta[LIVE])
 
 
-def make_facts(places: int, width: int) -> Facts:
+def make_facts(places: int, width: int) -> FactArrays:
     """Room for some facts.
 
     >>> len(make_facts(5, 2).rows)
@@ -322,4 +322,4 @@ def make_facts(places: int, width: int) -> Facts:
     meta[FREE] = 0
     rows = np.zeros((size, width), np.int32)
     heads = np.full(2 * size, -1, np.int32)
-    return Facts(rows, np.zeros(size, np.int64), links, heads, meta)
+    return FactArrays(rows, np.zeros(size, np.int64), links, heads, meta)

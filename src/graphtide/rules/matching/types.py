@@ -1,4 +1,4 @@
-"""Happening: an event that has come, and how events match the types that rules ask for."""
+"""MatchedEvent: an event that has come, and how events match the types that rules ask for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Binding = dict[Var, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class MatchedEvent:
     """An event of a match: when it was, and what the graph was like when it came.
 
     `order` counts events as they come. `since` is the number of transactions that were before it:
@@ -188,9 +188,9 @@ class TypeIndex:
         return hits
 
 
-# --- Found: matches of a rule in columns, made into objects only when somebody looks.
+# --- Matches: matches of a rule in columns, made into objects only when somebody looks.
 
-Events = dict[str, Happening]
+Events = dict[str, MatchedEvent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Matches:
     """Matches that some events complete.
 
     A row has the place of the event that completes it, then the values of the variables. `spans`
@@ -220,13 +220,13 @@ class Found:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def chosen(self, places: Longs) -> Found:
+    def chosen(self, places: Longs) -> Matches:
         """Some of the matches, in an order."""
-        return Found(
+        return Matches(
             self.rows[places], self.spans[places], self.moments[places], self.times[places]
         )
 
-    def at_one_moment(self) -> Found:
+    def at_one_moment(self) -> Matches:
         """The same, firing all together."""
         return replace(self, moments=np.ones_like(self.moments))
 
@@ -237,13 +237,13 @@ class Shape(NamedTuple):
     rule: Rule
     variables: tuple[Var, ...]
 
-    def match(self, found: Found, place: int) -> Match:
+    def match(self, found: Matches, place: int) -> Match:
         """One of the matches as an object."""
         row, spans = found.rows[place].tolist(), found.spans[place].tolist()
         binding = dict(zip(self.variables, row[1:], strict=True))
         half = len(spans) // 2
         events = {
-            condition.name: Happening(
+            condition.name: MatchedEvent(
                 Span(spans[2 * n], spans[2 * n + 1]), spans[half + 2 * n], spans[half + 2 * n + 1]
             )
             for n, condition in enumerate(self.rule.positive)
@@ -251,7 +251,7 @@ class Shape(NamedTuple):
         return Match(self.rule, events, binding, int(found.times[place]))
 
 
-def completed(rows: Ints, spans: Longs, ends: Longs) -> Found:
+def completed(rows: Ints, spans: Longs, ends: Longs) -> Matches:
     """Matches that fire as soon as their last event is there."""
     places = rows[:, 0].astype(np.int64)
-    return Found(rows, spans, 2 * places + 1, ends[places])
+    return Matches(rows, spans, 2 * places + 1, ends[places])
