@@ -37,5 +37,5 @@ with graph.transaction() as tx:
     tx.insert("<ex:switch1>", "<ex:position>", '"straight"', "<ex:bob>")
 print(disagree.delta())
 
-who = reports.table().column("who").to_pylist()
+who = reports.table(terms=True).column("who").to_pylist()
 print(f"{who.count('<ex:ann>')} row from <ex:ann>, {who.count('<ex:bob>')} rows from <ex:bob>")

@@ -6,15 +6,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyoxigraph import BlankNode, Literal, NamedNode
-
-    from graphtide.engine.live_graph import LiveGraph
+    from graphtide import spark
+    from graphtide.engine.results import Delta, DeltaRow, WindowResult
     from graphtide.engine.transaction import Transaction
-    from graphtide.engine.watch import Delta, DeltaRow, Watch
+    from graphtide.engine.watch import Query
     from graphtide.errors import GraphtideError
-    from graphtide.rdf.changes import ChangeBatch
-    from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.formats.change_log import read_changes, write_changes
+    from graphtide.graph import LiveGraph
+    from graphtide.lang.tide.program import Program
+    from graphtide.rdf import (
+        BlankNode,
+        ChangeBatch,
+        Literal,
+        NamedNode,
+        read_changes,
+        write_changes,
+    )
 
 __version__ = "0.1.0"
 
@@ -22,15 +28,16 @@ __version__ = "0.1.0"
 _HOMES = {
     "BlankNode": "rdf",
     "ChangeBatch": "rdf",
-    "Delta": "engine",
-    "DeltaRow": "engine",
+    "Delta": "engine.results",
+    "DeltaRow": "engine.results",
     "GraphtideError": "errors",
     "Literal": "rdf",
-    "LiveGraph": "engine",
+    "LiveGraph": "graph",
     "NamedNode": "rdf",
-    "TermDictionary": "rdf",
-    "Transaction": "engine",
-    "Watch": "engine",
+    "Program": "lang.tide.program",
+    "Query": "engine.watch",
+    "Transaction": "engine.transaction",
+    "WindowResult": "engine.results",
     "read_changes": "rdf",
     "write_changes": "rdf",
 }
@@ -44,16 +51,20 @@ __all__ = [
     "Literal",
     "LiveGraph",
     "NamedNode",
-    "TermDictionary",
+    "Program",
+    "Query",
     "Transaction",
-    "Watch",
+    "WindowResult",
     "__version__",
     "read_changes",
+    "spark",
     "write_changes",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name == "spark":
+        return import_module("graphtide.spark")
     if name not in _HOMES:
         raise AttributeError(f"module 'graphtide' has no attribute {name!r}")
     return getattr(import_module(f"graphtide.{_HOMES[name]}"), name)

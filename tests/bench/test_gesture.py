@@ -98,7 +98,7 @@ def test_postures_are_those_of_the_recording():
             wanted = {f"body{b}" for b in np.flatnonzero(np.isin(positions, SHOWN[name]))}
             rows = store.query(query_text(name))
             assert {row["body"].value.rpartition("/")[2] for row in rows} == wanted
-            table = watches[name].table()["body"].to_pylist()
+            table = watches[name].table(terms=True)["body"].to_pylist()
             assert sorted(text[1:-1].rpartition("/")[2] for text in table) == sorted(wanted)
 
 
@@ -231,7 +231,7 @@ def test_generate_writes_a_log(name, tmp_path, capsys):
     graph = LiveGraph()
     watch = graph.watch(query_text("ForwardStart"))
     graph.apply(out)
-    assert [(row.time, row.diff) for row in watch.changes()] == [
+    assert [(row.time, row.diff) for row in watch.rows()] == [
         (40 * (frame + 1), diff) for frame, diff in ((1, 1), (3, -1), (6, 1), (8, -1))
     ]
 

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from graphtide.bench.railway import QUERIES, change_stream
-from graphtide.engine.live_graph import LiveGraph
+from graphtide.graph import LiveGraph
 
 
 def test_rows_are_the_same_for_the_same_seed(run):
@@ -27,7 +27,7 @@ def test_json_lines_add_up_to_the_answers(run):
     expected = Counter()
     for name, text in QUERIES.items():
         watch = graph.watch(text)
-        expected.update((name, *line.values()) for line in watch.table().to_pylist())
+        expected.update((name, *line.values()) for line in watch.table(terms=True).to_pylist())
     assert +net == expected
     assert -net == Counter()
 
@@ -53,4 +53,4 @@ def test_the_network_starts_sound_and_every_query_finds_faults():
     for batch in rest:
         graph.apply(batch)
     for watch in watches:
-        assert {row.diff for row in watch.changes()} == {1, -1}
+        assert {row.diff for row in watch.rows()} == {1, -1}

@@ -54,7 +54,7 @@ def reports_of(told):
 
 def one_by_one(text, transactions, end):
     graph = LiveGraph()
-    query = graph.register(text)
+    query = graph.watch(text)
     for transaction in transactions:
         time = transaction[0][0]
         graph.advance(time)
@@ -66,4 +66,4 @@ def one_by_one(text, transactions, end):
             if g in ("<ex:s>", "<ex:t>"):
                 graph.stream(g).push([(s, p, o)], time=time)
     graph.advance(end)
-    return [(r.time, Counter(tuple(row.values()) for row in r)) for r in query.reports()]
+    return [(r.time, Counter(tuple(row.values()) for row in r)) for r in query.results()]

@@ -71,5 +71,7 @@ def answer(watch) -> Counter[str]:
     """The current answer as a bag of lines, from `table()`."""
     return Counter(
         " ".join("-" if text is None else text.strip("<>").rpartition("/")[2] for text in row)
-        for row in zip(*(column.to_pylist() for column in watch.table().columns), strict=True)
+        for row in zip(
+            *(column.to_pylist() for column in watch.table(terms=True).columns), strict=True
+        )
     )

@@ -24,7 +24,7 @@ def graph():
 
 
 def history(found) -> list[tuple[int, int, str]]:
-    return [(row.time, row.tx, lines([row])[0]) for row in found.changes()]
+    return [(row.time, row.tx, lines([row])[0]) for row in found.rows()]
 
 
 def in_file(folder, name: str):
@@ -84,7 +84,7 @@ def test_batches_larger_than_a_piece_keep_their_transactions(graph, monkeypatch)
     sizes = [1, 2, 7, 1, 1, 1, 5, 3, 3]
     rows = [(tx, tx, f"+ n{tx}x{k} knows n") for tx, size in enumerate(sizes) for k in range(size)]
     graph.apply(batch(*rows))
-    found = [row.tx for row in knows.changes()]
+    found = [row.tx for row in knows.rows()]
     assert [found.count(tx) for tx in range(len(sizes))] == sizes
     assert graph.stats().transactions == len(sizes)
     assert len(knows.delta()) == sizes[-1]
@@ -144,7 +144,7 @@ def test_numbers_go_on_after_those_of_the_data(graph):
     knows = watch(graph)
     graph.apply(batch((1, 5, "+ a knows b"), (1, 3, "+ b knows c")))
     insert(graph, "c knows d")
-    assert [row.tx for row in knows.changes()] == [5, 3, 6]
+    assert [row.tx for row in knows.rows()] == [5, 3, 6]
 
 
 # --- errors in the middle ---

@@ -25,7 +25,7 @@ def test_each_change_is_a_transaction_without_tx(graph):
     knows = watch(graph)
     insert(graph, "z knows z", time=4)
     graph.apply_ids(*columns(graph, *CHAIN))
-    assert [(row.time, row.tx) for row in knows.changes()] == [(4, 0), (4, 1), (4, 2), (4, 3)]
+    assert [(row.time, row.tx) for row in knows.rows()] == [(4, 0), (4, 1), (4, 2), (4, 3)]
     assert lines(knows.delta()) == ["+1 c d"]
 
 
@@ -34,14 +34,14 @@ def test_with_tx_and_time_rows_share_transactions(graph):
     graph.apply_ids(
         *columns(graph, *CHAIN), time=np.array([3, 3, 5]), tx=np.array([7, 7, 7], np.int64)
     )
-    assert [(row.time, row.tx) for row in knows.changes()] == [(3, 7), (3, 7), (5, 7)]
+    assert [(row.time, row.tx) for row in knows.rows()] == [(3, 7), (3, 7), (5, 7)]
     assert (graph.stats().transactions, graph.clock) == (2, 5)
 
 
 def test_diffs_delete(graph):
     knows = watch(graph)
     graph.apply_ids(*columns(graph, CHAIN[0], CHAIN[0]), diff=np.array([1, -1], np.int8))
-    assert lines(knows.changes()) == ["+1 a b", "-1 a b"]
+    assert lines(knows.rows()) == ["+1 a b", "-1 a b"]
     assert len(graph) == 0
 
 

@@ -143,7 +143,7 @@ def test_after_unwatch_nothing_is_heard(graph):
     knows = watch(graph)
     heard = listen(knows)
     other = listen(watch(graph, KNOWN))
-    graph.unwatch(knows)
+    knows.close()
     insert(graph, "a knows b")
     assert (heard, other) == ([], ["appear b"])
 
@@ -252,7 +252,7 @@ def test_a_batch_applied_by_a_callback_waits_like_other_reactions(graph):
 
     insert(graph, "a knows b")
     assert heard == ["appear first y", "appear second y", "appear third y", "appear fourth y"]
-    assert [(row.time) for row in likes.changes()] == [0, 3, 4, 4]
+    assert [(row.time) for row in likes.rows()] == [0, 3, 4, 4]
     assert graph.clock == 4
 
 
@@ -272,12 +272,12 @@ def test_a_callback_can_watch_and_unwatch(graph):
     def start(row):
         if not late:
             late.append(watch(graph, KNOWN))
-            graph.unwatch(knows)
+            knows.close()
 
     insert(graph, "a knows b", "b knows c")
     assert answer(late[0]) == {"b": 1, "c": 1}
-    assert graph.watches == tuple(late)
-    assert graph.callbacks == 0
+    assert graph.queries == tuple(late)
+    assert not graph._runtime.queries.with_callbacks
 
 
 # --- callbacks that raise ---
@@ -323,7 +323,7 @@ def test_a_batch_stops_after_the_transaction_whose_callback_raises(graph, failin
     assert (answer(knows), graph.clock, graph.stats().transactions) == ({"b": 1, "bad": 1}, 2, 2)
     graph.apply(batch(*rows[2:]))
     assert heard == ["b", "bad", "c"]
-    assert [row.time for row in knows.changes()] == [1, 2, 3]
+    assert [row.time for row in knows.rows()] == [1, 2, 3]
 
 
 def test_reactions_that_wait_are_not_lost_when_a_callback_raises(graph, failing):

@@ -74,9 +74,9 @@ def test_changes_are_all_deltas_oldest_first(graph):
     knows = watch(graph)
     insert(graph, "b knows c", time=2)
     delete(graph, "a knows b", time=3)
-    found = [(row.time, lines([row])[0]) for row in knows.changes()]
+    found = [(row.time, lines([row])[0]) for row in knows.rows()]
     assert found == [(1, "+1 a b"), (2, "+1 b c"), (3, "-1 a b")]
-    assert knows.forgotten == 0
+    assert knows.evicted == 0
 
 
 @pytest.mark.parametrize("looking", ["always", "at the end", "batch"])
@@ -90,8 +90,8 @@ def test_history_is_bounded_and_counts_what_it_forgot(graph, looking):
             insert(graph, text[2:], time=time)
             if looking == "always":
                 knows.count()
-    assert [row.time for row in knows.changes()] == [7, 8, 9]
-    assert (knows.forgotten, knows.count()) == (7, 10)
+    assert [row.time for row in knows.rows()] == [7, 8, 9]
+    assert (knows.evicted, knows.count()) == (7, 10)
 
 
 @pytest.mark.parametrize("looking", [True, False])
@@ -101,8 +101,8 @@ def test_history_forgets_whole_transactions(graph, looking):
         commit(graph, *(f"+ n{time}x{k} knows n" for k in range(size)), time=time)
         if looking:
             knows.count()
-    assert [row.time for row in knows.changes()] == [2, 2]  # 3 + 2 rows would be too many
-    assert knows.forgotten == 5
+    assert [row.time for row in knows.rows()] == [2, 2]  # 3 + 2 rows would be too many
+    assert knows.evicted == 5
 
 
 @pytest.mark.parametrize("looking", [True, False])
@@ -112,10 +112,10 @@ def test_the_last_transaction_is_never_forgotten(graph, looking):
         commit(graph, *(f"+ n{time}x{k} knows n" for k in range(5)), time=time)
         if looking:
             knows.count()
-    assert len(knows.delta()) == len(list(knows.changes())) == 5
+    assert len(knows.delta()) == len(list(knows.rows())) == 5
     insert(graph, "a knows b")
-    assert lines(knows.changes()) == ["+1 a b"]
-    assert knows.forgotten == 10
+    assert lines(knows.rows()) == ["+1 a b"]
+    assert knows.evicted == 10
 
 
 def test_the_first_answer_counts_as_history(graph):
@@ -123,15 +123,15 @@ def test_the_first_answer_counts_as_history(graph):
     knows = watch(graph, history=1)
     assert len(knows.delta()) == 2
     insert(graph, "c knows d")
-    assert lines(knows.changes()) == ["+1 c d"]
-    assert knows.forgotten == 2
+    assert lines(knows.rows()) == ["+1 c d"]
+    assert knows.evicted == 2
 
 
 def test_history_can_be_read_while_it_grows(graph):
     knows = watch(graph)
     insert(graph, "a knows b", "b knows c")
     seen = []
-    for row in knows.changes():
+    for row in knows.rows():
         seen.append(lines([row])[0])
         insert(graph, f"{local(row.row['b'])} knows x")
     assert seen == ["+1 a b", "+1 b c"]
@@ -144,7 +144,7 @@ def test_history_can_be_read_while_it_grows(graph):
 def test_table_repeats_duplicates_and_shows_unbound_as_null(graph):
     liked = watch(graph, "SELECT ?b ?c { ?a :knows ?b OPTIONAL { ?b :likes ?c } }")
     insert(graph, "a knows b", "z knows b", "a knows d", "d likes e")
-    table = liked.table()
+    table = liked.table(terms=True)
     assert table.column_names == ["b", "c"]
     rows = sorted(tuple(row.values()) for row in table.to_pylist() if row["c"] is None)
     assert rows == [(iri("b"), None), (iri("b"), None)]
@@ -154,11 +154,11 @@ def test_table_repeats_duplicates_and_shows_unbound_as_null(graph):
 
 def test_table_holds_n_triples_texts(graph):
     graph.insert("_:s", iri("knows"), '"tab\\t"@en')
-    assert watch(graph).table().to_pylist() == [{"a": "_:s", "b": '"tab\\t"@en'}]
+    assert watch(graph).table(terms=True).to_pylist() == [{"a": "_:s", "b": '"tab\\t"@en'}]
 
 
 def test_the_table_of_an_empty_answer_has_its_columns(graph):
-    table = watch(graph).table()
+    table = watch(graph).table(terms=True)
     assert (table.column_names, table.num_rows) == (["a", "b"], 0)
 
 
@@ -187,10 +187,10 @@ def test_drain_takes_the_history_out_as_ids(graph):
     first = taken[0][0][0, NET_VALUES:].tolist()
     assert [graph.terms.text(i) for i in first] == [iri("a"), iri("b")]
     assert knows.drain() == []
-    assert list(knows.changes()) == []
+    assert list(knows.rows()) == []
     insert(graph, "c knows d")
-    assert lines(knows.changes()) == ["+1 c d"]
-    assert (knows.forgotten, knows.count()) == (0, 2)
+    assert lines(knows.rows()) == ["+1 c d"]
+    assert (knows.evicted, knows.count()) == (0, 2)
 
 
 def test_draining_in_time_forgets_nothing(graph):
@@ -199,7 +199,7 @@ def test_draining_in_time_forgets_nothing(graph):
     for n in range(6):
         insert(graph, f"n{n} knows n")
         taken += sum(len(net) for net, _ in knows.drain())
-    assert (taken, knows.forgotten) == (6, 0)
+    assert (taken, knows.evicted) == (6, 0)
 
 
 # --- Delta ---
@@ -259,5 +259,5 @@ def test_a_delta_outlives_later_changes(graph):
     kept = knows.delta()
     for n in range(100):
         insert(graph, f"n{n} knows n")
-    graph.unwatch(knows)
+    knows.close()
     assert lines(kept) == ["+1 a b"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.engine.runtime import MOST_PENDING
+from graphtide.engine.storage import MAX_BUFFERED
 from graphtide.kernel import JIT
 
 QUERIES = (
@@ -44,7 +44,7 @@ def run(steps: int, seed: int, look) -> tuple[list[list[tuple[int, int, str]]], 
             diff, text = random_change(rng)
             (graph.insert if diff > 0 else graph.delete)(*quad(text), time=time)
         look(graph, watches, step)
-    histories = [sorted((r.time, r.tx, line(r)) for r in found.changes()) for found in watches]
+    histories = [sorted((r.time, r.tx, line(r)) for r in found.rows()) for found in watches]
     stats = graph.stats()
     counts = (stats.quads, stats.inserted, stats.deleted, stats.redundant, stats.transactions)
     return histories, [answer(found) for found in watches], counts
@@ -65,10 +65,10 @@ def sometimes(graph, watches, step) -> None:
         watches[0].count,
         watches[1].delta,
         watches[2].table,
-        lambda: list(watches[3].changes()),
+        lambda: list(watches[3].rows()),
         lambda: list(graph.quads()),
         graph.stats,
-        lambda: graph.transactions,
+        lambda: graph.stats().transactions,
         lambda: quad("a knows b") in graph,
         watches[4].explain,
     ]
@@ -76,7 +76,7 @@ def sometimes(graph, watches, step) -> None:
         looks[step // 7 % len(looks)]()
 
 
-STEPS = MOST_PENDING + 500 if JIT else 300
+STEPS = MAX_BUFFERED + 500 if JIT else 300
 
 
 def test_thousands_of_changes_give_the_same_whenever_somebody_looks():
@@ -88,7 +88,7 @@ def test_thousands_of_changes_give_the_same_whenever_somebody_looks():
 
 @pytest.mark.parametrize("size", [1, 2, 9, 10, 11, 20, 21])
 def test_the_delta_after_a_pause_is_that_of_the_last_change_alone(size, monkeypatch):
-    monkeypatch.setattr("graphtide.engine.live_graph.MOST_PENDING", 10)
+    monkeypatch.setattr("graphtide.engine.runtime.MAX_BUFFERED", 10)
     graph = LiveGraph()
     known = watch(graph, KNOWN)
     for k in range(size):
@@ -121,10 +121,10 @@ def test_each_delta_is_the_same_whoever_else_has_looked(changes):
                 assert sorted(map(line, other.delta())) == found
     for one, other in watches:
         assert answer(one) == answer(other)
-        assert sorted(map(line, one.changes())) == sorted(map(line, other.changes()))
+        assert sorted(map(line, one.rows())) == sorted(map(line, other.rows()))
 
 
-@pytest.mark.parametrize("size", [1, MOST_PENDING, 2 * MOST_PENDING + 1])
+@pytest.mark.parametrize("size", [1, MAX_BUFFERED, 2 * MAX_BUFFERED + 1])
 def test_a_transaction_may_be_larger_than_what_waits_at_most(size):
     graph = LiveGraph()
     known = watch(graph, "SELECT ?n { :a :age ?n }")

@@ -33,7 +33,7 @@ def test_a_window_that_slides_forever_needs_the_room_of_a_window(strategy):
                 graph.delete(old_s, knows, old_o)
                 graph.delete(old_o, likes, old_s)
             if n % 100 == 0:
-                graph.settle()
+                graph._runtime.flush()
 
     slide(400 if JIT else 60)
     before = graph.stats()
@@ -41,9 +41,9 @@ def test_a_window_that_slides_forever_needs_the_room_of_a_window(strategy):
     after = graph.stats()
     assert after.inserted > 10 * before.inserted or not JIT
     assert after.quads <= 2 * 40 * 40
-    for size in ("quad_bytes", "term_bytes", "watch_bytes"):
+    for size in ("quad_bytes", "term_bytes", "query_bytes"):
         assert getattr(after, size) <= 2 * getattr(before, size)
-    assert all(len(list(found.changes())) <= 50 for found in watches)
+    assert all(len(list(found.rows())) <= 50 for found in watches)
 
 
 def test_queries_that_come_and_go_leave_nothing_behind():
@@ -55,9 +55,9 @@ def test_queries_that_come_and_go_leave_nothing_behind():
     for _ in range(30):
         found = [watch(graph, query) for query in QUERIES]
         for each in found:
-            graph.unwatch(each)
+            each.close()
     after = graph.stats()
-    assert (after.watches, after.searches, after.indexes) == (1, before.searches, before.indexes)
-    assert (after.quad_bytes, after.watch_bytes) == (before.quad_bytes, before.watch_bytes)
+    assert (after.queries, after.searches, after.indexes) == (1, before.searches, before.indexes)
+    assert (after.quad_bytes, after.query_bytes) == (before.quad_bytes, before.query_bytes)
     assert kept.count() == 50
-    assert len(graph.standing.network) == len(set(kept.places.values()))
+    assert len(graph._runtime.queries.plans.network) == len(set(kept.node_ids.values()))

@@ -174,14 +174,16 @@ def test_nested_optional_whose_filter_cannot_see_the_outermost(strategy):
         OPTIONAL { ?b :q ?c OPTIONAL { ?c :r ?d FILTER(?a = ?d) } } }"""
     graph, watch = watching(text, strategy)
     insert(graph, "a p b", "b q c", "c r a")
-    assert watch.table().to_pylist() == [{"a": iri("a"), "b": iri("b"), "c": iri("c"), "d": None}]
+    assert watch.table(terms=True).to_pylist() == [
+        {"a": iri("a"), "b": iri("b"), "c": iri("c"), "d": None}
+    ]
 
 
 def test_optional_with_a_filter_on_outer_variables(strategy):
     text = "SELECT * { ?a :p ?b OPTIONAL { ?b :q ?c FILTER(?a != ?c) } }"
     graph, watch = watching(text, strategy)
     insert(graph, "a p b", "b q a")
-    assert watch.table().to_pylist() == [{"a": iri("a"), "b": iri("b"), "c": None}]
+    assert watch.table(terms=True).to_pylist() == [{"a": iri("a"), "b": iri("b"), "c": None}]
     insert(graph, "b q c")
     assert told(watch) == [(-1, "a", "b", None), (1, "a", "b", "c")]
 
@@ -189,7 +191,7 @@ def test_optional_with_a_filter_on_outer_variables(strategy):
 def test_a_deletion_inside_the_top_brings_in_the_next(strategy):
     graph, watch = watching("SELECT ?a { ?a :p ?b } ORDER BY ?a LIMIT 2", strategy)
     insert(graph, "a p x", "b p x", "c p x", "d p x")
-    assert watch.table()["a"].to_pylist() == [iri("a"), iri("b")]
+    assert watch.table(terms=True)["a"].to_pylist() == [iri("a"), iri("b")]
     delete(graph, "a p x")
     assert told(watch) == [(-1, "a"), (1, "c")]
     insert(graph, "aa p x")
@@ -199,7 +201,7 @@ def test_a_deletion_inside_the_top_brings_in_the_next(strategy):
 def test_a_cycle_that_is_cut_and_closed(strategy):
     graph, watch = watching("SELECT ?b { :a :p+ ?b }", strategy)
     insert(graph, "a p b", "b p c", "c p a")
-    assert sorted(watch.table()["b"].to_pylist()) == [iri("a"), iri("b"), iri("c")]
+    assert sorted(watch.table(terms=True)["b"].to_pylist()) == [iri("a"), iri("b"), iri("c")]
     delete(graph, "b p c")
     assert told(watch) == [(-1, "a"), (-1, "c")]
     insert(graph, "a p c")
@@ -211,10 +213,10 @@ def test_a_cycle_that_is_cut_and_closed(strategy):
 def test_asked_once_a_group_gives_its_last_row_only():
     graph = LiveGraph()
     insert(graph, "a p b", "a p c")
-    counted = graph.query(PREFIX + "SELECT (COUNT(*) AS ?n) { ?a :p ?b }")
+    counted = graph.query(PREFIX + "SELECT (COUNT(*) AS ?n) { ?a :p ?b }", terms=True)
     assert counted.to_pylist() == [{"n": f'"2"^^{INTEGER}'}]
     asked = graph.query(PREFIX + "ASK { ?a :p ?b }")
-    assert [row["answer"][:6] for row in asked.to_pylist()] == ['"true"']
+    assert asked.to_pylist() == [{"answer": True}]
 
 
 def test_an_update_with_a_group_sees_its_last_row_only():

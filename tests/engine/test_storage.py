@@ -29,7 +29,7 @@ def test_operators_work_on_top_of_decomposed_patterns_without_quads():
     for s, p, o in ["apb", "bqc", "bqd", "cra"]:
         graph.insert(f"<ex:{s}>", f"<ex:{p}>", f"<ex:{o}>")
     one = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
-    assert watch.table().to_pylist() == [{"x": "<ex:a>", "n": one}]
+    assert watch.table(terms=True).to_pylist() == [{"x": "<ex:a>", "n": one}]
 
 
 def test_several_patterns_forgive_redundant_changes_without_quads():
@@ -38,10 +38,10 @@ def test_several_patterns_forgive_redundant_changes_without_quads():
     for _ in range(2):
         graph.insert("<ex:s>", "<ex:p>", "<ex:a>")
         graph.insert("<ex:s>", "<ex:q>", "<ex:b>")
-    assert [row.diff for row in watch.changes()] == [1]
+    assert [row.diff for row in watch.rows()] == [1]
     for _ in range(2):
         graph.delete("<ex:s>", "<ex:p>", "<ex:a>")
-    assert [row.diff for row in watch.changes()] == [1, -1]
+    assert [row.diff for row in watch.rows()] == [1, -1]
 
 
 def test_explain_does_not_count_what_it_cannot_count():

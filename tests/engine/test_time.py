@@ -17,14 +17,14 @@ def graph():
 
 
 def stamps(found) -> list[tuple[int, int]]:
-    return [(row.time, row.tx) for row in found.changes()]
+    return [(row.time, row.tx) for row in found.rows()]
 
 
 def test_a_change_without_a_time_happens_now(graph):
     knows = watch(graph)
     insert(graph, "b knows c")
     commit(graph, "+ c knows d")
-    assert [row.time for row in knows.changes()] == [10, 10, 10]
+    assert [row.time for row in knows.rows()] == [10, 10, 10]
 
 
 def test_equal_times_are_different_transactions():

@@ -64,7 +64,7 @@ def test_requests(stream, operations):
     graph = LiveGraph()
     watches = [graph.watch(PREFIX + query) for query in QUERIES]
     load(graph, stream)
-    before, done = set(graph.quads()), graph.transactions
+    before, done = set(graph.quads()), graph.stats().transactions
     counts = [watch.count() for watch in watches]
     try:
         expected = evaluate_update(parse_update(text), before)
@@ -72,17 +72,17 @@ def test_requests(stream, operations):
         with pytest.raises(GraphtideError):
             graph.update(text)
         assert set(graph.quads()) == before, "all or nothing"
-        assert graph.transactions == done
+        assert graph.stats().transactions == done
         assert [watch.count() for watch in watches] == counts
     else:
         graph.update(text)
         assert set(graph.quads()) == set(expected)
-        assert graph.transactions == done + 1
+        assert graph.stats().transactions == done + 1
     for watch, query in zip(watches, QUERIES, strict=True):
         fresh = LiveGraph()
         for quad in graph.quads():
             fresh.insert(*quad)
-        assert sorted(map(str, watch.table().to_pylist())) == sorted(
+        assert sorted(map(str, watch.table(terms=True).to_pylist())) == sorted(
             map(str, fresh.query(PREFIX + query).to_pylist())
         )
 
@@ -167,7 +167,7 @@ def test_a_question_asked_once_keeps_its_order_and_leaves_nothing_behind():
     by_hidden = graph.query("SELECT ?s { ?s <ex:p> ?v } ORDER BY ?v")
     assert by_hidden["s"].to_pylist() == ["<ex:s1>", "<ex:s2>", "<ex:s3>"]
     after = graph.stats()
-    assert (after.searches, after.watches) == (before.searches, before.watches) == (0, 0)
+    assert (after.searches, after.queries) == (before.searches, before.queries) == (0, 0)
 
 
 def test_a_question_asked_once_may_call_what_a_standing_one_may_not():

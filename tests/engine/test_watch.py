@@ -22,7 +22,7 @@ def test_a_late_query_first_gives_its_whole_answer(graph, strategy):
     insert(graph, "a knows b", "b knows c", "b knows d", time=3)
     paths = watch(graph, PATHS, strategy=strategy)
     assert lines(paths.delta()) == ["+1 a c", "+1 a d"]
-    assert lines(paths.changes()) == ["+1 a c", "+1 a d"]
+    assert lines(paths.rows()) == ["+1 a c", "+1 a d"]
     assert paths.count() == 2
     insert(graph, "d knows e")
     assert lines(paths.delta()) == ["+1 b e"]
@@ -55,25 +55,25 @@ def test_names_are_given_or_made_up_and_unique(graph):
     named = watch(graph, name="who")
     first, second = watch(graph), watch(graph, name="query4")
     third, fourth = watch(graph), watch(graph)
-    assert [w.name for w in graph.watches] == ["who", "query2", "query4", "query5", "query6"]
-    assert graph.watches == (named, first, second, third, fourth)
+    assert [w.name for w in graph.queries] == ["who", "query2", "query4", "query5", "query6"]
+    assert graph.queries == (named, first, second, third, fourth)
     with pytest.raises(GraphtideError, match="a query named 'who' already watches this graph"):
         watch(graph, name="who")
-    graph.unwatch(named)
+    named.close()
     assert watch(graph, name="who").name == "who"
 
 
 def test_a_watch_tells_what_it_is(graph):
     knows = watch(graph, name="who", strategy="rete")
     assert (knows.variables, knows.strategy) == (("a", "b"), "rete")
-    assert repr(knows) == "<Watch who (rete): a, b>"
+    assert repr(knows) == "<Query who (rete): a, b>"
 
 
 def test_an_unknown_strategy_is_refused(graph):
     with pytest.raises(GraphtideError, match="strategy 'magic' is unknown") as caught:
         watch(graph, strategy="magic")
     assert caught.value.hint == f"choose from {', '.join(STRATEGIES)}"
-    assert graph.watches == ()
+    assert graph.queries == ()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_an_unknown_strategy_is_refused(graph):
 def test_a_query_that_is_refused_leaves_nothing_behind(graph, query, error):
     with pytest.raises(error):
         watch(graph, query)
-    assert (graph.watches, graph.stats().searches) == ((), 0)
+    assert (graph.queries, graph.stats().searches) == ((), 0)
 
 
 def test_an_unknown_store_is_refused():
@@ -101,7 +101,7 @@ def test_equal_searches_are_shared(graph):
     watch(graph, PATHS, name="again")
     watch(graph, "SELECT ?x { ?x :knows ?y . ?y :knows ?z }")  # other names, the same search
     assert (before.searches, graph.stats().searches) == (1, 1)
-    assert (graph.stats().watches, graph.stats().indexes) == (3, before.indexes)
+    assert (graph.stats().queries, graph.stats().indexes) == (3, before.indexes)
 
 
 def test_input_nodes_are_shared_within_and_between_queries(graph):
@@ -140,12 +140,12 @@ def test_unwatch_frees_what_only_that_query_needed(graph):
     insert(graph, "a knows b", "b likes c")
     gone = watch(graph, "SELECT * { ?a :knows ?b . ?b :likes ?c . ?c :hates ?a }")
     twin = watch(graph, "SELECT * { ?a :knows ?b . ?b :likes ?c . ?c :hates ?a }")
-    graph.unwatch(gone)
+    gone.close()
     assert graph.stats().searches == 2  # its twin still needs the search
-    graph.unwatch(twin)
+    twin.close()
     after = graph.stats()
-    assert (after.watches, after.searches, after.indexes) == (1, before.searches, before.indexes)
-    assert after.watch_bytes == kept.nbytes
+    assert (after.queries, after.searches, after.indexes) == (1, before.searches, before.indexes)
+    assert after.query_bytes == kept.nbytes
     insert(graph, "c hates a", "b knows c")
     assert (gone.count(), answer(kept)) == (0, {"a b": 1, "b c": 1})
 
@@ -153,7 +153,7 @@ def test_unwatch_frees_what_only_that_query_needed(graph):
 def test_other_queries_stay_right_when_one_ends(graph):
     gone, paths = watch(graph), watch(graph, PATHS)
     insert(graph, "a knows b")
-    graph.unwatch(gone)
+    gone.close()
     insert(graph, "b knows c")
     assert lines(paths.delta()) == ["+1 a c"]
     again = watch(graph, KNOWS)
@@ -165,10 +165,10 @@ def test_other_queries_stay_right_when_one_ends(graph):
 def test_unwatch_of_a_stranger_is_refused(graph):
     knows = watch(graph)
     with pytest.raises(GraphtideError, match="does not watch this graph"):
-        LiveGraph().unwatch(knows)
-    graph.unwatch(knows)
+        LiveGraph()._runtime.close_query(knows)
+    knows.close()
     with pytest.raises(GraphtideError, match=r"does not watch this graph \(any more\)"):
-        graph.unwatch(knows)
+        knows.close()
 
 
 # --- store="matched" ---
@@ -209,6 +209,6 @@ def test_after_a_drop_a_new_query_would_start_wrong_and_is_refused():
     insert(graph, "a likes b")
     with pytest.raises(GraphtideError, match="have been dropped, so this query would start wrong"):
         watch(graph, "SELECT * { ?a :likes ?b }")
-    assert graph.stats().watches == 2
+    assert graph.stats().queries == 2
     insert(graph, "b knows c")
     assert len(graph) == 2

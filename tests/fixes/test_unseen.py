@@ -26,12 +26,12 @@ def picture(graph, watch, reports, running):
         "quads": graph.quad_ids().tolist(),
         "stats": graph.stats(),
         "texts": graph.terms.decode_column(np.arange(1, len(graph.terms) + 1)).to_pylist(),
-        "answer": watch.table().to_pylist(),
-        "history": [str(row) for row in watch.changes()],
+        "answer": watch.table(terms=True).to_pylist(),
+        "history": [str(row) for row in watch.rows()],
         "delta": str(watch.delta()),
         "firings": [str(firing) for firing in running.firings],
         "reports": list(reports),
-        "clock": (graph.clock, graph.transactions, running.clock, running.kept),
+        "clock": (graph.clock, graph.stats().transactions, running.clock, running.kept),
     }
 
 
@@ -48,8 +48,8 @@ def test_nobody_notices(triples):
         graph,
         functions={"tell": called.append},
     )
-    window = graph.register(WINDOW)
-    window.on_report(called.append)
+    window = graph.watch(WINDOW)
+    window.on_result(called.append)
     graph.stream(iri("s")).push([(iri("a"), iri("q"), iri("b"))], time=3)
     before = picture(graph, watch, called, running)
     for strategy in ("bfs", "dfs", "best-first", "hill-climbing", "random-restarts"):

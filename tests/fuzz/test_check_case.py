@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from graphtide import LiveGraph
-from graphtide.engine.watch import DeltaRow
+from graphtide.engine.results import DeltaRow
 from graphtide.testing.fuzz import FuzzFailure, check_case, main, script
 from graphtide.testing.transactions import transaction
 
@@ -78,8 +78,8 @@ class Liar:
             rows = rows[1:]
         return rows
 
-    def changes(self):
-        rows = list(self._watch.changes())
+    def rows(self):
+        rows = list(self._watch.rows())
         return rows[1:] if self._lie == "late" and self._late else rows
 
     def count(self):
@@ -92,8 +92,7 @@ class Liar:
 
 def wrapped(lie):
     class Graph(Wrapped):
-        def unwatch(self, watch):
-            super().unwatch(watch._watch)
+        pass
 
     Graph.lie = lie
     return Graph

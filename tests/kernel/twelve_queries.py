@@ -64,7 +64,7 @@ def main() -> None:
     for watch in watches:
         lines = [
             [row.time, row.tx, row.diff, {k: t and str(t) for k, t in row.row.items()}]
-            for row in watch.changes()
+            for row in watch.rows()
         ]
         print(json.dumps([watch.name, sorted(lines, key=json.dumps), watch.count()]))
     stats = graph.stats()

@@ -68,7 +68,7 @@ class Railway:
 
     def answer(self):
         """The match set, row by row as the production node hands it out."""
-        table = self.watch.table()
+        table = self.watch.table(terms=True)
         columns = [table[name].to_pylist() for name in self.watch.variables]
         return sorted(tuple(map(_short, row)) for row in zip(*columns, strict=True))
 

@@ -40,7 +40,7 @@ def figure_1(*, edge_names=True):
 def rows(relation, way, attributes):
     """A relation's rows on figure 1, attributes in the order in which the paper prints them."""
     watch = figure_1().watch(relation.query(), **way)
-    table = watch.table()
+    table = watch.table(terms=True)
     columns = [[_short(t) for t in table[name].to_pylist()] for name in attributes.split()]
     found = list(zip(*columns, strict=True))
     assert len(found) == len(set(found)), "a relation is a set"

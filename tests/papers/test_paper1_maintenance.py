@@ -156,7 +156,7 @@ def test_projection_to_a_set_keeps_a_row_while_one_edge_still_gives_it(strategy)
 def join(kernel):
     """follows ⋈ requires, primed with the example's edges."""
     columns = [(0, 0), (1, -1), (2, -1), (-1, 1), (-1, 2)]
-    node = kernel.Join(3, 3, keys=[(0, 0)], outputs=columns)
+    node = kernel.JoinKernel(3, 3, keys=[(0, 0)], outputs=columns)
     node.step(update(1, *EDGES["follows"]), update(1, *EDGES["requires"]))
     return node
 
@@ -164,7 +164,7 @@ def join(kernel):
 @both_kernels
 def test_join_node_first_answer(kernel):
     columns = [(0, 0), (1, -1), (2, -1), (-1, 1), (-1, 2)]
-    node = kernel.Join(3, 3, keys=[(0, 0)], outputs=columns)
+    node = kernel.JoinKernel(3, 3, keys=[(0, 0)], outputs=columns)
     answer = node.step(update(1, *EDGES["follows"]), update(1, *EDGES["requires"]))
     assert message(answer) == {ids((2, "c", 14, "d", 6)): 1, ids((4, "e", 15, "f", 7)): 1}
 
@@ -241,14 +241,14 @@ NO_KEYS = empty_batch(1)
 @pytest.fixture
 def antijoin(kernel):
     """follows ⊳ exit, primed with the example's edges."""
-    node = kernel.SemiJoin(3, columns=[0], negated=True)
+    node = kernel.SemiJoinKernel(3, columns=[0], negated=True)
     node.step(update(1, *EDGES["follows"]), keys(1, 2))
     return node
 
 
 @both_kernels
 def test_antijoin_node_first_answer(kernel):
-    node = kernel.SemiJoin(3, columns=[0], negated=True)
+    node = kernel.SemiJoinKernel(3, columns=[0], negated=True)
     node.step(NOTHING, keys(1, 2))
     assert message(node.step(update(1, *EDGES["follows"]), NO_KEYS)) == {ids((4, "e", 15)): 1}
 

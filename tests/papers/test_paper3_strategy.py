@@ -195,7 +195,7 @@ def test_a_graph_without_quads_gives_the_same_deltas(of_class):
         for graph in (known, none):
             graph.apply(batch_of(stream))
         told = [
-            sorted((row.tx, row.diff, str(sorted(row.row.items()))) for row in watch.changes())
+            sorted((row.tx, row.diff, str(sorted(row.row.items()))) for row in watch.rows())
             for watch in watches
         ]
         assert told[0] == told[1]
@@ -234,7 +234,7 @@ def test_cells_give_the_same_deltas(of_class, cells, monkeypatch):
         graph.apply(batch_of(case.streams[0]))
         wanted = {
             ("q", row.time, row.tx, tuple(str(v) for v in row.row.values())): row.diff
-            for row in watch.changes()
+            for row in watch.rows()
         }
         rows = change_rows(case.streams[0])
         size = -(-len(rows) // batches) or 1

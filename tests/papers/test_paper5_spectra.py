@@ -51,7 +51,7 @@ def strategy(request):
 def start(strategy, output="ISTREAM", length=10, step=5):
     graph = LiveGraph(store="matched")
     text = QUERY.format(output=output, range=length, step=step)
-    query = graph.register(text, report="change", strategy=strategy)
+    query = graph.watch(text, report="change", strategy=strategy)
     return graph, graph.stream(iri("s")), query
 
 
@@ -59,7 +59,7 @@ def test_query_1_on_the_first_event(strategy):
     graph, stream, query = start(strategy)
     stream.push(FIRST, time=1)
     graph.advance(2)
-    assert rows(query.last()) == [("H1", "H1App1", "H2")]
+    assert rows(query.last_result()) == [("H1", "H1App1", "H2")]
 
 
 def test_example_1_summarisation_drops_what_the_query_cannot_match(strategy):
@@ -77,7 +77,7 @@ def test_examples_2_and_3_joins_in_both_directions(strategy):
     for time, triple in enumerate(reversed(FIRST)):
         stream.push([triple], time=time)
     graph.advance(len(FIRST))
-    found = [rows(report) for report in query.reports()]
+    found = [rows(report) for report in query.results()]
     assert [row for report in found for row in report] == [("H1", "H1App1", "H2")]
     assert found[-1] == [("H1", "H1App1", "H2")], "the last triple completes the match"
 
@@ -87,7 +87,7 @@ def test_example_4_a_partial_match_joins_what_the_window_holds(strategy):
     stream.push(FIRST, time=1)
     stream.push(SECOND, time=3)
     graph.advance(4)
-    assert [rows(report) for report in query.reports()] == [
+    assert [rows(report) for report in query.results()] == [
         [("H1", "H1App1", "H2")],
         [("H1", "H1App2", "H2")],
     ]
@@ -100,7 +100,7 @@ def test_figure_5_eviction_takes_the_matches_of_the_evicted_triples(strategy):
     stream.push(SECOND, time=7)
     stream.push([(iri("H9"), iri("near_by"), iri("H9"))], time=14)
     graph.advance(15)
-    assert [(r.time, rows(r)) for r in query.reports()] == [
+    assert [(r.time, rows(r)) for r in query.results()] == [
         (1, []),
         (7, []),
         (14, [("H1", "H1App1", "H2"), ("H1", "H1App2", "H2")]),
@@ -114,4 +114,4 @@ def test_a_triple_that_arrived_again_keeps_its_matches(strategy):
     stream.push([FIRST[0]], time=8)
     stream.push([(iri("H9"), iri("near_by"), iri("H9"))], time=14)
     graph.advance(15)
-    assert rows(query.last()) == [("H1", "H1App1", "H2")]
+    assert rows(query.last_result()) == [("H1", "H1App1", "H2")]

@@ -147,6 +147,6 @@ def test_explain_tells_the_parts_and_the_order():
 def test_queries_that_differ_in_names_share_their_instances():
     graph = LiveGraph()
     graph.watch(parsed("?a :p ?b . ?b :q ?c"), strategy="decomposed")
-    before = len(graph.standing.network)
+    before = len(graph._runtime.queries.plans.network)
     graph.watch(parsed("?x :p ?y . ?y :q ?z"), strategy="decomposed")
-    assert len(graph.standing.network) == before
+    assert len(graph._runtime.queries.plans.network) == before

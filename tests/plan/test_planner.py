@@ -225,7 +225,7 @@ def test_replanning_can_be_asked_for():
 def test_an_ended_query_cannot_be_planned_anew():
     graph = LiveGraph()
     watch = graph.watch(parsed("?a :p ?b"))
-    graph.unwatch(watch)
+    watch.close()
     with pytest.raises(GraphtideError, match="does not watch"):
         watch.replan()
 
@@ -236,12 +236,12 @@ def test_an_ended_query_cannot_be_planned_anew():
 def test_queries_share_equal_parts_whatever_their_variables_are_called():
     graph = LiveGraph()
     one = graph.watch(parsed("?a :p ?b . ?b :q ?c"), strategy="rete")
-    size = len(graph.standing.network)
+    size = len(graph._runtime.queries.plans.network)
     graph.watch(parsed("?x :p ?y . ?y :q ?z"), strategy="rete")
-    assert len(graph.standing.network) == size
+    assert len(graph._runtime.queries.plans.network) == size
     graph.watch(parsed("?x :p ?y . ?y :q ?z FILTER(?x != ?z)"), strategy="rete")
-    assert len(graph.standing.network) == size + 1
-    assert set(graph.standing.network.users(one.places).values()) == {3}
+    assert len(graph._runtime.queries.plans.network) == size + 1
+    assert set(graph._runtime.queries.plans.network.users(one.node_ids).values()) == {3}
 
 
 def test_a_shared_part_works_once():
@@ -251,7 +251,7 @@ def test_a_shared_part_works_once():
     graph.insert(iri("b"), iri("q"), iri("c"))
     for watch in watches:
         assert watch.count() == 1
-        messages = graph.standing.network.messages(watch.places)
+        messages = graph._runtime.queries.plans.network.messages(watch.node_ids)
         assert messages[watch.plan.root] == 1
 
 
@@ -269,11 +269,11 @@ def test_the_rest_goes_on_when_one_of_several_ends():
     graph = LiveGraph()
     kept, ended = (graph.watch(parsed("?a :p ?b . ?b :q ?c"), strategy="rete") for _ in range(2))
     graph.insert(iri("a"), iri("p"), iri("b"))
-    graph.unwatch(ended)
+    ended.close()
     graph.insert(iri("b"), iri("q"), iri("c"))
     assert kept.count() == 1
-    graph.unwatch(kept)
-    assert len(graph.standing.network) == 0
+    kept.close()
+    assert len(graph._runtime.queries.plans.network) == 0
 
 
 def test_cache_size_tells_strategies_apart():

@@ -84,7 +84,7 @@ def test_messages_drive_a_graph_and_redundant_ones_have_no_effect(tmp_path):
     graph = LiveGraph()
     watch = graph.watch("SELECT ?x { ?x <ex:p> <ex:b> . ?x <ex:p> <ex:b> }", strategy="decomposed")
     graph.apply(path)
-    assert [(row.time, row.diff) for row in watch.changes()] == [(1, 1), (4, -1)]
+    assert [(row.time, row.diff) for row in watch.rows()] == [(1, 1), (4, -1)]
     assert graph.stats().redundant == 1
 
 

@@ -103,10 +103,10 @@ def test_actions_that_concern_the_rules(history, stride):
             running.take_events(make_events(ids, [time for _, time in events]))
         else:
             for triples, at in events:
-                graph.assert_event(triples, time=at)
+                graph.publish(triples, time=at)
         graph.advance(time + 10)
         quads = sorted(" ".join(map(str, quad)) for quad in graph.quads())
-        results.append((told(running), heard, quads, running.kept, graph.transactions))
+        results.append((told(running), heard, quads, running.kept, graph.stats().transactions))
     assert results[0] == results[1]
 
 
@@ -149,10 +149,10 @@ def test_actions_that_only_insert_are_one_transaction_each():
             running.take_events(make_events(ids, times))
         else:
             for triples, time in zip(rows, times, strict=True):
-                graph.assert_event(triples, time=time)
-        deltas = [(row.diff, row.time, str(row.row["x"])) for row in watch.changes()]
+                graph.publish(triples, time=time)
+        deltas = [(row.diff, row.time, str(row.row["x"])) for row in watch.rows()]
         quads = sorted(" ".join(map(str, quad)) for quad in graph.quads())
-        seen.append((quads, deltas, graph.transactions, graph.clock, told(running)))
+        seen.append((quads, deltas, graph.stats().transactions, graph.clock, told(running)))
     assert len(seen[0][4]) == 28
     assert seen[0] == seen[1]
 
@@ -182,7 +182,7 @@ def test_many_ways_to_match_one_event():
     )
     shuffled = np.random.default_rng(0).permutation
     xs, ys = shuffled(20), shuffled(15)
-    graph.assert_event(
+    graph.publish(
         [(iri("a"), iri("x"), int(x)) for x in xs] + [(iri("a"), iri("y"), int(y)) for y in ys]
     )
     assert len(running.firings) == 300

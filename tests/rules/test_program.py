@@ -56,7 +56,7 @@ def test_the_program_of_the_design_runs(graph):
         "note": lambda sensor: heard.append(("note", str(sensor))),
     }
     running = run(DESIGN, graph, functions=tell)
-    alerts = graph.register(
+    alerts = graph.watch(
         "PREFIX : <http://www.semanticweb.org/ontologies/2015/trainbenchmark#> "
         "REGISTER ISTREAM :x AS SELECT ?r FROM NAMED WINDOW :w ON :alerts [RANGE 10 STEP 10] "
         "WHERE { WINDOW :w { ?x :about ?r } }"
@@ -69,7 +69,7 @@ def test_the_program_of_the_design_runs(graph):
     assert heard == [("notify", train("route1")), ("note", train("sensor1"))]
     assert (train("route1"), train("requires"), train("sensor1")) in graph
     graph.advance(20)
-    assert str(alerts.reports()[0]) == f"at 10\n  r={train('route1')}"
+    assert str(alerts.results()[0]) == f"at 10\n  r={train('route1')}"
 
 
 def test_rows_that_come_and_go_in_one_transaction_are_no_events(graph):
@@ -227,7 +227,7 @@ def test_functions_are_looked_up_nowhere_else(graph):
     with pytest.raises(GraphtideError, match="the rule Bad calls f, which was not given") as caught:
         run(FAILING, graph, functions={"g": print})
     assert caught.value.hint.endswith("there is g")
-    assert graph.watches == ()
+    assert graph.queries == ()
 
 
 def test_what_is_deleted_and_inserted_is_one_transaction(graph):
@@ -242,7 +242,7 @@ def test_what_is_deleted_and_inserted_is_one_transaction(graph):
         (iri("state"), iri("B"), "None"),
         (iri("was"), iri("A"), iri("log")),
     }
-    assert [row.row["n"].value for row in watch.changes() if row.diff > 0] == ["0", "1"]
+    assert [row.row["n"].value for row in watch.rows() if row.diff > 0] == ["0", "1"]
 
 
 def test_values_and_times_are_tested_together(graph):
@@ -310,7 +310,7 @@ def test_a_program_can_be_stopped(graph):
     running = run(CYCLE, graph)
     running.stop()
     graph.insert(iri("x"), iri("on"), True)
-    assert graph.watches == ()
+    assert graph.queries == ()
     assert len(graph) == 1
 
 
@@ -350,7 +350,7 @@ RULE Quiet  WHEN FACT { ?x :on true } EVENT a = Ask(?x) NO EVENT Tick(?x, ?n) AF
 def runaway(graph):
     """Ask at 1, a tick at 3 that would go round for ever."""
     running = run(RUNAWAY, graph, most_firings=50)
-    windows = graph.register(
+    windows = graph.watch(
         PREFIX.replace("\n", " ") + "REGISTER RSTREAM :out AS SELECT ?x FROM NAMED WINDOW :w ON"
         " STREAM :ticks [RANGE 5 STEP 5] WHERE { WINDOW :w { ?x :tick ?n } }"
     )
@@ -374,7 +374,7 @@ def test_a_cascade_without_end_leaves_no_trace_in_the_rules(graph):
     assert rules(running) == ["Held"]
     graph.advance(20)
     assert rules(running) == ["Held", "Quiet"]  # of the ask at 4, not of that at 1
-    assert [str(r) for r in windows.reports() if len(r.rows)] == []
+    assert [str(r) for r in windows.results() if len(r.rows)] == []
 
 
 def test_what_watches_see_of_a_cascade_without_end(graph):
@@ -382,8 +382,8 @@ def test_what_watches_see_of_a_cascade_without_end(graph):
     runaway(graph)
     watch = graph.watch(f"SELECT ?n {{ ?x {iri('seen')} ?n }}")
     with pytest.raises(GraphtideError, match="without end"):
-        graph.assert_event([(iri("x"), iri("tick"), 1)], time=3)
-    assert [row.diff for row in watch.changes()] == [1, -1]
+        graph.publish([(iri("x"), iri("tick"), 1)], time=3)
+    assert [row.diff for row in watch.rows()] == [1, -1]
     assert watch.count() == 0
 
 
@@ -461,11 +461,11 @@ def test_what_must_not_happen_bounds_nothing_for_what_does(graph):
         "THEN INSERT { ?x :c 1 }",
         graph,
     )
-    graph.assert_event([(iri("x"), iri("a"), 1)], time=0)
-    graph.assert_event([(iri("y"), iri("a"), 1)], time=0)
-    graph.assert_event([(iri("y"), iri("n"), 1)], time=2)
-    graph.assert_event([(iri("y"), iri("b"), 1)], time=6)  # the n came 4 before it
-    graph.assert_event([(iri("x"), iri("b"), 1)], time=100)
+    graph.publish([(iri("x"), iri("a"), 1)], time=0)
+    graph.publish([(iri("y"), iri("a"), 1)], time=0)
+    graph.publish([(iri("y"), iri("n"), 1)], time=2)
+    graph.publish([(iri("y"), iri("b"), 1)], time=6)  # the n came 4 before it
+    graph.publish([(iri("x"), iri("b"), 1)], time=100)
     assert [(str(f.values["x"]), f.time) for f in running.firings] == [(iri("x"), 100)]
 
 
@@ -493,8 +493,8 @@ def test_events_that_last(graph, relation, other, this, fires):
     )
     told = sorted([(other[1], "a", other), (this[1], "b", this)])
     for end, name, (begin, _) in told:
-        graph.assert_event([(iri("x"), iri(name), 1)], time=end, duration=end - begin)
+        graph.publish([(iri("x"), iri(name), 1)], time=end, duration=end - begin)
     assert len(running.firings) == fires
     with pytest.raises(GraphtideError, match="lasts for 9 ticks, but 8 is the most"):
-        graph.assert_event([(iri("x"), iri("a"), 1)], duration=9)
+        graph.publish([(iri("x"), iri("a"), 1)], duration=9)
     assert not fires or running.firings[0].events == {"a": other, "b": this}

@@ -99,7 +99,7 @@ def play(running, rng, steps):
         now += rng.choice((0, 1, 1, 2))
         if rng.random() < 0.4:
             x, y = iri(rng.choice("uv")), iri(rng.choice("uv"))
-            graph.assert_event([(x, iri("says"), y)], time=now)
+            graph.publish([(x, iri("says"), y)], time=now)
             events.append(Event("Said", (x, y), now, len(states) - 1))
             continue
         state = set(states[-1])

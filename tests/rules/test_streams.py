@@ -50,8 +50,8 @@ def fired(graph):
 
 
 def test_events_asserted_on_the_graph_and_why_a_rule_fired(graph):
-    graph.assert_event(alarm("a1"), time=30)
-    graph.assert_event(confirmation("c1", "a1"), time=33)
+    graph.publish(alarm("a1"), time=30)
+    graph.publish(confirmation("c1", "a1"), time=33)
     (firing,) = graph.firings()
     assert firing.why() == (
         "AlarmConfirmation fired at 33\n"
@@ -65,17 +65,17 @@ def test_events_asserted_on_the_graph_and_why_a_rule_fired(graph):
 
 def test_an_event_is_now_unless_it_says_when_and_never_past(graph):
     graph.advance(10)
-    graph.assert_event(alarm("a1"))
+    graph.publish(alarm("a1"))
     graph.advance(12)
-    graph.assert_event(confirmation("c1", "a1"))
+    graph.publish(confirmation("c1", "a1"))
     assert fired(graph) == [(12, iri("a1"))]
     with pytest.raises(GraphtideError, match="time runs backwards: 11 is before"):
-        graph.assert_event(alarm("a2"), time=11)
+        graph.publish(alarm("a2"), time=11)
 
 
 def test_a_graph_without_rules_forgets_events():
     graph = LiveGraph()
-    graph.assert_event(alarm("a1"), time=4)
+    graph.publish(alarm("a1"), time=4)
     assert (len(graph), graph.clock, graph.firings()) == (0, 4, [])
 
 
@@ -249,7 +249,7 @@ def test_what_a_program_emits_it_hears_once_and_others_hear_it_too():
         graph,
     )
     two = run(text + "RULE Other ON Pong(?x) THEN INSERT { ?x :other 1 }", graph)
-    graph.assert_event([(iri("x"), iri("ping"), 1)], time=3)
+    graph.publish([(iri("x"), iri("ping"), 1)], time=3)
     assert [f.rule for f in one.firings] == ["Answer", "Heard"]
     assert [f.rule for f in two.firings] == ["Other"]
     assert [f.rule for f in graph.firings()] == ["Answer", "Heard", "Other"]
@@ -257,7 +257,7 @@ def test_what_a_program_emits_it_hears_once_and_others_hear_it_too():
 
 def test_a_program_that_was_stopped_hears_nothing(graph):
     (running,) = graph.listeners
-    graph.assert_event(alarm("a1"), time=1)
+    graph.publish(alarm("a1"), time=1)
     running.stop()
-    graph.assert_event(confirmation("c1", "a1"), time=3)
+    graph.publish(confirmation("c1", "a1"), time=3)
     assert fired(graph) == []

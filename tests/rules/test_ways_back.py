@@ -100,10 +100,10 @@ def test_events_after_a_loop_stand_in_line_with_those_before_it(rounds):
         given = [(iri(name), iri(kind), iri("u"))]
         if kind == "spin":
             with pytest.raises(GraphtideError, match="without end: Round"):
-                graph.assert_event(given, time=time)
+                graph.publish(given, time=time)
             assert running.kept == 1
         else:
-            graph.assert_event(given, time=time)
+            graph.publish(given, time=time)
     assert [str(f.values["n"]) for f in running.firings] == [iri("n0"), iri("n2")]
 
 
@@ -152,9 +152,9 @@ def test_a_program_goes_on_as_if_a_loop_had_not_been(history):
             given = [(iri(f"n{number}"), iri(kind), iri(x))]
             if loops and kind == "spin":
                 with pytest.raises(GraphtideError, match="without end"):
-                    graph.assert_event(given, time=time)
+                    graph.publish(given, time=time)
             else:
-                graph.assert_event(given, time=time)
+                graph.publish(given, time=time)
         graph.advance(time + 10)
         fired = [(f.rule, f.time, f.number, f.values, f.events) for f in running.firings]
         quads = sorted(" ".join(map(str, quad)) for quad in graph.quads())

@@ -78,13 +78,13 @@ def test_numbers_by_value_keep_datatypes_apart():
 def test_every_way_ends_with_the_data(way):
     quads = [Quad(NamedNode(f"a:{n}"), NamedNode("a:p"), Literal(str(n))) for n in range(9)]
     for watch in WAYS[way]("SELECT ?o { ?s <a:p> ?o }", quads, 1):
-        assert sorted(watch.table()["o"].to_pylist()) == [f'"{n}"' for n in range(9)]
+        assert sorted(watch.table(terms=True)["o"].to_pylist()) == [f'"{n}"' for n in range(9)]
 
 
 def test_noise_really_deletes():
     quads = [Quad(NamedNode(f"a:{n}"), NamedNode("a:p"), Literal(str(n))) for n in range(9)]
     for watch in WAYS["noise"]("SELECT ?o { ?s <a:p> ?o }", quads, 1):
-        assert sum(row.diff < 0 for row in watch.changes()) > 3
+        assert sum(row.diff < 0 for row in watch.rows()) > 3
 
 
 @needs_suites

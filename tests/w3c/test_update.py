@@ -38,10 +38,10 @@ def test_watched(test: UpdateTest, strategy, record_property) -> None:
     graph.update(request(test), load_from=suite_folder())
     told = []
     for watch in watches:
-        rows = watch.table().to_pylist()
+        rows = watch.table(terms=True).to_pylist()
         told += [tuple(map(term_of, row.values())) for row in rows]
         summed: Counter = Counter()
-        for delta in watch.changes():
+        for delta in watch.rows():
             summed[row_of(delta.row)] += delta.diff
         assert +summed == Counter(tuple(sorted(row.items())) for row in rows)
     assert len(told) == len(graph)

@@ -40,7 +40,7 @@ def test_asked_once(test: EvaluationTest, record_property) -> None:
     asked = graph.query(text_of(test))
     rows = asked.to_pylist()
     if not asked.num_columns:  # an Arrow table without columns has no rows
-        rows = [{}] * int(graph.rows_once(query_of(test))[:, DIFF].sum())
+        rows = [{}] * int(graph._runtime.evaluate(query_of(test))[:, DIFF].sum())
     terms = [{n: None if t is None else term_of(t) for n, t in row.items()} for row in rows]
     found, wanted = table(asked.column_names, terms), expected_answer(test)
     problem = difference(found, wanted, test)
@@ -50,9 +50,9 @@ def test_asked_once(test: EvaluationTest, record_property) -> None:
 
 def answer(watch) -> Table:
     """The current answer, which the deltas so far must add up to."""
-    rows = watch.table().to_pylist() if watch.variables else [{}] * watch.count()
+    rows = watch.table(terms=True).to_pylist() if watch.variables else [{}] * watch.count()
     counts: Counter = Counter()
-    for delta in watch.changes():
+    for delta in watch.rows():
         counts[row_of(delta.row)] += delta.diff
     present = [{name: text for name, text in row.items() if text is not None} for row in rows]
     assert Counter(tuple(sorted(row.items())) for row in present) == counts

@@ -14,12 +14,11 @@ from graphtide.testing.transactions import StreamTransaction, terms_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from graphtide import Watch
 
 STRATEGIES = ("rete", "search", "decomposed")
 
 
-def load_then_watch(query: str, quads: Sequence[Quad], seed: int) -> list[Watch]:
+def load_then_watch(query: str, quads: Sequence[Quad], seed: int) -> list[Query]:
     """All data in one transaction, then the query."""
     return _watches(loaded(quads), query)
 
@@ -31,7 +30,7 @@ def loaded(quads: Sequence[Quad]) -> LiveGraph:
     return graph
 
 
-def watch_then_insert(query: str, quads: Sequence[Quad], seed: int) -> list[Watch]:
+def watch_then_insert(query: str, quads: Sequence[Quad], seed: int) -> list[Query]:
     """The query on the empty graph, then quad by quad in random order."""
     graph = LiveGraph()
     watches = _watches(graph, query)
@@ -40,7 +39,7 @@ def watch_then_insert(query: str, quads: Sequence[Quad], seed: int) -> list[Watc
     return watches
 
 
-def watch_then_insert_with_noise(query: str, quads: Sequence[Quad], seed: int) -> list[Watch]:
+def watch_then_insert_with_noise(query: str, quads: Sequence[Quad], seed: int) -> list[Query]:
     """As `watch_then_insert`, but quads go and come back, and strangers come and go."""
     random = Random(seed)
     graph = LiveGraph()
@@ -82,11 +81,11 @@ def _stranger(random: Random, quads: Sequence[Quad]) -> Quad:
     return Quad(a.subject, b.predicate, random.choice(other), b.graph_name)
 
 
-def _watches(graph: LiveGraph, query: str) -> list[Watch]:
+def _watches(graph: LiveGraph, query: str) -> list[Query]:
     return [graph.watch(query, strategy=strategy) for strategy in STRATEGIES]
 
 
-WAYS: dict[str, Callable[[str, Sequence[Quad], int], list[Watch]]] = {
+WAYS: dict[str, Callable[[str, Sequence[Quad], int], list[Query]]] = {
     "load-then-watch": load_then_watch,
     "one-by-one": watch_then_insert,
     "noise": watch_then_insert_with_noise,

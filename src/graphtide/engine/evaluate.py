@@ -1,12 +1,11 @@
-"""Once: questions that are answered now and then forgotten.
+"""One-off evaluation of plans, and the statistics that plans are chosen by.
 
-They run on the same plans as standing queries, each node once. Unlike those they may call functions
-whose value is no function of the graph: NOW, RAND, UUID, STRUUID, BNODE.
+A one-off query runs on the same plans as a standing one, each node once. Unlike that it may call
+non-deterministic functions: NOW, RAND, UUID, STRUUID, BNODE.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -152,7 +151,7 @@ class FreshSelect(FreshExpression):
             return False
 
 
-# --- Measures a graph: the statistics that plans are made by.
+# --- statistics ---
 
 PREDICATE, OBJECT = 1, 2
 
@@ -160,11 +159,11 @@ PREDICATE, OBJECT = 1, 2
 def measure(quads: Ints, terms: TermDictionary) -> Statistics:
     """Statistics of quads given as rows of ids.
 
-    >>> from graphtide import LiveGraph
-    >>> graph = LiveGraph()
-    >>> graph.insert("<ex:a>", "<ex:knows>", "<ex:b>")
-    >>> graph.insert("<ex:c>", "<ex:knows>", "<ex:b>")
-    >>> next(iter(measure(graph.quad_ids(), graph.terms).predicates.values()))
+    >>> from graphtide.rdf.dictionary import TermDictionary
+    >>> terms = TermDictionary()
+    >>> a, b, c, knows = (terms.encode(f"<ex:{name}>") for name in ("a", "b", "c", "knows"))
+    >>> quads = np.array([[a, knows, b, 0], [c, knows, b, 0]], np.int32)
+    >>> next(iter(measure(quads, terms).predicates.values()))
     PredicateStats(count=2, subjects=2, objects=1)
     """
     if not len(quads):
@@ -184,26 +183,3 @@ def _class_sizes(quads: Ints, terms: TermDictionary) -> dict[Term, int]:
     typed = quads[quads[:, PREDICATE] == terms.lookup(RDF_TYPE), OBJECT]
     sizes = np.bincount(typed)
     return {terms.decode(c): int(sizes[c]) for c in np.flatnonzero(sizes).tolist()}
-
-
-# --- Stats: what a live graph holds and what it has done.
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """Counts since the graph was made, and sizes now. Bytes include reserved space."""
-
-    quads: int
-    terms: int
-    watches: int
-    searches: int
-    indexes: int
-    transactions: int
-    inserted: int
-    deleted: int
-    redundant: int
-    dropped: int
-    clock: int
-    quad_bytes: int
-    term_bytes: int
-    watch_bytes: int

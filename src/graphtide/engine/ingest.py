@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import DataError, GraphtideError, TermError
-from graphtide.kernel.batch import Ints, Longs
+from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.kinds import XSD
 from graphtide.rdf.terms import Term, type_of_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from graphtide.rdf.changes import ChangeBatch
     from graphtide.rdf.dictionary import TermDictionary
 
 PIECE = 1 << 18
@@ -144,7 +147,42 @@ def check_order(clock: int, time: Longs) -> None:
         raise backwards[1]
 
 
-# --- Changes given as id arrays, checked and put together as kernel rows.
+GRAPH = 3
+"""The column of a quad that has its graph."""
+
+
+def restamped(batches: Iterable[ChangeBatch], time: int, tx: int) -> Iterator[ChangeBatch]:
+    """The same changes as one transaction."""
+    for batch in batches:
+        n = len(batch)
+        times, txs = np.full(n, time, np.int64), np.full(n, tx, np.int64)
+        yield ChangeBatch(times, txs, batch.diff, batch.s, batch.p, batch.o, batch.g)
+
+
+def signed(quads: Ints, diff: int) -> Ints:
+    """Quads as changes of one transaction, all inserts or all deletes."""
+    changes = np.zeros((len(quads), VALUES + 4), np.int32)
+    changes[:, DIFF] = diff
+    changes[:, VALUES:] = quads.reshape(-1, 4)
+    return changes
+
+
+def first_rows(quads: Ints) -> Longs:
+    """The index at which each distinct quad comes first, in order.
+
+    >>> first_rows(np.array([[1, 2, 3, 0], [4, 2, 3, 0], [1, 2, 3, 0]], np.int32)).tolist()
+    [0, 1]
+    """
+    wide = quads.astype(np.int64)
+    one, two = (wide[:, 0] << 32) | wide[:, 2], (wide[:, 1] << 32) | wide[:, 3]
+    order = np.lexsort((one, two))
+    same = (one[order][1:] == one[order][:-1]) & (two[order][1:] == two[order][:-1])
+    repeated = np.zeros(len(quads), np.bool_)
+    repeated[order[1:][same]] = True
+    return np.flatnonzero(~repeated)
+
+
+# --- changes as arrays of ids ---
 
 
 def id_rows(most: int, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None) -> Ints:
@@ -176,13 +214,13 @@ def integers(name: str, values: Ints | Longs, count: int) -> Longs:
     return column
 
 
-# --- Quads as people give them, checked and turned into ids.
+# --- quads as users give them ---
 
 TermLike = Term | str
 """A term, or its N-Triples text such as `<http://example.org/a>` or `"a"@en`."""
 
-ObjectLike = TermLike | int | float
-"""Numbers and booleans are taken as literals at the object position."""
+ObjectLike = TermLike | int | float | Decimal | datetime | date
+"""At the object position numbers, booleans, dates and times of Python are taken as literals."""
 
 Ids = tuple[int, int, int, int]
 
@@ -221,16 +259,22 @@ def _refuse(term: object, position: str, kinds: tuple[type, ...]) -> None:
 
 
 def as_term(value: object) -> TermLike:
-    """A term or text as it is, a number or boolean as a literal.
+    """A term or text as it is; a number, boolean, date or time of Python as a literal.
 
-    >>> str(as_term(True))
-    '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
+    >>> str(as_term(True)), str(as_term(date(2026, 2, 1)))[:12]
+    ('"true"^^<http://www.w3.org/2001/XMLSchema#boolean>', '"2026-02-01"')
     """
     if isinstance(value, (str, type_of_term)):
         return value
     if isinstance(value, (bool, int, float)):
         return Literal(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return Literal(f"{value:f}", datatype=NamedNode(f"{XSD}decimal"))
+    if isinstance(value, datetime):
+        return Literal(value.isoformat(), datatype=NamedNode(f"{XSD}dateTime"))
+    if isinstance(value, date):
+        return Literal(value.isoformat(), datatype=NamedNode(f"{XSD}date"))
     raise TermError(
         f"{value!r} is not an RDF term",
-        hint="pass a term, its N-Triples text, or a number or boolean as object",
+        hint="pass a term, its N-Triples text, or a number, boolean, date or time as object",
     )

@@ -1,4 +1,7 @@
-"""QueryRegistry: the standing queries of a graph by name, and who reads which node of the network."""
+"""QueryRegistry: the standing queries of a graph by name, and their plans at work.
+
+Queries share quads, indexes and equal plan nodes; the registry knows which query reads which node.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,12 @@ from graphtide.plan.physical import Search, nodes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from graphtide.engine.runtime import TransactionTimes
-    from graphtide.engine.watch import Delta, Watch
+    from graphtide.engine.results import Delta, TransactionTimes
+    from graphtide.engine.watch import Query
     from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Ints
     from graphtide.plan.physical import QueryPlan
     from graphtide.rdf.dictionary import TermDictionary
-
-
-# --- RunningPlans: the plans of a graph's queries at work, on one quad store and one network.
 
 DRIFT = 1.2
 """Statistics are measured anew when the number of quads has changed by this factor: a plan hardly
@@ -32,7 +32,7 @@ depends on less, and over all changes the measuring costs a constant per change.
 
 
 class RunningPlans:
-    """Connects plans to the store: searches as programs, everything above them as the network."""
+    """The plans of all queries at work: searches on the quad store, other nodes in one network."""
 
     def __init__(self, store: QuadStore, terms: TermDictionary) -> None:
         self.network = Network(terms)
@@ -43,7 +43,7 @@ class RunningPlans:
         self._statistics = Statistics()
 
     def attach(self, plan: QueryPlan) -> tuple[Places, Ints]:
-        """Put a plan to work: the places of its nodes, and its whole answer now."""
+        """Start a plan: the ids of its nodes in the network, and its current answer."""
         searches = [node for node in nodes(plan.root) if isinstance(node, Search)]
         programs = [to_program(node, self._terms) for node in searches]
         numbers = dict(zip(searches, map(self.programs.acquire, programs), strict=True))
@@ -57,7 +57,7 @@ class RunningPlans:
         return places, rows
 
     def detach(self, places: Places) -> None:
-        """Let a plan go, with what only it needed."""
+        """Stop a plan and free what only it needed."""
         for node in places:
             if isinstance(node, Search):
                 self.programs.release(self.programs.number(to_program(node, self._terms)))
@@ -65,7 +65,7 @@ class RunningPlans:
         self._leaves = {n: place for n, place in self._leaves.items() if place in self.network}
 
     def evaluate(self, plan: QueryPlan) -> Ints:
-        """The rows of a plan now, as a batch; nothing of it stays."""
+        """Evaluate a plan once: its current rows as a batch."""
         numbers = [
             self.programs.acquire(to_program(node, self._terms))
             for node in nodes(plan.root)
@@ -78,11 +78,11 @@ class RunningPlans:
                 self.programs.release(number)
 
     def advance(self, batches: Mapping[int, Ints]) -> dict[int, Ints]:
-        """What changes at each place of the network for what changed in the searches."""
+        """The output of each node of the network, by node id, for the output of the searches."""
         return self.network.step({self._leaves[n]: batch for n, batch in batches.items()})
 
     def facts(self, plan: QueryPlan, places: Places, answer: int, *, actual: bool) -> NodeFacts:
-        """What explain tells of a plan at work; counting actual rows costs as much as an answer."""
+        """What explain shows of a plan at work; counting actual rows costs as much as an answer."""
         statistics = self.statistics()
         expect = Estimator(statistics)
         expected = {node: expect(node).rows for node in places} if statistics.known else None
@@ -94,7 +94,7 @@ class RunningPlans:
         return self._store.evaluate(self.programs.number(to_program(node, self._terms)))
 
     def statistics(self, *, exact: bool = False) -> Statistics:
-        """What the planner knows of the data; exact now, or as of when it was much the same."""
+        """Statistics of the data for the planner; unless `exact`, at most a fifth out of date."""
         before, now = self._statistics.quads, len(self._store)
         if exact or not before / DRIFT <= now <= before * DRIFT:
             self._statistics = measure(self._store.quads(), self._terms)
@@ -110,92 +110,97 @@ costs a constant per change."""
 
 
 class QueryRegistry:
-    """Watches, oldest first, wired to the nodes of their plans."""
+    """Queries, oldest first, wired to the nodes of their plans.
+
+    `with_callbacks` are those whose callbacks want to be called transaction by transaction.
+    """
 
     def __init__(self, store: QuadStore, terms: TermDictionary, *, union: bool) -> None:
-        self.standing = RunningPlans(store, terms)
+        self.plans = RunningPlans(store, terms)
         self.union = union
+        self.with_callbacks: set[Query] = set()
         self._store = store
-        self._watches: dict[str, Watch] = {}
-        self._readers: dict[int, list[Watch]] = {}
+        self._queries: dict[str, Query] = {}
+        self._readers: dict[int, list[Query]] = {}
         self._replan_at = FIRST_REPLAN
 
-    def __iter__(self) -> Iterator[Watch]:
-        return iter(self._watches.values())
+    def __iter__(self) -> Iterator[Query]:
+        return iter(self._queries.values())
 
     def __len__(self) -> int:
-        return len(self._watches)
+        return len(self._queries)
 
     def free_name(self, name: str | None) -> str:
-        """A name that no other query has: the one asked for, or a new one."""
+        """The name asked for, if no other query has it; a new one, if none is asked for."""
         if name is None:
-            number = len(self._watches) + 1
-            while f"query{number}" in self._watches:
+            number = len(self._queries) + 1
+            while f"query{number}" in self._queries:
                 number += 1
             return f"query{number}"
-        if name in self._watches:
+        if name in self._queries:
             raise GraphtideError(f"a query named {name!r} already watches this graph")
         return name
 
-    def add(self, watch: Watch, stamps: TransactionTimes) -> None:
-        """Put a query to work; it starts with the whole answer of now."""
-        if not self._watches:  # no plan is older than the graph of now
+    def add(self, query: Query, stamps: TransactionTimes) -> None:
+        """Register a query; its first delta is the current answer."""
+        if not self._queries:  # no plan is older than the present graph
             self._replan_at = max(FIRST_REPLAN, GROWTH * len(self._store))
-        watch.start(self._attach(watch), stamps)
-        self._watches[watch.name] = watch
+        query.take(self._attach(query), stamps)
+        self._queries[query.name] = query
 
-    def remove(self, watch: Watch) -> None:
-        """Let a query go, with what only it needed."""
-        self.check(watch)
-        del self._watches[watch.name]
-        self._detach(watch)
+    def remove(self, query: Query) -> None:
+        """Unregister a query and free what only it needed."""
+        self.check(query)
+        del self._queries[query.name]
+        self.with_callbacks.discard(query)
+        self._detach(query)
 
-    def check(self, watch: Watch) -> None:
-        """Refuse a query that is not, or no longer, registered here."""
-        if self._watches.get(watch.name) is not watch:
-            raise GraphtideError(f"{watch!r} does not watch this graph (any more)")
+    def check(self, query: Query) -> None:
+        """Reject a query that is not, or no longer, registered here."""
+        if self._queries.get(query.name) is not query:
+            raise GraphtideError(f"{query!r} does not watch this graph (any more)")
 
-    def replan(self, watch: Watch) -> bool:
-        """Plan a query anew by the statistics of now; whether that gave another plan.
+    def replan(self, query: Query) -> bool:
+        """Plan a query again by current statistics; whether that gave another plan.
 
-        Its memories are filled from the quads; its answer and its deltas do not notice.
+        Its memories are filled from the quads; its answer and its deltas stay as they are.
         """
-        if watch.replans is None:
+        if query.replannable is None:
             return False
-        query, strategy = watch.replans
-        known = self.standing.statistics()
-        chosen = choose_plan(query, known, strategy=strategy, union=self.union)
-        if chosen == watch.plan:
+        select, strategy = query.replannable
+        known = self.plans.statistics()
+        chosen = choose_plan(select, known, strategy=strategy, union=self.union)
+        if chosen == query.plan:
             return False
-        self._detach(watch)
-        watch.plan = chosen
-        self._attach(watch)
+        self._detach(query)
+        query.plan = chosen
+        self._attach(query)
         return True
 
-    def tell(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
-        """Let the queries take in what changed at their nodes, then call back."""
-        heard: list[tuple[Watch, Delta]] = []
-        for place in self._readers.keys() & outputs.keys():
-            for watch in self._readers[place]:
-                delta = watch.advance(outputs[place], stamps)
+    def emit(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
+        """Pass the output of plan nodes to the queries that read them, then run callbacks."""
+        deltas: list[tuple[Query, Delta]] = []
+        for node_id in self._readers.keys() & outputs.keys():
+            for query in self._readers[node_id]:
+                delta = query.take(outputs[node_id], stamps)
                 if delta is not None:
-                    heard.append((watch, delta))
+                    deltas.append((query, delta))
         if len(self._store) >= self._replan_at:
             self._replan_at = GROWTH * len(self._store)
-            for watch in self:
-                self.replan(watch)
-        heard.sort(key=lambda each: each[0].number)
-        for watch, delta in heard:
-            watch.notify(delta)
+            for query in self:
+                self.replan(query)
+        deltas.sort(key=lambda each: each[0].order)
+        for query, delta in deltas:
+            query.notify(delta)
 
-    def _attach(self, watch: Watch) -> Ints:
-        watch.places, rows = self.standing.attach(watch.plan)
-        self._readers.setdefault(watch.places[watch.plan.root], []).append(watch)
+    def _attach(self, query: Query) -> Ints:
+        query.node_ids, rows = self.plans.attach(query.plan)
+        self._readers.setdefault(query.node_ids[query.plan.root], []).append(query)
         return rows
 
-    def _detach(self, watch: Watch) -> None:
-        root = watch.places[watch.plan.root]
-        self._readers[root].remove(watch)
+    def _detach(self, query: Query) -> None:
+        root = query.node_ids[query.plan.root]
+        self._readers[root].remove(query)
         if not self._readers[root]:
             del self._readers[root]
-        self.standing.detach(watch.places)
+        self.plans.detach(query.node_ids)

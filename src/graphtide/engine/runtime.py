@@ -1,274 +1,181 @@
-"""GraphCore: the state of a live graph, and how a transaction goes through it."""
+"""Runtime: one live graph at work. Its store, clock, write buffer, queue and subscribers."""
 
 from __future__ import annotations
 
 from collections import deque
-from struct import Struct
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, get_args
 
 import numpy as np
 
-from graphtide.engine.ingest import one_by_one
+from graphtide.algebra.nodes import Slice
+from graphtide.algebra.variables import schema
+from graphtide.engine.evaluate import in_order
+from graphtide.engine.ingest import (
+    GRAPH,
+    check_order,
+    cut,
+    encode,
+    first_backwards,
+    first_rows,
+    first_transactions,
+    id_rows,
+    integers,
+    one_by_one,
+    pieces_of,
+    restamped,
+    signed,
+)
 from graphtide.engine.queries import QueryRegistry
-from graphtide.errors import GraphtideError, StrictError
-from graphtide.kernel import QuadStore, QuadStream
-from graphtide.rdf.dictionary import TermDictionary
+from graphtide.engine.results import TransactionTimes
+from graphtide.engine.storage import (
+    MAX_BUFFERED,
+    DefaultGraphMode,
+    Storage,
+    WriteBuffer,
+    first_redundant,
+    make_store,
+    strategy_for,
+)
+from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
+from graphtide.errors import DataError, GraphtideError
+from graphtide.kernel.batch import DIFF, TX, VALUES
+from graphtide.plan.choose import choose_plan
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from graphtide.engine.ingest import Ids, Piece, Transactions
-    from graphtide.engine.queries import RunningPlans
+    from graphtide.algebra.nodes import SelectQuery
+    from graphtide.engine.ingest import Ids, Lines, Piece, Transactions
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.plan.estimate import Statistics
+    from graphtide.plan.explain import NodeFacts
+    from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
-    from graphtide.streams.events import Listener
-    from graphtide.streams.registry import Streams
+    from graphtide.streams.events import GraphEvents as EventBatch
 
 
-# --- WriteBuffer: single changes that wait for the next kernel call.
-#
-# A kernel call costs more than a change. Answers are only looked at after `settle`, and a batch keeps
-# its transactions apart, so nobody can tell that changes waited.
+class Subscriber(Protocol):
+    """Follows a runtime: its clock, its transactions and its events."""
 
-MOST_PENDING = 4096
+    def before_time(self, time: int) -> None:
+        """The clock is about to advance to a time; the graph is still as it was."""
 
-_ROW = Struct("6i")
-_write = _ROW.pack_into
+    def after_transaction(self) -> None:
+        """A transaction has been applied; the graph may be changed again."""
+
+    def take_events(self, events: EventBatch) -> None:
+        """Events were published; none is earlier than any before."""
 
 
-class WriteBuffer:
-    """Changes of whole transactions, and the stamps of these; `waiting` counts the transactions.
+class Subscription:
+    """A subscriber's place in a runtime; `close()` ends it.
 
-    >>> pending = WriteBuffer()
-    >>> pending.begin(time=17, tx=0)
-    >>> pending.add(1, (2, 3, 4, 0))
-    >>> pending.take()[0].tolist()
-    [[0, 1, 2, 3, 4, 0]]
+    An `eager` subscriber is notified after every single transaction. One that is not follows the
+    clock only, and is notified of a time before the eager ones.
     """
 
-    __slots__ = ("_bytes", "_end", "_rows", "_times", "_txs", "waiting")
+    __slots__ = ("_runtime", "eager", "subscriber")
 
-    def __init__(self) -> None:
-        self.waiting = 0
-        self._end = 0
-        self._times: list[int] = []
-        self._txs: list[int] = []
-        self._make_room(MOST_PENDING)
+    def __init__(self, runtime: Runtime, subscriber: Subscriber, *, eager: bool) -> None:
+        self._runtime = runtime
+        self.subscriber = subscriber
+        self.eager = eager
 
-    def _make_room(self, rows: int) -> None:
-        larger = np.zeros((rows, 6), np.int32)
-        if self._end:
-            larger[: len(self._rows)] = self._rows
-        self._rows: Ints = larger
-        self._bytes = larger.data.cast("B")
-
-    def begin(self, time: int, tx: int) -> None:
-        """Start a transaction."""
-        self._times.append(time)
-        self._txs.append(tx)
-        self.waiting += 1
-
-    def add(self, diff: int, ids: Ids) -> None:
-        """Add a change to the transaction begun last."""
-        if self._end == len(self._bytes):
-            self._make_room(2 * len(self._rows))
-        _write(self._bytes, self._end, self.waiting - 1, diff, *ids)
-        self._end += 24
-
-    def single(self, time: int, tx: int, diff: int, ids: Ids) -> int:
-        """Add a transaction of one change; how many transactions wait now."""
-        self._times.append(time)
-        self._txs.append(tx)
-        if self._end == len(self._bytes):
-            self._make_room(2 * len(self._rows))
-        _write(self._bytes, self._end, self.waiting, diff, *ids)
-        self._end += 24
-        self.waiting += 1
-        return self.waiting
-
-    def take(self) -> tuple[Ints, list[int], list[int]]:
-        """All that waits: a batch of changes, its times and its numbers; nothing waits then.
-
-        The batch is good until the next change is added.
-        """
-        changes = self._rows[: self._end // 24]
-        times, txs = self._times, self._txs
-        self._end = self.waiting = 0
-        self._times, self._txs = [], []
-        return changes, times, txs
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._runtime.unsubscribe(self)
 
 
-# --- TransactionTimes: the times and transaction numbers of the transactions of one batch.
+class Runtime:
+    """One graph at work: quad store, clock, write buffer, queue, standing queries, subscribers.
 
-
-class TransactionTimes(NamedTuple):
-    """Per transaction of a batch its `(time, tx)`; `first` counts transactions since the start.
-
-    >>> TransactionTimes([17, 18], [0, 1], first=5).stamp(1)
-    (18, 1)
+    Single changes wait in the write buffer until `flush`. Whole transactions go through `_run`, one
+    batch at a time: the store applies them, the queries take in what that changed, callbacks run,
+    subscribers are notified. What a callback changes is queued until its transaction is through.
     """
-
-    times: Sequence[int] | Longs
-    txs: Sequence[int] | Longs
-    first: int
-
-    def stamp(self, index: int) -> tuple[int, int]:
-        """The time and number of a transaction of the batch."""
-        return int(self.times[index]), int(self.txs[index])
-
-
-# --- Strict mode: find a change that would have no effect, before anything happens.
-
-
-def first_redundant(
-    changes: Sequence[tuple[int, tuple[int, ...]]], store: QuadStore, terms: TermDictionary
-) -> tuple[int, StrictError] | None:
-    """Walk the changes in order, as if they were applied; the place of the first redundant one."""
-    quads = list({ids for _, ids in changes})
-    present = dict(
-        zip(quads, store.contains(np.array(quads, np.int32).reshape(-1, 4)), strict=True)
-    )
-    for place, (diff, ids) in enumerate(changes):
-        if bool(present[ids]) == (diff > 0):
-            what = "insert of a quad that is present" if diff > 0 else "delete of an absent quad"
-            text = " ".join(terms.text(i) for i in ids if i)
-            return place, StrictError(
-                f"{what}: {text}",
-                hint="nothing of this transaction was applied; LiveGraph(strict=False) ignores it",
-            )
-        present[ids] = diff > 0
-    return None
-
-
-# --- Which quads a live graph keeps.
-#
-# all      every quad; a query can be registered at any time
-# matched  quads that a registered query can match, by their predicate
-# none     no quad: changes are matched as they pass, and queries keep what they need
-
-Storage = Literal["all", "matched", "none"]
-
-
-def make_store(storage: Storage, *, strict: bool) -> QuadStore:
-    """The store of a live graph, or an error if it cannot do what is asked of it.
-
-    >>> len(make_store("matched", strict=False))
-    0
-    """
-    if storage not in get_args(Storage):
-        hint = 'use "all", "matched" or "none"'
-        raise GraphtideError(f"store={storage!r} is unknown", hint=hint)
-    if strict and storage != "all":
-        kept = "a store of matched quads drops some" if storage == "matched" else "none is stored"
-        raise GraphtideError(
-            f"strict mode has to know every quad, but {kept}",
-            hint='use strict=True with store="all"',
-        )
-    return QuadStream() if storage == "none" else QuadStore(store_all=storage == "all")
-
-
-def strategy_for(store: QuadStore, strategy: Strategy | None) -> Strategy | None:
-    """The strategy of a new query: over no quads, one that looks none up.
-
-    >>> strategy_for(make_store("none", strict=False), None)
-    'decomposed'
-    """
-    return strategy if store.stores or strategy else "decomposed"
-
-
-# --- Followers: those who go along with a graph, transaction by transaction, such as rules.
-
-
-class Follower(Protocol):
-    """Is told before the graph's clock moves on, and after every transaction."""
-
-    def before(self, time: int) -> None:
-        """The clock is going to be moved on to a time; the graph is still as it was."""
-
-    def after(self) -> None:
-        """A transaction is through; it may be changed again."""
-
-
-class Followers(list[Follower]):
-    """The followers of a graph. Whoever joins also counts as one of the graph's callbacks.
-
-    >>> Followers().after()
-    """
-
-    def before(self, time: int, clock: int) -> None:
-        """Tell all that the clock is going to be moved on, if it is."""
-        if self and time > clock:
-            for follower in tuple(self):
-                follower.before(time)
-
-    def after(self) -> None:
-        """Tell all that a transaction is through."""
-        for follower in tuple(self):
-            follower.after()
-
-
-class GraphCore:
-    """The quads, the standing queries, the clock, and what waits for its turn.
-
-    `LiveGraph` is what is built on it; `_streams` is made there.
-    """
-
-    _streams: Streams
 
     def __init__(
-        self, *, strict: bool, store: Storage, default_graph: Literal["own", "union"], tick_ms: int
+        self,
+        *,
+        strict: bool = False,
+        store: Storage = "all",
+        default_graph: DefaultGraphMode = "own",
+        tick_ms: int = 1000,
     ) -> None:
-        if default_graph not in ("own", "union"):
+        if default_graph not in get_args(DefaultGraphMode):
             known = 'use "own" or "union"'
             raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
+        if tick_ms < 1:
+            raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
         self.terms = TermDictionary()
         self.strict = strict
         self.storage: Storage = store
-        self.default_graph: Literal["own", "union"] = default_graph
-        self.clock = 0
-        self.callbacks = 0
+        self.default_graph: DefaultGraphMode = default_graph
         self.tick_ms = tick_ms
-        self.followers = Followers()
-        self.listeners: list[Listener] = []
+        self.clock = 0
+        self.store = make_store(store, strict=strict)
+        self.queries = QueryRegistry(self.store, self.terms, union=default_graph == "union")
         self._done = 0
         self._last_tx = -1
-        self._storage = store
-        self._store = make_store(store, strict=strict)
-        self._register = QueryRegistry(self._store, self.terms, union=default_graph == "union")
-        self._pending = WriteBuffer()
-        self._due: deque[Piece] = deque()
+        self._buffer = WriteBuffer()
+        self._queue: deque[Piece] = deque()
         self._running = False
+        self._subscriptions: list[Subscription] = []
+        self._eager = 0
+
+    # --- subscribers ---
+
+    def subscribe(self, subscriber: Subscriber, *, eager: bool = True) -> Subscription:
+        """Notify a subscriber of time, events and, if `eager`, every transaction from now on."""
+        self.flush()
+        subscription = Subscription(self, subscriber, eager=eager)
+        if eager:
+            self._subscriptions.append(subscription)
+            self._eager += 1
+        else:
+            self._subscriptions.insert(len(self._subscriptions) - self._eager, subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription."""
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
+            self._eager -= subscription.eager
 
     @property
-    def standing(self) -> RunningPlans:
-        """The plans of the queries at work."""
-        return self._register.standing
+    def eager_subscribers(self) -> int:
+        """How many subscribers follow every transaction."""
+        return self._eager
 
-    @property
-    def has_windows(self) -> bool:
-        """Whether queries over windows are registered."""
-        return self._streams.has_windows
+    def is_only_follower(self, subscriber: Subscriber) -> bool:
+        """Whether nobody else is notified of single transactions: no subscriber, no callback."""
+        return (
+            self._eager == 1
+            and self._subscriptions[-1].subscriber is subscriber
+            and not self.queries.with_callbacks
+        )
 
-    def settle(self) -> None:
-        """Carry out what waits. Every look at an answer does this first.
+    def publish(self, events: EventBatch) -> None:
+        """Pass events to all subscribers; the graph does not store them."""
+        for subscription in tuple(self._subscriptions):
+            subscription.subscriber.take_events(events)
 
-        What a callback changes waits until the transaction that it was called for is through.
-        """
-        while (self._due or self._pending.waiting) and not self._running:
-            if self._due:
-                self._run(self._due.popleft())
-            elif self.callbacks:
-                self._due.extend(one_by_one(self._pending.take()))
-            else:
-                self._run(self._pending.take())
+    # --- clock and queue ---
 
-    def _stamp(self, time: int | None) -> int:
-        """A time for what comes next. Windows that close before it close first."""
+    def advance(self, to: int) -> None:
+        """Let the clock go on to a time; windows and timers that are due before it come first."""
+        self.clock = self.reach(to)
+
+    def reach(self, time: int | None) -> int:
+        """The time of the next transaction, after notifying subscribers that it is coming."""
         if time is None:
             return self.clock
-        if self._streams and time > self.clock:
-            self._streams.advance(time)
-        self.followers.before(time, self.clock)
+        if time > self.clock:
+            for subscription in tuple(self._subscriptions):
+                subscription.subscriber.before_time(time)
         if time < self.clock:
             raise GraphtideError(
                 f"time runs backwards: {time} is before the graph's clock, {self.clock}",
@@ -276,32 +183,315 @@ class GraphCore:
             )
         return time
 
+    @property
+    def transactions(self) -> int:
+        """How many transactions have been applied."""
+        self.flush()
+        return self._done
+
+    @property
+    def _one_by_one(self) -> bool:
+        """Whether somebody wants to see the graph after every single transaction."""
+        return bool(self._eager or self.queries.with_callbacks)
+
+    def flush(self) -> None:
+        """Apply buffered and queued transactions. Every look at an answer does this first.
+
+        What a callback changes is queued until the transaction that it was called for is through.
+        """
+        while (self._queue or self._buffer.waiting) and not self._running:
+            if self._queue:
+                self._run(self._queue.popleft())
+            elif self._one_by_one:
+                self._queue.extend(one_by_one(self._buffer.take()))
+            else:
+                self._run(self._buffer.take())
+
     def _run(self, piece: Transactions) -> None:
-        """Apply changes, let the queries they concern take them in, then call back."""
+        """Apply transactions to the store and emit what they change in the answers."""
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self._done)
         self._running = True
         try:
-            batches = self._store.apply(changes)
+            batches = self.store.apply(changes)
             self._done += len(times)
             if batches:
-                self._register.tell(self.standing.advance(batches), stamps)
+                self.queries.emit(self.queries.plans.advance(batches), stamps)
         finally:
             self._running = False
-        self.followers.after()
+        self._notify()
 
-    def _tell(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
-        """Let the queries take in what changed, and whoever wants to hear of it."""
+    def emit(self, outputs: Mapping[int, Ints], time: int) -> None:
+        """Count what plan nodes put out, over several steps, as one transaction."""
+        self.clock = time
+        self._last_tx += 1
+        self._done += 1
         self._running = True
         try:
-            self._register.tell(outputs, stamps)
+            self.queries.emit(outputs, TransactionTimes((time,), (self._last_tx,), self._done - 1))
         finally:
             self._running = False
-        self.followers.after()
+        self._notify()
+        self.flush()
 
-    def _refuse_inside_callback(self, what: str) -> None:
+    def _notify(self) -> None:
+        for subscription in tuple(self._subscriptions):
+            subscription.subscriber.after_transaction()
+
+    def reject_inside_callback(self, what: str) -> None:
+        """Raise if a callback calls what needs the graph between two transactions."""
         if self._running:
             raise GraphtideError(
                 f"{what} cannot be used inside a callback: its transaction is still under way",
                 hint="use insert() and delete(), which wait for their turn",
             )
+
+    # --- single changes ---
+
+    def write(self, diff: int, ids: Ids, time: int | None) -> None:
+        """Buffer one change, as a transaction of its own."""
+        if self.strict:
+            self.commit([(diff, ids)], time)
+            return
+        if time is not None:
+            self.clock = self.reach(time)
+        self._last_tx += 1
+        waiting = self._buffer.single(self.clock, self._last_tx, diff, ids)
+        if waiting >= MAX_BUFFERED or self._eager or self.queries.with_callbacks:
+            self.flush()
+
+    def commit(self, changes: Sequence[tuple[int, Ids]], time: int | None) -> None:
+        """Buffer the changes of one transaction."""
+        stamp = self.reach(time)
+        if self.strict:
+            self.flush()
+            redundant = first_redundant(changes, self.store, self.terms)
+            if redundant:
+                raise redundant[1]
+        self.clock = stamp
+        self._last_tx += 1
+        self._buffer.begin(stamp, self._last_tx)
+        for diff, ids in changes:
+            self._buffer.add(diff, ids)
+        if self._buffer.waiting >= MAX_BUFFERED or self._one_by_one:
+            self.flush()
+
+    # --- batches ---
+
+    def apply(
+        self, batches: ChangeBatch | Iterable[ChangeBatch], time: int | None, *, plain: bool
+    ) -> None:
+        """Apply batches of changes; `plain` data, or with a `time`, all as one transaction.
+
+        A single batch is applied whole or, if something is wrong with it, not at all. Of several,
+        the transactions before an error are applied.
+        """
+        self.flush()
+        if isinstance(batches, ChangeBatch) and time is None:
+            rows, bad = encode(batches, self.terms)
+            if bad:
+                raise DataError(f"row {bad[0]}: {bad[1]}")
+            self._apply_whole((rows, batches.time, batches.tx))
+            return
+        for piece in self.pieces(batches, time, plain=plain):
+            self.apply_piece(piece)
+
+    def pieces(
+        self, batches: ChangeBatch | Iterable[ChangeBatch], time: int | None, *, plain: bool
+    ) -> Iterator[Piece]:
+        """Batches as pieces of whole transactions of ids; `plain` or with a `time`, as one."""
+        listed = (batches,) if isinstance(batches, ChangeBatch) else batches
+        if time is not None or plain:
+            listed = restamped(listed, self.reach(time), self._last_tx + 1)
+        return pieces_of(listed, self.terms)
+
+    def apply_ids(
+        self,
+        s: Ints,
+        p: Ints,
+        o: Ints,
+        g: Ints | None = None,
+        *,
+        diff: Ints | None = None,
+        time: Longs | None = None,
+        tx: Longs | None = None,
+    ) -> None:
+        """Apply changes given as ids, all of them or none; without `tx`, each is a transaction."""
+        self.flush()
+        rows = id_rows(len(self.terms), s, p, o, g, diff)
+        if time is None:
+            time = np.full(len(rows), self.clock, np.int64)
+        if tx is None:
+            tx = np.arange(self._last_tx + 1, self._last_tx + 1 + len(rows), dtype=np.int64)
+        self._apply_whole((rows, integers("time", time, len(rows)), integers("tx", tx, len(rows))))
+
+    def apply_piece(self, piece: Piece) -> None:
+        """Apply whole transactions of ids; those before a rejected one are applied."""
+        changes, times, _ = piece
+        problem = self._first_problem(changes, times[changes[:, TX]])
+        if problem:
+            piece = first_transactions(piece, int(changes[problem[0], TX]))
+        if len(piece[1]):
+            self._apply_checked(piece)
+        if problem:
+            raise problem[1]
+
+    def insert_each(self, quads: Ints, owners: Longs, times: Longs) -> None:
+        """Insert quads as one transaction for each owner, at the time of that owner.
+
+        `owners` has the owner's index for each quad. Quads that are present are left out, and
+        owners of which nothing is left.
+        """
+        self.flush()
+        order = np.argsort(owners, kind="stable")
+        quads, owners = quads[order], owners[order]
+        new = ~self.store.contains(quads)
+        quads, owners = quads[new], owners[new]
+        first = first_rows(quads)
+        quads, owners = quads[first], owners[first]
+        txs = np.cumsum(np.diff(owners, prepend=-1) > 0) + self._last_tx
+        for piece in cut(signed(quads, 1), np.maximum(times[owners], self.clock), txs):
+            self._run(piece)
+            self._last_tx = int(piece[2][-1])
+            self.clock = int(piece[1][-1])
+
+    def apply_at(self, times: Longs, changes: Ints) -> None:
+        """Apply a transaction for each of some times, as windows do at their closes."""
+        self.flush()
+        self.reject_inside_callback("a stream")
+        stamps = np.maximum(times, self.clock)
+        txs = np.arange(self._last_tx + 1, self._last_tx + 1 + len(times), dtype=np.int64)
+        self._last_tx += len(times)
+        self.clock = int(stamps[-1])
+        self._run((changes, stamps, txs))
+
+    def clear_graph(self, graph: int) -> None:
+        """Remove all quads of a graph, given by its id."""
+        quads = self.store.quads()
+        left = quads[quads[:, GRAPH] == graph]
+        if len(left):
+            self.apply_at(np.array([self.clock]), signed(left, -1))
+
+    def _apply_whole(self, lines: Lines) -> None:
+        rows, times, txs = lines
+        problem = self._first_problem(rows, times)
+        if problem:
+            raise problem[1]
+        for piece in cut(rows, times, txs):
+            self._apply_checked(piece)
+
+    def _first_problem(self, changes: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
+        """The index of the first change that has to be rejected, given a time for each."""
+        backwards = first_backwards(self.clock, times)
+        if not self.strict:
+            return backwards
+        listed = [(row[DIFF], tuple(row[VALUES:])) for row in changes.tolist()]
+        redundant = first_redundant(listed, self.store, self.terms)
+        problems = [problem for problem in (backwards, redundant) if problem]
+        return min(problems, key=lambda problem: problem[0], default=None)
+
+    def _apply_checked(self, piece: Piece) -> None:
+        _, times, txs = piece
+        self._last_tx = max(self._last_tx, int(txs.max()))
+        if self._running:  # called by a callback
+            self._queue.extend(one_by_one(self._buffer.take()))
+            self._queue.extend(one_by_one(piece))
+        elif self._subscriptions or self.queries.with_callbacks:
+            self._apply_each(piece)
+            return
+        else:
+            self._run(piece)
+        self.clock = int(times[-1])
+
+    def _apply_each(self, piece: Piece) -> None:
+        """Who is notified sees the graph as of that transaction, not of the whole batch."""
+        for one in one_by_one(piece):
+            check_order(self.clock, one[1])  # a callback may have advanced the clock
+            self.clock = self.reach(int(one[1][0]))
+            self._run(one)
+            self.flush()
+
+    # --- standing queries ---
+
+    def watch(
+        self,
+        select: SelectQuery,
+        *,
+        strategy: Strategy | None = None,
+        plan: Pin | None = None,
+        name: str | None = None,
+        history: int | None = None,
+    ) -> Query:
+        """Register a query without windows; `history` None keeps every delta until drained."""
+        self.flush()
+        strategy = strategy_for(self.store, strategy)
+        known, union = self.queries.plans.statistics(), self.queries.union
+        chosen = choose_plan(select, known, strategy=strategy, pinned=plan, union=union)
+        if self.store.counts()["dropped"]:
+            raise GraphtideError(
+                "quads that no query matched have been dropped, so this query would start wrong",
+                hint='register queries before the data comes, or use LiveGraph(store="all")',
+            )
+        query = Query(self, chosen, self.queries.free_name(name), history)
+        query.replannable = (select, strategy) if plan is None else None
+        stamps = TransactionTimes((self.clock,), (max(self._last_tx, 0),), self._done - 1)
+        self.queries.add(query, stamps)
+        return query
+
+    def close_query(self, query: Query) -> None:
+        """End a query."""
+        self.flush()
+        self.queries.remove(query)
+
+    def replan(self, query: Query) -> bool:
+        """Plan a query again by current statistics; whether that gave another plan."""
+        self.flush()
+        self.queries.check(query)
+        return self.queries.replan(query)
+
+    def notify_each(self, query: Query) -> None:
+        """A query has callbacks from now on."""
+        self.queries.with_callbacks.add(query)
+
+    def plan_facts(self, query: Query, rows: int, *, actual: bool | None) -> NodeFacts:
+        """Expected, actual and stored rows per plan node; unless told, no count on large graphs."""
+        self.flush()
+        counted = len(self.store) <= MAX_COUNTED if actual is None else actual
+        return self.queries.plans.facts(query.plan, query.node_ids, rows, actual=counted)
+
+    def cache_size(self, query: Query) -> CacheSize:
+        """What a query's nodes store besides the shared quads."""
+        self.flush()
+        network = self.queries.plans.network
+        entries = sum(sum(held.values()) for held in network.sizes(query.node_ids).values())
+        return CacheSize(entries, network.bytes_of(query.node_ids))
+
+    # --- the graph now ---
+
+    def evaluate(self, select: SelectQuery) -> Ints:
+        """The rows of a query now, as a batch of ids; in its order, if it has one."""
+        order = select.root if isinstance(select.root, Slice) else None
+        if order is not None:
+            select = replace(select, root=order.child, variables=schema(order.child))
+        plans = self.queries.plans
+        plan = choose_plan(select, plans.statistics(), strategy="search", union=self.queries.union)
+        rows = plans.evaluate(plan)
+        return rows if order is None else in_order(rows, plan.root, order, self.terms)
+
+    def statistics(self, *, exact: bool = False) -> Statistics:
+        """Counts per predicate and class for the planner; unless `exact`, up to a fifth off."""
+        if exact:
+            self.flush()
+        return self.queries.plans.statistics(exact=exact)
+
+    def quad_ids(self) -> Ints:
+        """The current quads as rows of ids, those of windows left out."""
+        quads = self.store.quads()
+        own: Ints = quads[quads[:, GRAPH] < HIDDEN_GRAPHS]
+        return own
+
+    def present(self, quads: Sequence[Ids]) -> list[bool]:
+        """Which of some quads, given as ids, are in the graph."""
+        self.flush()
+        found: list[bool] = self.store.contains(np.array(quads, np.int32).reshape(-1, 4)).tolist()
+        return found

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from graphtide.engine.ingest import Ids, ObjectLike, TermLike, quad_ids
+from graphtide.engine.ingest import Ids, ObjectLike, TermLike, quad_ids, signed
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import DIFF, VALUES, Ints
+from graphtide.kernel.batch import DIFF, Ints
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.queries import RunningPlans
-    from graphtide.kernel import QuadStore
+    from graphtide.engine.runtime import Runtime
 
 
 class Transaction:
@@ -30,18 +28,18 @@ class Transaction:
     (2, 17)
     """
 
-    def __init__(self, graph: LiveGraph, time: int | None) -> None:
-        self._graph = graph
+    def __init__(self, runtime: Runtime, time: int | None) -> None:
+        self._runtime = runtime
         self._time = time
         self._changes: list[tuple[int, Ids]] | None = None
 
     def insert(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Insert a quad (into the default graph, unless `g` names another)."""
-        self._add(1, quad_ids(self._graph.terms, s, p, o, g))
+        self._add(1, quad_ids(self._runtime.terms, s, p, o, g))
 
     def delete(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Delete a quad."""
-        self._add(-1, quad_ids(self._graph.terms, s, p, o, g))
+        self._add(-1, quad_ids(self._runtime.terms, s, p, o, g))
 
     def _add(self, diff: int, ids: Ids) -> None:
         if self._changes is None:
@@ -63,36 +61,34 @@ class Transaction:
     ) -> None:
         changes, self._changes = self._changes, None
         if kind is None and changes is not None:
-            self._graph.commit(changes, self._time)
-
-
-# --- MultiStepTransaction: several steps of changes as one transaction, each of which sees what came before.
-#
-# The graph and its queries take in each step at once; what the queries are told is held back until
-# the end. If something goes wrong, every step is undone, and nobody was told of anything.
+            self._runtime.commit(changes, self._time)
 
 
 class MultiStepTransaction:
-    """An open transaction on a store and its standing queries."""
+    """Several steps of changes as one transaction, each of which sees those before it.
 
-    def __init__(self, store: QuadStore, standing: RunningPlans) -> None:
-        self._store = store
-        self._standing = standing
+    Store and plan nodes take in each step at once; the output is held back until the end. If
+    something goes wrong, every step is undone, and no query has noticed.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._store = runtime.store
+        self._plans = runtime.queries.plans
         self._journal: list[Ints] = []
         self._outputs: dict[int, list[Ints]] = {}
 
     def change(self, deleted: Ints, inserted: Ints) -> int:
-        """Take quads away, then put quads in; how many changes that made.
+        """Delete quads, then insert quads; how many changes that made.
 
-        Quads that are taken away and put in again stay; those that are there already are skipped.
+        Quads that are deleted and inserted stay; inserts of present quads are skipped.
         """
-        gone, come = _distinct(deleted), _distinct(inserted)
-        gone = gone[self._store.contains(gone)] if len(gone) else gone
-        come = come[~self._store.contains(come)] if len(come) else come
-        kept = set(map(tuple, inserted.tolist())) if len(gone) and len(inserted) else set()
-        if kept:
-            gone = gone[[tuple(row) not in kept for row in gone.tolist()]]
-        changes = np.concatenate([_signed(gone, -1), _signed(come, 1)])
+        removed, added = _distinct(deleted), _distinct(inserted)
+        removed = removed[self._store.contains(removed)] if len(removed) else removed
+        added = added[~self._store.contains(added)] if len(added) else added
+        stays = set(map(tuple, inserted.tolist())) if len(removed) and len(inserted) else set()
+        if stays:
+            removed = removed[[tuple(row) not in stays for row in removed.tolist()]]
+        changes = np.concatenate([signed(removed, -1), signed(added, 1)])
         self._journal.append(changes)
         self._apply(changes)
         return len(changes)
@@ -100,11 +96,11 @@ class MultiStepTransaction:
     def _apply(self, changes: Ints) -> None:
         batches = self._store.apply(changes) if len(changes) else {}
         if batches:
-            for place, batch in self._standing.advance(batches).items():
-                self._outputs.setdefault(place, []).append(batch)
+            for node_id, batch in self._plans.advance(batches).items():
+                self._outputs.setdefault(node_id, []).append(batch)
 
     def undo(self) -> None:
-        """Take back all steps, the last one first."""
+        """Undo all steps, the last one first."""
         for changes in reversed(self._journal):
             back = changes[::-1].copy()
             back[:, DIFF] *= -1
@@ -113,8 +109,8 @@ class MultiStepTransaction:
         self._outputs.clear()
 
     def outputs(self) -> dict[int, Ints]:
-        """What changed at each place of the network, over all steps."""
-        return {place: np.concatenate(parts) for place, parts in self._outputs.items()}
+        """The output of each node of the network, by node id, over all steps."""
+        return {node_id: np.concatenate(parts) for node_id, parts in self._outputs.items()}
 
 
 def _distinct(quads: Ints) -> Ints:
@@ -123,10 +119,3 @@ def _distinct(quads: Ints) -> Ints:
         return quads
     _, first = np.unique(quads, axis=0, return_index=True)
     return quads[np.sort(first)]
-
-
-def _signed(quads: Ints, diff: int) -> Ints:
-    changes = np.zeros((len(quads), VALUES + 4), np.int32)
-    changes[:, DIFF] = diff
-    changes[:, VALUES:] = quads.reshape(-1, 4)
-    return changes

@@ -23,9 +23,12 @@ from graphtide.algebra.updates import (
     Modify,
     Move,
 )
+from graphtide.engine.ingest import GRAPH
+from graphtide.engine.transaction import MultiStepTransaction
 from graphtide.errors import DataError, GraphtideError
 from graphtide.functions.templates import fill_template
 from graphtide.kernel.batch import VALUES, Ints
+from graphtide.lang.sparql.parse import parse_update
 from graphtide.rdf.formats.change_log import read_changes
 
 if TYPE_CHECKING:
@@ -35,60 +38,63 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
-    from graphtide.algebra.updates import Operation, Update
-    from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.transaction import MultiStepTransaction
+    from graphtide.algebra.updates import Operation
+    from graphtide.engine.runtime import Runtime
     from graphtide.functions.templates import FilledQuad
     from graphtide.rdf.terms import Term
 
 NOTHING: Ints = np.empty((0, 4), np.int32)
-GRAPH = 3
 
 
-def carry_out(
-    request: Update, graph: LiveGraph, together: MultiStepTransaction, load_from: str | Path | None
-) -> int:
-    """Carry out a request step by step, all or nothing; how many quads it changed."""
+def run_update(runtime: Runtime, text: str, time: int | None, load_from: str | Path | None) -> int:
+    """Run an update request as one transaction, all or nothing; how many quads it changed."""
+    runtime.flush()
+    request = parse_update(text)
+    stamp = runtime.reach(time)
+    runtime.reject_inside_callback("update()")
+    steps = MultiStepTransaction(runtime)
     folder = None if load_from is None else Path(load_from)
     try:
-        return sum(
-            together.change(*changes_of(operation, graph, folder))
+        changed = sum(
+            steps.change(*changes_of(operation, runtime, folder))
             for operation in request.operations
         )
     except BaseException:
-        together.undo()
+        steps.undo()
         raise
+    runtime.emit(steps.outputs(), stamp)
+    return changed
 
 
-def changes_of(operation: Operation, graph: LiveGraph, folder: Path | None) -> tuple[Ints, Ints]:
+def changes_of(operation: Operation, runtime: Runtime, folder: Path | None) -> tuple[Ints, Ints]:
     """The quads that an operation takes away and those it puts in, as the graph is now."""
     match operation:
         case InsertData(template):
-            return NOTHING, _filled(graph, template, [{}], scope=str(uuid4()))
+            return NOTHING, _filled(runtime, template, [{}], scope=str(uuid4()))
         case DeleteData(template):
-            return _filled(graph, template, [{}]), NOTHING
+            return _filled(runtime, template, [{}]), NOTHING
         case Modify(delete, insert, where):
-            rows = solutions(graph, where)
-            come = _filled(graph, insert, rows, scope=str(uuid4()))
-            return _filled(graph, delete, rows), come
+            rows = solutions(runtime, where)
+            come = _filled(runtime, insert, rows, scope=str(uuid4()))
+            return _filled(runtime, delete, rows), come
         case Load():
-            return NOTHING, _loaded(operation, graph, folder)
+            return NOTHING, _loaded(operation, runtime, folder)
         case Clear(target) | Drop(target):
-            return _targeted(graph, target), NOTHING
+            return _targeted(runtime, target), NOTHING
         case Create(name, silent):
-            if not silent and len(_of_graph(graph, name)):
+            if not silent and len(_of_graph(runtime, name)):
                 raise GraphtideError(f"the graph {name} exists already", hint="use CREATE SILENT")
             return NOTHING, NOTHING
         case Copy() | Move() | Add():
-            return _transferred(operation, graph)
+            return _transferred(operation, runtime)
         case _:
             assert_never(operation)
 
 
-def solutions(graph: LiveGraph, query: SelectQuery) -> list[dict[Var, Term]]:
+def solutions(runtime: Runtime, query: SelectQuery) -> list[dict[Var, Term]]:
     """The rows of a query now, with their bound variables only."""
-    rows = graph.rows_once(query)
-    decode = graph.terms.decode
+    rows = runtime.evaluate(query)
+    decode = runtime.terms.decode
     return [
         {v: decode(i) for v, i in zip(query.variables, row[VALUES:], strict=True) if i}
         for row in rows.tolist()
@@ -97,7 +103,7 @@ def solutions(graph: LiveGraph, query: SelectQuery) -> list[dict[Var, Term]]:
 
 
 def _filled(
-    graph: LiveGraph,
+    runtime: Runtime,
     template: tuple[TriplePattern, ...],
     rows: Iterable[Mapping[Var, Term]],
     *,
@@ -107,39 +113,39 @@ def _filled(
     if not template:
         return NOTHING
     quads = [quad for row in rows for quad in fill_template(template, row, scope=scope)]
-    return _encoded(graph, quads)
+    return _encoded(runtime, quads)
 
 
-def _encoded(graph: LiveGraph, quads: list[FilledQuad]) -> Ints:
-    encode = graph.terms.encode
+def _encoded(runtime: Runtime, quads: list[FilledQuad]) -> Ints:
+    encode = runtime.terms.encode
     ids = [(encode(s), encode(p), encode(o), 0 if g is None else encode(g)) for s, p, o, g in quads]
     return np.array(ids, np.int32).reshape(-1, 4)
 
 
-def _of_graph(graph: LiveGraph, name: NamedNode | DefaultGraph) -> Ints:
-    quads = graph.quad_ids_now()
-    wanted = 0 if isinstance(name, DefaultGraph) else graph.terms.lookup(name)
+def _of_graph(runtime: Runtime, name: NamedNode | DefaultGraph) -> Ints:
+    quads = runtime.quad_ids()
+    wanted = 0 if isinstance(name, DefaultGraph) else runtime.terms.lookup(name)
     if not wanted and not isinstance(name, DefaultGraph):
         return NOTHING
     found: Ints = quads[quads[:, GRAPH] == wanted]
     return found
 
 
-def _targeted(graph: LiveGraph, target: NamedNode | DefaultGraph | Graphs) -> Ints:
+def _targeted(runtime: Runtime, target: NamedNode | DefaultGraph | Graphs) -> Ints:
     match target:
         case Graphs.ALL:
-            return graph.quad_ids_now()
+            return runtime.quad_ids()
         case Graphs.NAMED:
-            quads = graph.quad_ids_now()
+            quads = runtime.quad_ids()
             named: Ints = quads[quads[:, GRAPH] != 0]
             return named
         case _:
-            return _of_graph(graph, target)
+            return _of_graph(runtime, target)
 
 
-def _transferred(operation: Copy | Move | Add, graph: LiveGraph) -> tuple[Ints, Ints]:
+def _transferred(operation: Copy | Move | Add, runtime: Runtime) -> tuple[Ints, Ints]:
     source, destination = operation.source, operation.destination
-    found = _of_graph(graph, source)
+    found = _of_graph(runtime, source)
     if not isinstance(source, DefaultGraph) and not len(found):
         if operation.silent:
             return NOTHING, NOTHING
@@ -148,21 +154,21 @@ def _transferred(operation: Copy | Move | Add, graph: LiveGraph) -> tuple[Ints, 
         return NOTHING, NOTHING
     moved = found.copy()
     moved[:, GRAPH] = (
-        0 if isinstance(destination, DefaultGraph) else graph.terms.encode(destination)
+        0 if isinstance(destination, DefaultGraph) else runtime.terms.encode(destination)
     )
     if isinstance(operation, Add):
         return NOTHING, moved
-    gone = _of_graph(graph, destination)
+    gone = _of_graph(runtime, destination)
     if isinstance(operation, Move):
         gone = np.concatenate([gone, found])
     return gone, moved
 
 
-def _loaded(operation: Load, graph: LiveGraph, folder: Path | None) -> Ints:
+def _loaded(operation: Load, runtime: Runtime, folder: Path | None) -> Ints:
     try:
         path = _allowed(operation.source, folder)
         columns = [
-            [graph.terms.encode_column(column) for column in (batch.s, batch.p, batch.o)]
+            [runtime.terms.encode_column(column) for column in (batch.s, batch.p, batch.o)]
             for batch in read_changes(path)
         ]
     except (GraphtideError, OSError) as problem:
@@ -172,7 +178,7 @@ def _loaded(operation: Load, graph: LiveGraph, folder: Path | None) -> Ints:
             raise
         raise DataError(f"{operation.source} cannot be loaded: {problem}") from None
     into = operation.into
-    name = 0 if isinstance(into, DefaultGraph) else graph.terms.encode(into)
+    name = 0 if isinstance(into, DefaultGraph) else runtime.terms.encode(into)
     quads = [np.column_stack([*ids, np.full(len(ids[0]), name, np.int32)]) for ids in columns]
     return np.concatenate([NOTHING, *quads]).astype(np.int32)
 

@@ -1,124 +1,54 @@
-"""Watch: one standing query on a live graph, its current answer and what changes in it."""
+"""Query: one standing query on a live graph, its current answer and its deltas."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
-from graphtide.engine.runtime import TransactionTimes
+from graphtide.engine.results import (
+    SHOWN_ROWS,
+    Delta,
+    DeltaRow,
+    TransactionTimes,
+    answer_table,
+    html_table,
+)
 from graphtide.errors import GraphtideError
 from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, Ints
-from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
-from graphtide.plan.explain import ExplainFormat, explain
+from graphtide.kernel.counts import NET_VALUES
+from graphtide.plan.explain import ExplainFormat, NodeFacts, explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    import pandas as pd
+    import pyarrow as pa
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.dataflow.network import Places
-    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.results import WindowResult
     from graphtide.plan.patterns import Strategy
     from graphtide.plan.physical import QueryPlan
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.terms import Term
 
+DEFAULT_HISTORY: Final = 100_000
+"""Delta rows that a query keeps unless told otherwise."""
 
-# --- Delta: the rows that one or more transactions added to an answer and took from it.
+LARGE_HISTORY: Final = 1000
+"""A history of more rows than this evicts a quarter of them at a time."""
 
-
-@dataclass(frozen=True, slots=True)
-class DeltaRow:
-    """One row of a delta: `diff` more (or, negative, fewer) copies of `row` in the answer.
-
-    >>> from pyoxigraph import Literal
-    >>> print(DeltaRow(time=17, tx=0, diff=-1, row={"x": Literal("a"), "y": None}))
-    - x="a"
-    """
-
-    time: int
-    tx: int
-    diff: int
-    row: dict[str, Term | None]
-
-    def __str__(self) -> str:
-        sign = "+" if self.diff > 0 else "-"
-        times = f"{abs(self.diff)}× " if abs(self.diff) > 1 else ""
-        values = " ".join(f"{name}={term}" for name, term in self.row.items() if term is not None)
-        return f"{sign} {times}{values}".rstrip()
-
-
-class Delta(Sequence[DeltaRow]):
-    """Delta rows, turned into terms only when they are looked at."""
-
-    __slots__ = ("_net", "_stamps", "_terms", "_variables")
-
-    def __init__(
-        self, net: Ints, stamps: TransactionTimes, variables: tuple[str, ...], terms: TermDictionary
-    ) -> None:
-        self._net = net
-        self._stamps = stamps
-        self._variables = variables
-        self._terms = terms
-
-    def __len__(self) -> int:
-        return len(self._net)
-
-    def __iter__(self) -> Iterator[DeltaRow]:
-        return (self._row(line) for line in self._net.tolist())
-
-    @overload
-    def __getitem__(self, index: int) -> DeltaRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> Delta: ...
-    def __getitem__(self, index: int | slice) -> DeltaRow | Delta:
-        """One row, or a slice of the delta."""
-        if isinstance(index, slice):
-            return Delta(self._net[index], self._stamps, self._variables, self._terms)
-        return self._row(self._net[index].tolist())
-
-    def appeared(self) -> Delta:
-        """The rows whose count rose from 0."""
-        net = self._net
-        rows = net[(net[:, NET_BEFORE] == 0) & (net[:, DIFF] > 0)]
-        return Delta(rows, self._stamps, self._variables, self._terms)
-
-    def disappeared(self) -> Delta:
-        """The rows whose count fell to 0."""
-        net = self._net
-        rows = net[(net[:, DIFF] < 0) & (net[:, NET_BEFORE] + net[:, DIFF] == 0)]
-        return Delta(rows, self._stamps, self._variables, self._terms)
-
-    def _row(self, line: list[int]) -> DeltaRow:
-        time, tx = self._stamps.stamp(line[TX])
-        values = {
-            name: self._terms.decode(i) if i else None
-            for name, i in zip(self._variables, line[NET_VALUES:], strict=True)
-        }
-        return DeltaRow(time, tx, line[DIFF], values)
-
-    def __repr__(self) -> str:
-        return "\n".join(str(row) for row in self) or "(no change)"
-
-
-if TYPE_CHECKING:
-    RowCallback = Callable[[DeltaRow], object]
-
-
-LARGE = 1000
-"""A history of more rows than this drops a quarter of them at a time."""
-
-
-MOST_COUNTED = 200_000
+MAX_COUNTED: Final = 200_000
 """Quads of a graph up to which explain counts the rows of every node unasked."""
 
-_NUMBERS = count()
+_REGISTERED = count()
+
+Callback = TypeVar("Callback")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,35 +59,100 @@ class CacheSize:
     bytes: int
 
 
-class Watch:
-    """A standing query. Made by `LiveGraph.watch`; ends with `LiveGraph.unwatch`.
+class QueryHost(Protocol):
+    """The runtime that a query is registered with, as far as the query needs it."""
+
+    terms: TermDictionary
+
+    def flush(self) -> None:
+        """Apply buffered changes."""
+
+    @property
+    def transactions(self) -> int:
+        """How many transactions have been applied."""
+
+    def notify_each(self, query: Query) -> None:
+        """From now on a query has callbacks: apply transaction by transaction."""
+
+    def replan(self, query: Query) -> bool:
+        """Plan a query again."""
+
+    def close_query(self, query: Query) -> None:
+        """End a query."""
+
+    def plan_facts(self, query: Query, rows: int, *, actual: bool | None) -> NodeFacts:
+        """Expected, actual and stored rows per plan node."""
+
+    def cache_size(self, query: Query) -> CacheSize:
+        """What a query's nodes store."""
+
+
+class WindowSide(Protocol):
+    """The windows of a query, as far as the query needs them."""
+
+    def results(self) -> list[WindowResult]:
+        """The retained results, oldest first."""
+
+    def last(self) -> WindowResult | None:
+        """The last result."""
+
+    def on_result(self, callback: Callable[[WindowResult], object]) -> None:
+        """Call back with every result."""
+
+    def explain(self, plan: str) -> str:
+        """Windows and output in words, and the plan."""
+
+    def count(self, rows: int) -> int:
+        """How many rows the answer has, if the maintained one has so many."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns of a result."""
+
+    def close(self) -> None:
+        """End the windows."""
+
+
+class Query:
+    """A standing query. Made by `LiveGraph.watch`, ended by `close()`.
+
+    A query over windows (RSP-QL) also has `results()`, one for each time a window closed.
 
     >>> from graphtide import LiveGraph
     >>> graph = LiveGraph()
-    >>> watch = graph.watch("SELECT ?who WHERE { ?who <http://example.org/knows> ?whom }")
+    >>> query = graph.watch("SELECT ?who WHERE { ?who <http://example.org/knows> ?whom }")
     >>> graph.insert("<http://example.org/a>", "<http://example.org/knows>", '"b"')
-    >>> print(watch.delta())
+    >>> print(query.delta())
     + who=<http://example.org/a>
     """
 
-    def __init__(self, graph: LiveGraph, plan: QueryPlan, name: str, history: int) -> None:
+    def __init__(
+        self, host: QueryHost, plan: QueryPlan, name: str, history: int | None = DEFAULT_HISTORY
+    ) -> None:
         self.name = name
         self.plan = plan
-        self.variables = tuple(v.name for v in plan.variables)
-        self.number = next(_NUMBERS)
-        self.places: Places = {}
-        self.replans: tuple[SelectQuery, Strategy | None] | None = None
-        self.forgotten = 0
-        self._graph = graph
-        self._net = Answer(len(self.variables))
-        self._most = history
+        self.order = next(_REGISTERED)
+        self.node_ids: Places = {}
+        self.replannable: tuple[SelectQuery, Strategy | None] | None = None
+        self.evicted = 0
+        self.windows: WindowSide | None = None
+        self._host = host
+        self._columns = tuple(v.name for v in plan.variables)
+        self._answer = Answer(len(self._columns))
+        self._limit = history
         self._count = 0
         self._held = 0
         self._history: deque[tuple[Ints, TransactionTimes]] = deque()
-        nothing = np.empty((0, NET_VALUES + len(self.variables)), np.int32)
+        nothing = np.empty((0, NET_VALUES + len(self._columns)), np.int32)
         self._no_change = self._delta(nothing, TransactionTimes((), (), 0))
-        self._appear: list[RowCallback] = []
-        self._disappear: list[RowCallback] = []
+        self._on_delta: list[Callable[[Delta], object]] = []
+        self._on_appear: list[Callable[[DeltaRow], object]] = []
+        self._on_disappear: list[Callable[[DeltaRow], object]] = []
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns of the answer."""
+        return self._columns if self.windows is None else self.windows.variables
 
     @property
     def text(self) -> str:
@@ -169,56 +164,107 @@ class Watch:
         """The strategy that its patterns are matched with."""
         return self.plan.strategy
 
+    # --- deltas ---
+
     def delta(self) -> Delta:
-        """The rows that the last transaction added and took away.
+        """The rows that the last transaction added and removed.
 
         Right after `watch(...)` on a graph that already holds quads: the whole answer.
         """
-        self._graph.settle()
+        self._host.flush()
         if not self._history:
             return self._no_change
         net, stamps = self._history[-1]
-        last = self._graph.transactions - 1 - stamps.first
+        last = self._host.transactions - 1 - stamps.first
         if last >= len(stamps.times) or net[-1, TX] != last:
             return self._no_change
         if last > 0:
             net = net[np.searchsorted(net[:, TX], last) :]
         return self._delta(net, stamps)
 
-    def changes(self) -> Iterator[DeltaRow]:
-        """The delta rows of all transactions so far, oldest first, the first answer included.
+    def deltas(self) -> Iterator[Delta]:
+        """The delta of each transaction so far, oldest first, the first answer included.
 
-        The buffer is bounded: of more than `history` rows, the oldest transactions are dropped, and
-        `forgotten` counts their rows. The last transaction is always there.
+        The buffer is bounded: of more than `history` rows, the oldest transactions are evicted, and
+        `evicted` counts their rows. The last transaction is always there.
         """
-        self._graph.settle()
+        self._host.flush()
         for net, stamps in list(self._history):
-            yield from self._delta(net, stamps)
+            yield from self._delta(net, stamps).by_transaction()
+
+    def rows(self) -> Iterator[DeltaRow]:
+        """The rows of all `deltas()`, oldest first."""
+        return (row for delta in self.deltas() for row in delta)
 
     def drain(self) -> list[tuple[Ints, TransactionTimes]]:
-        """Take the history out of its buffer, as it lies there: net rows of ids, and their stamps.
+        """Take the history out of its buffer as rows of ids, with the times of its transactions.
 
         For consumers that forward deltas in bulk. A row is transaction index, diff, count before,
         and one id per variable.
         """
-        self._graph.settle()
+        self._host.flush()
         taken = list(self._history)
         self._history.clear()
         self._held = 0
         return taken
 
-    def table(self) -> pa.Table:
-        """The current answer as an Arrow table of N-Triples texts; duplicates are repeated."""
-        self._graph.settle()
-        rows = self._net.rows()
+    def on_delta(self, callback: Callable[[Delta], object]) -> Callable[[Delta], object]:
+        """Call back with the delta of each transaction that changes the answer.
+
+        Usable as a decorator. Changes that a callback makes are applied after the transaction that
+        it was called for.
+        """
+        self._subscribe(self._on_delta, callback)
+        return callback
+
+    def on_appear(self, callback: Callable[[DeltaRow], object]) -> Callable[[DeltaRow], object]:
+        """Call back with each row that was not in the answer and now is. Usable as a decorator."""
+        self._subscribe(self._on_appear, callback)
+        return callback
+
+    def on_disappear(self, callback: Callable[[DeltaRow], object]) -> Callable[[DeltaRow], object]:
+        """Call back with each row that was in the answer and no longer is."""
+        self._subscribe(self._on_disappear, callback)
+        return callback
+
+    def _subscribe(self, callbacks: list[Callback], callback: Callback) -> None:
+        self._host.flush()  # what is buffered came before the callback
+        callbacks.append(callback)
+        self._host.notify_each(self)
+
+    async def __aiter__(self) -> AsyncIterator[Delta]:
+        """Deltas as they come, from now on: `async for delta in query`."""
+        loop, queue = asyncio.get_running_loop(), asyncio.Queue[Delta]()
+        callback = self.on_delta(lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta))
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._on_delta.remove(callback)
+
+    # --- the answer now ---
+
+    def table(self, *, terms: bool = False) -> pa.Table:
+        """The current answer as an Arrow table; duplicates are repeated.
+
+        Columns whose values all are of one XSD type have its Arrow type (int64, double, bool,
+        timestamp, date, string). Other columns, and all of them with `terms=True`, are N-Triples
+        texts. Unbound is null.
+        """
+        self._host.flush()
+        rows = self._answer.rows()
         repeated = np.repeat(rows[:, :-1], np.maximum(rows[:, -1], 0), axis=0)
-        columns = [self._graph.terms.decode_column(column) for column in repeated.T]
-        return pa.table(dict(zip(self.variables, columns, strict=True)))
+        return answer_table(self._columns, repeated, self._host.terms, texts=terms)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The current answer as a pandas DataFrame, with the types of `table()`."""
+        frame: pd.DataFrame = self.table().to_pandas()
+        return frame
 
     def count(self) -> int:
         """How many rows the current answer has, duplicates counted."""
-        self._graph.settle()
-        return self._count
+        self._host.flush()
+        return self._count if self.windows is None else self.windows.count(self._count)
 
     def answer(self) -> bool:
         """The answer of an ASK query now."""
@@ -227,50 +273,58 @@ class Watch:
                 f"{self.name} is a {self.plan.form} query and has no yes or no",
                 hint="use table() or count()",
             )
-        return bool(self.table()["answer"][0].as_py().startswith('"true"'))
+        return bool(self.table()["answer"][0].as_py())
 
-    def on_appear(self, callback: RowCallback) -> RowCallback:
-        """Call back with each row that was not in the answer and now is. Usable as a decorator."""
-        self._graph.settle()
-        self._graph.callbacks += 1
-        self._appear.append(callback)
+    # --- windows ---
+
+    def results(self) -> list[WindowResult]:
+        """What the query put out at each close of its windows, oldest first."""
+        return self._windows().results()
+
+    def last_result(self) -> WindowResult | None:
+        """What the query put out when its windows last closed."""
+        return self._windows().last()
+
+    def on_result(
+        self, callback: Callable[[WindowResult], object]
+    ) -> Callable[[WindowResult], object]:
+        """Call back with each result of the windows. Usable as a decorator."""
+        self._windows().on_result(callback)
         return callback
 
-    def on_disappear(self, callback: RowCallback) -> RowCallback:
-        """Call back with each row that was in the answer and no longer is."""
-        self._graph.settle()
-        self._graph.callbacks += 1
-        self._disappear.append(callback)
-        return callback
+    def _windows(self) -> WindowSide:
+        if self.windows is None:
+            raise GraphtideError(
+                f"{self.name} is a query without windows, so it has no results of windows",
+                hint="use deltas(), or add FROM NAMED WINDOW to the query",
+            )
+        return self.windows
 
-    @property
-    def callbacks(self) -> int:
-        """How many want to hear of changes as they happen."""
-        return len(self._appear) + len(self._disappear)
+    # --- plan, memory, end ---
 
     def replan(self) -> bool:
-        """Plan the query anew by the statistics of now; whether that gave another plan."""
-        return self._graph.replan(self)
+        """Plan the query again by current statistics; whether that gave another plan.
+
+        A pinned plan stays. Unasked, this happens whenever the graph has grown fourfold.
+        """
+        return self._host.replan(self)
 
     def cache_size(self) -> CacheSize:
-        """What the query's nodes keep beside the shared quads.
+        """What the query's nodes store besides the shared quads.
 
-        `search` keeps nothing, `rete` the memories of its joins, `decomposed` its instances.
+        `search` stores nothing, `rete` the memories of its joins, `decomposed` its instances.
         """
-        self._graph.settle()
-        network = self._graph.standing.network
-        entries = sum(sum(held.values()) for held in network.sizes(self.places).values())
-        return CacheSize(entries, network.bytes_of(self.places))
+        return self._host.cache_size(self)
 
     @property
     def nbytes(self) -> int:
         """Bytes held for this query: its memories, shared ones too, and its answer."""
-        return self._graph.standing.network.bytes_of(self.places) + self._net.nbytes
+        return self._host.cache_size(self).bytes + self._answer.nbytes
 
     @property
     def answer_bytes(self) -> int:
         """Bytes of the current answer."""
-        return self._net.nbytes
+        return self._answer.nbytes
 
     def explain(
         self,
@@ -278,65 +332,73 @@ class Watch:
         *,
         actual: bool | None = None,
     ) -> str:
-        """The plan with the rows that each node is expected to have, has and holds now.
+        """The plan with the rows that each node is expected to have, has and stores.
 
-        Counting the `actual` rows of every node evaluates the query once more: unless told, it is
-        left out for large graphs.
+        Counting the `actual` rows of every node evaluates the query once more: unless told, that
+        is left out for large graphs.
         """
-        count_rows = len(self._graph) <= MOST_COUNTED if actual is None else actual
-        standing = self._graph.standing
-        facts = standing.facts(self.plan, self.places, self._count, actual=count_rows)
-        return explain(self.plan, format, facts)
+        facts = self._host.plan_facts(self, self._count, actual=actual)
+        text = explain(self.plan, format, facts)
+        return text if self.windows is None or format != "text" else self.windows.explain(text)
 
-    def start(self, root: Ints, stamps: TransactionTimes) -> None:
-        """Take in the first answer (called by the graph)."""
-        self._record(root, stamps)
+    def close(self) -> None:
+        """End the query and free what only it needed."""
+        self._host.close_query(self)
+        if self.windows is not None:
+            self.windows.close()
 
-    def advance(self, root: Ints, stamps: TransactionTimes) -> Delta | None:
-        """Take in the changes of a batch of transactions; the delta, if somebody waits for it."""
-        return self._record(root, stamps)
+    # --- called by the registry ---
 
-    def notify(self, delta: Delta) -> None:
-        """Run the callbacks for a delta."""
-        if self._disappear:
-            for row in delta.disappeared():
-                for callback in self._disappear:
-                    callback(row)
-        if self._appear:
-            for row in delta.appeared():
-                for callback in self._appear:
-                    callback(row)
-
-    def _record(self, root: Ints, stamps: TransactionTimes) -> Delta | None:
+    def take(self, root: Ints, stamps: TransactionTimes) -> Delta | None:
+        """Apply the changes of a batch of transactions; the delta, if there are callbacks."""
         if not len(root):
             return None
-        net = self._net.step(root)
+        net = self._answer.step(root)
         if not len(net):
             return None
         self._count += int(net[0, DIFF] if len(net) == 1 else net[:, DIFF].sum())
         self._history.append((net, stamps))
         self._held += len(net)
-        while self._held > self._most and self._forget():
+        while self._limit is not None and self._held > self._limit and self._evict(self._limit):
             pass
-        return self._delta(net, stamps) if self.callbacks else None
+        listening = self._on_delta or self._on_appear or self._on_disappear
+        return self._delta(net, stamps) if listening else None
 
-    def _forget(self) -> bool:
+    def notify(self, delta: Delta) -> None:
+        """Run the callbacks: rows that disappeared, rows that appeared, then the whole delta."""
+        if self._on_disappear:
+            for row in delta.disappeared():
+                for row_callback in self._on_disappear:
+                    row_callback(row)
+        if self._on_appear:
+            for row in delta.appeared():
+                for row_callback in self._on_appear:
+                    row_callback(row)
+        for callback in tuple(self._on_delta):
+            callback(delta)
+
+    def _evict(self, limit: int) -> bool:
         """Drop the oldest transactions, as many as need be, but never the last one."""
         net, stamps = self._history.popleft()
         starts = np.flatnonzero(np.diff(net[:, TX], prepend=-1))
         begins = starts if not self._history else np.append(starts, len(net))
-        # A large buffer makes room for many rows at once, so that forgetting costs little per row.
-        wanted = max(self._held - self._most, self._most // 4 if self._most > LARGE else 0)
-        place = min(int(np.searchsorted(begins, wanted)), len(begins) - 1)
-        end = int(begins[place])
+        # A large buffer makes room for many rows at once, so that evicting costs little per row.
+        excess = max(self._held - limit, limit // 4 if limit > LARGE_HISTORY else 0)
+        end = int(begins[min(int(np.searchsorted(begins, excess)), len(begins) - 1)])
         if end < len(net):
             self._history.appendleft((net[end:].copy(), stamps))
         self._held -= end
-        self.forgotten += end
+        self.evicted += end
         return end > 0
 
     def _delta(self, net: Ints, stamps: TransactionTimes) -> Delta:
-        return Delta(net, stamps, self.variables, self._graph.terms)
+        return Delta(net, stamps, self._columns, self._host.terms)
 
     def __repr__(self) -> str:
-        return f"<Watch {self.name} ({self.strategy}): {', '.join(self.variables)}>"
+        return f"<Query {self.name} ({self.strategy}): {', '.join(self.variables)}>"
+
+    def _repr_html_(self) -> str:
+        table = self.table(terms=True)
+        rows: list[dict[str, Any]] = table.slice(0, SHOWN_ROWS).to_pylist()
+        cells = [["" if value is None else value for value in row.values()] for row in rows]
+        return html_table(table.column_names, cells, table.num_rows)

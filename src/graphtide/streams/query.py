@@ -1,145 +1,184 @@
-"""WindowQuery: a query over windows, and what it puts out at each close.
+"""QueryWindows: the windows of a standing query, and what it puts out each time they close.
 
-ISTREAM   the rows that came since the report before
-DSTREAM   the rows that went
+ISTREAM   the rows added since the close before
+DSTREAM   the rows removed
 RSTREAM   all rows
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery, Values
+from graphtide.engine.results import ResultLog, ResultRun
 from graphtide.kernel.batch import DIFF, TX, VALUES
 from graphtide.kernel.counts import NET_VALUES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from graphtide.algebra.windows import WindowClause, WindowedQuery
-    from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.watch import Watch
-    from graphtide.kernel.batch import Ints, Longs
-    from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.terms import Term
+    from graphtide.engine.results import WindowResult
+    from graphtide.engine.runtime import Runtime
+    from graphtide.engine.watch import Query
+    from graphtide.kernel.batch import Longs
     from graphtide.streams.pruning import Asked
     from graphtide.streams.stream import Stream
 
+Row = tuple[int, ...]
 
-# --- WindowResult: what a windowed query puts out when a window closes.
+MAX_RESULTS: Final = 10_000
+"""Results that a query retains; the oldest are evicted first."""
+
+NO_ROWS: Final = SelectQuery((), Values((), ()))
+"""Stands in for a query that is evaluated again at every close: it has a name and costs nothing."""
 
 
-class WindowResult:
-    """The rows of one report; equal rows are repeated."""
+class QueryWindows:
+    """Connects a standing query to its windows: collects its changes, puts out results.
 
-    __slots__ = ("_rows", "_terms", "_variables", "time")
+    With `reevaluated`, the answer is not maintained but evaluated at every close, to compare.
+    """
 
     def __init__(
         self,
-        time: int,
-        rows: Sequence[tuple[int, ...]],
-        variables: tuple[str, ...],
-        terms: TermDictionary,
+        runtime: Runtime,
+        windowed: WindowedQuery,
+        query: Query,
+        windows: Mapping[int, tuple[Stream, Asked]],
+        closed: Callable[[QueryWindows], None],
+        reevaluated: SelectQuery | None = None,
     ) -> None:
-        self.time = time
-        self._rows = rows
-        self._variables = variables
-        self._terms = terms
+        self.windowed = windowed
+        self.query = query
+        self.windows = {graph: asked for graph, (_, asked) in windows.items()}
+        self.streams = {stream.name: stream for stream, _ in windows.values()}
+        self.reevaluated = reevaluated
+        select = reevaluated or query.plan
+        self.variables = tuple(v.name for v in select.variables)
+        self._runtime = runtime
+        self._closed = closed
+        self._results = ResultLog(MAX_RESULTS, self.variables, runtime.terms)
+        self._pending: Counter[Row] = Counter()
+        self._answer: Counter[Row] = Counter()
+        self._callbacks: list[Callable[[WindowResult], object]] = []
 
-    def __len__(self) -> int:
-        return len(self._rows)
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.query.name
 
-    def __iter__(self) -> Iterator[dict[str, Term | None]]:
-        decode = self._terms.decode
-        for row in self._rows:
-            yield {
-                name: decode(i) if i else None for name, i in zip(self._variables, row, strict=True)
-            }
+    # --- what the query handle asks for ---
 
-    def __str__(self) -> str:
-        lines = [" ".join(f"{name}={term}" for name, term in row.items()) for row in self]
-        return "\n".join([f"at {self.time}", *(f"  {line}" for line in lines)])
-
-    def __repr__(self) -> str:
-        return f"<Report at {self.time}: {len(self)} rows>"
-
-
-# --- ResultLog: the last reports of a query, kept as columns: most are never looked at.
-
-
-class ResultRun(NamedTuple):
-    """Reports one after the other: their times, where the rows of each begin, and all rows."""
-
-    times: Longs
-    starts: Longs
-    rows: Ints
-
-    def last(self, count: int) -> ResultRun:
-        """The last so many of them."""
-        if count >= len(self.times):
-            return self
-        starts = self.starts[-count - 1 :]
-        rows = self.rows[starts[0] :].copy()
-        return ResultRun(self.times[-count:].copy(), starts - starts[0], rows)
-
-
-class ResultLog:
-    """Up to `most` reports, oldest first; of more, the last ones.
-
-    >>> from graphtide.rdf.dictionary import TermDictionary
-    >>> log = ResultLog(2, ("x",), TermDictionary())
-    >>> rows = np.array([[7], [8], [9]], np.int32)
-    >>> log.add(ResultRun(np.array([1, 2, 3]), np.array([0, 1, 1, 3]), rows))
-    >>> list(log)
-    [<Report at 2: 0 rows>, <Report at 3: 2 rows>]
-    """
-
-    def __init__(self, most: int, variables: tuple[str, ...], terms: TermDictionary) -> None:
-        self._most = most
-        self._variables = variables
-        self._terms = terms
-        self._runs: deque[ResultRun] = deque()
-        self._held = 0
-
-    def add(self, run: ResultRun) -> None:
-        """Keep some reports, and let the oldest go."""
-        run = run.last(self._most)
-        self._runs.append(run)
-        self._held += len(run.times)
-        while self._held - len(self._runs[0].times) >= self._most:
-            self._held -= len(self._runs.popleft().times)
-
-    def add_one(self, time: int, rows: list[tuple[int, ...]]) -> WindowResult:
-        """Keep one report; the report."""
-        listed = np.array(rows, np.int32).reshape(len(rows), len(self._variables))
-        self.add(ResultRun(np.array([time]), np.array([0, len(rows)]), listed))
-        return WindowResult(time, rows, self._variables, self._terms)
-
-    def __len__(self) -> int:
-        return min(self._held, self._most)
-
-    def __iter__(self) -> Iterator[WindowResult]:
-        surplus = self._held - len(self)
-        for run in list(self._runs):
-            for place in range(surplus, len(run.times)):
-                yield self._report(run, place)
-            surplus = 0
+    def results(self) -> list[WindowResult]:
+        """The retained results, oldest first."""
+        return list(self._results)
 
     def last(self) -> WindowResult | None:
-        """The last report, if there was one."""
-        return self._report(self._runs[-1], -1) if self._runs else None
+        """The last result, if there is one."""
+        return self._results.last()
 
-    def _report(self, run: ResultRun, place: int) -> WindowResult:
-        place %= len(run.times)
-        rows = run.rows[run.starts[place] : run.starts[place + 1]]
-        found = [tuple(row) for row in rows.tolist()]
-        return WindowResult(int(run.times[place]), found, self._variables, self._terms)
+    def on_result(self, callback: Callable[[WindowResult], object]) -> None:
+        """Call back with every result."""
+        self._callbacks.append(callback)
+
+    def count(self, rows: int) -> int:
+        """How many rows the answer has, duplicates counted, whatever is put out of them."""
+        return rows if self.reevaluated is None else self._answer.total()
+
+    def explain(self, plan: str) -> str:
+        """The windows, what is put out, and the plan."""
+        if self.reevaluated is not None:
+            return f"output {self.windowed.output}\nevaluated again at every close"
+        return f"{explain_windows(self.windowed)}\n{plan}"
+
+    def close(self) -> None:
+        """Free the windows that no other query needs."""
+        self._closed(self)
+
+    # --- closes ---
+
+    def take(self, numbers: Longs, times: Longs) -> None:
+        """Put out results for closes, given as transaction numbers and times."""
+        if self.reevaluated is not None:
+            for time in times.tolist():
+                self._reevaluate(self.reevaluated)
+                self._put_out(time)
+            return
+        changes = self._changes()
+        one_by_one = self._callbacks or self._pending or self.windowed.output == "RSTREAM"
+        at = np.searchsorted(numbers, changes[:, TX])
+        if one_by_one or not _only_at_closes(numbers, at, changes):
+            self._take_each(numbers, times, changes)
+            return
+        sign = 1 if self.windowed.output == "ISTREAM" else -1
+        counts = np.maximum(sign * changes[:, DIFF], 0)
+        rows = np.repeat(changes[:, VALUES:], counts, axis=0).astype(np.int32)
+        sizes = np.bincount(at, counts, minlength=len(times)).astype(np.int64)
+        self._results.add(ResultRun(times, np.concatenate([[0], np.cumsum(sizes)]), rows))
+
+    def _take_each(self, numbers: Longs, times: Longs, changes: Longs) -> None:
+        """As `take`, close by close: for callbacks, or if transactions lie between closes."""
+        rows = iter(changes.tolist())
+        row = next(rows, None)
+        for number, time in zip(numbers.tolist(), times.tolist(), strict=True):
+            while row is not None and row[TX] <= number:
+                self._pending[tuple(row[VALUES:])] += row[DIFF]
+                row = next(rows, None)
+            self._put_out(time)
+        while row is not None:
+            self._pending[tuple(row[VALUES:])] += row[DIFF]
+            row = next(rows, None)
+
+    def _changes(self) -> Longs:
+        """The rows of the answer that changed since last asked: transaction number, diff, row."""
+        parts: list[Longs] = [np.empty((0, VALUES + len(self.variables)), np.int64)]
+        for net, stamps in self.query.drain():
+            part = np.delete(net, np.s_[VALUES:NET_VALUES], axis=1).astype(np.int64)
+            part[:, TX] += stamps.first
+            parts.append(part)
+        return np.concatenate(parts)
+
+    def _reevaluate(self, select: SelectQuery) -> None:
+        """Evaluate the query; what changed since the close before is pending then."""
+        now: Counter[Row] = Counter()
+        for line in self._runtime.evaluate(select).tolist():
+            now[tuple(line[VALUES:])] += line[DIFF]
+        self._pending = Counter(now)
+        self._pending.subtract(self._answer)
+        if self.windowed.output != "RSTREAM":
+            self._answer = now
+
+    def _put_out(self, time: int) -> None:
+        rows = [row for row, count in self._output().items() for _ in range(count)]
+        result = self._results.add_one(time, rows)
+        for callback in self._callbacks:
+            callback(result)
+
+    def _output(self) -> Counter[Row]:
+        pending, self._pending = self._pending, Counter()
+        match self.windowed.output:
+            case "ISTREAM":
+                return +pending
+            case "DSTREAM":
+                return -pending
+            case _:
+                self._answer.update(pending)
+                self._answer = +self._answer
+                return self._answer
 
 
-# --- Explain: what a query over windows puts out and what it looks at, in words.
+def _only_at_closes(numbers: Longs, at: Longs, changes: Longs) -> bool:
+    """Whether all changes belong to transactions at which the query puts out a result."""
+    if not len(changes):
+        return True
+    return bool(at[-1] < len(numbers) and (numbers[at] == changes[:, TX]).all())
+
+
+# --- explain ---
 
 SECOND = 1000
 
@@ -147,7 +186,7 @@ SECOND = 1000
 def explain_windows(query: WindowedQuery) -> str:
     """What is put out, and a line for each window.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_standing
+    >>> from graphtide.lang.sparql.parse import parse_standing
     >>> window = "FROM NAMED WINDOW <ex:w> ON <ex:s> [RANGE PT10S STEP PT0.5S]"
     >>> text = f"SELECT ?a {window} WHERE {{ WINDOW <ex:w> {{ ?a <ex:p> ?b }} }}"
     >>> print(explain_windows(parse_standing(text)))
@@ -167,173 +206,3 @@ def _length(number: int, *, in_time: bool) -> str:
     if not in_time:
         return str(number)
     return f"{number // SECOND} s" if number % SECOND == 0 else f"{number} ms"
-
-
-Row = tuple[int, ...]
-
-
-class WindowQuery:
-    """A registered windowed query. Made by `LiveGraph.register`; ends with `LiveGraph.unwatch`."""
-
-    one_by_one = False
-    """Whether it has to see the graph as of every single report."""
-
-    def __init__(
-        self,
-        graph: LiveGraph,
-        query: WindowedQuery,
-        watch: Watch,
-        windows: Mapping[int, tuple[Stream, Asked]],
-        most: int,
-    ) -> None:
-        self.query = query
-        self.watch = watch
-        self.windows = {number: asked for number, (_, asked) in windows.items()}
-        self.streams = {stream.name: stream for stream, _ in windows.values()}
-        self._graph = graph
-        self._reports = ResultLog(most, self.variables, graph.terms)
-        self._pending: Counter[Row] = Counter()
-        self._answer: Counter[Row] = Counter()
-        self._callbacks: list[Callable[[WindowResult], object]] = []
-
-    @property
-    def name(self) -> str:
-        """The query's name."""
-        return self.watch.name
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The columns of a report."""
-        return self.watch.variables
-
-    def reports(self) -> list[WindowResult]:
-        """The reports so far, oldest first; of many, the last ones."""
-        return list(self._reports)
-
-    def last(self) -> WindowResult | None:
-        """The last report, if there was one."""
-        return self._reports.last()
-
-    def count(self) -> int:
-        """How many rows the answer has, duplicates counted, whatever is put out of them."""
-        return self.watch.count()
-
-    def on_report(
-        self, callback: Callable[[WindowResult], object]
-    ) -> Callable[[WindowResult], object]:
-        """Call back with each report. Usable as a decorator."""
-        self._callbacks.append(callback)
-        return callback
-
-    def explain(self) -> str:
-        """The windows, what is put out, and the plan."""
-        return f"{explain_windows(self.query)}\n{self.watch.explain()}"
-
-    def take(self, numbers: Longs, times: Longs) -> None:
-        """Report for closes, given as transaction numbers and times (called by the graph)."""
-        changes = self._changes()
-        one_by_one = self._callbacks or self._pending or self.query.output == "RSTREAM"
-        at = np.searchsorted(numbers, changes[:, TX])
-        if one_by_one or not _each_reports(numbers, at, changes):
-            self._take_each(numbers, times, changes)
-            return
-        sign = 1 if self.query.output == "ISTREAM" else -1
-        counts = np.maximum(sign * changes[:, DIFF], 0)
-        rows = np.repeat(changes[:, VALUES:], counts, axis=0).astype(np.int32)
-        sizes = np.bincount(at, counts, minlength=len(times)).astype(np.int64)
-        self._reports.add(ResultRun(times, np.concatenate([[0], np.cumsum(sizes)]), rows))
-
-    def _take_each(self, numbers: Longs, times: Longs, changes: Longs) -> None:
-        """As `take`, report by report: for callbacks, or where transactions lie between reports."""
-        rows = iter(changes.tolist())
-        row = next(rows, None)
-        for number, time in zip(numbers.tolist(), times.tolist(), strict=True):
-            while row is not None and row[TX] <= number:
-                self._pending[tuple(row[VALUES:])] += row[DIFF]
-                row = next(rows, None)
-            self._report(time)
-        while row is not None:
-            self._pending[tuple(row[VALUES:])] += row[DIFF]
-            row = next(rows, None)
-
-    def _changes(self) -> Longs:
-        """The rows of the answer that changed since last asked: transaction number, diff, row."""
-        parts: list[Longs] = [np.empty((0, VALUES + len(self.variables)), np.int64)]
-        for net, stamps in self.watch.drain():
-            part = np.delete(net, np.s_[VALUES:NET_VALUES], axis=1).astype(np.int64)
-            part[:, TX] += stamps.first
-            parts.append(part)
-        return np.concatenate(parts)
-
-    def _report(self, time: int) -> None:
-        rows = [row for row, count in self._put_out().items() for _ in range(count)]
-        report = self._reports.add_one(time, rows)
-        for callback in self._callbacks:
-            callback(report)
-
-    def _put_out(self) -> Counter[Row]:
-        pending, self._pending = self._pending, Counter()
-        match self.query.output:
-            case "ISTREAM":
-                return +pending
-            case "DSTREAM":
-                return -pending
-            case _:
-                self._answer.update(pending)
-                self._answer = +self._answer
-                return self._answer
-
-
-class Reevaluated(WindowQuery):
-    """A windowed query whose whole answer is worked out at every report."""
-
-    one_by_one = True
-
-    def __init__(
-        self,
-        graph: LiveGraph,
-        query: WindowedQuery,
-        select: SelectQuery,
-        name: str,
-        windows: Mapping[int, tuple[Stream, Asked]],
-        most: int,
-    ) -> None:
-        self._select = select
-        nothing = graph.watch(_NOTHING, name=name)  # holds the name, and costs nothing
-        super().__init__(graph, query, nothing, windows, most)
-        self._before: Counter[Row] = Counter()
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The columns of a report."""
-        return tuple(v.name for v in self._select.variables)
-
-    def count(self) -> int:
-        """How many rows the answer had at the last report."""
-        return self._before.total()
-
-    def explain(self) -> str:
-        """What is put out; there is no standing plan."""
-        return f"output {self.query.output}\nevaluated anew at every report"
-
-    def take(self, numbers: Longs, times: Longs) -> None:  # noqa: ARG002 - all is seen anew
-        """Report for a close: the difference from the answer before."""
-        for time in times.tolist():
-            rows = self._graph.rows_once(self._select)
-            now: Counter[Row] = Counter()
-            for line in rows.tolist():
-                now[tuple(line[VALUES:])] += line[DIFF]
-            self._pending = Counter(now)
-            self._pending.subtract(self._before)
-            self._before = now
-            self._report(time)
-
-
-def _each_reports(numbers: Longs, at: Longs, changes: Longs) -> bool:
-    """Whether all changes belong to transactions with a report of their own."""
-    if not len(changes):
-        return True
-    return bool(at[-1] < len(numbers) and (numbers[at] == changes[:, TX]).all())
-
-
-_NOTHING = SelectQuery((), Values((), ()))

@@ -15,8 +15,8 @@ from graphtide.errors import GraphtideError
 from graphtide.kernel import DistinctKernel
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of, covers
-from graphtide.streams.query import Reevaluated, WindowQuery
-from graphtide.streams.stream import EventSubscribers, Stream
+from graphtide.streams.query import NO_ROWS, QueryWindows
+from graphtide.streams.stream import EventPublisher, Stream
 from graphtide.streams.windows import (
     NO_TIMES,
     ChangingWindow,
@@ -29,21 +29,23 @@ from graphtide.streams.windows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.windows import WindowClause, WindowedQuery
     from graphtide.engine.ingest import TermLike
-    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.runtime import Runtime
+    from graphtide.engine.watch import Query
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
+    from graphtide.streams.events import GraphEvents as EventBatch
     from graphtide.streams.windows import Alignment, WindowShape
 
 
 # --- Connect: which windows have to close together, and which streams they wait for.
 
 
-def connected(queries: Iterable[WindowQuery]) -> list[tuple[set[int], dict[str, Stream]]]:
+def connected(queries: Iterable[QueryWindows]) -> list[tuple[set[int], dict[str, Stream]]]:
     """Windows that queries have in common or side by side, and all streams of these queries.
 
     All windows of a query are as of the same time when it reports, so none of them may go ahead of
@@ -74,7 +76,7 @@ class Placed:
     content: WindowContent
     graph: int
     pruned: int
-    queries: list[WindowQuery] = field(default_factory=list)
+    queries: list[QueryWindows] = field(default_factory=list)
     needed: tuple[Stream, ...] = ()
 
     def asked(self) -> Asked:
@@ -87,21 +89,20 @@ class Placed:
         """Whether it holds all that a further query asks for."""
         return self.stream.pruned == self.pruned or covers(self.asked(), asked)
 
-    def complete(self) -> int:
+    def watermark(self) -> int:
         """Up to when all events are here, on every stream that has to be waited for."""
-        return min(stream.complete for stream in (self.stream, *self.needed))
+        return min(stream.watermark for stream in (self.stream, *self.needed))
 
 
 class WindowRegistry:
     """Closes windows as streams move on, and lets queries report."""
 
-    def __init__(self, graph: LiveGraph, tick_ms: int) -> None:
-        self._graph = graph
-        self._tick_ms = tick_ms
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self.streams: dict[str, Stream] = {}
         self._windows: dict[int, Placed] = {}
         self._moving = False
-        self._hearers = EventSubscribers(graph, self._is_apart)
+        self._publisher = EventPublisher(runtime, self._is_apart)
 
     @property
     def has_windows(self) -> bool:
@@ -117,8 +118,15 @@ class WindowRegistry:
         found = self.streams.get(name)
         if found is None:
             found = Stream(
-                name, self._graph.terms, lateness or 0, self._tick_ms, self._move, self._hearers
+                name,
+                self._runtime.terms,
+                lateness or 0,
+                self._runtime.tick_ms,
+                self._move,
+                self._publisher,
             )
+            if not self.streams:
+                self._runtime.subscribe(self, eager=False)
             self.streams[name] = found
         elif lateness is not None and lateness != found.lateness:
             raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")
@@ -145,30 +153,30 @@ class WindowRegistry:
         contents = [placed.content for placed in self._windows.values()]
         return sum(len(c) + (len(c.by_graph) if c.by_graph else 0) for c in contents)
 
-    def add(self, query: WindowQuery) -> None:
+    def add(self, query: QueryWindows) -> None:
         """Let a query report when one of its windows closes."""
         for number in query.windows:
             self._windows[number].queries.append(query)
-        self._summarise()
+        self._prune()
         self._connect()
 
-    def _summarise(self) -> None:
+    def _prune(self) -> None:
         """Tell each stream what its queries can match."""
         for stream in self.streams.values():
             placed = [p for p in self._windows.values() if p.stream is stream]
-            stream.summary = PruningFilter(frozenset().union(*(p.asked() for p in placed)))
+            stream.filter = PruningFilter(frozenset().union(*(p.asked() for p in placed)))
 
-    def remove(self, query: WindowQuery) -> None:
+    def remove(self, query: QueryWindows) -> None:
         """Let a query go, with the windows that only it had."""
         for number in query.windows:
             placed = self._windows[number]
             placed.queries.remove(query)
             if not placed.queries:
                 del self._windows[number]
-                self._graph.clear_graph(number)
+                self._runtime.clear_graph(number)
                 if placed.content.by_graph is not None:
-                    self._graph.clear_graph(placed.content.by_graph.graph)
-        self._summarise()
+                    self._runtime.clear_graph(placed.content.by_graph.graph)
+        self._prune()
         self._connect()
 
     def _connect(self) -> None:
@@ -178,10 +186,16 @@ class WindowRegistry:
             for number in windows:
                 self._windows[number].needed = tuple(streams.values())
 
-    def advance(self, to: int) -> None:
-        """Nothing before a time comes any more, on any stream."""
+    def before_time(self, time: int) -> None:
+        """The clock goes on: no event before that time comes any more, on any stream."""
         for stream in self.streams.values():
-            stream.advance(to)
+            stream.advance(time)
+
+    def after_transaction(self) -> None:
+        """Windows do not look at transactions."""
+
+    def take_events(self, events: EventBatch) -> None:
+        """Events of streams reach the windows before they are published."""
 
     def _move(self) -> None:
         """Close what can be closed; events that come in meanwhile wait their turn."""
@@ -203,7 +217,7 @@ class WindowRegistry:
         """Close some windows, all that close at one time together; whether there were any."""
         # No window may go ahead of another that has too much to close for one step.
         reach = min((p.content.reach() for p in self._windows.values()), default=0)
-        found = [(p, *p.content.advance(min(p.complete(), reach))) for p in self._windows.values()]
+        found = [(p, *p.content.advance(min(p.watermark(), reach))) for p in self._windows.values()]
         moved = [(placed, closes, changes) for placed, closes, changes in found if len(closes)]
         if not moved:
             return False
@@ -212,7 +226,7 @@ class WindowRegistry:
         queries = dict.fromkeys(q for placed, _, _ in moved for q in placed.queries)
         parts = [(placed, at) for (placed, _, _), at in zip(moved, places, strict=True)]
         own = {q: _united([at for placed, at in parts if q in placed.queries]) for q in queries}
-        if any(query.one_by_one for query in queries):
+        if any(query.reevaluated is not None for query in queries):
             for place in range(len(times)):
                 part = changes[_only(place, changes[:, TX])].copy()
                 part[:, TX] = 0
@@ -222,10 +236,10 @@ class WindowRegistry:
             self._report(times, changes, own)
         return True
 
-    def _report(self, times: Longs, changes: Ints, own: Mapping[WindowQuery, Longs]) -> None:
+    def _report(self, times: Longs, changes: Ints, own: Mapping[QueryWindows, Longs]) -> None:
         """Take in what changed at some closes, and let each query report at its own of them."""
-        first = self._graph.transactions
-        self._graph.apply_window_changes(times, changes)
+        first = self._runtime.transactions
+        self._runtime.apply_at(times, changes)
         for query, places in own.items():
             if len(places):
                 query.take(first + places, times[places])
@@ -310,25 +324,22 @@ class StatementLog:
 ReportPolicy = Literal["close", "change"]
 """When a query reports: when a window closes, or whenever events come."""
 
-MOST_REPORTS = 10_000
-"""Reports of a query that are kept; the oldest go first."""
-
 
 class Streams:
     """The streams of a graph, and the windowed queries over them."""
 
-    def __init__(self, graph: LiveGraph, tick_ms: int, origin: int, alignment: Alignment) -> None:
-        if tick_ms < 1:
-            raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
-        self._graph = graph
-        self._tick_ms = tick_ms
+    def __init__(self, runtime: Runtime, origin: int, alignment: Alignment) -> None:
+        self.runtime = runtime
         self._origin = origin
         self._alignment = alignment
-        self._registry = WindowRegistry(graph, tick_ms)
-        self._queries: dict[str, WindowQuery] = {}
+        self._registry = WindowRegistry(runtime)
+        self._queries: dict[str, QueryWindows] = {}
 
     def __bool__(self) -> bool:
         return bool(self._registry.streams)
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(self._registry.streams.values())
 
     @property
     def has_windows(self) -> bool:
@@ -349,7 +360,7 @@ class Streams:
         report: ReportPolicy,
         *,
         reevaluate: bool,
-    ) -> WindowQuery:
+    ) -> Query:
         """Register a query over windows; it reports from its windows' first close on."""
         if report not in ("close", "change"):
             raise GraphtideError(f"report={report!r} is unknown", hint='use "close" or "change"')
@@ -358,7 +369,7 @@ class Streams:
         for clause in query.windows:
             root = query.select.root
             by_graph = clause.quads in _terms_of(root)
-            asked = EVERYTHING if by_graph else asked_of(root, clause.graph, self._graph.terms)
+            asked = EVERYTHING if by_graph else asked_of(root, clause.graph, self.runtime.terms)
             name_of, placed = self._place(clause, self._shape(clause, report), asked)
             graphs[clause.graph] = name_of
             if by_graph:
@@ -366,17 +377,19 @@ class Streams:
             before = windows.get(placed.graph, (placed.stream, frozenset()))[1]
             windows[placed.graph] = placed.stream, before | asked
         select = replace(query.select, root=substitute(query.select.root, graphs))
-        graph, name = self._graph, name or query.name
+        runtime, name = self.runtime, name or query.name
         if reevaluate:
             name = name or f"query{len(self._queries) + 1} over windows"
-            found: WindowQuery = Reevaluated(graph, query, select, name, windows, MOST_REPORTS)
+            handle = runtime.watch(NO_ROWS, name=name)
+            side = QueryWindows(runtime, query, handle, windows, self._close, select)
         else:
-            watch = graph.watch(select, strategy=strategy, name=name, history=2**62)
-            found = WindowQuery(graph, query, watch, windows, MOST_REPORTS)
-            found.take(NO_TIMES, NO_TIMES)
-        self._registry.add(found)
-        self._queries[found.name] = found
-        return found
+            handle = runtime.watch(select, strategy=strategy, name=name)
+            side = QueryWindows(runtime, query, handle, windows, self._close)
+            side.take(NO_TIMES, NO_TIMES)
+        handle.windows = side
+        self._registry.add(side)
+        self._queries[side.name] = side
+        return handle
 
     def _place(
         self, clause: WindowClause, shape: WindowShape, asked: Asked
@@ -385,7 +398,7 @@ class Streams:
         stream = self._registry.stream(clause.stream.value, None)
         for number in count():
             name = _graph_of(clause.stream.value, shape, number)
-            graph = self._graph.terms.hidden_graph(name.value)
+            graph = self.runtime.terms.hidden_graph(name.value)
             placed = self._registry.window(stream, shape, graph, asked)
             if placed is not None:
                 return name, placed
@@ -394,7 +407,7 @@ class Streams:
     def _written_down(self, placed: Placed, window: NamedNode) -> NamedNode:
         """The graph in which the quads of a window's event graphs are written down."""
         name = NamedNode(window.value.replace(WINDOW_SPACE, f"{WINDOW_SPACE}quads:", 1))
-        content, terms = placed.content, self._graph.terms
+        content, terms = placed.content, self.runtime.terms
         if content.by_graph is None:
             if len(content):
                 raise GraphtideError(
@@ -404,19 +417,13 @@ class Streams:
             content.by_graph = StatementLog(terms.hidden_graph(name.value), terms)
         return name
 
-    def unwatch(self, query: WindowQuery) -> None:
-        """End a windowed query."""
+    def _close(self, query: QueryWindows) -> None:
         if self._queries.pop(query.name, None) is not query:
             raise GraphtideError(f"{query.name} does not watch this graph (any more)")
-        self._graph.unwatch(query.watch)
         self._registry.remove(query)
 
-    def advance(self, to: int) -> None:
-        """Nothing before a time comes any more: close what closes up to then."""
-        self._registry.advance(to)
-
     def _shape(self, clause: WindowClause, report: ReportPolicy) -> WindowShape:
-        shape = window_shape(clause, self._tick_ms, self._origin, self._alignment)
+        shape = window_shape(clause, self.runtime.tick_ms, self._origin, self._alignment)
         if report == "change" and isinstance(shape, TimeWindow):
             return ChangingWindow(shape.range, shape.step, self._origin)
         return shape

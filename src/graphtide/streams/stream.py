@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from graphtide.engine.ingest import ObjectLike, TermLike
-    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.runtime import Runtime
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.streams.events import Events
@@ -180,7 +180,7 @@ class Stream:
     """Made by `LiveGraph.stream`. Events may come late by up to `lateness` ticks.
 
     Of the triples `received` in time, those that no registered query can match are `pruned` before
-    anything is stored. Triples that are older than the graph's clock when they come are `untold` to
+    anything is stored. Triples that are older than the graph's clock when they come are `unpublished` to
     rules, though they may be in time for windows.
 
     >>> from graphtide import LiveGraph
@@ -199,7 +199,7 @@ class Stream:
         lateness: int,
         tick_ms: int,
         moved: Callable[[], None],
-        hearers: EventSubscribers,
+        publisher: EventPublisher,
     ) -> None:
         if lateness < 0:
             raise GraphtideError(f"lateness {lateness} is negative", hint="use 0 or more ticks")
@@ -208,15 +208,15 @@ class Stream:
         self.events = Timelist()
         self.late_count = 0
         self.late: list[tuple[int, tuple[int, ...]]] = []
-        self.complete = -LARGEST
+        self.watermark = -LARGEST
         self.received = 0
         self.pruned = 0
-        self.untold = 0
-        self.summary = PruningFilter(frozenset())
+        self.unpublished = 0
+        self.filter = PruningFilter(frozenset())
         self._terms = terms
         self._tick_ms = tick_ms
         self._moved = moved
-        self._hearers = hearers
+        self._publisher = publisher
         self._newest = -LARGEST
         self._waiting: list[Lines] = []
 
@@ -243,9 +243,9 @@ class Stream:
             newest = int(times.max()) if newest is None else newest
             if newest > LARGEST or int(times.min()) < -LARGEST:
                 raise GraphtideError(f"time {newest} is out of bounds", hint=f"use up to {LARGEST}")
-            numbers = self._hearers.number(times, quads, events)
+            numbers = self._publisher.number(times, quads, events)
             lines = times, quads, numbers
-            late = times < self.complete
+            late = times < self.watermark
             self._waiting.append(self._without_late(lines, late) if late.any() else lines)
         if newest is not None:
             self._newest = max(self._newest, newest)
@@ -274,45 +274,45 @@ class Stream:
         self.late += [(time, tuple(quad)) for time, quad in found][:room]
         return times[~late], quads[~late], numbers[~late]
 
-    def _release(self, complete: int) -> None:
+    def _release(self, watermark: int) -> None:
         """Pass on, in order, the events that none before can come any more."""
         ready = None
         if self._waiting:
             self._order()
             times, quads, numbers = self._waiting[0]
-            end = int(np.searchsorted(times, complete, side="right"))
+            end = int(np.searchsorted(times, watermark, side="right"))
             if end:
                 ready = times[:end], quads[:end], numbers[:end]
                 rest = times[end:], quads[end:], numbers[end:]
                 self._waiting = [rest] if end < len(times) else []
-        if ready is None or not self._hearers.listening:
-            self._pass_on(ready, complete)
+        if ready is None or not self._publisher.listening:
+            self._pass_on(ready, watermark)
             return
-        for lines, time in self._hearers.parts(ready, complete):
+        for lines, time in self._publisher.parts(ready, watermark):
             self._pass_on(lines, time)
-            self.untold += self._hearers.tell(lines)
-        self._pass_on(None, complete)
+            self.unpublished += self._publisher.publish(lines)
+        self._pass_on(None, watermark)
 
     @property
     def next_number(self) -> int:
         """The number that the next event will have among those of all streams."""
-        return self._hearers.numbers
+        return self._publisher.numbers
 
     @property
     def waiting(self) -> bool:
         """Whether events wait for others that may be earlier."""
         return bool(self._waiting)
 
-    def _pass_on(self, lines: Lines | None, complete: int) -> None:
+    def _pass_on(self, lines: Lines | None, watermark: int) -> None:
         """To the windows: some events, and that there are no others up to a time."""
         if lines is not None:
             self._append(lines[0], lines[1])
-        if complete > self.complete:
-            self.complete = complete
+        if watermark > self.watermark:
+            self.watermark = watermark
             self._moved()
 
     def _append(self, times: Longs, quads: Ints) -> None:
-        held = self.summary.mask(quads)
+        held = self.filter.mask(quads)
         self.received += len(quads)
         if held is not None:
             self.pruned += len(quads) - int(np.count_nonzero(held))
@@ -331,7 +331,7 @@ class Stream:
         self._waiting = [(times, quads, numbers)]
 
 
-# --- EventSubscribers: the listeners of a graph, as its streams tell them of events.
+# --- EventPublisher: the listeners of a graph, as its streams tell them of events.
 #
 # Events of a stream go to the windows first, then to the listeners. Where windows are registered, or
 # other streams hold events back, that happens time by time; else many events are told at once.
@@ -340,18 +340,18 @@ Lines = tuple["Longs", "Ints", "Longs"]
 """Times, quads, and the number of the event that each quad is of."""
 
 
-class EventSubscribers:
+class EventPublisher:
     """Numbers the events of all streams of a graph, and tells its listeners of them."""
 
-    def __init__(self, graph: LiveGraph, apart: Callable[[], bool]) -> None:
-        self._graph = graph
+    def __init__(self, runtime: Runtime, apart: Callable[[], bool]) -> None:
+        self._runtime = runtime
         self._apart = apart
         self.numbers = 0
 
     @property
     def listening(self) -> bool:
         """Whether anybody wants to hear of events."""
-        return bool(self._graph.listeners)
+        return self._runtime.eager_subscribers > 0
 
     def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
         """A number for the event of each quad that no other event has."""
@@ -368,26 +368,24 @@ class EventSubscribers:
         self.numbers = int(numbers.max()) + 1
         return numbers
 
-    def parts(self, lines: Lines, complete: int) -> Iterator[tuple[Lines, int]]:
+    def parts(self, lines: Lines, watermark: int) -> Iterator[tuple[Lines, int]]:
         """Events to be told together, and the time up to which they are all."""
         times, quads, numbers = lines
-        if not self._apart() and len(self._graph.followers) < 2:
-            yield lines, complete
+        if not self._apart() and self._runtime.eager_subscribers < 2:
+            yield lines, watermark
             return
         begins = np.flatnonzero(np.diff(times, prepend=times[0] - 1)).tolist()
         for begin, end in zip(begins, [*begins[1:], len(times)], strict=True):
             at = slice(begin, end)
             yield (times[at], quads[at], numbers[at]), int(times[begin])
 
-    def tell(self, lines: Lines) -> int:
+    def publish(self, lines: Lines) -> int:
         """Tell of events; how many quads were not told, being older than the graph's clock."""
-        graph, (times, quads, numbers) = self._graph, lines
-        if int(times[-1]) < graph.clock:
+        runtime, (times, quads, numbers) = self._runtime, lines
+        if int(times[-1]) < runtime.clock:
             return len(times)
-        if int(times[0]) > graph.clock:
-            graph.advance(int(times[0]))
-        late = int(np.searchsorted(times, graph.clock))
-        events = group_events(times[late:], quads[late:], numbers[late:])
-        for listener in tuple(graph.listeners):
-            listener.take_events(events)
+        if int(times[0]) > runtime.clock:
+            runtime.advance(int(times[0]))
+        late = int(np.searchsorted(times, runtime.clock))
+        runtime.publish(group_events(times[late:], quads[late:], numbers[late:]))
         return late

@@ -216,7 +216,7 @@ def unite(windows: Sequence[Closes]) -> tuple[Longs, list[Longs]]:
     """The times of all reports, in order; and for each window, which of them are its closes.
 
     >>> clock = Closes(np.array([5, 10]))
-    >>> count = Closes(np.array([5, 5, 7]), Part.AMID, "ex:s", np.array([1, 2, 3]))
+    >>> count = Closes(np.array([5, 5, 7]), ReportPhase.AMID, "ex:s", np.array([1, 2, 3]))
     >>> times, (of_clock, of_count) = unite([clock, count])
     >>> times.tolist(), of_clock.tolist(), of_count.tolist()
     ([5, 5, 5, 7, 10], [0, 4], [1, 2, 3])

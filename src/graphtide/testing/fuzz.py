@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from graphtide.engine.live_graph import LiveGraph
+from graphtide.graph import LiveGraph
 from graphtide.testing.generators import Case, cases
 from graphtide.testing.runs import (
     Disagreement,

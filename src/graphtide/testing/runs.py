@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Quad
 
-    from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.watch import DeltaRow, Watch
+    from graphtide.engine.results import DeltaRow
+    from graphtide.engine.watch import Query
+    from graphtide.graph import LiveGraph
     from graphtide.plan.patterns import Strategy
     from graphtide.testing.transactions import StreamTransaction
 
@@ -59,9 +60,9 @@ def net_delta(rows: Iterable[DeltaRow], where: str) -> Bag:
     return bag
 
 
-def answer_of(watch: Watch) -> Bag:
-    """The current answer according to `watch.table()`; `watch.count()` must agree with it."""
-    rows = watch.table().to_pylist()
+def answer_of(watch: Query) -> Bag:
+    """The current answer according to `watch.table(terms=True)`; `watch.count()` must agree with it."""
+    rows = watch.table(terms=True).to_pylist()
     if not watch.variables:  # an Arrow table without columns has no rows
         return Counter({(): watch.count()})
     if watch.count() != len(rows):
@@ -84,7 +85,7 @@ def one_by_one(query: str, stream: Stream, make: MakeGraph) -> dict[str, list[Ba
     return follow(graph, watches, stream)
 
 
-def _accepted(graph: LiveGraph, query: str, strategy: Strategy) -> list[Watch]:
+def _accepted(graph: LiveGraph, query: str, strategy: Strategy) -> list[Query]:
     """The query under a strategy that may refuse it: one watch or none."""
     try:
         return [graph.watch(query, strategy=strategy)]
@@ -92,10 +93,10 @@ def _accepted(graph: LiveGraph, query: str, strategy: Strategy) -> list[Watch]:
         return []
 
 
-def follow(graph: LiveGraph, watches: dict[str, Watch], stream: Stream) -> dict[str, list[Bag]]:
+def follow(graph: LiveGraph, watches: dict[str, Query], stream: Stream) -> dict[str, list[Bag]]:
     """Apply a stream transaction by transaction; each watch's deltas, its first answer first."""
     deltas = {
-        way: [net_delta(watch.changes(), f"{way}, first answer")] for way, watch in watches.items()
+        way: [net_delta(watch.rows(), f"{way}, first answer")] for way, watch in watches.items()
     }
     totals = {way: Counter(first) for way, (first,) in deltas.items()}
     for number, each in enumerate(stream):
@@ -108,7 +109,7 @@ def follow(graph: LiveGraph, watches: dict[str, Watch], stream: Stream) -> dict[
     return deltas
 
 
-def expect_answer(watch: Watch, total: Bag, where: str) -> None:
+def expect_answer(watch: Query, total: Bag, where: str) -> None:
     """The current answer must be the sum of the deltas, with no negative count anywhere."""
     answer = answer_of(watch)
     if any(count < 0 for count in total.values()) or answer != +total:
@@ -132,13 +133,13 @@ def in_batches(query: str, stream: Stream, make: MakeGraph, *, batches: int) -> 
     way = f"in {batches} batches"
     graph = make(store="matched")
     watch = graph.watch(query)
-    before = list(watch.changes())
+    before = list(watch.rows())
     deltas = [net_delta(before, f"{way}, first answer")]
     size = max(1, -(-len(stream) // batches))
     starts = range(0, len(stream), size)
     graph.apply(batch_of(stream[start : start + size], first_tx=start) for start in starts)
     by_tx: dict[int, list[DeltaRow]] = {number: [] for number in range(len(stream))}
-    for row in list(watch.changes())[len(before) :]:
+    for row in list(watch.rows())[len(before) :]:
         by_tx[row.tx].append(row)
     deltas += [net_delta(rows, f"{way}, transaction {tx}") for tx, rows in by_tx.items()]
     total: Bag = Counter()
@@ -170,7 +171,7 @@ def registered_late(query: str, stream: Stream, make: MakeGraph) -> tuple[int, l
     way = "registered late"
     watch = graph.watch(query)
     for decoy in decoys:
-        graph.unwatch(decoy)
+        decoy.close()
     return half, follow(graph, {way: watch}, stream[half:])[way]
 
 

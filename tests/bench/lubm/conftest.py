@@ -6,7 +6,7 @@ from pyoxigraph import RdfFormat, Store
 from graphtide.bench.coded import load_blocks
 from graphtide.bench.lubm.model import Lubm
 from graphtide.bench.lubm.texts import coded_blocks
-from graphtide.engine.live_graph import LiveGraph
+from graphtide.graph import LiveGraph
 
 
 @pytest.fixture(scope="session")

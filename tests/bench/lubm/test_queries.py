@@ -16,8 +16,8 @@ from graphtide.bench.coded import load_blocks
 from graphtide.bench.lubm.model import Lubm
 from graphtide.bench.lubm.queries import NAMES, query_text
 from graphtide.bench.lubm.texts import coded_blocks
-from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
+from graphtide.graph import LiveGraph
 
 PATTERN = re.compile(r"^  (\S+) (\S+) (\S+) \.$", re.MULTILINE)
 
@@ -27,7 +27,7 @@ def rows_in(graph, text):
     try:
         return watch.count()
     finally:
-        graph.unwatch(watch)
+        watch.close()
 
 
 @pytest.mark.parametrize("number", STANDARD)

@@ -6,7 +6,7 @@ import pytest
 from pyoxigraph import RdfFormat, parse
 
 from graphtide.cli.main import main
-from graphtide.engine.live_graph import LiveGraph
+from graphtide.graph import LiveGraph
 from graphtide.rdf.formats.change_log import read_changes
 
 

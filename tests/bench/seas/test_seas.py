@@ -13,8 +13,8 @@ from graphtide.bench.seas.model import Seas
 from graphtide.bench.seas.queries import NAMES, query_text
 from graphtide.bench.seas.texts import coded_blocks
 from graphtide.cli.main import main
-from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
+from graphtide.graph import LiveGraph
 from graphtide.rdf.formats.change_log import read_changes
 
 MEASURES = "http://purl.org/NET/seas/measures#"

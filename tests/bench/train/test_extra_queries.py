@@ -9,7 +9,7 @@ from graphtide.bench.train.plans import watch_query
 from graphtide.bench.train.queries import find_queries, find_query
 from graphtide.bench.train.vocabulary import RDF_TYPE, length_literal, name
 from graphtide.bench.train.workload import Workload
-from graphtide.engine.live_graph import LiveGraph
+from graphtide.graph import LiveGraph
 
 NAMES = ("ActiveRoute", "RouteReachability", "RouteLength")
 
@@ -65,7 +65,7 @@ def small_rail(graph):
 
 
 def totals(watch):
-    return [str(total) for total in watch.table().column("total").to_pylist()]
+    return [str(total) for total in watch.table(terms=True).column("total").to_pylist()]
 
 
 def test_the_length_of_a_route_follows_its_track():

@@ -11,8 +11,8 @@ from graphtide.bench.train.model import Model
 from graphtide.bench.train.queries import find_queries, find_query
 from graphtide.bench.train.selection import Selection
 from graphtide.bench.train.texts import block_lines
-from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
+from graphtide.graph import LiveGraph
 
 STRATEGIES = ("search", "rete", "auto")
 

@@ -11,7 +11,7 @@ from graphtide.bench.train.queries import find_query
 from graphtide.bench.train.selection import Selection
 from graphtide.bench.train.transformations import Yard
 from graphtide.bench.train.vocabulary import length_literal, name, vertex
-from graphtide.engine.live_graph import LiveGraph
+from graphtide.graph import LiveGraph
 
 ALL = Selection("proportional", 100)
 

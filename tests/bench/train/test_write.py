@@ -9,8 +9,8 @@ from pyoxigraph import RdfFormat, parse
 from graphtide.bench.train.load import load_model
 from graphtide.bench.train.model import Model
 from graphtide.bench.train.write import write_model
-from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
+from graphtide.graph import LiveGraph
 
 
 def loaded(path):

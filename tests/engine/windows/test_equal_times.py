@@ -102,7 +102,7 @@ class Model:
                 else Clocked(extent_of, events, end, alignment)
             )
 
-    def reports(self):
+    def results(self):
         """The time and the answer of every report."""
         plain = self.body.replace("WINDOW", "GRAPH")
         query = f"PREFIX : <ex:> SELECT * {{ {plain} }}"
@@ -137,7 +137,7 @@ def bag(report):
 def live(history, end, alignment, queries):
     """What queries report over a history; each is a text and its options."""
     graph = LiveGraph(window_alignment=alignment)
-    found = [graph.register(q, name=f"q{n}", **more) for n, (q, more) in enumerate(queries)]
+    found = [graph.watch(q, name=f"q{n}", **more) for n, (q, more) in enumerate(queries)]
     streams = {name: graph.stream(f"<ex:{name}>") for name in "st"}
     for time, kind, what in history:
         if kind in streams:
@@ -145,7 +145,7 @@ def live(history, end, alignment, queries):
         else:
             (graph.insert if kind == "insert" else graph.delete)(*what, time=time)
     graph.advance(end)
-    return [query.reports() for query in found]
+    return [query.results() for query in found]
 
 
 THREE = [(0, ("s", [(iri("a"), iri("p"), iri(n)) for n in "abc"]))]
@@ -165,7 +165,7 @@ def test_every_report_is_what_the_definition_says(first, second, steps, alignmen
     queries = [(text(first, output), {}) for output in ("RSTREAM", "ISTREAM", "DSTREAM")]
     queries += [(text(first, "RSTREAM"), {"reevaluate": True}), (text(second, "RSTREAM"), {})]
     everything, come, gone, anew, other = live(history, end, alignment, queries)
-    expected = list(Model(first, history, end, alignment).reports())
+    expected = list(Model(first, history, end, alignment).results())
     assert [(r.time, bag(r)) for r in everything] == expected
     assert [(r.time, bag(r)) for r in anew] == expected
     before = [Counter(), *(answer for _, answer in expected)]
@@ -176,7 +176,7 @@ def test_every_report_is_what_the_definition_says(first, second, steps, alignmen
         (time, last - now) for (time, now), last in zip(expected, before, strict=False)
     ]
     assert [(r.time, bag(r)) for r in other] == list(
-        Model(second, history, end, alignment).reports()
+        Model(second, history, end, alignment).results()
     )
 
 
@@ -185,7 +185,7 @@ ALL = """PREFIX : <ex:> REGISTER {} :q AS SELECT ?v
 
 
 def values(query):
-    return [(r.time, sorted(int(row["v"].value) for row in r)) for r in query.reports()]
+    return [(r.time, sorted(int(row["v"].value) for row in r)) for r in query.results()]
 
 
 def push(graph, *events, stream="s"):
@@ -200,7 +200,7 @@ def push(graph, *events, stream="s"):
 )
 def test_each_element_of_one_time_has_its_report(output, second, third):
     graph = LiveGraph()
-    query = graph.register(ALL.format(output, "ELEMENTS 1 STEP 1"))
+    query = graph.watch(ALL.format(output, "ELEMENTS 1 STEP 1"))
     push(graph, (5, 1), (5, 2), (5, 3))
     graph.advance(6)
     first = [] if output == "DSTREAM" else [1]
@@ -209,7 +209,7 @@ def test_each_element_of_one_time_has_its_report(output, second, third):
 
 def test_the_triples_of_one_event_are_counted_one_by_one():
     graph = LiveGraph()
-    query = graph.register(ALL.format("RSTREAM", "ELEMENTS 2 STEP 1"))
+    query = graph.watch(ALL.format("RSTREAM", "ELEMENTS 2 STEP 1"))
     graph.stream("<ex:s>").push([(iri("e"), iri("p"), n) for n in (1, 2, 3)], time=5)
     graph.advance(6)
     assert values(query) == [(5, [1]), (5, [1, 2]), (5, [2, 3])]
@@ -218,11 +218,11 @@ def test_the_triples_of_one_event_are_counted_one_by_one():
 def test_two_windows_that_count_the_same_elements():
     """Both report at every second element; the finer one at the others, too."""
     graph = LiveGraph()
-    fine = graph.register(ALL.format("RSTREAM", "ELEMENTS 1 STEP 1"), name="fine")
-    coarse = graph.register(ALL.format("RSTREAM", "ELEMENTS 3 STEP 2"), name="coarse")
+    fine = graph.watch(ALL.format("RSTREAM", "ELEMENTS 1 STEP 1"), name="fine")
+    coarse = graph.watch(ALL.format("RSTREAM", "ELEMENTS 3 STEP 2"), name="coarse")
     heard = []
     for query in (fine, coarse):
-        query.on_report(lambda report, name=query.name: heard.append((name, report.time)))
+        query.on_result(lambda report, name=query.name: heard.append((name, report.time)))
     push(graph, (5, 1), (5, 2), (5, 3), (5, 4), (7, 5))
     graph.advance(8)
     assert values(fine) == [(5, [1]), (5, [2]), (5, [3]), (5, [4]), (7, [5])]
@@ -233,7 +233,7 @@ def test_two_windows_that_count_the_same_elements():
 def test_elements_that_were_out_of_order_keep_their_order_at_equal_times():
     graph = LiveGraph()
     graph.stream("<ex:s>", lateness=3)
-    query = graph.register(ALL.format("RSTREAM", "ELEMENTS 1 STEP 1"))
+    query = graph.watch(ALL.format("RSTREAM", "ELEMENTS 1 STEP 1"))
     push(graph, (5, 1), (7, 2), (5, 3), (7, 4), (9, 5))
     graph.advance(12)
     assert values(query) == [(5, [1]), (5, [3]), (7, [2]), (7, [4]), (9, [5])]
@@ -249,7 +249,7 @@ def test_a_window_of_time_closes_before_the_elements_of_that_time():
     expected = [(2, [1]), (5, [1, 1]), (5, [1, 2]), (5, [1, 3]), (10, [2, 3, 3])]
     for pushes in ([(2, 1), (5, 2), (5, 3)], [(2, 1), None, (5, 2), (5, 3)]):
         graph = LiveGraph()
-        query = graph.register(BOTH)
+        query = graph.watch(BOTH)
         for each in pushes:
             graph.advance(5) if each is None else push(graph, each)
         graph.advance(10)
@@ -258,7 +258,7 @@ def test_a_window_of_time_closes_before_the_elements_of_that_time():
 
 def test_a_window_that_holds_the_events_of_its_close_closes_after_them():
     graph = LiveGraph(window_alignment="w3c")
-    query = graph.register(BOTH)
+    query = graph.watch(BOTH)
     push(graph, (2, 1), (5, 2), (5, 3))
     graph.advance(6)
     assert values(query) == [(2, [1]), (5, [2]), (5, [3]), (5, [1, 2, 3, 3])]
@@ -266,7 +266,7 @@ def test_a_window_that_holds_the_events_of_its_close_closes_after_them():
 
 def test_elements_of_several_streams_at_one_time_come_by_the_names_of_the_streams():
     graph = LiveGraph()
-    query = graph.register(
+    query = graph.watch(
         "PREFIX : <ex:> SELECT ?v FROM NAMED WINDOW :w ON :t [ELEMENTS 1 STEP 1]"
         " FROM NAMED WINDOW :x ON :s [ELEMENTS 1 STEP 1]"
         " { { WINDOW :w { ?e :p ?v } } UNION { WINDOW :x { ?e :p ?v } } }"
@@ -283,12 +283,12 @@ def test_no_window_of_a_query_goes_ahead_for_the_sake_of_another_query():
         FROM NAMED WINDOW :x ON :{} [RANGE 10]
         {{ WINDOW :w {{ ?e :p ?v }} OPTIONAL {{ WINDOW :x {{ ?e :p ?u }} }} }}"""
     graph = LiveGraph()
-    first = graph.register(two.format(5, "s"), name="first")
-    graph.register(two.format(10, "u"), name="second")
+    first = graph.watch(two.format(5, "s"), name="first")
+    graph.watch(two.format(10, "u"), name="second")
     push(graph, (1, 1), (11, 11), (21, 21))
     push(graph, (21, 1), stream="u")
-    times = [report.time for report in first.reports()]
+    times = [report.time for report in first.results()]
     assert times == [5, 10, 15, 20]
-    found = {t: list(rows) for t, rows in groupby(first.reports(), key=lambda r: r.time)}
+    found = {t: list(rows) for t, rows in groupby(first.results(), key=lambda r: r.time)}
     (row,) = found[15][0]  # [10, 15) holds 11, and the last window of ten ticks is [0, 10)
     assert (row["v"].value, row["u"].value) == ("11", "1")

@@ -34,10 +34,10 @@ WHERE { WINDOW :w { ?e :p ?v } }"""
 
 def seen(source, **options):
     graph = LiveGraph()
-    query = graph.register(QUERY)
+    query = graph.watch(QUERY)
     graph.stream("<ex:s>").feed(source, **options)
     graph.advance(10)
-    return {r.time: sorted(row["v"].value for row in r) for r in query.reports()}
+    return {r.time: sorted(row["v"].value for row in r) for r in query.results()}
 
 
 EXPECTED = {5: ["1", "2"], 10: ["3"]}

@@ -97,7 +97,7 @@ def shape_of(extent):
 def test_reports_are_what_the_definition_says(body, extent, second, happenings, times):
     graph = LiveGraph()
     queries = {
-        o: graph.register(text(o, body, extent, second)) for o in ("RSTREAM", "ISTREAM", "DSTREAM")
+        o: graph.watch(text(o, body, extent, second)) for o in ("RSTREAM", "ISTREAM", "DSTREAM")
     }
     shapes = {"w": shape_of(extent), "v": shape_of(second)}
     model = Model(parse_standing(text("RSTREAM", body, extent, second)), shapes)
@@ -112,7 +112,7 @@ def test_reports_are_what_the_definition_says(body, extent, second, happenings, 
             (graph.insert if kind == "insert" else graph.delete)(*what, time=now)
             model.facts.append((now, 1 if kind == "insert" else -1, what))
     graph.advance(now + 20)
-    reports = [query.reports() for query in queries.values()]
+    reports = [query.results() for query in queries.values()]
     assert (
         [r.time for r in reports[0]] == [r.time for r in reports[1]] == [r.time for r in reports[2]]
     )
@@ -140,12 +140,12 @@ ALL = "PREFIX : <ex:> SELECT ?v FROM NAMED WINDOW :w ON :s [{}] {{ WINDOW :w {{ 
 
 
 def seen(query):
-    return {r.time: sorted(int(row["v"].value) for row in r) for r in query.reports()}
+    return {r.time: sorted(int(row["v"].value) for row in r) for r in query.results()}
 
 
 def test_windows_slide():
     graph = LiveGraph()
-    query = graph.register(ALL.format("RANGE PT4S STEP PT2S"))
+    query = graph.watch(ALL.format("RANGE PT4S STEP PT2S"))
     feed(graph, [0, 1, 3, 4, 6])
     graph.advance(10)
     assert seen(query) == {4: [0, 1, 3], 6: [3, 4], 8: [4, 6], 10: [6]}
@@ -153,9 +153,9 @@ def test_windows_slide():
 
 def test_a_heartbeat_closes_windows_without_events():
     graph = LiveGraph()
-    query = graph.register(ALL.format("RANGE 5 STEP 5"))
+    query = graph.watch(ALL.format("RANGE 5 STEP 5"))
     feed(graph, [1])
-    assert query.reports() == []
+    assert query.results() == []
     graph.advance(5)
     assert seen(query) == {5: [1]}
     graph.advance(16)
@@ -164,7 +164,7 @@ def test_a_heartbeat_closes_windows_without_events():
 
 def test_a_triple_that_arrives_again_lives_on():
     graph = LiveGraph()
-    query = graph.register(
+    query = graph.watch(
         ALL.format("RANGE 4 STEP 2").replace("SELECT", "REGISTER DSTREAM :q AS SELECT")
     )
     stream = graph.stream("<ex:s>")
@@ -186,7 +186,7 @@ def test_a_triple_that_arrives_again_lives_on():
 )
 def test_durations_in_any_spelling(extent):
     graph = LiveGraph()
-    query = graph.register(ALL.format(extent))
+    query = graph.watch(ALL.format(extent))
     feed(graph, [0, 1, 3])
     graph.advance(4)
     assert seen(query) == {4: [0, 1, 3]}
@@ -194,7 +194,7 @@ def test_durations_in_any_spelling(extent):
 
 def test_on_stream_may_be_written_out_and_elements_counted():
     graph = LiveGraph()
-    query = graph.register(ALL.format("ELEMENTS 2 STEP 2").replace("ON :s", "ON STREAM :s"))
+    query = graph.watch(ALL.format("ELEMENTS 2 STEP 2").replace("ON :s", "ON STREAM :s"))
     feed(graph, [1, 2, 3, 4, 5])
     graph.advance(6)
     assert seen(query) == {2: [1, 2], 4: [3, 4]}
@@ -202,7 +202,7 @@ def test_on_stream_may_be_written_out_and_elements_counted():
 
 def test_ticks_can_be_milliseconds():
     graph = LiveGraph(tick_ms=1)
-    query = graph.register(ALL.format("RANGE PT0.5S STEP PT0.5S"))
+    query = graph.watch(ALL.format("RANGE PT0.5S STEP PT0.5S"))
     feed(graph, [100, 499, 500])
     graph.advance(1000)
     assert seen(query) == {500: [100, 499], 1000: [500]}
@@ -210,7 +210,7 @@ def test_ticks_can_be_milliseconds():
 
 def test_a_duration_that_is_no_whole_number_of_ticks_is_refused():
     with pytest.raises(GraphtideError, match="500 ms is no whole number of ticks"):
-        LiveGraph().register(ALL.format("RANGE PT0.5S STEP PT0.5S"))
+        LiveGraph().watch(ALL.format("RANGE PT0.5S STEP PT0.5S"))
 
 
 @pytest.mark.parametrize(
@@ -225,27 +225,35 @@ def test_a_duration_that_is_no_whole_number_of_ticks_is_refused():
 )
 def test_a_broken_window_tells_where(extent, problem):
     with pytest.raises(QueryError, match=problem):
-        LiveGraph().register(ALL.format(extent))
+        LiveGraph().watch(ALL.format(extent))
 
 
 def test_a_window_that_is_not_declared_is_named():
     with pytest.raises(QueryError, match="there is no window <ex:v>"):
-        LiveGraph().register(ALL.format("RANGE 1").replace("WINDOW :w {", "WINDOW :v {"))
+        LiveGraph().watch(ALL.format("RANGE 1").replace("WINDOW :w {", "WINDOW :v {"))
 
 
-def test_a_query_without_a_window_belongs_to_watch():
-    with pytest.raises(GraphtideError, match="no window"):
-        LiveGraph().register("SELECT * { ?s ?p ?o }")
+@pytest.mark.parametrize("asked", ["results", "last_result"])
+def test_a_query_without_a_window_has_no_results_of_windows(asked):
+    query = LiveGraph().watch("SELECT * { ?s ?p ?o }")
+    with pytest.raises(GraphtideError, match="without windows"):
+        getattr(query, asked)()
 
 
-def test_a_windowed_query_belongs_to_register():
-    with pytest.raises(GraphtideError, match="over windows"):
-        LiveGraph().watch(ALL.format("RANGE 4 STEP 2"))
+def test_one_kind_of_handle_for_queries_with_and_without_windows():
+    graph = LiveGraph()
+    plain = graph.watch("SELECT * { ?s ?p ?o }")
+    windowed = graph.watch(ALL.format("RANGE 4 STEP 2"))
+    assert type(plain) is type(windowed)
+    assert (windowed.results(), windowed.last_result(), windowed.count()) == ([], None, 0)
+    assert graph.queries == (plain, windowed)
+    windowed.close()
+    assert graph.queries == (plain,)
 
 
 def test_late_events_are_counted_and_kept_apart():
     graph = LiveGraph()
-    query = graph.register(ALL.format("RANGE 4 STEP 2"))
+    query = graph.watch(ALL.format("RANGE 4 STEP 2"))
     stream = graph.stream("<ex:s>", lateness=0)
     for time in (1, 5, 3):
         stream.push([(iri("e"), iri("p"), time)], time=time)
@@ -258,7 +266,7 @@ def test_late_events_are_counted_and_kept_apart():
 def test_events_within_the_lateness_are_put_in_order():
     graph = LiveGraph()
     stream = graph.stream("<ex:s>", lateness=4)
-    query = graph.register(ALL.format("RANGE 4 STEP 2"))
+    query = graph.watch(ALL.format("RANGE 4 STEP 2"))
     for time in (1, 5, 3, 8, 2):
         stream.push([(iri("e"), iri("p"), time)], time=time)
     graph.advance(8)
@@ -268,18 +276,18 @@ def test_events_within_the_lateness_are_put_in_order():
 
 def test_equal_windows_are_held_once():
     graph = LiveGraph()
-    queries = [graph.register(ALL.format("RANGE 4 STEP 2"), name=f"q{n}") for n in range(3)]
+    queries = [graph.watch(ALL.format("RANGE 4 STEP 2"), name=f"q{n}") for n in range(3)]
     feed(graph, [0, 1, 2, 3, 4])
     assert graph.stats().quads == 4
     for query in queries:
         assert seen(query) == {4: [0, 1, 2, 3]}
-        graph.unwatch(query)
+        query.close()
     assert graph.stats().quads == 0
 
 
 def test_what_windows_hold_is_no_part_of_the_graph():
     graph = LiveGraph()
-    graph.register(ALL.format("RANGE 4 STEP 2"))
+    graph.watch(ALL.format("RANGE 4 STEP 2"))
     feed(graph, [0, 1, 2, 3, 4])
     assert len(graph) == 0
     assert list(graph.quads()) == []
@@ -293,9 +301,9 @@ def test_kernel_and_dictionary_agree_on_which_graphs_are_hidden():
 
 def test_reports_can_be_heard():
     graph = LiveGraph()
-    query = graph.register(ALL.format("RANGE 5 STEP 5"))
+    query = graph.watch(ALL.format("RANGE 5 STEP 5"))
     heard = []
-    query.on_report(lambda report: heard.append((report.time, len(report))))
+    query.on_result(lambda report: heard.append((report.time, len(report))))
     feed(graph, [1, 2, 7])
     graph.advance(10)
     assert heard == [(5, 2), (10, 1)]
@@ -325,7 +333,7 @@ events = st.lists(
 def test_graphs_of_events(body, extent, happenings, times):
     """The reference sees each window as a data set of its own, joined with the live graph."""
     graph = LiveGraph()
-    query = graph.register(text("RSTREAM", body, extent, extent))
+    query = graph.watch(text("RSTREAM", body, extent, extent))
     graph.insert(iri("a"), iri("p"), iri("b"), iri("live"))
     stream = graph.stream("<ex:s>")
     now, known = 0, []
@@ -336,7 +344,7 @@ def test_graphs_of_events(body, extent, happenings, times):
     graph.advance(now + 20)
     shape = shape_of(extent)
     plain = parse_any_query(f"PREFIX : <ex:> SELECT * {{ {inside(body)} }}")
-    for report in query.reports():
+    for report in query.results():
         begin, end = shape.bounds(report.time)
         held = {quad for time, quad in known if begin <= time < end}
         merged = {(s, p, o, None) for s, p, o, _ in held}
@@ -361,7 +369,7 @@ def inside(body):
 
 def test_the_same_triple_in_two_event_graphs_lives_while_one_of_them_does():
     graph = LiveGraph()
-    query = graph.register(ALL.format("RANGE 4 STEP 2"))
+    query = graph.watch(ALL.format("RANGE 4 STEP 2"))
     stream = graph.stream("<ex:s>")
     stream.push([(iri("a"), iri("p"), 7)], time=0, graph=iri("g1"))
     stream.push([(iri("a"), iri("p"), 7)], time=3, graph=iri("g2"))
@@ -372,7 +380,7 @@ def test_the_same_triple_in_two_event_graphs_lives_while_one_of_them_does():
 def test_windows_close_before_a_batch_of_later_changes():
     """Facts of 12 and 20 come in one batch: at 10 neither is known, at 15 only the first."""
     graph = LiveGraph()
-    query = graph.register(
+    query = graph.watch(
         "PREFIX : <ex:> SELECT ?n FROM NAMED WINDOW :w ON :s [RANGE 10 STEP 5] "
         "{ WINDOW :w { ?e :p ?v } ?e :name ?n }"
     )
@@ -381,5 +389,5 @@ def test_windows_close_before_a_batch_of_later_changes():
     names = [(12, 0, +1, "<ex:e>", "<ex:name>", '"early"', None)]
     names += [(20, 1, +1, "<ex:e>", "<ex:name>", '"late"', None)]
     graph.apply(ChangeBatch.of(names))
-    found = {r.time: [row["n"].value for row in r] for r in query.reports()}
+    found = {r.time: [row["n"].value for row in r] for r in query.results()}
     assert found == {10: [], 15: ["early"], 20: []}

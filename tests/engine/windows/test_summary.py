@@ -72,16 +72,16 @@ def test_reports_of_every_change_are_what_the_definition_says(body, extent, step
     for store in ("all", "matched"):
         graph, heard = LiveGraph(store=store), []
         outputs = ("RSTREAM", "ISTREAM", "DSTREAM")
-        queries = [graph.register(text(o, body, extent, o), report="change") for o in outputs]
-        loud = graph.register(text("ISTREAM", body, extent, "loud"), report="change")
-        loud.on_report(heard.append)
+        queries = [graph.watch(text(o, body, extent, o), report="change") for o in outputs]
+        loud = graph.watch(text("ISTREAM", body, extent, "loud"), report="change")
+        loud.on_result(heard.append)
         stream = graph.stream("<ex:s>")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(content, "MOST", most)
             for time, what in happened:
                 stream.push(what, time=time)
             graph.advance(now + 1)
-        found = [query.reports() for query in queries]
+        found = [query.results() for query in queries]
         expected = list(by_definition(body, extent, happened))
         before: Counter = Counter()
         for (time, rows), *reports in zip(expected, *found, heard, strict=True):
@@ -100,7 +100,7 @@ def push(graph, *rows):
 
 def test_what_no_pattern_can_match_is_counted_and_not_held():
     graph = LiveGraph()
-    graph.register(text("RSTREAM", "?x :p :a . ?x :q ?y"))
+    graph.watch(text("RSTREAM", "?x :p :a . ?x :q ?y"))
     stream = push(graph, (0, "b", "p", "a"), (0, "b", "p", "b"), (1, "b", "r", "a"))
     push(graph, (2, "b", "q", "b"))
     assert (stream.received, stream.pruned, len(stream.events)) == (4, 2, 2)
@@ -115,22 +115,22 @@ def test_a_stream_that_nobody_asks_keeps_nothing():
 
 def test_an_event_without_a_match_still_opens_the_first_window():
     graph = LiveGraph()
-    query = graph.register(text("RSTREAM", "?x :p ?y"))
+    query = graph.watch(text("RSTREAM", "?x :p ?y"))
     push(graph, (1, "a", "r", "b"), (9, "a", "p", "b"))
     graph.advance(12)
-    assert [(r.time, len(r)) for r in query.reports()] == [(4, 0), (6, 0), (8, 0), (10, 1), (12, 1)]
+    assert [(r.time, len(r)) for r in query.results()] == [(4, 0), (6, 0), (8, 0), (10, 1), (12, 1)]
 
 
 def test_a_later_query_gets_what_it_asks_for_from_then_on():
     """The window that is there lacks what the new query asks for, so it has one of its own."""
     graph = LiveGraph()
-    first = graph.register(text("RSTREAM", "?x :p ?y", name="first"))
+    first = graph.watch(text("RSTREAM", "?x :p ?y", name="first"))
     push(graph, (0, "a", "p", "b"), (1, "a", "q", "b"))
-    second = graph.register(text("RSTREAM", "?x :q ?y", name="second"))
+    second = graph.watch(text("RSTREAM", "?x :q ?y", name="second"))
     push(graph, (2, "c", "q", "b"))
     graph.advance(4)
-    assert [len(r) for r in first.reports()] == [1]
-    assert [[row["x"].value for row in r] for r in second.reports()] == [["ex:c"]]
+    assert [len(r) for r in first.results()] == [1]
+    assert [[row["x"].value for row in r] for r in second.results()] == [["ex:c"]]
 
 
 @pytest.mark.parametrize("report", ["close", "change"])
@@ -138,39 +138,39 @@ def test_a_later_query_gets_what_it_asks_for_from_then_on():
 def test_a_window_begins_with_its_query(extent, report):
     """Whatever windows held before: the events of the past are not in it."""
     graph = LiveGraph()
-    graph.register(text("RSTREAM", "?x :p ?y", "RANGE 20 STEP 1", "first"), report=report)
+    graph.watch(text("RSTREAM", "?x :p ?y", "RANGE 20 STEP 1", "first"), report=report)
     push(graph, *((time, f"old{time}", "p", "b") for time in range(8)))
-    query = graph.register(text("RSTREAM", "?x :p ?y", extent, "second"), report=report)
+    query = graph.watch(text("RSTREAM", "?x :p ?y", extent, "second"), report=report)
     push(graph, *((time, f"new{time}", "p", "b") for time in range(8, 20)))
     graph.advance(30)
-    seen = {row["x"].value for r in query.reports() for row in r}
+    seen = {row["x"].value for r in query.results() for row in r}
     assert seen == {f"ex:new{time}" for time in range(8, 20)}
 
 
 def test_a_later_query_shares_a_window_that_has_all_it_asks_for():
     graph = LiveGraph()
-    graph.register(text("RSTREAM", "?x :p ?y", name="first"))
+    graph.watch(text("RSTREAM", "?x :p ?y", name="first"))
     push(graph, (0, "a", "p", "b"), (1, "a", "q", "b"))
-    second = graph.register(text("RSTREAM", "?x :p :b", name="second"))
+    second = graph.watch(text("RSTREAM", "?x :p :b", name="second"))
     graph.advance(4)
-    assert [len(r) for r in second.reports()] == [1]
+    assert [len(r) for r in second.results()] == [1]
     assert graph.stats().quads == 1
 
 
 def test_a_query_that_goes_is_no_longer_considered():
     graph = LiveGraph()
-    first = graph.register(text("RSTREAM", "?x :p ?y", name="first"))
-    graph.register(text("RSTREAM", "?x :q ?y", name="second"))
-    graph.unwatch(first)
+    first = graph.watch(text("RSTREAM", "?x :p ?y", name="first"))
+    graph.watch(text("RSTREAM", "?x :q ?y", name="second"))
+    first.close()
     assert push(graph, (0, "a", "p", "b"), (1, "a", "q", "b"), (2, "a", "q", "b")).pruned == 1
 
 
 def test_elements_are_counted_whether_they_match_or_not():
     graph = LiveGraph()
-    query = graph.register(text("RSTREAM", "?x :p ?y", "ELEMENTS 2 STEP 2"))
+    query = graph.watch(text("RSTREAM", "?x :p ?y", "ELEMENTS 2 STEP 2"))
     rows = [(t, "a", "p" if t % 4 == 0 else "r", "b") for t in range(9)]
     push(graph, *rows)
-    assert [(r.time, len(r)) for r in query.reports()] == [(1, 1), (3, 0), (5, 1), (7, 0)]
+    assert [(r.time, len(r)) for r in query.results()] == [(1, 1), (3, 0), (5, 1), (7, 0)]
 
 
 def test_windows_of_different_steps_stay_in_step(monkeypatch):
@@ -183,10 +183,10 @@ def test_windows_of_different_steps_stay_in_step(monkeypatch):
 
     def reports():
         graph = LiveGraph()
-        query = graph.register(join)
+        query = graph.watch(join)
         push(graph, (3, "a", "q", "b"), (9, "a", "p", "b"))
         graph.advance(60)
-        return [(r.time, len(r)) for r in query.reports()]
+        return [(r.time, len(r)) for r in query.results()]
 
     monkeypatch.setattr(content, "MOST", 3)
     expected = [(t, int(10 <= t <= 13)) for t in range(4, 61)]
@@ -195,7 +195,7 @@ def test_windows_of_different_steps_stay_in_step(monkeypatch):
 
 def test_evaluating_anew_needs_all_quads():
     with pytest.raises(GraphtideError, match="needs all quads"):
-        LiveGraph(store="matched").register(text("RSTREAM", "?x :p ?y"), reevaluate=True)
+        LiveGraph(store="matched").watch(text("RSTREAM", "?x :p ?y"), reevaluate=True)
 
 
 def test_constants_of_any_place():

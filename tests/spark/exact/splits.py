@@ -20,7 +20,7 @@ def in_process(queries, rows):
     graph.apply(ChangeBatch.of(rows))
     net = Counter()
     for watch in watches:
-        for row in watch.changes():
+        for row in watch.rows():
             values = tuple(None if v is None else str(v) for v in row.row.values())
             net[watch.name, row.time, row.tx, values] += row.diff
     return without_zeros(net)

@@ -137,7 +137,7 @@ def test_late_rows_are_set_aside_and_the_others_put_in_order():
     query = windowed("ISTREAM", "WINDOW :w { ?a :p ?b }", extent="RANGE 6 STEP 3")
     graph = LiveGraph()
     stream = graph.stream("<http://e/s>", lateness=lateness)
-    reports = graph.register(query, name="q")
+    reports = graph.watch(query, name="q")
     run = CellRun.of({"q": query}, 2, clock=Clock(lateness))
     out = []
     for number in range(30):

@@ -59,7 +59,7 @@ def in_process(queries, rows, end, clock=DEFAULT_CLOCK):
         window_origin=clock.window_origin,
         window_alignment=clock.window_alignment,
     )
-    registered = {name: graph.register(text, name=name) for name, text in queries.items()}
+    registered = {name: graph.watch(text, name=name) for name, text in queries.items()}
     transactions = {}
     for row in rows:
         transactions.setdefault((row[0], row[1]), []).append(row)
@@ -80,7 +80,7 @@ def told(registered):
     for name, query in registered.items():
         sign = -1 if query.query.output == "DSTREAM" else 1
         last, place = None, 0
-        for report in query.reports():
+        for report in query.results():
             place = place + 1 if report.time == last else 0
             last = report.time
             rows = Counter(

@@ -75,7 +75,7 @@ def in_process(queries, batches) -> Counter:
     return Counter(
         (name, row.time, row.tx, row.diff, frozenset((v, str(t)) for v, t in row.row.items()))
         for name, watch in watches.items()
-        for row in watch.changes()
+        for row in watch.rows()
     )
 
 

@@ -162,7 +162,7 @@ def assert_complex_events(folder, alone):
 
 def assert_graph(folder, alone):
     for name in ("Met", "Back"):
-        table = alone.queries[name].table().to_pylist()
+        table = alone.queries[name].table(terms=True).to_pylist()
         expected = Counter((str(row["x"]), str(row["z"])) for row in table)
         assert answer(folder, name) == expected and len(expected) > 5, name
 

@@ -12,8 +12,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from graphtide.bench.railway import QUERIES, change_stream
-from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
+from graphtide.graph import LiveGraph
 from graphtide.lang.tide.ast import NamedQuery
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.formats.change_log import write_changes
@@ -38,7 +38,7 @@ def expected():
     deltas = graph.watch(TEXT)
     graph.apply(STREAM)
     found = Counter(
-        (row.time, row.tx, row.diff, *map(str, row.row.values())) for row in deltas.changes()
+        (row.time, row.tx, row.diff, *map(str, row.row.values())) for row in deltas.rows()
     )
     assert len(found) > 5
     return found

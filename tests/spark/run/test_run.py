@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphtide.bench.railway import QUERIES, change_stream
-from graphtide.engine.live_graph import LiveGraph
+from graphtide.graph import LiveGraph
 from graphtide.rdf.formats.change_log import write_changes
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def expected(stream):
         graph.apply(batch)
     return {
         name: sorted(
-            (row.time, row.tx, row.diff, *map(str, row.row.values())) for row in watch.changes()
+            (row.time, row.tx, row.diff, *map(str, row.row.values())) for row in watch.rows()
         )
         for name, watch in watches.items()
     }

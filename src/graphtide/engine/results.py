@@ -1,0 +1,379 @@
+"""What queries give back: deltas, results of windows, and Arrow tables of answers.
+
+Rows are kept as ids; they become terms when somebody looks at them, and not before.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphtide.kernel.batch import DIFF, TX, Ints, Longs
+from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.rdf.terms import unescape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
+
+SHOWN_ROWS: Final = 20
+"""Rows of a table that a notebook shows."""
+
+
+class TransactionTimes(NamedTuple):
+    """Time and transaction number of each transaction of a batch.
+
+    `first` is the index of the first of them among all transactions of the graph.
+
+    >>> TransactionTimes([17, 18], [0, 1], first=5).stamp(1)
+    (18, 1)
+    """
+
+    times: Sequence[int] | Longs
+    txs: Sequence[int] | Longs
+    first: int
+
+    def stamp(self, index: int) -> tuple[int, int]:
+        """The time and number of one transaction of the batch."""
+        return int(self.times[index]), int(self.txs[index])
+
+
+# --- deltas ---
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaRow:
+    """One row of a delta: `diff` more (or, negative, fewer) copies of `row` in the answer.
+
+    >>> from pyoxigraph import Literal
+    >>> print(DeltaRow(time=17, tx=0, diff=-1, row={"x": Literal("a"), "y": None}))
+    - x="a"
+    """
+
+    time: int
+    tx: int
+    diff: int
+    row: dict[str, Term | None]
+
+    def __str__(self) -> str:
+        sign = "+" if self.diff > 0 else "-"
+        times = f"{abs(self.diff)}× " if abs(self.diff) > 1 else ""
+        values = " ".join(f"{name}={term}" for name, term in self.row.items() if term is not None)
+        return f"{sign} {times}{values}".rstrip()
+
+
+class Delta(Sequence[DeltaRow]):
+    """The rows that one or more transactions added to an answer and removed from it."""
+
+    __slots__ = ("_net", "_stamps", "_terms", "_variables")
+
+    def __init__(
+        self, net: Ints, stamps: TransactionTimes, variables: tuple[str, ...], terms: TermDictionary
+    ) -> None:
+        self._net = net
+        self._stamps = stamps
+        self._variables = variables
+        self._terms = terms
+
+    @property
+    def time(self) -> int | None:
+        """The time of its (first) transaction; None if there is no row."""
+        return self._stamps.stamp(self._net[0, TX])[0] if len(self._net) else None
+
+    @property
+    def tx(self) -> int | None:
+        """The number of its (first) transaction; None if there is no row."""
+        return self._stamps.stamp(self._net[0, TX])[1] if len(self._net) else None
+
+    def __len__(self) -> int:
+        return len(self._net)
+
+    def __iter__(self) -> Iterator[DeltaRow]:
+        return (self._row(line) for line in self._net.tolist())
+
+    @overload
+    def __getitem__(self, index: int) -> DeltaRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> Delta: ...
+    def __getitem__(self, index: int | slice) -> DeltaRow | Delta:
+        """One row, or a slice of the delta."""
+        if isinstance(index, slice):
+            return self._part(self._net[index])
+        return self._row(self._net[index].tolist())
+
+    def added(self) -> Delta:
+        """The rows with more copies than before."""
+        return self._part(self._net[self._net[:, DIFF] > 0])
+
+    def removed(self) -> Delta:
+        """The rows with fewer copies than before."""
+        return self._part(self._net[self._net[:, DIFF] < 0])
+
+    def appeared(self) -> Delta:
+        """The rows whose count rose from 0."""
+        net = self._net
+        return self._part(net[(net[:, NET_BEFORE] == 0) & (net[:, DIFF] > 0)])
+
+    def disappeared(self) -> Delta:
+        """The rows whose count fell to 0."""
+        net = self._net
+        return self._part(net[(net[:, DIFF] < 0) & (net[:, NET_BEFORE] + net[:, DIFF] == 0)])
+
+    def by_transaction(self) -> Iterator[Delta]:
+        """The delta of each transaction, oldest first."""
+        starts = np.flatnonzero(np.diff(self._net[:, TX], prepend=-1)).tolist()
+        for begin, end in zip(starts, [*starts[1:], len(self._net)], strict=True):
+            yield self._part(self._net[begin:end])
+
+    def _part(self, net: Ints) -> Delta:
+        return Delta(net, self._stamps, self._variables, self._terms)
+
+    def _row(self, line: list[int]) -> DeltaRow:
+        time, tx = self._stamps.stamp(line[TX])
+        values = {
+            name: self._terms.decode(i) if i else None
+            for name, i in zip(self._variables, line[NET_VALUES:], strict=True)
+        }
+        return DeltaRow(time, tx, line[DIFF], values)
+
+    def __repr__(self) -> str:
+        return "\n".join(str(row) for row in self) or "(no change)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{row.diff:+d}", *("" if v is None else str(v) for v in row.row.values()))
+            for row in self[:SHOWN_ROWS]
+        ]
+        return html_table(("±", *self._variables), rows, len(self))
+
+
+# --- results of windows ---
+
+
+class WindowResult(Sequence["dict[str, Term | None]"]):
+    """What a windowed query reports when a window closes: a time and rows of terms."""
+
+    __slots__ = ("_rows", "_terms", "_variables", "time")
+
+    def __init__(
+        self,
+        time: int,
+        rows: list[tuple[int, ...]],
+        variables: tuple[str, ...],
+        terms: TermDictionary,
+    ) -> None:
+        self.time = time
+        self._rows = rows
+        self._variables = variables
+        self._terms = terms
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Term | None]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Term | None]]: ...
+    def __getitem__(
+        self, index: int | slice
+    ) -> dict[str, Term | None] | list[dict[str, Term | None]]:
+        """One row by variable names, or some of them."""
+        if isinstance(index, slice):
+            return [self._row(row) for row in self._rows[index]]
+        return self._row(self._rows[index])
+
+    def __iter__(self) -> Iterator[dict[str, Term | None]]:
+        return map(self._row, self._rows)
+
+    def _row(self, row: tuple[int, ...]) -> dict[str, Term | None]:
+        decode = self._terms.decode
+        return {v: decode(i) if i else None for v, i in zip(self._variables, row, strict=True)}
+
+    def __str__(self) -> str:
+        bound = ({v: term for v, term in row.items() if term is not None} for row in self)
+        lines = [" ".join(f"{name}={term}" for name, term in row.items()) for row in bound]
+        return "\n".join([f"at {self.time}", *(f"  {line}" for line in lines)])
+
+    def __repr__(self) -> str:
+        return f"<WindowResult at {self.time}: {len(self)} rows>"
+
+
+class ResultRun(NamedTuple):
+    """Consecutive results in columns: their times, where the rows of each begin, and all rows."""
+
+    times: Longs
+    starts: Longs
+    rows: Ints
+
+    def last(self, count: int) -> ResultRun:
+        """The last `count` of them."""
+        if count >= len(self.times):
+            return self
+        starts = self.starts[-count - 1 :]
+        rows = self.rows[starts[0] :].copy()
+        return ResultRun(self.times[-count:].copy(), starts - starts[0], rows)
+
+
+class ResultLog:
+    """The last `limit` results of a query, oldest first, in columns: most are never looked at.
+
+    >>> from graphtide.rdf.dictionary import TermDictionary
+    >>> log = ResultLog(2, ("x",), TermDictionary())
+    >>> rows = np.array([[7], [8], [9]], np.int32)
+    >>> log.add(ResultRun(np.array([1, 2, 3]), np.array([0, 1, 1, 3]), rows))
+    >>> list(log)
+    [<WindowResult at 2: 0 rows>, <WindowResult at 3: 2 rows>]
+    """
+
+    def __init__(self, limit: int, variables: tuple[str, ...], terms: TermDictionary) -> None:
+        self._limit = limit
+        self._variables = variables
+        self._terms = terms
+        self._runs: deque[ResultRun] = deque()
+        self._held = 0
+
+    def add(self, run: ResultRun) -> None:
+        """Append results and evict the oldest."""
+        run = run.last(self._limit)
+        self._runs.append(run)
+        self._held += len(run.times)
+        while self._held - len(self._runs[0].times) >= self._limit:
+            self._held -= len(self._runs.popleft().times)
+
+    def add_one(self, time: int, rows: list[tuple[int, ...]]) -> WindowResult:
+        """Append one result, and return it."""
+        listed = np.array(rows, np.int32).reshape(len(rows), len(self._variables))
+        self.add(ResultRun(np.array([time]), np.array([0, len(rows)]), listed))
+        return WindowResult(time, rows, self._variables, self._terms)
+
+    def __len__(self) -> int:
+        return min(self._held, self._limit)
+
+    def __iter__(self) -> Iterator[WindowResult]:
+        surplus = self._held - len(self)
+        for run in list(self._runs):
+            for index in range(surplus, len(run.times)):
+                yield self._result(run, index)
+            surplus = 0
+
+    def last(self) -> WindowResult | None:
+        """The last result, if there is one."""
+        return self._result(self._runs[-1], len(self._runs[-1].times) - 1) if self._runs else None
+
+    def _result(self, run: ResultRun, index: int) -> WindowResult:
+        rows = run.rows[run.starts[index] : run.starts[index + 1]]
+        found = [tuple(row) for row in rows.tolist()]
+        return WindowResult(int(run.times[index]), found, self._variables, self._terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts since the graph was made, and sizes now. Bytes include reserved space."""
+
+    quads: int
+    terms: int
+    queries: int
+    searches: int
+    indexes: int
+    transactions: int
+    inserted: int
+    deleted: int
+    redundant: int
+    dropped: int
+    clock: int
+    quad_bytes: int
+    term_bytes: int
+    query_bytes: int
+
+
+# --- tables ---
+
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_ARROW: Final[Mapping[str, tuple[pa.DataType, ...]]] = {
+    "integer": (pa.int64(),),
+    "double": (pa.float64(),),
+    "boolean": (pa.bool_(),),
+    "dateTime": (pa.timestamp("us", "UTC"), pa.timestamp("us")),
+    "date": (pa.date32(),),
+}
+"""The Arrow types that are tried for the values of an XSD type, in order."""
+
+
+def answer_table(
+    variables: Sequence[str], rows: Ints, terms: TermDictionary, *, texts: bool
+) -> pa.Table:
+    """Rows of ids as an Arrow table: typed columns, or N-Triples `texts`."""
+    columns = [terms.decode_column(np.ascontiguousarray(column)) for column in rows.T]
+    return pa.table(
+        {
+            name: column if texts else typed_column(column)
+            for name, column in zip(variables, columns, strict=True)
+        }
+    )
+
+
+def typed_column(texts: pa.Array[Any]) -> pa.Array[Any]:
+    """N-Triples texts as values, if all are literals of one XSD type; else as they are.
+
+    Integers become int64, doubles float64, booleans bool, dateTimes timestamps, dates dates and
+    plain strings their characters. A value that the Arrow type cannot hold keeps the column as it
+    is: text.
+
+    >>> typed_column(pa.array(['"7"^^<http://www.w3.org/2001/XMLSchema#integer>', None])).type
+    DataType(int64)
+    >>> typed_column(pa.array(['"a"', '"b"'])).to_pylist(), typed_column(pa.array(["<ex:a>"]))[0]
+    (['a', 'b'], <pyarrow.StringScalar: '<ex:a>'>)
+    """
+    kernels: Any = pc
+    first = next((text for text in texts.to_pylist() if text is not None), "")
+    lexical, _, datatype = first.rpartition('"^^')
+    if lexical.startswith('"') and datatype.startswith(f"<{_XSD}"):
+        suffix = f'"^^{datatype}'
+        if not kernels.all(kernels.ends_with(texts, suffix)).as_py():
+            return texts
+        lexicals = kernels.utf8_slice_codeunits(texts, 1, -len(suffix))
+        return _cast(lexicals, datatype[len(_XSD) + 1 : -1], texts)
+    if first.startswith('"') and first.endswith('"'):
+        plain = kernels.and_(kernels.starts_with(texts, '"'), kernels.ends_with(texts, '"'))
+        if not kernels.all(plain).as_py():
+            return texts
+        values: pa.Array[Any] = kernels.utf8_slice_codeunits(texts, 1, -1)
+        escaped = kernels.any(kernels.match_substring(values, "\\")).as_py()
+        if escaped:
+            plain_texts = [v if v is None else unescape(v) for v in values.to_pylist()]
+            return pa.array(plain_texts, pa.string())
+        return values
+    return texts
+
+
+def _cast(values: pa.Array[Any], name: str, texts: pa.Array[Any]) -> pa.Array[Any]:
+    kernels: Any = pc
+    for kind in _ARROW.get(name, ()):
+        try:
+            bare = kernels.replace_substring_regex(values, r"^\+", "")
+            cast: pa.Array[Any] = kernels.cast(bare, kind)
+        except pa.ArrowInvalid:
+            continue
+        return cast
+    return texts
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], total: int) -> str:
+    """A table for notebooks, every text escaped; says so if it does not show all rows.
+
+    >>> html_table(["x"], [["<a>"]], 1)
+    '<table><tr><th>x</th></tr><tr><td>&lt;a&gt;</td></tr></table>'
+    """
+    shown = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    more = f"<p>{len(shown)} of {total:,} rows</p>" if total > len(shown) else ""
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in shown)}</table>{more}"

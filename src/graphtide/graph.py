@@ -1,0 +1,339 @@
+"""LiveGraph: a graph that keeps changing, and everything that can be registered on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.algebra.nodes import SelectQuery
+from graphtide.algebra.queries import as_select
+from graphtide.engine.ingest import as_term, quad_ids
+from graphtide.engine.results import SHOWN_ROWS, Stats, answer_table, html_table
+from graphtide.engine.runtime import Runtime
+from graphtide.engine.transaction import Transaction
+from graphtide.engine.update import run_update
+from graphtide.engine.watch import DEFAULT_HISTORY
+from graphtide.errors import GraphtideError
+from graphtide.kernel.batch import DIFF, VALUES
+from graphtide.lang.sparql.parse import parse_any_query, parse_standing
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.formats.change_log import read_changes
+from graphtide.rdf.formats.registry import find_format
+from graphtide.streams.events import make_events
+from graphtide.streams.feed import Feed
+from graphtide.streams.registry import Streams
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphtide.algebra.windows import WindowedQuery
+    from graphtide.engine.ingest import ObjectLike, TermLike
+    from graphtide.engine.storage import DefaultGraphMode, Storage
+    from graphtide.engine.watch import Query
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.plan.order import Pin
+    from graphtide.plan.patterns import Strategy
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
+    from graphtide.streams.registry import ReportPolicy
+    from graphtide.streams.stream import Stream
+    from graphtide.streams.windows import Alignment
+
+Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
+"""Changes as `LiveGraph.apply` takes them."""
+
+
+class LiveGraph:
+    """The current set of quads, kept in step with every change, and what is registered on it.
+
+    With `strict`, an insert of a present quad and a delete of an absent one are errors; otherwise
+    they have no effect and are counted. `store="matched"` stores only what a registered query can
+    match: less memory, but queries must then be registered before the data comes. So it is with
+    `store="none"`, which stores no quad at all: the strategy is `decomposed`, and the caller
+    promises that no change is redundant. With `default_graph="union"`, queries see the union of all
+    graphs as their default graph.
+
+    Times are whole ticks of `tick_ms` milliseconds; windows are aligned to `window_origin` in one
+    of the ways of `graphtide.streams.windows`.
+
+    >>> graph = LiveGraph()
+    >>> query = graph.watch("SELECT ?a ?c { ?a <ex:knows> ?b . ?b <ex:knows> ?c }")
+    >>> graph.insert("<ex:ann>", "<ex:knows>", "<ex:bob>")
+    >>> graph.insert("<ex:bob>", "<ex:knows>", "<ex:cat>")
+    >>> print(query.delta())
+    + a=<ex:ann> c=<ex:cat>
+    >>> graph.delete("<ex:ann>", "<ex:knows>", "<ex:bob>")
+    >>> print(query.delta())
+    - a=<ex:ann> c=<ex:cat>
+    """
+
+    def __init__(
+        self,
+        *,
+        strict: bool = False,
+        store: Storage = "all",
+        default_graph: DefaultGraphMode = "own",
+        tick_ms: int = 1000,
+        window_origin: int = 0,
+        window_alignment: Alignment = "close",
+    ) -> None:
+        runtime = Runtime(strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms)
+        self._runtime = runtime
+        self._streams = Streams(runtime, window_origin, window_alignment)
+        self._terms = runtime.terms
+        self._write = runtime.write
+
+    # --- changes ---
+
+    def insert(
+        self,
+        s: TermLike,
+        p: TermLike,
+        o: ObjectLike,
+        g: TermLike | None = None,
+        *,
+        time: int | None = None,
+    ) -> None:
+        """Insert one quad, as a transaction of its own."""
+        self._write(1, quad_ids(self._terms, s, p, o, g), time)
+
+    def delete(
+        self,
+        s: TermLike,
+        p: TermLike,
+        o: ObjectLike,
+        g: TermLike | None = None,
+        *,
+        time: int | None = None,
+    ) -> None:
+        """Delete one quad, as a transaction of its own."""
+        self._write(-1, quad_ids(self._terms, s, p, o, g), time)
+
+    def transaction(self, *, time: int | None = None) -> Transaction:
+        """Begin a transaction: its changes take effect together at the end of a `with` block."""
+        return Transaction(self._runtime, time)
+
+    def update(
+        self, text: str, *, time: int | None = None, load_from: str | Path | None = None
+    ) -> int:
+        """Run a SPARQL Update request as one transaction; how many quads it changed.
+
+        Each operation sees what those before it did. If one fails, none has happened. LOAD reads
+        files inside the folder `load_from` only.
+        """
+        return run_update(self._runtime, text, time, load_from)
+
+    def load(self, path: str | Path, *, time: int | None = None) -> None:
+        """Insert the quads of an RDF file as one transaction."""
+        if find_format(path).rdf is None:
+            raise GraphtideError(
+                f"{path} is a log of changes, not data", hint="use apply() for changes"
+            )
+        self._runtime.apply(read_changes(path), time, plain=True)
+
+    def apply(self, changes: Changes, *, time: int | None = None) -> None:
+        """Apply changes: a batch, several, an Arrow table, or the path of a file of changes.
+
+        Rows that share one `(time, tx)` are one transaction. With `time`, everything is one
+        transaction at that time; so is a file of plain RDF, at the current time if none is given.
+
+        An insert into a graph with the name of one of this graph's streams is an event of that
+        stream. One batch is applied whole or, if something is wrong with it, not at all. Of several,
+        of a file, and where there are streams, the transactions before an error are applied.
+        """
+        plain = isinstance(changes, (str, Path)) and find_format(changes).rdf is not None
+        batches = read_changes(changes) if isinstance(changes, (str, Path, pa.Table)) else changes
+        if not self._streams:
+            self._runtime.apply(batches, time, plain=plain)
+            return
+        self._runtime.flush()
+        feed = Feed(self._streams)
+        for piece in self._runtime.pieces(batches, time, plain=plain):
+            feed.apply(piece)
+
+    def apply_ids(
+        self,
+        s: Ints,
+        p: Ints,
+        o: Ints,
+        g: Ints | None = None,
+        *,
+        diff: Ints | None = None,
+        time: Longs | None = None,
+        tx: Longs | None = None,
+    ) -> None:
+        """Apply changes given as ids of `graph.terms`; without `tx`, each is a transaction.
+
+        All are applied or, if something is wrong with one of them, none.
+        """
+        self._runtime.apply_ids(s, p, o, g, diff=diff, time=time, tx=tx)
+
+    # --- time, streams and events ---
+
+    @property
+    def clock(self) -> int:
+        """The current time, in ticks."""
+        return self._runtime.clock
+
+    def advance(self, to: int) -> None:
+        """Let the clock go on to a time; windows close and timers fire up to then."""
+        self._runtime.advance(to)
+
+    def stream(self, name: TermLike, *, lateness: int | None = None) -> Stream:
+        """The stream of that name, for pushing events; windowed queries read it.
+
+        Events may come out of order by up to `lateness` ticks (0 by default).
+        """
+        return self._streams.stream(name, lateness)
+
+    def publish(
+        self,
+        triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
+        *,
+        time: int | None = None,
+        duration: int = 0,
+    ) -> None:
+        """Publish one event to all running programs; the graph does not store it.
+
+        Rules that it completes have fired when this returns.
+
+        >>> graph = LiveGraph()
+        >>> program = graph.run(
+        ...     '''EVENT Seen(?x) AS { ?x <ex:seen> ?y }
+        ...     RULE Note ON Seen(?x) THEN INSERT { ?x a <ex:Known> }'''
+        ... )
+        >>> graph.publish([("<ex:a>", "<ex:seen>", 1)], time=5)
+        >>> print(program.firings()[0].why())
+        Note fired at 5
+          Seen = Seen(<ex:a>) at 5
+        """
+        runtime = self._runtime
+        stamp = runtime.reach(time)
+        ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in triples]
+        runtime.clock = stamp
+        runtime.publish(make_events([ids], [stamp], duration))
+
+    # --- standing queries ---
+
+    def watch(
+        self,
+        query: str | SelectQuery | WindowedQuery,
+        *,
+        strategy: Strategy | None = None,
+        plan: Pin | None = None,
+        name: str | None = None,
+        history: int = DEFAULT_HISTORY,
+        report: ReportPolicy = "close",
+        reevaluate: bool = False,
+    ) -> Query:
+        """Register a SPARQL or RSP-QL query, as text or parsed.
+
+        Its first delta is the whole current answer. The rows of an ASK are one `?answer`, those of
+        CONSTRUCT and DESCRIBE are triples `?subject ?predicate ?object`.
+
+        The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
+        join tree of `rete`: pairs of pattern indexes such as `((0, 1), 2)`, or `"written"` for a
+        query whose algebra already is the tree. `history` bounds the delta rows retained for
+        `query.deltas()`.
+
+        A query over windows puts out a result whenever one of them closes (`query.results()`,
+        `query.on_result(f)`); with `report="change"` at every time at which events come. With
+        `reevaluate` its answer is not maintained but evaluated again every time, to compare.
+        """
+        parsed = parse_standing(query) if isinstance(query, str) else query
+        if isinstance(parsed, SelectQuery):
+            return self._runtime.watch(
+                parsed, strategy=strategy, plan=plan, name=name, history=history
+            )
+        self._runtime.flush()
+        if reevaluate and self._runtime.storage != "all":
+            raise GraphtideError(
+                "evaluating again needs all quads, but this graph stores only some",
+                hint='use LiveGraph(store="all"): streams leave out what no query can match',
+            )
+        return self._streams.watch(parsed, strategy, name, report, reevaluate=reevaluate)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The registered queries, oldest first."""
+        return tuple(self._runtime.queries)
+
+    # --- the graph now ---
+
+    def query(self, query: str | SelectQuery, *, terms: bool = False) -> pa.Table:
+        """Answer a query once, as an Arrow table; in its order, if it has one.
+
+        The table is like that of `Query.table`. Unlike a standing query, this one may call NOW,
+        RAND and other non-deterministic functions.
+        """
+        runtime = self._runtime
+        runtime.flush()
+        parsed = as_select(parse_any_query(query)) if isinstance(query, str) else query
+        rows = runtime.evaluate(parsed)
+        repeated = np.repeat(rows[:, VALUES:], np.maximum(rows[:, DIFF], 0), axis=0)
+        names = [v.name for v in parsed.variables]
+        return answer_table(names, repeated, runtime.terms, texts=terms)
+
+    @property
+    def terms(self) -> TermDictionary:
+        """The dictionary of terms and ids, for `apply_ids` and `push_ids`."""
+        return self._terms
+
+    def __len__(self) -> int:
+        self._runtime.flush()
+        return len(self._runtime.store) - self._streams.held()
+
+    def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:
+        *triple, graph = quad if len(quad) == 4 else (*quad, None)
+        ids = [self._terms.lookup(as_term(term)) for term in triple]
+        ids.append(0 if graph is None else self._terms.lookup(as_term(graph)))
+        if 0 in ids[:3] or (graph is not None and ids[3] == 0):
+            return False
+        s, p, o, g = ids
+        return self._runtime.present([(s, p, o, g)])[0]
+
+    def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
+        """The current quads, in no particular order; the last part is None in the default graph."""
+        decode = self._terms.decode
+        for s, p, o, g in self.quad_ids().tolist():
+            yield decode(s), decode(p), decode(o), decode(g) if g else None
+
+    def quad_ids(self) -> Ints:
+        """The current quads as rows of ids of `graph.terms`."""
+        self._runtime.flush()
+        return self._runtime.quad_ids()
+
+    def stats(self) -> Stats:
+        """What the graph holds and has done."""
+        runtime = self._runtime
+        runtime.flush()
+        plans, counts = runtime.queries.plans, runtime.store.counts()
+        counts["dropped"] += self._streams.pruned()
+        return Stats(
+            quads=len(runtime.store),
+            terms=len(runtime.terms),
+            queries=len(runtime.queries),
+            searches=len(plans.programs),
+            indexes=runtime.store.index_count,
+            transactions=runtime.transactions,
+            clock=runtime.clock,
+            quad_bytes=runtime.store.nbytes,
+            term_bytes=runtime.terms.nbytes,
+            query_bytes=plans.network.nbytes + sum(q.answer_bytes for q in runtime.queries),
+            **counts,
+        )
+
+    def __repr__(self) -> str:
+        return f"<LiveGraph: {len(self):,} quads, {len(self.queries)} queries, time {self.clock}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[list[Any]] = [
+            [query.name, query.strategy, ", ".join(query.variables), f"{query.count():,}"]
+            for query in self.queries[:SHOWN_ROWS]
+        ]
+        table = html_table(["query", "strategy", "variables", "rows"], rows, len(self.queries))
+        return f"<p>{len(self):,} quads at time {self.clock}</p>{table}"

@@ -1,0 +1,124 @@
+"""Feed: changes and events of one log. An insert into a graph named like a stream is an event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from graphtide.engine.ingest import check_order
+from graphtide.errors import DataError, GraphtideError
+from graphtide.kernel.batch import DIFF, TX, VALUES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphtide.engine.ingest import Piece
+    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.streams.registry import Streams
+    from graphtide.streams.stream import Stream
+
+GRAPH_COLUMN: Final = VALUES + 3
+"""The column of a change that has its graph."""
+
+
+class Feed:
+    """Applies the transactions of a log to a graph, and pushes its events to the streams.
+
+    The log is in order of time over all streams: with a row, all before its time are here. A delete
+    of an event is an error; with `on_error="skip"` it is left out and counted.
+    """
+
+    def __init__(self, streams: Streams, *, on_error: Literal["raise", "skip"] = "raise") -> None:
+        self._streams = streams
+        self._runtime = streams.runtime
+        self._skips = on_error == "skip"
+        self.skipped_deletes = 0
+
+    def _by_id(self) -> dict[int, Stream]:
+        encode = self._runtime.terms.encode
+        return {encode(f"<{stream.name}>"): stream for stream in self._streams}
+
+    def apply(self, piece: Piece) -> None:
+        """Apply whole transactions: as many at once as are of one kind, changes or events."""
+        for part in self.parts(piece):
+            self._apply(part)
+
+    def parts(self, piece: Piece) -> Iterator[Piece]:
+        """Transactions that can be applied at once: changes only, events only, or one of both."""
+        changes, times, txs = piece
+        events = self._are_events(changes)
+        if not events.any():
+            yield piece
+            return
+        happens = np.bincount(changes[events, TX], minlength=len(times)) > 0
+        changed = np.bincount(changes[~events, TX], minlength=len(times)) > 0
+        both = happens & changed
+        begins = np.ones(len(times), np.bool_)
+        begins[1:] = (happens[1:] != happens[:-1]) | both[1:] | both[:-1]
+        starts = np.flatnonzero(begins)
+        for begin, end in zip(starts, [*starts[1:], len(times)], strict=True):
+            part = changes[slice(*np.searchsorted(changes[:, TX], (begin, end)))].copy()
+            part[:, TX] -= begin
+            yield part, times[begin:end], txs[begin:end]
+
+    def _are_events(self, changes: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return np.isin(changes[:, GRAPH_COLUMN], list(self._by_id()))
+
+    def _apply(self, part: Piece) -> None:
+        changes, times, txs = part
+        mask = self._are_events(changes)
+        events, rest = changes[mask], changes[~mask]
+        if len(events):
+            check_order(self._runtime.clock, times)
+            events = self._without_deletes(events, times)
+        if len(rest):
+            index, diff, s, p, o, g = rest.T
+            self._runtime.apply_ids(s, p, o, g, diff=diff, time=times[index], tx=txs[index])
+        for number, stream in self._by_id().items():
+            rows = events[events[:, GRAPH_COLUMN] == number]
+            if len(rows):
+                quads = rows[:, VALUES:].copy()
+                quads[:, 3] = 0
+                stream.push_ids(times[rows[:, TX]], quads, events=rows[:, TX].astype(np.int64))
+        if self._streams:
+            self._runtime.advance(int(times[-1]))
+
+    def _without_deletes(self, events: Ints, times: Longs) -> Ints:
+        deletes = events[:, DIFF] < 0
+        if deletes.any() and not self._skips:
+            row = events[np.argmax(deletes)]
+            stream = self._runtime.terms.text(int(row[GRAPH_COLUMN]))
+            raise DataError(
+                f"a delete from the stream {stream} at time {int(times[row[TX]])}: events cannot be "
+                "deleted",
+                hint="leave deletes out, as windows evict events by themselves; or skip them with "
+                "--on-error skip",
+            )
+        self.skipped_deletes += int(deletes.sum())
+        return events[~deletes]
+
+    def push(self, times: Longs, quads: Ints, events: Longs) -> None:
+        """Push events of the only stream."""
+        streams = list(self._streams)
+        if len(streams) != 1:
+            names = ", ".join(f"<{stream.name}>" for stream in streams)
+            raise GraphtideError(
+                f"the events of this file could be of any of the streams {names}",
+                hint="use a change log (.rdfp), where the graph of an insert names its stream",
+            )
+        if len(times):
+            check_order(self._runtime.clock, times)
+            streams[0].push_ids(times, quads, events=events)
+            self._runtime.advance(int(times[-1]))
+
+    def end(self, until: int | None) -> None:
+        """The log ends: close what closes up to its last time, or up to `until`."""
+        clock = self._runtime.clock
+        if until is not None and until < clock:
+            raise GraphtideError(
+                f"--until {until} is in the past: the changes go up to {clock}",
+                hint="give a later time, or none",
+            )
+        if self._streams:
+            self._runtime.advance(clock + 1 if until is None else until)
