@@ -97,7 +97,7 @@ def test_actions_that_concern_the_rules(history, stride):
         heard = []
         graph, running = start(heard)
         if batched:
-            running._stride = stride
+            running.engine.batch_size = stride
             encode = graph.terms.encode
             ids = [[tuple(map(encode, t)) for t in triples] for triples, _ in events]
             running.take_events(make_events(ids, [time for _, time in events]))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rules.engine import Engine
 
 from graphtide import LiveGraph
 from graphtide.jit import JIT
 from graphtide.lang.tide.program import parse_program
 from graphtide.rules.compile import Compiler
-from graphtide.rules.runtime import RuleEngine
 from graphtide.streams.events import GraphEvents
 
 PROGRAM = """
@@ -38,7 +38,7 @@ def make_engine():
     graph = LiveGraph()
     program = parse_program(PROGRAM)
     compiler = Compiler(1000)
-    engine = RuleEngine(graph)
+    engine = Engine(graph)
     for rule in program.rules:
         engine.add(compiler.rule(rule))
     graph.insert("<http://example.org/x0>", "<http://example.org/on>", True)

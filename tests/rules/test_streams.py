@@ -255,8 +255,10 @@ def test_what_a_program_emits_it_hears_once_and_others_hear_it_too():
     assert [f.rule for f in graph.firings()] == ["Answer", "Heard", "Other"]
 
 
-def test_a_program_that_was_stopped_hears_nothing(graph):
-    (running,) = graph.listeners
+def test_a_program_that_was_stopped_hears_nothing():
+    graph = LiveGraph()
+    running = run(PROGRAM, graph)
+    graph.insert(iri("pump"), iri("state"), iri("ACTIVE"))
     graph.assert_event(alarm("a1"), time=1)
     running.stop()
     graph.assert_event(confirmation("c1", "a1"), time=3)

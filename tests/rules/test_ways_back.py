@@ -6,6 +6,7 @@ import pytest
 from events.random_patterns import declarations, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rules.engine import Engine
 from rules.test_matches import gaps, happenings, rules, triples
 from rules.test_patterns import program_of, told
 
@@ -13,7 +14,6 @@ from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.rules import detection as token_history
 from graphtide.rules.program import run
-from graphtide.rules.runtime import RuleEngine
 from graphtide.streams.events import make_events
 from graphtide.testing.event_oracle import EventOracle
 
@@ -54,7 +54,7 @@ def test_what_rules_remember_comes_back(drawn, history, times, between, at, widt
     """Events that were taken in and retracted in between leave no trace, however many they were."""
     engines = []
     for goes_astray in (False, True):
-        engine = RuleEngine(LiveGraph())
+        engine = Engine()
         for name in "uvw":  # matches fire in the order of ids
             engine.graph.terms.encode(f"<ex:{name}>")
         for number, rule in enumerate(drawn):
@@ -62,22 +62,22 @@ def test_what_rules_remember_comes_back(drawn, history, times, between, at, widt
         happens(engine, history, times, 0, at)
         before = len(engine.firings)
         if goes_astray:
-            order, now, kept = engine._rules.order, engine.clock, engine.kept
-            states = engine._rules.mark()
+            order, now, kept = engine.rules.order, engine.clock, engine.kept
+            states = engine.rules.mark()
             inner = None
             for place, (kind, x, y) in enumerate(between):
                 if place == width:
-                    inner = engine._rules.mark(), engine._rules.order
+                    inner = engine.rules.mark(), engine.rules.order
                 encode = engine.graph.terms.encode
                 ids = [tuple(map(encode, t)) for t in triples(kind, f"<ex:{x}>", f"<ex:{y}>", 99)]
-                engine._rules.take(make_events([ids], [now + place // 3]), 1)
+                engine.rules.take(make_events([ids], [now + place // 3]), 1)
                 if place % 4 == 3:
-                    engine._rules.retract(data.draw(st.integers(0, engine._rules.order)))
+                    engine.rules.retract(data.draw(st.integers(0, engine.rules.order)))
             if inner is not None and data.draw(st.booleans()):
-                engine._rules.back_to(*inner)
-            engine._rules.back_to(states, order)
+                engine.rules.back_to(*inner)
+            engine.rules.back_to(states, order)
             assert engine.kept == kept
-            engine._rules.begin()
+            engine.rules.begin()
         happens(engine, history, times, at, 14)
         engine.advance(60)
         engines.append((seen(engine, before), engine.kept, engine.most_kept))

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.expressions import Var
-    from graphtide.engine.live_graph import LiveGraph
     from graphtide.engine.watch import Watch
     from graphtide.lang.tide.ast import StateChange
+    from graphtide.rules.effects import GraphConnection
     from graphtide.rules.matching.types import Ids
     from graphtide.rules.model import EventType
 
@@ -34,7 +34,12 @@ class RowChanges:
     """The rows of a query, cut down to some variables, that come or that go."""
 
     def __init__(
-        self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...], *, appears: bool
+        self,
+        graph: GraphConnection,
+        select: SelectQuery,
+        variables: tuple[Var, ...],
+        *,
+        appears: bool,
     ) -> None:
         if variables != select.variables:
             root = Project(select.root, variables)
@@ -42,7 +47,7 @@ class RowChanges:
         self.variables = variables
         self._appears = appears
         self.queries = (select,)
-        self.watches: tuple[Watch, ...] = (graph.watch(select, history=2**62),)
+        self.watches: tuple[Watch, ...] = (graph.watch(select),)
 
     def changes(self) -> Iterator[Change]:
         """What came or went since last asked."""
@@ -57,14 +62,16 @@ class RowChanges:
 class RowUpdates:
     """The rows of a query, cut down to some variables, that stay while other values change."""
 
-    def __init__(self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...]) -> None:
+    def __init__(
+        self, graph: GraphConnection, select: SelectQuery, variables: tuple[Var, ...]
+    ) -> None:
         others = tuple(v for v in select.variables if v not in variables)
         whole = replace(
             select, variables=(*variables, *others), root=Project(select.root, variables + others)
         )
         self._width = len(variables)
         self._kept = RowChanges(graph, select, variables, appears=True)
-        self._whole: Watch = graph.watch(whole, history=2**62)
+        self._whole: Watch = graph.watch(whole)
         self.watches = (*self._kept.watches, self._whole)
         self.queries = (*self._kept.queries, whole)
 
@@ -92,7 +99,9 @@ class RowUpdates:
 class StateChanges:
     """Things that leave one state and enter another by one transaction."""
 
-    def __init__(self, graph: LiveGraph, change: StateChange, parameters: tuple[Var, ...]) -> None:
+    def __init__(
+        self, graph: GraphConnection, change: StateChange, parameters: tuple[Var, ...]
+    ) -> None:
         states = change.before, change.after
         shared = tuple(v for v in change.before.variables if v in change.after.variables)
         columns = [
@@ -128,7 +137,10 @@ class ChangeEvents:
     """One type of event that changes of the graph cause, told in triples of ids."""
 
     def __init__(
-        self, graph: LiveGraph, type_: EventType, found: RowChanges | RowUpdates | StateChanges
+        self,
+        graph: GraphConnection,
+        type_: EventType,
+        found: RowChanges | RowUpdates | StateChanges,
     ) -> None:
         encode = graph.terms.encode
         self.found = found
@@ -151,7 +163,9 @@ class ChangeEvents:
 class RowTracker:
     """The rows of a query, kept up to date when asked."""
 
-    def __init__(self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...]) -> None:
+    def __init__(
+        self, graph: GraphConnection, select: SelectQuery, variables: tuple[Var, ...]
+    ) -> None:
         self.rows: set[tuple[int, ...]] = set()
         whole = set(variables) == set(select.variables)
         self._updates = None if whole else RowUpdates(graph, select, variables)
