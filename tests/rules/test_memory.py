@@ -10,7 +10,7 @@ from graphtide import LiveGraph
 from graphtide.jit import JIT
 from graphtide.lang.tide.program import parse_program
 from graphtide.rules.compile import Compiler
-from graphtide.streams.events import GraphEvents
+from graphtide.streams.events import EventBatch
 
 PROGRAM = """
 PREFIX : <http://example.org/>
@@ -62,7 +62,7 @@ def endless(engine, ticks, rng):
         triples[:, 1] = kinds
         triples[:, 2] = objects[rng.integers(0, 5, len(times))]
         begins = np.arange(len(times) + 1, dtype=np.int64)
-        yield GraphEvents(triples, begins, times, times, np.full(len(times), -1, np.int64))
+        yield EventBatch(triples, begins, times, times, np.full(len(times), -1, np.int64))
 
 
 def stream(ticks):

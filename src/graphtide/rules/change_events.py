@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.algebra.nodes import Project, SelectQuery
 from graphtide.algebra.variables import merge
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
-from graphtide.rules.compile import HAPPENS, parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,12 +21,16 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Watch
     from graphtide.lang.tide.ast import StateChange
     from graphtide.rules.effects import GraphConnection
-    from graphtide.rules.matching.types import Ids
-    from graphtide.rules.model import EventType
 
 Row = tuple[int, ...]
-Change = tuple[int, int, Row]
-"""The number of a transaction, its time, and the values of an event."""
+
+
+class RowChange(NamedTuple):
+    """An event: the number of the transaction that caused it, its time, its values."""
+
+    transaction: int
+    time: int
+    values: Row
 
 
 class RowChanges:
@@ -49,14 +52,14 @@ class RowChanges:
         self.queries = (select,)
         self.watches: tuple[Watch, ...] = (graph.watch(select),)
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[RowChange]:
         """What came or went since last asked."""
         for net, stamps in self.watches[0].drain():
             for line in net.tolist():
                 before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
                 if (before <= 0 < after) if self._appears else (after <= 0 < before):
                     time, _ = stamps.stamp(line[TX])
-                    yield stamps.first + line[TX], time, tuple(line[NET_VALUES:])
+                    yield RowChange(stamps.first + line[TX], time, tuple(line[NET_VALUES:]))
 
 
 class RowUpdates:
@@ -75,7 +78,7 @@ class RowUpdates:
         self.watches = (*self._kept.watches, self._whole)
         self.queries = (*self._kept.queries, whole)
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[RowChange]:
         """What was updated since last asked, each row once in a transaction."""
         crossed = set()
         for net, stamps in self._kept.watches[0].drain():
@@ -83,12 +86,12 @@ class RowUpdates:
                 before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
                 if (before <= 0) is not (after <= 0):
                     crossed.add((stamps.first + line[TX], tuple(line[NET_VALUES:])))
-        seen: set[Change] = set()
+        seen: set[RowChange] = set()
         for net, stamps in self._whole.drain():
             for line in net.tolist():
                 number, row = stamps.first + line[TX], tuple(line[NET_VALUES:][: self._width])
                 time, _ = stamps.stamp(line[TX])
-                found = number, time, row
+                found = RowChange(number, time, row)
                 before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
                 changed = (before <= 0) is not (after <= 0) and (number, row) not in crossed
                 if changed and found not in seen:
@@ -114,15 +117,15 @@ class StateChanges:
         self.watches = self._gone.watches + self._come.watches
         self.queries = self._gone.queries + self._come.queries
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[RowChange]:
         """The changes of state since last asked."""
         gone: dict[tuple[int, Row], list[Row]] = defaultdict(list)
         for number, _, row in self._gone.changes():
             gone[number, row[: self._shared]].append(row)
-        seen: set[Change] = set()
+        seen: set[RowChange] = set()
         for number, time, row in self._come.changes():
             for old in gone.get((number, row[: self._shared]), ()):
-                found = number, time, self._values(old, row)
+                found = RowChange(number, time, self._values(old, row))
                 if found not in seen:
                     seen.add(found)
                     yield found
@@ -133,28 +136,11 @@ class StateChanges:
         return tuple(known[v] for v in self._parameters)
 
 
-class ChangeEvents:
-    """One type of event that changes of the graph cause, told in triples of ids."""
+class ChangeSource(NamedTuple):
+    """The changes of the graph that are events of a type."""
 
-    def __init__(
-        self,
-        graph: GraphConnection,
-        type_: EventType,
-        found: RowChanges | RowUpdates | StateChanges,
-    ) -> None:
-        encode = graph.terms.encode
-        self.found = found
-        kind = type_.pattern[0].object
-        self._kind = encode(kind)  # type: ignore[arg-type]
-        self._happens = encode(HAPPENS)
-        self._numbers = [encode(parameter(n)) for n in range(len(type_.parameters))]
-
-    def drain(self) -> Iterator[tuple[int, int, tuple[Ids, ...]]]:
-        """The events since last asked: transaction, time, triples."""
-        for number, time, row in self.found.changes():
-            values = zip(self._numbers, row, strict=True)
-            told = tuple((self._kind, predicate, value) for predicate, value in values)
-            yield number, time, ((self._kind, self._happens, self._kind), *told)
+    type: int
+    found: RowChanges | RowUpdates | StateChanges
 
 
 # --- RowTracker: which rows a query has now, cut down to some variables, and which were updated.

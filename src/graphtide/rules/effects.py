@@ -5,6 +5,7 @@ The only module of `rules` that calls the internals of a live graph.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +15,7 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.engine.watch import Watch
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rules.actions import Actions
-from graphtide.streams.events import make_events
+from graphtide.streams.events import typed_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
     from graphtide.rules.actions import Insertions
     from graphtide.rules.agenda import Agenda
-    from graphtide.rules.change_events import ChangeEvents
+    from graphtide.rules.change_events import ChangeSource, RowChange
     from graphtide.rules.firing import Firing
-    from graphtide.rules.matching.types import Ids as Triple
     from graphtide.rules.rule_set import RuleEntry
     from graphtide.rules.runtime import RuleEngine
-    from graphtide.streams.events import GraphEvents
+    from graphtide.streams.events import EventBatch
     from graphtide.streams.query import WindowQuery
     from graphtide.streams.stream import Stream
 
@@ -140,8 +140,8 @@ class Effects(Protocol):
     def begin(self) -> None:
         """A cascade begins: changes from here on may be undone."""
 
-    def collect(self, clock: int) -> Iterable[tuple[int, GraphEvents]]:
-        """The events that changes of the graph caused, each with its count of transactions."""
+    def collect(self, clock: int) -> Iterable[EventBatch]:
+        """The events that changes of the graph caused, a batch for each transaction."""
 
     def publish(self) -> bool:
         """Push emitted events to their streams; whether there were any."""
@@ -165,7 +165,7 @@ class Effects(Protocol):
 class GraphEffects:
     """Applies actions to the graph, with a journal of the cascade, and collects their events."""
 
-    def __init__(self, graph: GraphConnection, sources: Sequence[ChangeEvents]) -> None:
+    def __init__(self, graph: GraphConnection, sources: Sequence[ChangeSource]) -> None:
         self._graph = graph
         self._sources = sources
         self._journal: dict[Ids, bool] = {}
@@ -176,20 +176,26 @@ class GraphEffects:
         """A cascade begins: changes from here on may be undone."""
         self._journal.clear()
 
-    def collect(self, clock: int) -> Iterator[tuple[int, GraphEvents]]:
-        """The events that changes of the graph caused, transaction by transaction."""
-        found: dict[int, tuple[int, list[tuple[Triple, ...]]]] = {}
+    def collect(self, clock: int) -> Iterator[EventBatch]:
+        """The events that changes of the graph caused, a batch for each transaction."""
+        found: dict[int, list[tuple[int, RowChange]]] = {}
         for source in self._sources:
-            for number, time, triples in source.drain():
-                found.setdefault(number, (time, []))[1].append(triples)
-        for number in sorted(found):
-            time, events = found[number]
-            yield number + 1, make_events(events, [max(time, clock)] * len(events))
+            for change in source.found.changes():
+                found.setdefault(change.transaction, []).append((source.type, change))
+        for transaction in sorted(found):
+            events = found[transaction]
+            time = max(events[0][1].time, clock)
+            batch = typed_events(
+                [type_ for type_, _ in events],
+                [change.values for _, change in events],
+                [time] * len(events),
+            )
+            yield replace(batch, transactions=transaction + 1, simultaneous=True)
 
     def discard(self) -> None:
         """Drop the events that changes of the graph caused."""
         for source in self._sources:
-            for _ in source.drain():
+            for _ in source.found.changes():
                 pass
 
     def set_present(self, quads: Mapping[Ids, bool], clock: int) -> None:
@@ -218,7 +224,7 @@ class GraphEffects:
                 self._emitted.discard(number)
         return True
 
-    def without_emitted(self, events: GraphEvents) -> GraphEvents:
+    def without_emitted(self, events: EventBatch) -> EventBatch:
         """Events without those that this program has emitted: its rules have seen them."""
         if not self._emitted:
             return events
@@ -286,7 +292,7 @@ class GraphSubscriber:
         if not self._engine.running:
             self._engine.react(self._graph.clock)
 
-    def take_events(self, events: GraphEvents) -> None:
+    def take_events(self, events: EventBatch) -> None:
         """Events were published, by a stream or by `assert_event`."""
         events = self._effects.without_emitted(events)
         many = len(events.ends)
@@ -295,11 +301,11 @@ class GraphSubscriber:
         elif many > 1 and self._graph.has_windows:  # they close time by time
             begins = np.flatnonzero(np.diff(events.ends, prepend=events.ends[0] - 1)).tolist()
             for begin, end in pairwise([*begins, many]):
-                self._take_from(events.part(begin, end))
+                self._take_from(events.slice(begin, end))
         else:
             self._take_from(events)
 
-    def _take_from(self, events: GraphEvents) -> None:
+    def _take_from(self, events: EventBatch) -> None:
         """Take in events at the time of the first of them, for the graph too."""
         self._graph.advance(int(events.ends[0]))
         self._engine.take_events(events)

@@ -12,7 +12,7 @@ from graphtide.lang.tide.program import Program, parse_program, read_program
 from graphtide.rules.actions import Actions, ErrorPolicy
 from graphtide.rules.agenda import ConflictSet
 from graphtide.rules.change_events import (
-    ChangeEvents,
+    ChangeSource,
     RowChanges,
     RowTracker,
     RowUpdates,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from graphtide.rules.detection import ComplexEvent
     from graphtide.rules.firing import FiringLog
     from graphtide.rules.model import EventType, Rule
-    from graphtide.streams.events import GraphEvents
+    from graphtide.streams.events import EventBatch
     from graphtide.streams.query import WindowQuery
 
 FiringMode = Literal["events", "agenda", "manual"]
@@ -158,15 +158,15 @@ class RunningProgram:
 
     def _source(
         self, type_: EventType, change: QueryChange | QueryUpdate | StateChange
-    ) -> ChangeEvents:
+    ) -> ChangeSource:
         graph, parameters = self._connection, type_.parameters
         if isinstance(change, StateChange):
-            return ChangeEvents(graph, type_, StateChanges(graph, change, parameters))
+            return ChangeSource(type_.id, StateChanges(graph, change, parameters))
         select = query_of(self.queries[change.query])
         if isinstance(change, QueryUpdate):
-            return ChangeEvents(graph, type_, RowUpdates(graph, select, parameters))
+            return ChangeSource(type_.id, RowUpdates(graph, select, parameters))
         rows = RowChanges(graph, select, parameters, appears=change.appears)
-        return ChangeEvents(graph, type_, rows)
+        return ChangeSource(type_.id, rows)
 
     def _find_independent(self, rules: list[Rule]) -> None:
         """Note which rules do nothing that could change what a rule matches."""
@@ -260,7 +260,7 @@ class RunningProgram:
             self._connection.advance(time)
         self.engine.assert_event(triples, time=time, duration=duration)
 
-    def take_events(self, events: GraphEvents) -> None:
+    def take_events(self, events: EventBatch) -> None:
         """Publish events to this program only; they are in order of time."""
         self._subscriber.take_events(events)
 

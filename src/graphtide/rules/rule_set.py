@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graphtide.rules.effects import GraphConnection
     from graphtide.rules.matching.matcher import State
     from graphtide.rules.model import EventType, Rule
-    from graphtide.streams.events import GraphEvents
+    from graphtide.streams.events import EventBatch
 
 
 # --- RuleEntry: a rule at work in an engine, and what to do when it fires.
@@ -123,7 +123,7 @@ class RuleSet:
 
     # --- events, facts and time ---
 
-    def take(self, events: GraphEvents, since: int) -> list[RuleMatches]:
+    def take(self, events: EventBatch, since: int) -> list[RuleMatches]:
         """Let all rules take in events that came after so many transactions; what they complete."""
         many, order = len(events.ends), self.order
         self.order += many

@@ -11,15 +11,16 @@ does, the rules are rolled back to the event that caused it, and go on from ther
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphtide.engine.ingest import quad_ids
 from graphtide.errors import GraphtideError
 from graphtide.rules.agenda import Agenda, ChosenFiring, RuleMatches, in_turn
 from graphtide.rules.cascade import Cascade
+from graphtide.rules.detection import complex_batch
 from graphtide.rules.firing import FiringLog
-from graphtide.streams.events import GraphEvents, make_events
+from graphtide.streams.events import make_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSet, States
+    from graphtide.streams.events import EventBatch
 
 MAX_FIRINGS = 10_000
 """Firings that actions of one event may cause in turn, before that is called a loop."""
@@ -37,32 +39,6 @@ MAX_FIRINGS = 10_000
 FIRST_BATCH = 1024
 MAX_BATCH = 1 << 16
 """Events that are matched together at first, and at most."""
-
-
-@dataclass(slots=True)
-class Moment:
-    """Events that are due: one after the other, or all `together`, as those of one transaction.
-
-    `since` is the number of transactions before them, if not all. `depth` is 0 for what comes from
-    outside, and one more for what is caused by an action than for the cause of that.
-    """
-
-    events: GraphEvents
-    depth: int
-    since: int | None = None
-    together: bool = False
-    begins: bool = False
-    """Whether a cascade of its own begins with them."""
-
-    def part(self, first: int, last: int) -> Moment:
-        """The events from one place up to another."""
-        if first == 0 and last == len(self.events.ends):
-            return self
-        return self.of(self.events.part(first, last))
-
-    def of(self, events: GraphEvents) -> Moment:
-        """Other events in the place of these."""
-        return Moment(events, self.depth, self.since, self.together, self.begins)
 
 
 class RuleEngine:
@@ -93,7 +69,7 @@ class RuleEngine:
         self._graph = graph
         self._effects = effects
         self._cascade = Cascade(rules, self.log, detection, max_firings)
-        self._queue: deque[Moment] = deque()
+        self._queue: deque[EventBatch] = deque()
         self._retracted: list[int] = []
 
     # --- input: events, transactions, time, firing by hand ---
@@ -109,7 +85,7 @@ class RuleEngine:
         ids = [quad_ids(self._graph.terms, s, p, o, None)[:3] for s, p, o in triples]
         self.take_events(make_events([ids], [self.clock if time is None else time], duration))
 
-    def take_events(self, events: GraphEvents) -> None:
+    def take_events(self, events: EventBatch) -> None:
         """Take in events, in order of time and not before the clock."""
         many = len(events.ends)
         if not many:
@@ -125,10 +101,13 @@ class RuleEngine:
             )
         if events.starts is not events.ends:
             self._check_durations(events)
-        self._queue.append(Moment(events, self.depth))
+        self._enqueue(events)
         self._run()
 
-    def _check_durations(self, events: GraphEvents) -> None:
+    def _enqueue(self, events: EventBatch) -> None:
+        self._queue.append(replace(events, depth=self.depth) if self.depth else events)
+
+    def _check_durations(self, events: EventBatch) -> None:
         """Refuse events that last too long: their partners may have been evicted."""
         length, longest = int((events.ends - events.starts).max()), self.rules.longest
         if length > longest:
@@ -163,8 +142,8 @@ class RuleEngine:
         """Queue the events that changes of the graph have caused, transaction by transaction."""
         if self.conflicts is not None:
             self.conflicts.catch_up()
-        for since, events in self._effects.collect(self.clock):
-            self._queue.append(Moment(events, self.depth, since, together=True))
+        for events in self._effects.collect(self.clock):
+            self._enqueue(events)
 
     # --- the event loop ---
 
@@ -191,10 +170,10 @@ class RuleEngine:
     def _drain(self) -> None:
         while self._queue or self._publish() or self._fire_next():
             if self._queue:
-                moment = self._queue.popleft()
-                if moment.begins:
+                events = self._queue.popleft()
+                if events.begins_cascade:
                     self._begin()
-                self._take(moment)
+                self._take(events)
 
     def _publish(self) -> bool:
         """Push emitted events to their streams; whether that caused events for the rules."""
@@ -234,8 +213,8 @@ class RuleEngine:
             found = self.detection.pass_time(time + 1)
             if found:
                 waiting, self._queue = self._queue, deque()
-                events = make_events([told for _, told in found], [t for t, _ in found])
-                self._queue.append(Moment(events, 0, together=True, begins=True))
+                events = complex_batch(found)
+                self._queue.append(replace(events, simultaneous=True, begins_cascade=True))
                 self._drain()
                 self._queue = waiting
 
@@ -252,107 +231,105 @@ class RuleEngine:
 
     # --- batches of events ---
 
-    def _take(self, moment: Moment) -> None:
+    def _take(self, events: EventBatch) -> None:
         """Match queued events, as many at a time as actions allow."""
-        events, many = moment.events, len(moment.events.ends)
+        many = len(events.ends)
         at = 0
         while at < many:
             time = int(events.ends[at])
             if time > self.clock:
                 self._move_on(time)
                 self._set_clock(time)
-                if self._queue and not moment.together:
-                    self._put_back(moment, at)
+                if self._queue and not events.simultaneous:
+                    self._put_back(events.slice(at, many))
                     return
-                if not moment.depth:
+                if not events.depth:
                     self._begin()
-            part = moment.part(at, self._end(moment, at, many))
+            part = events.slice(at, self._end(events, at))
             if self.detection is None:
                 at += self._take_part(part)
             else:
                 self._take_with_complex(part, self.detection)
-                at += len(part.events.ends)
+                at += len(part.ends)
             if at < many and self.conflicts is not None:
                 self._drain()
             elif at < many and self._queue:
-                self._put_back(moment, at)
+                self._put_back(events.slice(at, many))
                 return
 
-    def _end(self, moment: Moment, at: int, many: int) -> int:
+    def _end(self, events: EventBatch, at: int) -> int:
         """Up to where events can be matched together."""
-        if moment.together or at + 1 == many:
+        many = len(events.ends)
+        if events.simultaneous or at + 1 == many:
             return many
         if self.conflicts is not None or (self.detection is not None and not self._is_quiet()):
             return at + 1
         return min(many, at + self.batch_size)
 
-    def _put_back(self, moment: Moment, at: int) -> None:
+    def _put_back(self, rest: EventBatch) -> None:
         """Queue the rest of a batch: behind what the others caused, unless it was caused itself."""
-        rest = moment.part(at, len(moment.events))
-        if moment.depth:
+        if rest.depth:
             self._queue.appendleft(rest)
         else:
-            rest.begins = True
-            self._queue.append(rest)
+            self._queue.append(replace(rest, begins_cascade=True))
 
-    def _take_with_complex(self, moment: Moment, detection: Detection) -> None:
+    def _take_with_complex(self, events: EventBatch, detection: Detection) -> None:
         """Match events, each with the complex events that it completes right after it."""
-        if len(moment.events.ends) == 1 and not moment.together:
-            for one in detection.expand_one(moment.events):
-                self._take_part(moment.of(one))
+        if len(events.ends) == 1 and not events.simultaneous:
+            for one in detection.expand_one(events):
+                self._take_part(one.scheduled_as(events))
             return
-        events, at = detection.expand(moment.events, together=moment.together), 0
-        while at < len(events):
-            rest = events if at == 0 else events.part(at, len(events))
-            at += self._take_part(moment.of(rest))
+        expanded, at = detection.expand(events), 0
+        while at < len(expanded):
+            at += self._take_part(expanded.slice(at, len(expanded)))
 
-    def _take_part(self, moment: Moment) -> int:
+    def _take_part(self, events: EventBatch) -> int:
         """Match events and fire; the number of events that are through.
 
         All events of a transaction come before any action. Of others, those after an action that
         changes what rules match have to wait.
         """
         self.rules.catch_up()
-        many = len(moment.events.ends)
-        if moment.together or many == 1:
-            shares = self._match(moment)
+        many = len(events.ends)
+        if events.simultaneous or many == 1:
+            shares = self._match(events)
             if shares and many > 1:
                 shares = [RuleMatches(each, found.at_one_moment()) for each, found in shares]
             if shares:
-                self._fire_now(shares, moment.depth)
+                self._fire_now(shares, events.depth)
             return many
-        taken = self._take_many(moment)
+        taken = self._take_many(events)
         if taken == many:
             self.batch_size = min(2 * self.batch_size, MAX_BATCH)
-            self._set_clock(max(self.clock, int(moment.events.ends[-1])))
+            self._set_clock(max(self.clock, int(events.ends[-1])))
         return taken
 
-    def _match(self, moment: Moment) -> list[RuleMatches]:
-        since = self._graph.transactions if moment.since is None else moment.since
-        return self.rules.take(moment.events, since)
+    def _match(self, events: EventBatch) -> list[RuleMatches]:
+        before = events.transactions
+        return self.rules.take(events, self._graph.transactions if before is None else before)
 
-    def _take_many(self, moment: Moment) -> int:
+    def _take_many(self, events: EventBatch) -> int:
         """Match several events, and fire what they complete; how many of them are through."""
-        since = self._graph.transactions if moment.since is None else moment.since
-        moment = Moment(moment.events, moment.depth, since)
+        if events.transactions is None:  # actions commit more of them
+            events = replace(events, transactions=self._graph.transactions)
         states = None if self._is_quiet() else self.rules.mark()
         self.rules.held += 1
         try:
-            agenda = Agenda(self._match(moment), self._graph.terms, self.log.total)
+            agenda = Agenda(self._match(events), self._graph.terms, self.log.total)
             if len(agenda):
-                if moment.depth or not self._effects.apply_all(agenda):
-                    return self._fire_each(agenda, moment, states)
+                if events.depth or not self._effects.apply_all(agenda):
+                    return self._fire_each(agenda, events, states)
                 self.log.add(agenda)
         finally:
             self.rules.held -= 1
-        return len(moment.events)
+        return len(events)
 
-    def _fire_each(self, agenda: Agenda, moment: Moment, states: States | None) -> int:
+    def _fire_each(self, agenda: Agenda, events: EventBatch, states: States | None) -> int:
         """Fire event by event until an action changes what rules match; the events done.
 
         If it was not the last one, the rules are rolled back to it: they forget those after it.
         """
-        events, due = moment.events, len(self._queue)
+        queued = len(self._queue)
         for at, places in agenda.groups():
             event, complete = divmod(at, 2)
             taken, fired = event + complete, self.log.total
@@ -360,36 +337,36 @@ class RuleEngine:
             self.clock = max(self.clock, int(events.ends[event]))
             if complete:
                 self._set_clock(self.clock)
-            if not moment.depth:
+            if not events.depth:
                 self._begin()
                 self.rules.track()
             try:
-                self._fire(agenda.turns(places), moment.depth)
+                self._fire(agenda.turns(places), events.depth)
             except BaseException:
                 if states is not None:
-                    self._come_back(moment, states, event, taken)
+                    self._come_back(events, states, event, taken)
                     self._forget_events()
                 raise
-            if states is not None and self._has_changed(due):
-                self._come_back(moment, states, event, taken)
-                if not moment.depth:
+            if states is not None and self._has_changed(queued):
+                self._come_back(events, states, event, taken)
+                if not events.depth:
                     self._cascade.save(fired)
                 self._forget_events()
                 return taken
         return len(events)
 
-    def _has_changed(self, due: int) -> bool:
-        """Whether actions have changed what rules match; `due` is the length of the queue before."""
+    def _has_changed(self, queued: int) -> bool:
+        """Whether actions have changed what rules match; `queued` batches were there before."""
         changed = self.rules.look_changed()
-        return bool(self._retracted) or len(self._queue) > due or changed
+        return bool(self._retracted) or len(self._queue) > queued or changed
 
-    def _come_back(self, moment: Moment, states: States, event: int, taken: int) -> None:
+    def _come_back(self, events: EventBatch, states: States, event: int, taken: int) -> None:
         """Roll the rules back to the first events, as if the others had not come yet."""
-        self.rules.back_to(states, self.rules.order - len(moment.events))
+        self.rules.back_to(states, self.rules.order - len(events))
         if taken:
-            self._match(moment.part(0, taken))
+            self._match(events.slice(0, taken))
         if taken == event:  # what had waited has fired, but its event has not come yet
-            self.rules.advance(int(moment.events.ends[event]))
+            self.rules.advance(int(events.ends[event]))
         self.batch_size = max(1, self.batch_size // 2)
 
     def _forget_events(self) -> None:
