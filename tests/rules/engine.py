@@ -54,13 +54,15 @@ class Engine:
         connection = GraphConnection(self.graph)
         self.rules = RuleSet(connection, 0)
         self.engine = RuleEngine(connection, self.rules, NoEffects(), max_firings=max_firings)
-        self.firings = self.engine.log
         self.assert_event = self.engine.assert_event
         self.take_events = self.engine.take_events
         self.advance = self.engine.advance
 
     def add(self, rule, action=None):
         self.rules.add(rule, None if action is None else FunctionAction(action))
+
+    def firings(self):
+        return self.engine.log
 
     @property
     def clock(self):

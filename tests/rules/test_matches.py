@@ -153,7 +153,7 @@ def found(engine, rule):
             tuple(firing.events[name][1] for name in names),
             frozenset((Var(v), t) for v, t in firing.values.items()),
         )
-        for firing in engine.firings
+        for firing in engine.firings()
         if firing.rule == rule.name
     )
 
@@ -240,7 +240,7 @@ def confirm(engine, number, time):
 
 
 def fired(engine):
-    return [(f.rule, f.time, f.values["alarm"].value) for f in engine.firings]
+    return [(f.rule, f.time, f.values["alarm"].value) for f in engine.firings()]
 
 
 def test_a_confirmation_within_five_ticks(engine):

@@ -127,7 +127,7 @@ def compare(seed):
             tuple(firing.events[c.name][1] for c in rule.positive),
             frozenset((Var(v), t) for v, t in firing.values.items()),
         )
-        for firing in running.firings
+        for firing in running.firings()
     )
     assert found == matches(rule, events, states, 10_000), (seed, text)
     return bool(found)
@@ -155,5 +155,5 @@ def test_a_row_that_appears_is_no_graph_event():
         graph.insert(iri("u"), iri("near"), iri("v"), time=time)
         graph.delete(iri("u"), iri("near"), iri("v"), time=time + 1)
     graph.assert_event([(iri("u"), iri("says"), iri("v"))], time=5)
-    fired = [(firing.rule, firing.time) for firing in running.firings]
+    fired = [(firing.rule, firing.time) for firing in running.firings()]
     assert fired == [("Row", 1), ("Row", 3), ("Again", 3), ("Anything", 5)]

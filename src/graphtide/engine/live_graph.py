@@ -195,7 +195,7 @@ class LiveGraph(ReadableGraph):
 
     def firings(self) -> list[Fired]:
         """What rules have fired on this graph so far, oldest first; each can say why."""
-        return list(merge(*(each.firings for each in self.listeners), key=lambda f: f.time))
+        return list(merge(*(each.firings() for each in self.listeners), key=lambda f: f.time))
 
     def stream(self, name: TermLike, *, lateness: int | None = None) -> Stream:
         """The stream of that name, for pushing events; windowed queries read it.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from graphtide.rules.firing import Firing
     from graphtide.rules.runtime import RuleEngine
 
-OnError = Literal["stop", "skip"]
+OnError = Literal["raise", "skip"]
 
 
 # --- Insertions: the INSERT templates of a rule, filled in for many firings at once, in columns.
@@ -184,7 +184,7 @@ class Updates:
 class ErrorPolicy:
     """What happens when an action fails: retries, then the error is raised, or noted and skipped."""
 
-    on_error: OnError = "stop"
+    on_error: OnError = "raise"
     retries: int = 0
     skipped: list[ActionError] = field(default_factory=list)
 
@@ -226,7 +226,7 @@ class Actions:
                 if left:
                     continue
                 error = failed(turn.firing(), problem)
-                if policy.on_error == "stop":
+                if policy.on_error == "raise":
                     raise error from problem
                 policy.skipped.append(error)
             return

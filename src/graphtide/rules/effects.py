@@ -277,9 +277,8 @@ class GraphSubscriber:
         self._engine = engine
         self._effects = effects
 
-    @property
     def firings(self) -> Sequence[Firing]:
-        """What fired, oldest first."""
+        """The last firings, oldest first."""
         return self._engine.log
 
     def before(self, time: int) -> None:

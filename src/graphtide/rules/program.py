@@ -25,7 +25,7 @@ from graphtide.rules.rule_set import RuleSet
 from graphtide.rules.runtime import MAX_FIRINGS, RuleEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from graphtide.algebra.expressions import Var
     from graphtide.engine.ingest import ObjectLike, TermLike
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from graphtide.rules.actions import OnError
     from graphtide.rules.agenda import Activation, Resolver
     from graphtide.rules.detection import ComplexEvent
-    from graphtide.rules.firing import FiringLog
+    from graphtide.rules.firing import Firing
     from graphtide.rules.model import EventType, Rule
     from graphtide.streams.events import EventBatch
     from graphtide.streams.query import WindowQuery
 
 FiringMode = Literal["events", "agenda", "manual"]
+StartAt = Literal["latest", "earliest"]
 
 
 def run(
@@ -48,20 +49,21 @@ def run(
     graph: LiveGraph,
     *,
     functions: Mapping[str, Callable[..., object]] | None = None,
-    on_error: OnError = "stop",
+    on_error: OnError = "raise",
     retries: int = 0,
-    most_firings: int = MAX_FIRINGS,
-    longest: int = 0,
-    catch_up: bool = False,
+    max_firings: int = MAX_FIRINGS,
+    max_event_duration: int = 0,
+    start: StartAt = "latest",
     firing: FiringMode = "events",
     resolver: Resolver = "priority",
     seed: int = 0,
 ) -> RunningProgram:
     r"""Put a program to work on a graph: a text, the path of a file, or one that was read.
 
-    CALL finds its functions in `functions`, and nowhere else. With `catch_up`, the rows that
-    queries have already count as appearing now. Events last for up to `longest` ticks: as long
-    must others be kept that may be partners of one that is not over yet.
+    CALL finds its functions in `functions`, and nowhere else. With `start="earliest"`, the rows
+    that queries have already count as appearing now. No event may last longer than
+    `max_event_duration` ticks; possible partners of an event that is not over are retained that
+    much longer.
 
     `firing` says when matches fire: all that an event completes, one after the other ("events");
     one at a time, if its row is still there when its turn comes ("agenda"); or only when `fire` is
@@ -84,26 +86,33 @@ def run(
         program = read_program(program)
     elif isinstance(program, str):
         program = parse_program(program)
-    if on_error not in ("stop", "skip") or retries < 0:
+    if on_error not in ("raise", "skip") or retries < 0:
         raise GraphtideError(
             f"on_error={on_error!r}, retries={retries} is no policy",
-            hint='use "stop" or "skip", and 0 or more retries',
+            hint='use "raise" or "skip", and 0 or more retries',
         )
+    if start not in ("latest", "earliest"):
+        raise GraphtideError(f"start={start!r} is not known", hint='use "latest" or "earliest"')
     if firing not in ("events", "agenda", "manual"):
         raise GraphtideError(
             f"firing={firing!r} is not known", hint='use "events", "agenda" or "manual"'
         )
     running = RunningProgram(
-        program, graph, functions or {}, ErrorPolicy(on_error, retries), most_firings, longest
+        program,
+        graph,
+        functions or {},
+        ErrorPolicy(on_error, retries),
+        max_firings,
+        max_event_duration,
     )
     if firing != "events":
         running.resolve_conflicts(resolver, seed, manual=firing == "manual")
-    running.start(catch_up=catch_up)
+    running.start(start)
     return running
 
 
 class RunningProgram:
-    """A program on a graph. Made by `run`; `stop()` ends it.
+    """A program on a graph. Made by `run`; `close()` ends it.
 
     `queries` has its standing queries, `problems` the errors that were skipped.
     """
@@ -115,7 +124,7 @@ class RunningProgram:
         functions: Mapping[str, Callable[..., object]],
         policy: ErrorPolicy,
         max_firings: int,
-        longest: int = 0,
+        max_event_duration: int = 0,
     ) -> None:
         _check_functions(program, functions)
         self.program = program
@@ -134,7 +143,7 @@ class RunningProgram:
         self._row_trackers: list[RowTracker] = []
         effects = GraphEffects(self._connection, self._sources)
         self.engine = RuleEngine(
-            self._connection, RuleSet(self._connection, longest), effects, self.detection,
+            self._connection, RuleSet(self._connection, max_event_duration), effects, self.detection,
             max_firings=max_firings,
         )  # fmt: skip
         for rule, declared in zip(rules, program.rules, strict=True):
@@ -148,10 +157,10 @@ class RunningProgram:
         self.engine.conflicts = ConflictSet(self.program.rules, self._row_tracker, resolver, seed)
         self.engine.manual = manual
 
-    def start(self, *, catch_up: bool) -> None:
+    def start(self, start: StartAt) -> None:
         """Begin to follow the graph."""
         self._connection.subscribe(self._subscriber)
-        if catch_up:
+        if start == "earliest":
             self._subscriber.after()
         else:
             self.engine.abort()
@@ -189,9 +198,8 @@ class RunningProgram:
         """The time of now."""
         return self.engine.clock
 
-    @property
-    def firings(self) -> FiringLog:
-        """The last firings, oldest first."""
+    def firings(self) -> Sequence[Firing]:
+        """The last firings, oldest first; each can say why."""
         return self.engine.log
 
     @property
@@ -204,7 +212,7 @@ class RunningProgram:
         """How many events are kept, over all conditions of all rules."""
         return self.engine.rules.kept
 
-    def complex_events(self, pattern: str) -> list[ComplexEvent]:
+    def matches(self, pattern: str) -> list[ComplexEvent]:
         """The last complex events of a pattern, oldest first."""
         known = {} if self.detection is None else self.detection.patterns
         if pattern not in known:
@@ -234,7 +242,7 @@ class RunningProgram:
             if fired > self._max_firings:
                 raise GraphtideError(
                     f"rules fire without end: {fired:,} firings",
-                    hint="an action causes what it reacts to; most_firings sets the limit",
+                    hint="an action causes what it reacts to; max_firings sets the limit",
                 )
         return fired
 
@@ -271,7 +279,7 @@ class RunningProgram:
         else:
             self.engine.advance(to)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the program: its rules, and its queries."""
         self._connection.unsubscribe(self._subscriber)
         for name in self.engine.rules.names():

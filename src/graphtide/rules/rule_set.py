@@ -55,10 +55,10 @@ class RuleSet:
     `order` counts the events that came. While `held`, states to come back to stay good.
     """
 
-    def __init__(self, graph: GraphConnection, longest: int) -> None:
+    def __init__(self, graph: GraphConnection, max_duration: int) -> None:
         self.order = 0
         self.held = 0
-        self.longest = longest
+        self.max_duration = max_duration
         self._graph = graph
         self._rules: dict[str, RuleEntry] = {}
         self._types = TypeIndex()
@@ -102,7 +102,7 @@ class RuleSet:
         if rule.facts is not None:
             watch = self._graph.watch(rule.facts, f"facts of {rule.name}")
         facts = None if watch is None else _fact_memory(rule, watch)
-        matcher = Matcher(rule, facts, self._graph.terms, self._numbers, self.longest)
+        matcher = Matcher(rule, facts, self._graph.terms, self._numbers, self.max_duration)
         registered = RuleEntry(self._added, matcher, watch, action)
         self._added += 1
         self._rules[rule.name] = registered

@@ -109,11 +109,12 @@ class RuleEngine:
 
     def _check_durations(self, events: EventBatch) -> None:
         """Refuse events that last too long: their partners may have been evicted."""
-        length, longest = int((events.ends - events.starts).max()), self.rules.longest
-        if length > longest:
+        length = int((events.ends - events.starts).max())
+        max_duration = self.rules.max_duration
+        if length > max_duration:
             raise GraphtideError(
-                f"an event lasts for {length} ticks, but {longest} is the most",
-                hint="say how long events may last: run(…, longest=…)",
+                f"an event lasts for {length} ticks, but {max_duration} is the most",
+                hint="say how long events may last: run(…, max_event_duration=…)",
             )
 
     def react(self, clock: int) -> None:

@@ -246,7 +246,6 @@ class Listener(Protocol):
     def take_events(self, events: EventBatch) -> None:
         """Events have happened; none of them is earlier than what was heard before."""
 
-    @property
     def firings(self) -> Sequence[Fired]:
         """What fired because of them, oldest first."""
         ...
