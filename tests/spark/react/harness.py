@@ -210,7 +210,7 @@ def transactions(rows):
 def fired(running):
     """What a program in one process has fired, however it was ordered."""
     found = Counter()
-    for firing in running.firings:
+    for firing in running.firings():
         values = tuple(str(firing.values[name]) for name in sorted(firing.values))
         ends = tuple(end for _, end in firing.events.values())
         found[firing.rule, firing.time, values, ends] += 1

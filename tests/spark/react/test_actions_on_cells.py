@@ -63,7 +63,7 @@ are ignored, and so is a1, whose cancellation retracts it only from the rules th
 @pytest.mark.parametrize("cells", [1, 2, 4])
 def test_the_alarms_of_the_paper_one_transaction_at_a_time(cells, tmp_path):
     alone = in_process(ALARMS, [row for part in SCENE[:-1] for row in part], 60)
-    expected = [(f.rule, f.time, str(f.values["alarm"])) for f in alone.firings]
+    expected = [(f.rule, f.time, str(f.values["alarm"])) for f in alone.firings()]
     batches = [[*part, (*part[0][:2], 0, *[None] * 5)] for part in SCENE]
     _, fired = with_actions(ALARMS, batches, cells, tmp_path, quiet=True)
     found = [(f.rule.name, f.time, f.values["alarm"]) for f in fired]

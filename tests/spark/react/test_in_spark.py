@@ -96,7 +96,7 @@ def test_rules_and_patterns_as_in_one_process(spark, tmp_path):
     finish(start(spark, tmp_path, text, functions={"f": lambda x: called.append(str(x))}))
     alone = in_process(text, rows, end)
     written = firings(tmp_path)
-    assert len(alone.firings) > 15
+    assert len(alone.firings()) > 15
     assert count(written) == fired(alone)
     assert Counter(called) == Counter(row["values"]["x"] for row in written)
     assert len({row["id"] for row in written}) == len(written)

@@ -52,7 +52,7 @@ def found_in(running, many):
     return Counter(
         (f"P{at}", each.time, tuple(str(v) for v in each.values.values()))
         for at in range(many)
-        for each in running.complex_events(f"P{at}")
+        for each in running.matches(f"P{at}")
     )
 
 
