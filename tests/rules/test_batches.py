@@ -10,9 +10,9 @@ from rules.brute_force import matches
 from rules.test_matches import found, gaps, happenings, rules, run
 
 from graphtide import LiveGraph
+from graphtide.engine.events import make_events
 from graphtide.rules.model import Rule
 from graphtide.rules.program import run as run_program
-from graphtide.streams.events import make_events
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 

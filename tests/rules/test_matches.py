@@ -13,11 +13,11 @@ from rules.engine import Engine
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
+from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.rules.model import EventCondition, EventType, Rule
 from graphtide.rules.temporal import AllTests, AnyTest, NotTest, Temporal
-from graphtide.streams.events import make_events
 
 
 def iri(name):

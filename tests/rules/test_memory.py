@@ -7,10 +7,10 @@ import pytest
 from rules.engine import Engine
 
 from graphtide import LiveGraph
+from graphtide.engine.events import EventBatch
 from graphtide.jit import JIT
 from graphtide.lang.tide.program import parse_program
 from graphtide.rules.compile import Compiler
-from graphtide.streams.events import EventBatch
 
 PROGRAM = """
 PREFIX : <http://example.org/>

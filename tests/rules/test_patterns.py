@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
+from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.tide.ast import EventDeclaration, GraphPattern
 from graphtide.lang.tide.program import Program, parse_program
 from graphtide.rules.program import run
-from graphtide.streams.events import make_events
 from graphtide.testing.event_oracle import EventOracle
 
 PREFIX = "PREFIX : <http://example.org/>\n"

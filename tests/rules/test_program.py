@@ -3,9 +3,9 @@
 import pytest
 
 from graphtide import LiveGraph
+from graphtide.engine.events import make_events
 from graphtide.errors import ActionError, GraphtideError
 from graphtide.rules.program import run
-from graphtide.streams.events import make_events
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 DESIGN = """

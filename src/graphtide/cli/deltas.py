@@ -11,7 +11,7 @@ from graphtide.rdf.changes import concat_batches
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
 from graphtide.rdf.problems import BrokenLine
-from graphtide.streams.events import GENERATED_AT, has_timestamps, timestamped
+from graphtide.streams.read import GENERATED_AT, has_timestamps, timestamped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.plan.patterns import Strategy
 from graphtide.rdf.problems import BrokenLine
-from graphtide.streams.events import GENERATED_AT
+from graphtide.streams.read import GENERATED_AT
 
 INTERRUPTED = 130
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from graphtide.engine.events import EventBatch, concat_events, typed_events
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import make_detector
 from graphtide.patterns.tokens import NEVER
 from graphtide.rules.firing import MOST_LISTED
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
-from graphtide.streams.events import EventBatch, concat_events, typed_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

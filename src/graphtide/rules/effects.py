@@ -1,6 +1,6 @@
 """GraphConnection and GraphEffects: how a running program follows and changes its graph.
 
-The only module of `rules` that calls the internals of a live graph.
+The only module of `rules` that touches the runtime and the streams of a live graph.
 """
 
 from __future__ import annotations
@@ -12,100 +12,97 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.engine.watch import Query
+from graphtide.engine.events import typed_events
+from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rules.actions import Actions
-from graphtide.streams.events import typed_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import Ids
-    from graphtide.graph import LiveGraph
+    from graphtide.engine.runtime import Subscription
+    from graphtide.engine.watch import Query
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.terms import Term
     from graphtide.rules.actions import Insertions
     from graphtide.rules.agenda import Agenda
     from graphtide.rules.change_events import ChangeSource, RowChange
-    from graphtide.rules.firing import Firing
     from graphtide.rules.rule_set import RuleEntry
     from graphtide.rules.runtime import RuleEngine
-    from graphtide.streams.events import EventBatch
-    from graphtide.engine.watch import Query
+    from graphtide.streams.registry import Streams
     from graphtide.streams.stream import Stream
-
-UNBOUNDED = 2**62
-"""The history of a standing query that drops no change before it was drained."""
 
 
 class GraphConnection:
     """A live graph as rules use it: terms, clock, standing queries, transactions, streams."""
 
-    def __init__(self, graph: LiveGraph) -> None:
-        self.terms = graph.terms
-        self.tick_ms = graph.tick_ms
-        self._graph = graph
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self._runtime = streams.runtime
+        self._subscription: Subscription | None = None
+        self.terms = self._runtime.terms
+        self.tick_ms = self._runtime.tick_ms
 
     @property
     def clock(self) -> int:
         """The time of the graph."""
-        return self._graph.clock
+        return self._runtime.clock
 
     @property
     def transactions(self) -> int:
         """How many transactions the graph has committed."""
-        return self._graph.transactions
+        return self._runtime.transactions
 
     @property
     def has_windows(self) -> bool:
         """Whether windowed queries are registered."""
-        return self._graph.has_windows
+        return self._streams.has_windows
 
     @property
     def exclusive(self) -> bool:
         """Whether the program is the only subscriber, and no window is open."""
-        graph = self._graph
-        return len(graph.followers) == 1 == graph.callbacks and not graph.has_windows
+        subscription = self._subscription
+        return (
+            subscription is not None
+            and self._runtime.is_only_follower(subscription.subscriber)
+            and not self._streams.has_windows
+        )
 
     def subscribe(self, subscriber: GraphSubscriber) -> None:
-        """Call a subscriber at transactions, clock moves and events."""
-        self._graph.callbacks += 1
-        self._graph.followers.append(subscriber)
-        self._graph.listeners.append(subscriber)
+        """Notify a subscriber of transactions, clock moves and events."""
+        self._subscription = self._runtime.subscribe(subscriber)
 
-    def unsubscribe(self, subscriber: GraphSubscriber) -> None:
-        """Call it no more."""
-        self._graph.followers.remove(subscriber)
-        self._graph.listeners.remove(subscriber)
-        self._graph.callbacks -= 1
+    def unsubscribe(self) -> None:
+        """Notify it no more."""
+        if self._subscription is not None:
+            self._subscription.close()
+            self._subscription = None
 
     # --- standing queries ---
 
     def watch(self, select: SelectQuery, name: str | None = None) -> Query:
         """A standing query whose changes are drained by rules."""
-        return self._graph.watch(select, name=name, history=UNBOUNDED)
+        return self._runtime.watch(select, name=name)
 
-    def register(self, name: str, text: str) -> Query | WindowQuery:
+    def register(self, name: str, text: str) -> Query:
         """A standing query that the program declares."""
         parsed = parse_standing(text)
         if isinstance(parsed, SelectQuery):
-            return self._graph.watch(parsed, name=name)
-        return self._graph.watch(parsed, name=name)
-
-    def unwatch(self, query: Query | WindowQuery) -> None:
-        """End a standing query."""
-        query.close()
+            return self._runtime.watch(parsed, name=name, history=DEFAULT_HISTORY)
+        return self._streams.watch(parsed, None, name, "close", reevaluate=False)
 
     # --- time, changes and events ---
 
     def advance(self, to: int) -> None:
         """Move the graph's clock on, if it is not there yet."""
-        if to > self._graph.clock:
-            self._graph.advance(to)
+        if to > self._runtime.clock:
+            self._runtime.advance(to)
 
     def effective(self, quads: Mapping[Ids, bool]) -> dict[Ids, bool]:
         """Of quads to be inserted (true) or deleted, those that are not as they should be."""
-        present = self._graph.present(list(quads)) if quads else []
+        present = self._runtime.present(list(quads)) if quads else []
         return {
             quad: wanted
             for (quad, wanted), is_present in zip(quads.items(), present, strict=True)
@@ -114,22 +111,21 @@ class GraphConnection:
 
     def commit(self, quads: Mapping[Ids, bool], time: int) -> None:
         """Insert and delete quads as one transaction."""
-        stamp = time if time > self._graph.clock else None
-        self._graph.commit([(1 if new else -1, quad) for quad, new in quads.items()], stamp)
+        stamp = time if time > self._runtime.clock else None
+        self._runtime.commit([(1 if new else -1, quad) for quad, new in quads.items()], stamp)
 
     def insert_each(self, quads: Ints, firings: Longs, times: Longs) -> None:
         """Insert the quads of several firings, one transaction for each firing."""
-        self._graph.insert_for(quads, firings, times)
+        self._runtime.insert_each(quads, firings, times)
 
     def stream(self, name: str) -> Stream:
         """The stream of a name."""
-        return self._graph.stream(name)
+        return self._streams.stream(name, None)
 
 
-def query_of(query: Query | WindowQuery) -> SelectQuery:
+def query_of(query: Query) -> SelectQuery:
     """The parsed text of a standing query."""
-    watch = query if isinstance(query, Query) else query.watch
-    known = watch.replannable
+    known = query.replannable
     assert known is not None  # noqa: S101 - no plan was pinned
     return known[0]
 
@@ -277,22 +273,18 @@ class GraphSubscriber:
         self._engine = engine
         self._effects = effects
 
-    def firings(self) -> Sequence[Firing]:
-        """The last firings, oldest first."""
-        return self._engine.log
-
-    def before(self, time: int) -> None:
+    def before_time(self, time: int) -> None:
         """The graph's clock is about to move: matches that waited until then fire."""
         if not self._engine.running and time > self._engine.clock:
             self._engine.advance(time)
 
-    def after(self) -> None:
+    def after_transaction(self) -> None:
         """A transaction was committed: the events that it caused reach the rules."""
         if not self._engine.running:
             self._engine.react(self._graph.clock)
 
     def take_events(self, events: EventBatch) -> None:
-        """Events were published, by a stream or by `assert_event`."""
+        """Events were published, by a stream or by `LiveGraph.publish`."""
         events = self._effects.without_emitted(events)
         many = len(events.ends)
         if self._engine.running or not many:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.variables import pattern_variables
+from graphtide.engine.events import GRAPH_EVENT
 from graphtide.errors import GraphtideError
 from graphtide.rules.temporal import NO_TEST, Test, named
-from graphtide.streams.events import GRAPH_EVENT
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery, TriplePattern

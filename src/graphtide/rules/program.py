@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, QueryUpdate, StateChange
-from graphtide.lang.tide.program import Program, parse_program, read_program
+from graphtide.lang.tide.program import Program
 from graphtide.rules.actions import Actions, ErrorPolicy
 from graphtide.rules.agenda import ConflictSet
 from graphtide.rules.change_events import (
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from graphtide.algebra.expressions import Var
+    from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import ObjectLike, TermLike
-    from graphtide.graph import LiveGraph
     from graphtide.engine.watch import Query
     from graphtide.lang.tide.ast import QueryChange
     from graphtide.rules.actions import OnError
@@ -37,16 +36,15 @@ if TYPE_CHECKING:
     from graphtide.rules.detection import ComplexEvent
     from graphtide.rules.firing import Firing
     from graphtide.rules.model import EventType, Rule
-    from graphtide.streams.events import EventBatch
-    from graphtide.engine.watch import Query
+    from graphtide.streams.registry import Streams
 
 FiringMode = Literal["events", "agenda", "manual"]
 StartAt = Literal["latest", "earliest"]
 
 
 def run(
-    program: Program | str | Path,
-    graph: LiveGraph,
+    program: Program,
+    streams: Streams,
     *,
     functions: Mapping[str, Callable[..., object]] | None = None,
     on_error: OnError = "raise",
@@ -58,7 +56,7 @@ def run(
     resolver: Resolver = "priority",
     seed: int = 0,
 ) -> RunningProgram:
-    r"""Put a program to work on a graph: a text, the path of a file, or one that was read.
+    """Run a program on a graph, given by its streams (called by `LiveGraph.run`).
 
     CALL finds its functions in `functions`, and nowhere else. With `start="earliest"`, the rows
     that queries have already count as appearing now. No event may last longer than
@@ -69,23 +67,12 @@ def run(
     one at a time, if its row is still there when its turn comes ("agenda"); or only when `fire` is
     called ("manual"). For the last two, `resolver` chooses the next one: "priority", "oldest",
     "newest", "random" (by `seed`), or a function that gives an activation its rank.
-
-    >>> from graphtide import LiveGraph
-    >>> graph = LiveGraph()
-    >>> running = run(
-    ...     '''PREFIX : <http://example.org/>
-    ...     QUERY Hot AS SELECT ?room { ?room :temperature ?t FILTER (?t > 30) }
-    ...     RULE Tell ON APPEAR OF Hot THEN CALL tell(?room)''',
-    ...     graph,
-    ...     functions={"tell": print},
-    ... )
-    >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
-    <http://example.org/kitchen>
     """
-    if isinstance(program, Path):
-        program = read_program(program)
-    elif isinstance(program, str):
-        program = parse_program(program)
+    if not isinstance(program, Program):
+        raise GraphtideError(
+            f"{program!r} is not a program",
+            hint="use Program.parse(text) or Program.read(path)",
+        )
     if on_error not in ("raise", "skip") or retries < 0:
         raise GraphtideError(
             f"on_error={on_error!r}, retries={retries} is no policy",
@@ -99,7 +86,7 @@ def run(
         )
     running = RunningProgram(
         program,
-        graph,
+        streams,
         functions or {},
         ErrorPolicy(on_error, retries),
         max_firings,
@@ -112,7 +99,7 @@ def run(
 
 
 class RunningProgram:
-    """A program on a graph. Made by `run`; `close()` ends it.
+    """A program on a graph. Made by `LiveGraph.run`; `close()` ends it.
 
     `queries` has its standing queries, `problems` the errors that were skipped.
     """
@@ -120,7 +107,7 @@ class RunningProgram:
     def __init__(
         self,
         program: Program,
-        graph: LiveGraph,
+        streams: Streams,
         functions: Mapping[str, Callable[..., object]],
         policy: ErrorPolicy,
         max_firings: int,
@@ -128,14 +115,13 @@ class RunningProgram:
     ) -> None:
         _check_functions(program, functions)
         self.program = program
-        self.graph = graph
         self.problems = policy.skipped
         self._max_firings = max_firings
-        self._connection = GraphConnection(graph)
-        compiler = Compiler(graph.tick_ms)
+        self._connection = GraphConnection(streams)
+        compiler = Compiler(self._connection.tick_ms)
         rules = [compiler.rule(rule) for rule in program.rules]
-        self.detection = detect(program, compiler, graph.terms, graph.tick_ms)
-        self.queries: dict[str, Query | WindowQuery] = {
+        self.detection = detect(program, compiler, self._connection.terms, self._connection.tick_ms)
+        self.queries: dict[str, Query] = {
             query.name: self._connection.register(query.name, query.text)
             for query in program.queries
         }
@@ -147,7 +133,9 @@ class RunningProgram:
             max_firings=max_firings,
         )  # fmt: skip
         for rule, declared in zip(rules, program.rules, strict=True):
-            actions = Actions(declared, functions, self.engine, effects, policy, graph.terms)
+            actions = Actions(
+                declared, functions, self.engine, effects, policy, self._connection.terms
+            )
             self.engine.rules.add(rule, actions)
         self._find_independent(rules)
         self._subscriber = GraphSubscriber(self._connection, self.engine, effects)
@@ -161,7 +149,7 @@ class RunningProgram:
         """Begin to follow the graph."""
         self._connection.subscribe(self._subscriber)
         if start == "earliest":
-            self._subscriber.after()
+            self._subscriber.after_transaction()
         else:
             self.engine.abort()
 
@@ -281,14 +269,14 @@ class RunningProgram:
 
     def close(self) -> None:
         """End the program: its rules, and its queries."""
-        self._connection.unsubscribe(self._subscriber)
+        self._connection.unsubscribe()
         for name in self.engine.rules.names():
             self.engine.rules.remove(name)
         for watches in (*self._row_trackers, *(source.found for source in self._sources)):
             for watch in watches.watches:
-                self._connection.unwatch(watch)
+                watch.close()
         for query in self.queries.values():
-            self._connection.unwatch(query)
+            query.close()
 
 
 def _check_functions(program: Program, functions: Mapping[str, object]) -> None:

@@ -17,12 +17,12 @@ from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from graphtide.engine.events import EventBatch
     from graphtide.engine.watch import Query
     from graphtide.rules.agenda import PendingFiring
     from graphtide.rules.effects import GraphConnection
     from graphtide.rules.matching.matcher import State
     from graphtide.rules.model import EventType, Rule
-    from graphtide.streams.events import EventBatch
 
 
 # --- RuleEntry: a rule at work in an engine, and what to do when it fires.

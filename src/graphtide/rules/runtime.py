@@ -14,24 +14,24 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from graphtide.engine.events import make_events
 from graphtide.engine.ingest import quad_ids
 from graphtide.errors import GraphtideError
 from graphtide.rules.agenda import Agenda, ChosenFiring, RuleMatches, in_turn
 from graphtide.rules.cascade import Cascade
 from graphtide.rules.detection import complex_batch
 from graphtide.rules.firing import FiringLog
-from graphtide.streams.events import make_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import ObjectLike, TermLike
     from graphtide.rules.agenda import Activation, ConflictSet, PendingFiring
     from graphtide.rules.detection import Detection
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSet, States
-    from graphtide.streams.events import EventBatch
 
 MAX_FIRINGS = 10_000
 """Firings that actions of one event may cause in turn, before that is called a loop."""

@@ -9,19 +9,19 @@ import numpy as np
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import pattern_variables
+from graphtide.engine.events import GRAPH_EVENT
 from graphtide.rules.kernel.layout import CONDITION, EVENT, HIT_VALUES, POSITION, WRITTEN
 from graphtide.rules.kernel.types import find_hits
 from graphtide.rules.temporal import Span, is_true
-from graphtide.streams.events import GRAPH_EVENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from graphtide.algebra.expressions import Expression
+    from graphtide.engine.events import EventBatch
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.model import EventCondition, EventType, Rule
-    from graphtide.streams.events import EventBatch
 
 MOST_CHECKED = 100_000
 """Rows of values of which it is remembered whether they pass a CHECK."""

@@ -1,29 +1,16 @@
-"""EventBatch: graph events and typed events in columns, and graph events read from files."""
+"""EventBatch: graph events and typed events in columns, as programs take them in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from graphtide.errors import DataError
-from graphtide.rdf.changes import ChangeBatch, concat_batches
-from graphtide.rdf.formats.change_log import read_changes
-from graphtide.rdf.formats.registry import find_format
-from graphtide.rdf.kinds import DATETIME, EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.terms import Term
-
 
 GRAPH_EVENT = -1
 """The type id of an event that is given by its triples."""
@@ -215,148 +202,3 @@ def group_events(times: Longs, quads: Ints, numbers: Longs) -> EventBatch:
 
 _OF_NO_STREAM = np.array([NO_NUMBER], np.int64)
 _NO_TRIPLES = np.empty((0, 3), np.int32)
-
-
-class Fired(Protocol):
-    """A rule that fired: when, with which values; `why()` tells the events and facts."""
-
-    @property
-    def rule(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def time(self) -> int:
-        """When it fired."""
-        ...
-
-    @property
-    def values(self) -> dict[str, Term]:
-        """The values of its variables."""
-        ...
-
-    def why(self) -> str:
-        """The events and facts that matched, in words."""
-        ...
-
-
-class Listener(Protocol):
-    """Hears of the events of a graph, such as a program of rules."""
-
-    def take_events(self, events: EventBatch) -> None:
-        """Events have happened; none of them is earlier than what was heard before."""
-
-    def firings(self) -> Sequence[Fired]:
-        """What fired because of them, oldest first."""
-        ...
-
-
-# --- Graph events from files and batches: with a time column, or with a timestamp triple per
-# graph.
-#
-# A change log (RDF Patch, columnar) has a time for every row; its inserts are the events. In TriG and
-# N-Quads each named graph is an event, and a triple of the default graph tells when it happened:
-#
-#     { :e1 :generatedAt 17 }
-#     :e1 { :sensor3 :shows 20 }
-
-Events = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
-
-GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
-"""The predicate that tells an event's time unless another is named."""
-
-MICROSECONDS = 1000
-"""Per millisecond: what the typed value of an xsd:dateTime counts in."""
-
-
-def read_events(
-    source: Events, terms: TermDictionary, *, timestamp: str, tick_ms: int
-) -> Iterator[tuple[Longs, Ints, Longs]]:
-    """Times and quads of events, in the order of the source, and a number for each event.
-
-    Rows of a change log that share `(time, tx)` are one event, and so is a named graph.
-    """
-    if isinstance(source, (str, Path)) and find_format(source).rdf is not None:
-        whole = concat_batches(read_changes(source))
-        yield timestamped(whole, terms, timestamp, tick_ms, str(source))
-        return
-    if isinstance(source, ChangeBatch):
-        batches: Iterable[ChangeBatch] = (source,)
-    elif isinstance(source, (str, Path, pa.Table)):
-        batches = read_changes(source)
-    else:
-        batches = source
-    for batch in batches:
-        if (batch.diff < 0).any():
-            row = int(np.argmax(batch.diff < 0))
-            raise DataError(
-                f"row {row} is a delete, but events only happen",
-                hint="leave deletes out: a window forgets events by itself",
-            )
-        begins = (batch.time[1:] != batch.time[:-1]) | (batch.tx[1:] != batch.tx[:-1])
-        yield batch.time, _quads(batch, terms), np.concatenate([[0], np.cumsum(begins)])
-
-
-def _quads(batch: ChangeBatch, terms: TermDictionary) -> Ints:
-    columns = [terms.encode_column(column) for column in (batch.s, batch.p, batch.o)]
-    return np.column_stack([*columns, terms.encode_graphs(batch.g)]).astype(np.int32)
-
-
-def has_timestamps(batch: ChangeBatch, timestamp: str) -> bool:
-    """Whether triples of the default graph tell when something was.
-
-    >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:e1>", "<ex:at>", '"7"', None)])
-    >>> has_timestamps(batch, "<ex:at>"), has_timestamps(batch, GENERATED_AT)
-    (True, False)
-    """
-    told: Any = pc.equal(batch.p, pa.scalar(timestamp))
-    graphs: Any = batch.g.filter(told)
-    return bool((graphs.fill_null("").to_numpy(zero_copy_only=False) == "").any())
-
-
-def timestamped(
-    batch: ChangeBatch, terms: TermDictionary, timestamp: str, tick_ms: int, source: str
-) -> tuple[Longs, Ints, Longs]:
-    """The quads of named graphs, with the time that the default graph gives each graph.
-
-    >>> from graphtide.rdf.dictionary import TermDictionary
-    >>> seven = '"7"^^<http://www.w3.org/2001/XMLSchema#integer>'
-    >>> rows = [("<ex:a>", "<ex:p>", "<ex:b>", "<ex:e1>"), ("<ex:e1>", "<ex:at>", seven, None)]
-    >>> batch = ChangeBatch.of([(0, 0, 1, *row) for row in rows])
-    >>> times, quads, _ = timestamped(batch, TermDictionary(), "<ex:at>", 1000, "it")
-    >>> times.tolist(), len(quads)
-    ([7], 1)
-    """
-    quads = _quads(batch, terms)
-    default = quads[:, 3] == 0
-    told = quads[default & (quads[:, 1] == terms.encode(timestamp))]
-    events = quads[~default]
-    if len(events) and not len(told):
-        raise DataError(
-            f"{source}: no graph has a timestamp",
-            hint=f"give each a triple with {timestamp}, or name another predicate",
-        )
-    times = {graph: _time(terms, value, tick_ms, source) for graph, _, value, _ in told.tolist()}
-    graphs = events[:, 3].tolist()
-    missing = next((graph for graph in graphs if graph not in times), None)
-    if missing is not None:
-        raise DataError(
-            f"{source}: the graph {terms.text(missing)} has no timestamp",
-            hint=f"add a triple with {timestamp} to the default graph",
-        )
-    found = np.array([times[graph] for graph in graphs], np.int64)
-    order = np.argsort(found, kind="stable")
-    return found[order], events[order], events[order, 3].astype(np.int64)
-
-
-def _time(terms: TermDictionary, value: int, tick_ms: int, source: str) -> int:
-    """A timestamp in ticks: a whole number as it is, a dateTime since 1970."""
-    kind, number = int(terms.kinds[value]), float(terms.numbers[value])
-    if kind == EXACT and number.is_integer():
-        return int(number)
-    if kind == DATETIME:
-        return int(number // (MICROSECONDS * tick_ms))
-    raise DataError(
-        f"{source}: {terms.text(value)} is no time",
-        hint="use a whole number of ticks, or an xsd:dateTime with a time zone",
-    )
