@@ -90,7 +90,7 @@ class Windowed:
 def with_windows(query: WindowedQuery, clock: Clock) -> tuple[SelectQuery, Windowed]:
     """A windowed query with its windows placed in graphs.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_standing
+    >>> from graphtide.lang.sparql.parse import parse_standing
     >>> window = "FROM NAMED WINDOW <ex:w> ON <ex:s> [RANGE 10 STEP 5]"
     >>> text = f"SELECT ?a {window} WHERE {{ WINDOW <ex:w> {{ ?a <ex:p> ?b }} }}"
     >>> select, windowed = with_windows(parse_standing(text), Clock())

@@ -138,7 +138,7 @@ _ROWS_AND_NODES: Final = re.compile(
 def oxigraph_agrees(query: SelectQuery) -> bool:
     """Whether pyoxigraph's answer is the one that the recommendation asks for.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_query
+    >>> from graphtide.lang.sparql.parse import parse_query
     >>> oxigraph_agrees(parse_query("SELECT (COUNT(?x) AS ?n) { ?x <ex:p> ?y }"))
     True
     >>> oxigraph_agrees(parse_query("SELECT (SAMPLE(?x) AS ?n) { ?x <ex:p> ?y }"))
