@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from graphtide.engine.transaction import Transaction
     from graphtide.engine.watch import Delta, DeltaRow, Watch
     from graphtide.errors import GraphtideError
+    from graphtide.lang.tide.program import Program
     from graphtide.rdf.changes import ChangeBatch
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.formats.change_log import read_changes, write_changes
@@ -28,6 +29,7 @@ _HOMES = {
     "Literal": "rdf",
     "LiveGraph": "engine",
     "NamedNode": "rdf",
+    "Program": "lang.tide.program",
     "TermDictionary": "rdf",
     "Transaction": "engine",
     "Watch": "engine",
@@ -44,6 +46,7 @@ __all__ = [
     "Literal",
     "LiveGraph",
     "NamedNode",
+    "Program",
     "TermDictionary",
     "Transaction",
     "Watch",

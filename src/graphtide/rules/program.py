@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, StateChange
-from graphtide.lang.tide.program import Program, parse_program, read_program
+from graphtide.lang.tide.program import Program
 from graphtide.rules.actions import Actions
 from graphtide.rules.agenda import ConflictSet
 from graphtide.rules.change_events import (
@@ -32,6 +31,7 @@ from graphtide.streams.events import make_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from pyoxigraph import NamedNode
 
@@ -99,10 +99,7 @@ def run(
     >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
     <http://example.org/kitchen>
     """
-    if isinstance(program, Path):
-        program = read_program(program)
-    elif isinstance(program, str):
-        program = parse_program(program)
+    program = Program.of(program)
     policy = Policy(on_error, retries)
     if on_error not in ("stop", "skip") or retries < 0:
         raise GraphtideError(
