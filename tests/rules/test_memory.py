@@ -9,7 +9,7 @@ from rules.engine import Engine
 from graphtide import LiveGraph
 from graphtide.engine.events import EventBatch
 from graphtide.jit import JIT
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.rules.compile import Compiler
 
 PROGRAM = """
@@ -36,7 +36,7 @@ NAMES = 997
 def make_engine():
     """The rules without their actions: only matching is under test."""
     graph = LiveGraph()
-    program = parse_program(PROGRAM)
+    program = Program.parse(PROGRAM)
     compiler = Compiler(1000)
     engine = Engine(graph)
     for rule in program.rules:

@@ -12,7 +12,7 @@ from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.tide.ast import EventDeclaration, GraphPattern
-from graphtide.lang.tide.program import Program, parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.rules.program import run
 from graphtide.testing.event_oracle import EventOracle
 
@@ -249,7 +249,7 @@ def told(graph, name, values):
 
 def test_a_program_parses_as_it_is_built_here() -> None:
     text = PREFIX + "EVENT a(?v0) AS { ?e a :a ; :p0 ?v0 }"
-    (parsed,) = parse_program(text).events
+    (parsed,) = Program.parse(text).events
     assert parsed.source.patterns == program_of(None).events[0].source.patterns
 
 

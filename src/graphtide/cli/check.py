@@ -11,7 +11,7 @@ from graphtide.cli.output import counted
 from graphtide.cli.query_plan import plan_of
 from graphtide.engine.ingest import check_order
 from graphtide.errors import GraphtideError, PlacedError
-from graphtide.lang.tide.program import PROGRAM_SUFFIX, check_program, read_text
+from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_text
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.problems import BrokenLine
 
@@ -52,7 +52,7 @@ def _problems(path: Path) -> Iterator[str]:
 
 
 def _program_problems(path: Path) -> Iterator[str]:
-    program, errors = check_program(read_text(path), name=str(path), folder=path.parent)
+    program, errors = Program.check(read_text(path), name=str(path), folder=path.parent)
     yield from map(str, errors)
     if not errors:
         queries = counted(len(program.queries), "query").replace("querys", "queries")

@@ -12,7 +12,7 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction
-from graphtide.lang.tide.program import read_program
+from graphtide.lang.tide.program import Program
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.explain import explain_pattern
 from graphtide.repair.explain import explain_fixes
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from graphtide.lang.tide.ast import PatternDeclaration
-    from graphtide.lang.tide.program import Program
     from graphtide.plan.explain import ExplainFormat
     from graphtide.rules.program import RunningProgram
 
@@ -43,7 +42,7 @@ def explain_program(
 
     With data or changes, the program has seen them, and patterns are shown with their tokens.
     """
-    program = read_program(path)
+    program = Program.read(path)
     running = None
     if data or changes is not None:
         running = _ran(program, data, changes)

@@ -14,7 +14,7 @@ from graphtide.cli.shorten import shortener
 from graphtide.cli.update import check_out, write_graph
 from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.program import read_program
+from graphtide.lang.tide.program import Program
 from graphtide.repair.model import MOST_PLANS, MOST_SECONDS, MOST_STATES
 from graphtide.repair.search import Strategy, explore
 
@@ -68,7 +68,7 @@ def fix(
         One JSON object for each plan, with all its changes and deltas.
     """
     _check_options(apply, out, as_json=as_json)
-    read = read_program(program)
+    read = Program.read(program)
     graph = LiveGraph()
     load_data(graph, data)
     found = explore(

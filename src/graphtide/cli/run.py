@@ -19,7 +19,7 @@ from rich.text import Text
 
 from graphtide.cli.output import counted
 from graphtide.cli.run_needs import check_needs
-from graphtide.lang.tide.program import Program, read_program
+from graphtide.lang.tide.program import Program
 
 if TYPE_CHECKING:
     from graphtide.spark.run import Run
@@ -90,7 +90,7 @@ def run(
     stream
         The IRI of a graph into which inserts are events, for rules and patterns; may be repeated.
     """
-    queries = read_program(program)
+    queries = Program.read(program)
     check_needs()
     from graphtide.spark.actors import check_functions
     from graphtide.spark.run_options import RunOptions, check_options

@@ -18,7 +18,7 @@ from spark.react.harness import (
 )
 
 from graphtide.errors import ActionError, GraphtideError
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.spark import cell_engine, detect_cell, rule_cell
 from graphtide.spark.reaction import reaction_of
 from graphtide.spark.windows import Clock
@@ -154,7 +154,7 @@ def test_what_must_be_given_or_cannot_run_is_said():
 QUERY Q AS REGISTER ISTREAM :o AS SELECT ?x {window} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}
 RULE A ON APPEAR OF Q THEN INSERT {{ ?x a :Seen }}"""
     with pytest.raises(GraphtideError, match="over windows, do not run on Spark"):
-        reaction_of(parse_program(text), 2, 1000).check()
+        reaction_of(Program.parse(text), 2, 1000).check()
 
 
 BOUNDED = (
