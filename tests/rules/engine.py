@@ -51,7 +51,7 @@ class Engine:
 
     def __init__(self, graph=None, *, max_firings=10_000):
         self.graph = LiveGraph() if graph is None else graph
-        connection = GraphConnection(self.graph)
+        connection = GraphConnection(self.graph._streams)
         self.rules = RuleSet(connection, 0)
         self.engine = RuleEngine(connection, self.rules, NoEffects(), max_firings=max_firings)
         self.assert_event = self.engine.assert_event

@@ -1,10 +1,10 @@
 """The life of activations: appeared, fired, updated, disappeared; and which of them is next."""
 
 import pytest
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.rules.program import run
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 HOT = """

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules.brute_force import matches
 from rules.test_matches import found, gaps, happenings, rules, run
+from support.programs import run as run_program
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
 from graphtide.rules.model import Rule
-from graphtide.rules.program import run as run_program
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from support.programs import run
 
 from graphtide import LiveGraph
-from graphtide.rules.program import run
 
 ALARMS = Path(__file__).parents[2] / "examples" / "alarms.tide"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"

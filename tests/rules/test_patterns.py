@@ -6,6 +6,7 @@ import pytest
 from events.random_patterns import TYPES, declarations, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
@@ -13,7 +14,6 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.tide.ast import EventDeclaration, GraphPattern
 from graphtide.lang.tide.program import Program
-from graphtide.rules.program import run
 from graphtide.testing.event_oracle import EventOracle
 
 PREFIX = "PREFIX : <http://example.org/>\n"

@@ -1,11 +1,11 @@
 """Programs at work: query events, reactions, agenda, cascades, errors."""
 
 import pytest
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
 from graphtide.errors import ActionError, GraphtideError
-from graphtide.rules.program import run
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 DESIGN = """
@@ -268,7 +268,7 @@ def test_durations_are_in_the_ticks_of_the_graph():
         running.assert_event([(iri("x"), iri("a"), 1)], time=0)
         running.assert_event([(iri("x"), iri("b"), 1)], time=10)
         assert len(running.firings()) == fires
-    with pytest.raises(GraphtideError, match="no whole number of ticks of 300 ms"):
+    with pytest.raises(GraphtideError, match="not a whole number of ticks of 300 ms"):
         run(text, LiveGraph(tick_ms=300))
 
 

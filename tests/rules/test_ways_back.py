@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from rules.engine import Engine
 from rules.test_matches import gaps, happenings, rules, triples
 from rules.test_patterns import program_of, told
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.rules import detection as token_history
-from graphtide.rules.program import run
 from graphtide.testing.event_oracle import EventOracle
 
 

@@ -116,6 +116,7 @@ class RunningProgram:
         _check_functions(program, functions)
         self.program = program
         self.problems = policy.skipped
+        self.closed = False
         self._max_firings = max_firings
         self._connection = GraphConnection(streams)
         compiler = Compiler(self._connection.tick_ms)
@@ -269,6 +270,9 @@ class RunningProgram:
 
     def close(self) -> None:
         """End the program: its rules, and its queries."""
+        if self.closed:
+            return
+        self.closed = True
         self._connection.unsubscribe()
         for name in self.engine.rules.names():
             self.engine.rules.remove(name)
