@@ -119,7 +119,7 @@ def compare(seed):
     rng = Random(seed)
     text = rule_text(rng)
     running = run(DECLARED + text, LiveGraph(), functions={"tell": lambda: None})
-    (registered,) = running.engine.rules
+    (registered,) = running._engine.rules
     rule = registered.matcher.rule
     events, states = play(running, rng, 24)
     found = Counter(
