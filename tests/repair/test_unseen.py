@@ -31,7 +31,7 @@ def picture(graph, watch, reports, running):
         "delta": str(watch.delta()),
         "firings": [str(firing) for firing in running.firings()],
         "reports": list(reports),
-        "clock": (graph.clock, graph.stats().transactions, running.clock, running.kept),
+        "clock": (graph.clock, graph.stats().transactions, running.clock, running.retained),
     }
 
 

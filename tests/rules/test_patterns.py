@@ -261,7 +261,7 @@ def test_batches_give_what_the_definitions_say(pattern, stream, size) -> None:
     for at in range(0, len(stream), size):
         part = stream[at : at + size]
         triples = [told(graph, name, values) for name, values, _ in part]
-        running.take_events(make_events(triples, [time for *_, time in part]))
+        running._subscriber.take_events(make_events(triples, [time for *_, time in part]))
     running.advance(END)
     oracle = EventOracle(pattern)
     expected = [each for each_event in stream for each in oracle.step(*each_event)]

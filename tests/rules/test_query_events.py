@@ -119,7 +119,7 @@ def compare(seed):
     text = rule_text(rng)
     graph = LiveGraph()
     running = run(DECLARED + text, graph, functions={"tell": lambda: None})
-    (registered,) = running.engine.rules
+    (registered,) = running._engine.rules
     rule = registered.matcher.rule
     events, states = play(graph, running, rng, 24)
     found = Counter(

@@ -80,8 +80,8 @@ def _pattern(
     running: RunningProgram | None,
     format: ExplainFormat = "text",  # noqa: A002 - the name of the option
 ) -> str:
-    if running is not None and running.detection is not None:
-        detector, terms = running.detection.patterns[pattern.name].detector, running.graph.terms
+    if running is not None:
+        detector, terms = running.detector(pattern.name), running.graph.terms
         return explain_pattern(
             detector.automaton, format, detector, lambda number: str(terms.decode(number))
         )
