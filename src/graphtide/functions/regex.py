@@ -133,7 +133,9 @@ def compile_replacement(text: str, groups: int, flags: str = "") -> Callable[[re
     while at < len(text):
         if text[at] == "\\":
             if text[at + 1 : at + 2] not in ("\\", "$"):
-                raise ExpressionError(f"the backslash in {text!r} escapes nothing")
+                raise ExpressionError(
+                    f"the backslash in {text!r} must be followed by a backslash or a dollar sign"
+                )
             parts.append(text[at + 1])
             at += 2
         elif text[at] == "$":
@@ -162,7 +164,7 @@ def _group_digits(text: str, at: int, groups: int) -> str:
 
 
 class _Translation:
-    """One pass over a pattern; `run` gives the Python pattern."""
+    """One pass over a pattern; `run` returns the Python pattern."""
 
     def __init__(self, pattern: str, flags: str) -> None:
         self.pattern = pattern
@@ -181,7 +183,7 @@ class _Translation:
             if character in "?*+{":
                 if not may_repeat:
                     raise self._error("nothing to repeat")
-                output.append(self._take(_QUANTIFIER, "a broken quantifier"))
+                output.append(self._take(_QUANTIFIER, "an invalid quantifier"))
                 may_repeat = False
                 continue
             output.append(self._item(character))

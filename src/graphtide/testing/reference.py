@@ -45,7 +45,7 @@ from graphtide.algebra.paths import (
 from graphtide.errors import ExpressionError
 from graphtide.functions.aggregates import aggregate
 from graphtide.functions.evaluate import evaluate
-from graphtide.functions.order import order_value
+from graphtide.functions.comparison import order_value
 from graphtide.functions.terms import Volatile
 from graphtide.functions.values import effective_boolean, integer_term
 
@@ -242,7 +242,7 @@ Solution: TypeAlias = "Mapping[Var, Term]"
 def evaluate_query(query: SelectQuery, quads: Iterable[Quad]) -> Counter[tuple[Term | None, ...]]:
     """The answer of a query over a set of quads: how often each row occurs. None is unbound.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_query
+    >>> from graphtide.lang.sparql.parse import parse_query
     >>> from pyoxigraph import NamedNode
     >>> a, knows, b = (NamedNode(f"http://example.org/{name}") for name in ("a", "knows", "b"))
     >>> query = parse_query("SELECT ?x WHERE { ?x <http://example.org/knows> ?y }")
@@ -256,7 +256,7 @@ def evaluate_query(query: SelectQuery, quads: Iterable[Quad]) -> Counter[tuple[T
 def evaluate_rows(query: SelectQuery, quads: Iterable[Quad]) -> list[tuple[Term | None, ...]]:
     """The rows of an answer, in the order of ORDER BY if the query has one.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_any_query
+    >>> from graphtide.lang.sparql.parse import parse_any_query
     >>> query = parse_any_query("SELECT ?x { VALUES ?x { 1 3 2 } } ORDER BY DESC(?x) LIMIT 2")
     >>> [x.value for (x,) in evaluate_rows(query, [])]
     ['3', '2']
