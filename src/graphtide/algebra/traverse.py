@@ -1,4 +1,9 @@
-"""rename: the same algebra with other names for some variables."""
+"""Traversal of algebra trees: one `walk` and one `map` for nodes, expressions and paths.
+
+Everything in the algebra is a frozen dataclass, or a tuple or frozenset of such. `children` and
+`map_children` see only a node's inputs; `parts`, `map_parts` and `walk` see everything, the
+expressions and the EXISTS patterns inside them included.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,56 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from graphtide.algebra.expressions import Var
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from graphtide.algebra.nodes import Node
     from graphtide.rdf.terms import Term
 
 T = TypeVar("T")
+
+INPUTS = ("left", "right", "child")
+"""The fields of a node that hold other nodes."""
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The inputs of a node, left before right."""
+    return tuple(getattr(node, name) for name in INPUTS if hasattr(node, name))
+
+
+def map_children(node: Node, f: Callable[[Node], Node]) -> Node:
+    """The same node over other inputs; a leaf is returned as it is."""
+    inputs: dict[str, Any] = {n: f(getattr(node, n)) for n in INPUTS if hasattr(node, n)}
+    return replace(node, **inputs) if inputs else node
+
+
+def parts(part: object) -> Iterable[Any]:
+    """The fields of a node or expression, or the elements of a collection; a variable has none."""
+    if isinstance(part, tuple | frozenset):
+        return part
+    if is_dataclass(part) and not isinstance(part, Var):
+        return (getattr(part, each.name) for each in fields(part))
+    return ()
+
+
+def walk(part: object) -> Iterator[Any]:
+    """A node or expression and everything below it, parents first.
+
+    >>> from graphtide.algebra.expressions import Call
+    >>> [each for each in walk(Call("+", (Var("a"), Var("b")))) if isinstance(each, Var)]
+    [Var(name='a'), Var(name='b')]
+    """
+    yield part
+    for each in parts(part):
+        yield from walk(each)
+
+
+def map_parts(part: T, f: Callable[[Any], Any]) -> T:
+    """A copy of a node, expression or collection with `f` applied to each of its `parts`."""
+    if isinstance(part, tuple | frozenset):
+        return cast("T", type(part)(map(f, part)))
+    if is_dataclass(part) and not isinstance(part, type | Var):
+        return replace(part, **{each.name: f(getattr(part, each.name)) for each in fields(part)})
+    return part
 
 
 def rename(part: T, names: Mapping[Var, Var]) -> T:
@@ -22,21 +72,9 @@ def rename(part: T, names: Mapping[Var, Var]) -> T:
     >>> rename(Call("+", (Var("a"), Var("b"))), {Var("b"): Var("c")})
     Call(name='+', args=(Var(name='a'), Var(name='c')))
     """
-    return cast("T", _renamed(part, names))
-
-
-def _renamed(part: Any, names: Mapping[Var, Var]) -> Any:  # noqa: ANN401 - any part of a node
     if isinstance(part, Var):
-        return names.get(part, part)
-    if isinstance(part, tuple | frozenset):
-        return type(part)(_renamed(each, names) for each in part)
-    if is_dataclass(part) and not isinstance(part, type):
-        parts = {f.name: _renamed(getattr(part, f.name), names) for f in fields(part)}
-        return replace(part, **parts)
-    return part
-
-
-# --- substitute: the same algebra with other terms in the place of some.
+        return cast("T", names.get(part, part))
+    return map_parts(part, lambda each: rename(each, names))
 
 
 def substitute(part: T, terms: Mapping[Term, Term]) -> T:
@@ -48,16 +86,6 @@ def substitute(part: T, terms: Mapping[Term, Term]) -> T:
     >>> substitute(Const(a), {a: b})
     Const(term=<NamedNode value=ex:b>)
     """
-    return cast("T", _substituted(part, terms))
-
-
-def _substituted(part: Any, terms: Mapping[Term, Term]) -> Any:  # noqa: ANN401 - any part of a node
-    if isinstance(part, tuple | frozenset):
-        return type(part)(_substituted(each, terms) for each in part)
-    if is_dataclass(part) and not isinstance(part, type):
-        parts = {f.name: _substituted(getattr(part, f.name), terms) for f in fields(part)}
-        return replace(part, **parts)
-    try:
-        return terms.get(part, part)
-    except TypeError:  # not hashable, so no term
-        return part
+    if part in terms:
+        return cast("T", terms[cast("Term", part)])
+    return map_parts(part, lambda each: substitute(each, terms))

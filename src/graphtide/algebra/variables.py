@@ -1,10 +1,10 @@
-"""Which variables a node can bind, and which it binds in every row."""
+"""The variables of a node: those it can bind, those it binds in every row, those it mentions."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.nodes import (
     Bgp,
     Distinct,
@@ -23,6 +23,7 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
+from graphtide.algebra.traverse import walk
 
 Schema = tuple[Var, ...]
 
@@ -34,7 +35,7 @@ def pattern_variables(pattern: TriplePattern) -> Schema:
 
 
 def schema(node: Node) -> Schema:
-    """Every variable that a row of `node` has a column for, in order of first appearance."""
+    """The columns of a node's rows, in order of first appearance."""
     match node:
         case Bgp(patterns):
             return merge(*(pattern_variables(p) for p in patterns))
@@ -84,46 +85,9 @@ def certain(node: Node) -> frozenset[Var]:
             assert_never(node)
 
 
-def expression_variables(expression: Expression) -> frozenset[Var]:
-    """The variables that an expression mentions, those inside EXISTS patterns included."""
-    match expression:
-        case Var():
-            return frozenset((expression,))
-        case Const():
-            return frozenset()
-        case Call(_, args):
-            return frozenset().union(*(expression_variables(a) for a in args))
-        case Exists(pattern):
-            return mentioned(pattern)
-        case _:
-            assert_never(expression)
-
-
-def mentioned(node: Node) -> frozenset[Var]:
-    """Every variable that occurs anywhere in `node`, in patterns and in expressions."""
-    match node:
-        case Bgp() | Values() | GraphNames() | Path():
-            return frozenset(schema(node))
-        case Join(left, right) | Union(left, right) | Minus(left, right):
-            return mentioned(left) | mentioned(right)
-        case LeftJoin(left, right, condition):
-            inner = frozenset[Var]() if condition is None else expression_variables(condition)
-            return mentioned(left) | mentioned(right) | inner
-        case Filter(condition, child):
-            return mentioned(child) | expression_variables(condition)
-        case Extend(child, var, expression):
-            return mentioned(child) | expression_variables(expression) | {var}
-        case Project(child, variables):
-            return mentioned(child) | frozenset(variables)
-        case Distinct(child):
-            return mentioned(child)
-        case Group(child, _, aggregates):
-            arguments = frozenset(a.argument for a in aggregates if a.argument is not None)
-            return mentioned(child) | frozenset(schema(node)) | arguments
-        case Slice(child, variables, keys):
-            return mentioned(child) | frozenset(variables) | frozenset(k.var for k in keys)
-        case _:
-            assert_never(node)
+def mentioned(part: Node | Expression) -> frozenset[Var]:
+    """Every variable that occurs in a node or expression, EXISTS patterns included."""
+    return frozenset(each for each in walk(part) if isinstance(each, Var))
 
 
 def merge(*schemas: Schema) -> Schema:

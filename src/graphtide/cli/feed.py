@@ -28,7 +28,7 @@ class Feed:
     What comes is in order of time, over all streams: with a row, all before its time are here.
 
     >>> from graphtide import LiveGraph
-    >>> from graphtide.lang.sparql.parse.parse import parse_standing
+    >>> from graphtide.lang.sparql.parse import parse_standing
     >>> feed = Feed(LiveGraph())
     >>> window = "FROM NAMED WINDOW <ex:w> ON <ex:s> [RANGE 5]"
     >>> feed.add(parse_standing(f"SELECT * {window} {{ WINDOW <ex:w> {{ ?a ?b ?c }} }}"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def plan_of(query: SelectQuery | WindowedQuery, strategy: Strategy | None = None) -> str:
     """The plan of a query, and before it the windows that it looks at, if any.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_standing
+    >>> from graphtide.lang.sparql.parse import parse_standing
     >>> print(plan_of(parse_standing("SELECT * { ?a <ex:p> ?b }")))
     strategy search
     answer ?a ?b

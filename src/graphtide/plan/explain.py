@@ -260,7 +260,7 @@ Child = tuple[str, Node]
 def explain_logical(query: SelectQuery, format: LogicalFormat = "text") -> str:  # noqa: A002
     """A query's algebra: what it means, before anybody decides how to maintain it.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_query
+    >>> from graphtide.lang.sparql.parse import parse_query
     >>> print(explain_logical(parse_query("SELECT ?s { ?s <ex:p> ?o FILTER(?o > 1) }")))
     project ?s
     └─ filter (?o > "1"^^<http://www.w3.org/2001/XMLSchema#integer>)

@@ -12,7 +12,15 @@ from pyoxigraph import Literal
 from graphtide.errors import DataError, TermError
 from graphtide.jit import JIT
 from graphtide.rdf.kinds import TAGGED_DATATYPES
-from graphtide.rdf.term_tables import PlainTermTable, Strings, Texts, as_chunks, text_column
+from graphtide.rdf.term_tables import (
+    BadRow,
+    PlainTermTable,
+    Strings,
+    TermTable,
+    Texts,
+    as_chunks,
+    text_column,
+)
 from graphtide.rdf.terms import Term, canonical_text, parse_term, type_of_term
 
 if TYPE_CHECKING:
@@ -20,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.term_tables import BadRow, TermTable
 
 OnError = OneOf["raise", "zero"]
 

@@ -20,14 +20,13 @@ from graphtide.rdf.kernels.terms import (
     rehash,
     text_sizes,
 )
-from graphtide.rdf.term_tables import BadRow, buffer_of, grown, text_column
+from graphtide.rdf.term_tables import BadRow, Strings, TextColumn, buffer_of, grown, text_column
 from graphtide.rdf.terms import canonical_text
 from graphtide.rdf.typed_values import typed_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from graphtide.rdf.term_tables import Strings, TextColumn
 
 MAX_TERMS: Final = 2**31 - 2
 """Ids are int32."""

@@ -147,7 +147,7 @@ SECOND = 1000
 def explain_windows(query: WindowedQuery) -> str:
     """What is put out, and a line for each window.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_standing
+    >>> from graphtide.lang.sparql.parse import parse_standing
     >>> window = "FROM NAMED WINDOW <ex:w> ON <ex:s> [RANGE PT10S STEP PT0.5S]"
     >>> text = f"SELECT ?a {window} WHERE {{ WINDOW <ex:w> {{ ?a <ex:p> ?b }} }}"
     >>> print(explain_windows(parse_standing(text)))

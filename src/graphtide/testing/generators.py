@@ -330,7 +330,7 @@ def well_designed(node: Node, elsewhere: frozenset[Var] = _NOTHING) -> bool:
 
     `elsewhere` holds the variables that the rest of the query mentions.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_query
+    >>> from graphtide.lang.sparql.parse import parse_query
     >>> well_designed(parse_query("SELECT * { ?a <x:p> ?b OPTIONAL { ?b <x:q> ?c } }").root)
     True
     >>> query = "SELECT * { ?a <x:p> ?c { ?a <x:p> ?b OPTIONAL { ?b <x:q> ?c } } }"

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 def evaluate_ask(query: AskQuery, quads: Iterable[Quad]) -> bool:
     """Whether the pattern has a solution.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_any_query
+    >>> from graphtide.lang.sparql.parse import parse_any_query
     >>> evaluate_ask(parse_any_query("ASK { FILTER(1 = 1) }"), [])
     True
     """
@@ -61,7 +61,7 @@ def evaluate_ask(query: AskQuery, quads: Iterable[Quad]) -> bool:
 def evaluate_construct(query: ConstructQuery, quads: Iterable[Quad]) -> frozenset[Triple]:
     """The triples of the template for all rows.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_any_query
+    >>> from graphtide.lang.sparql.parse import parse_any_query
     >>> text = "CONSTRUCT { ?x <ex:twice> ?x } { VALUES ?x { <ex:a> 1 } }"
     >>> [" ".join(map(str, t)) for t in evaluate_construct(parse_any_query(text), [])]
     ['<ex:a> <ex:twice> <ex:a>']
@@ -117,7 +117,7 @@ def evaluate_update(
 ) -> frozenset[Quad]:
     """The quads after all operations of a request; an error means that nothing happened.
 
-    >>> from graphtide.lang.sparql.parse.parse import parse_update
+    >>> from graphtide.lang.sparql.parse import parse_update
     >>> text = "INSERT DATA { <ex:a> <ex:p> 1, 2 } ; DELETE WHERE { ?s ?p 1 }"
     >>> [str(o.value) for _, _, o, _ in evaluate_update(parse_update(text), [])]
     ['2']

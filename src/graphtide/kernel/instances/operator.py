@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, longer
-from graphtide.kernel.instances.plan import plan_instances
+from graphtide.kernel.instances.plan import Nodes, Variables, plan_instances
 from graphtide.kernel.instances.state import AT, ROOM, WRITTEN
 from graphtide.kernel.instances.step import CROWDED, DONE, INSTANCE, PATTERN, instances_step
 from graphtide.kernel.rowtable import RowTable
@@ -15,7 +15,6 @@ from graphtide.kernel.rowtable import RowTable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.kernel.instances.plan import Nodes, Variables
 
 LEAST_RESERVED = 32
 """Rows for which room is made at a time, or a quarter of those there are, however long a batch is:

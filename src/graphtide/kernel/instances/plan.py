@@ -1,34 +1,31 @@
 """Lays a decomposed query out as the arrays that its loop reads.
 
-A *walk* finds, from what is known, the instances of some groups that hold together: each step looks
-an instance up, or follows the chain of those that agree on what is known. Every group has a walk
-that goes over the other groups of its node, and one that goes over all groups there are; every node
-has one over its groups, from what it depends on.
+Variables are integers. A *node* is a set of variables that get their values together. A *group* is
+a set of variables that are the variables of some pattern, or on which some node depends: each
+assignment of values to them is an *instance*, with a bit for each such pattern and a count for each
+such node. Group 0 has no variables: its one instance is the query itself.
+
+A *walk* joins instances of several groups, starting from known variables: each step looks one
+instance up, or follows the chain of those that agree on the known variables. Every group has a walk
+over the other groups of its node, and one over all groups; every node has a walk over its groups,
+starting from the variables it depends on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from graphtide.kernel.batch import Ints
 
-
-# --- Groups: what is kept of each instance of a decomposed query, worked out from its variables.
-#
-# Variables are numbers. A *node* is a set of variables that get their values together. A
-# *group* is a set of variables that are the variables of some pattern, or on which some node depends:
-# each assignment of values to them is an instance, with a bit for each such pattern and a count for
-# each such node. Group 0 has no variables: its one instance is the query itself.
-
-if TYPE_CHECKING:
-    Variables = tuple[int, ...]
-    Nodes = Sequence[Variables]
+Variables = tuple[int, ...]
+Nodes = Sequence[Variables]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,15 +33,14 @@ from graphtide.kernel.search.program import (
     SEEDS_FROM,
     STOPPED,
     WRITTEN,
+    Compiled,
     SearchArrays,
+    SearchProgram,
     compile_programs,
     first_seed,
     refuse_joins,
     refuse_looking,
 )
-
-if TYPE_CHECKING:
-    from graphtide.kernel.search.program import Compiled, SearchProgram
 
 CHUNK = 8192
 """Changes between two looks at the room left: growth is never needed inside compiled code."""

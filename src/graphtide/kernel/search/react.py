@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import inlined
-from graphtide.kernel.rowtable import HEAD, find_head, key_mark
+from graphtide.kernel.rowtable import HEAD, Table, find_head, key_mark
 from graphtide.kernel.search.next_match import (
     begin_walk,
     leads,
@@ -55,7 +55,6 @@ from graphtide.kernel.search.program import (
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
-    from graphtide.kernel.rowtable import Table
 
 
 @inlined

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from graphtide.kernel.batch import VALUES
-from graphtide.kernel.twin.recomputed import Recomputed, add, transactions
-
-if TYPE_CHECKING:
-    from graphtide.kernel.batch import Ints
-    from graphtide.kernel.twin.recomputed import Bag
+from graphtide.kernel.batch import VALUES, Ints
+from graphtide.kernel.twin.recomputed import Bag, Recomputed, add, transactions
 
 
 class Answer:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphtide.kernel.twin.recomputed import Recomputed, add
+from graphtide.kernel.twin.recomputed import Bag, Recomputed, Row, add
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.kernel.batch import Ints
-    from graphtide.kernel.twin.recomputed import Bag, Row
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.kernel.batch import make_batch
-from graphtide.kernel.search.program import HIDDEN, refuse_joins, refuse_looking
-from graphtide.kernel.twin.recomputed import difference, transactions
+from graphtide.kernel.batch import Ints, make_batch
+from graphtide.kernel.search.program import (
+    HIDDEN,
+    Pattern,
+    SearchProgram,
+    refuse_joins,
+    refuse_looking,
+)
+from graphtide.kernel.twin.recomputed import Bag, Row, difference, transactions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-
-    from graphtide.kernel.batch import Ints
-    from graphtide.kernel.search.program import Pattern, SearchProgram
-    from graphtide.kernel.twin.recomputed import Bag, Row
 
 
 # --- Matching a program by trying every quad for every pattern.

@@ -7,12 +7,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from graphtide.kernel.batch import TX, VALUES, make_batch
+from graphtide.kernel.batch import TX, VALUES, Ints, make_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from graphtide.kernel.batch import Ints
 
 
 # --- Bags of rows: how often each row occurs. A row that occurs 0 times is not kept.

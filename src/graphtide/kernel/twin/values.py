@@ -27,11 +27,12 @@ from graphtide.kernel.values import (
     SUBTRACT,
     UNEQUAL,
     WHOLE,
+    Kinds,
+    Numbers,
 )
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.kernel.values import Kinds, Numbers
 
 TESTS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 SCALES = {EXACT: "number", DOUBLE: "number", DATETIME: "instant", LOCAL_DATETIME: "local"}

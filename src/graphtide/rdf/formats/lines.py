@@ -15,7 +15,7 @@ from graphtide.jit import JIT
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.kernels import texts as text_kernel
 from graphtide.rdf.kernels.lines import BLANK, ODD, copy_spans, split_lines
-from graphtide.rdf.problems import place_and_reason
+from graphtide.rdf.problems import BrokenLines, place_and_reason
 from graphtide.rdf.term_tables import Strings, buffer_of, text_column
 from graphtide.rdf.terms import parse_term, type_of_term
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.problems import BrokenLines
 
 BLOCK_BYTES = 1 << 22
 

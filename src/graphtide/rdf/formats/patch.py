@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 
 from graphtide.errors import DataError
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.rdf.formats.lines import BLOCK_BYTES, scan_block, unix_lines
+from graphtide.rdf.formats.lines import BLOCK_BYTES, LineBlock, scan_block, unix_lines
 from graphtide.rdf.formats.patch_row import Row, RowError, Value, change_terms, split_row
 from graphtide.rdf.kernels.lines import DELETE
 from graphtide.rdf.problems import BrokenLine, BrokenLines, OnError
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.formats.lines import LineBlock
     from graphtide.rdf.term_tables import Strings
 
 
