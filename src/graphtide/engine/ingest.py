@@ -10,7 +10,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import DataError, GraphtideError, TermError
 from graphtide.kernel.batch import Ints, Longs
-from graphtide.rdf.terms import Term, type_of_term
+from graphtide.rdf.terms import Term, TERM_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -200,7 +200,7 @@ def quad_ids(
         _refuse(s, "subject", (NamedNode, BlankNode))
     if p.__class__ is not str or p[:1] != "<":
         _refuse(p, "predicate", (NamedNode,))
-    if o.__class__ is not str and not isinstance(o, type_of_term):
+    if o.__class__ is not str and not isinstance(o, TERM_TYPES):
         o = as_term(o)
     known, encode = terms.known.get, terms.encode
     graph = 0
@@ -226,7 +226,7 @@ def as_term(value: object) -> TermLike:
     >>> str(as_term(True))
     '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
     """
-    if isinstance(value, (str, type_of_term)):
+    if isinstance(value, (str, TERM_TYPES)):
         return value
     if isinstance(value, (bool, int, float)):
         return Literal(value)
