@@ -61,7 +61,7 @@ class _Counted(PatchRows):
     def __init__(self) -> None:
         self.count = 0
 
-    def place(self, line: int) -> int:  # noqa: ARG002 - all rows so far stand before it
+    def rows_before(self, line: int) -> int:  # noqa: ARG002 - all rows so far come before it
         return self.count
 
 
