@@ -12,28 +12,8 @@ from typing import TYPE_CHECKING, TypeVar, assert_never, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
+from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Expression, Var
-from graphtide.algebra.nodes import (
-    DEFAULT_GRAPH,
-    Aggregate,
-    Bgp,
-    Dataset,
-    DefaultGraph,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    MergedGraph,
-    Node,
-    Path,
-    Project,
-    SelectQuery,
-    TriplePattern,
-    Union,
-    Values,
-)
 from graphtide.algebra.paths import OneOrMore, ToBlank
 from graphtide.algebra.traverse import map_parts, rename
 from graphtide.algebra.variables import schema
@@ -51,7 +31,7 @@ class AskQuery:
     d(ask): the answer flips when the number of rows leaves zero or comes back to it.
     """
 
-    select: SelectQuery
+    select: alg.SelectQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +44,8 @@ class ConstructQuery:
     d(construct): +1 where a triple's count rises from 0, -1 where it falls to 0.
     """
 
-    select: SelectQuery
-    template: tuple[TriplePattern, ...]
+    select: alg.SelectQuery
+    template: tuple[alg.TriplePattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +57,11 @@ class DescribeQuery:
     `select`.
     """
 
-    select: SelectQuery
+    select: alg.SelectQuery
     targets: tuple[Var | NamedNode, ...]
 
 
-Query = SelectQuery | AskQuery | ConstructQuery | DescribeQuery
+Query = alg.SelectQuery | AskQuery | ConstructQuery | DescribeQuery
 
 
 ANSWER = Var("answer")
@@ -90,14 +70,14 @@ TEMPLATE_NODE = "TEMPLATE NODE"
 """The function that makes the blank nodes of a template; a name that no query can spell."""
 
 
-def as_select(query: Query) -> SelectQuery:
+def as_select(query: Query) -> alg.SelectQuery:
     """A query of any form as a SELECT query whose rows determine its answer.
 
     ASK has one row, `?answer`. CONSTRUCT has the distinct triples `?subject ?predicate ?object` of
     its template. DESCRIBE has the triples of each target and of the blank nodes reachable from it.
     """
     match query:
-        case SelectQuery():
+        case alg.SelectQuery():
             return query
         case AskQuery(select):
             return _select(select, (ANSWER,), _ask(select.root), "ASK")
@@ -109,35 +89,37 @@ def as_select(query: Query) -> SelectQuery:
             assert_never(query)
 
 
-def _select(select: SelectQuery, columns: tuple[Var, ...], root: Node, form: str) -> SelectQuery:
-    return SelectQuery(columns, root, select.text, select.dataset, form)
+def _select(
+    select: alg.SelectQuery, columns: tuple[Var, ...], root: alg.Node, form: str
+) -> alg.SelectQuery:
+    return alg.SelectQuery(columns, root, select.text, select.dataset, form)
 
 
-def _ask(root: Node) -> Node:
+def _ask(root: alg.Node) -> alg.Node:
     rows = Var(".rows")
-    counted = Group(root, (), (Aggregate(rows, "COUNT", None),))
-    return Project(Extend(counted, ANSWER, Call(">", (rows, Const(Literal(0))))), (ANSWER,))
+    counted = alg.Group(root, (), (alg.Aggregate(rows, "COUNT", None),))
+    return alg.Project(alg.Extend(counted, ANSWER, Call(">", (rows, Const(Literal(0))))), (ANSWER,))
 
 
-def _construct(select: SelectQuery, template: tuple[TriplePattern, ...]) -> Node:
+def _construct(select: alg.SelectQuery, template: tuple[alg.TriplePattern, ...]) -> alg.Node:
     names = {v: Var(f"_:{v.name}") for v in TRIPLE}
-    root = Project(select.root, select.variables)
+    root = alg.Project(select.root, select.variables)
     renamed, patterns = rename(root, names), rename(template, names)
     triples = [_instances(renamed, pattern, names) for pattern in patterns]
-    return Distinct(reduce(Union, triples) if triples else Values(TRIPLE, ()))
+    return alg.Distinct(reduce(alg.Union, triples) if triples else alg.Values(TRIPLE, ()))
 
 
-def _instances(root: Node, pattern: TriplePattern, names: dict[Var, Var]) -> Node:
+def _instances(root: alg.Node, pattern: alg.TriplePattern, names: dict[Var, Var]) -> alg.Node:
     """The triples that one pattern of a template gives, without those that are not valid RDF."""
     node = root
     for var, part in zip(TRIPLE, (pattern.subject, pattern.predicate, pattern.object), strict=True):
-        node = Extend(node, var, _part(part, root, names))
+        node = alg.Extend(node, var, _part(part, root, names))
     subject, predicate, object_ = TRIPLE
     valid = Call("&&", (Call("!", (Call("ISLITERAL", (subject,)),)), Call("ISIRI", (predicate,))))
-    return Project(Filter(Call("&&", (valid, Call("BOUND", (object_,)))), node), TRIPLE)
+    return alg.Project(alg.Filter(Call("&&", (valid, Call("BOUND", (object_,)))), node), TRIPLE)
 
 
-def _part(part: Var | Term, root: Node, names: dict[Var, Var]) -> Expression:
+def _part(part: Var | Term, root: alg.Node, names: dict[Var, Var]) -> Expression:
     if isinstance(part, Var):
         return part
     if not isinstance(part, BlankNode):
@@ -149,30 +131,31 @@ def _part(part: Var | Term, root: Node, names: dict[Var, Var]) -> Expression:
     return Call(TEMPLATE_NODE, tuple(args))
 
 
-def _describe(select: SelectQuery, targets: tuple[Var | Term, ...]) -> Node:
+def _describe(select: alg.SelectQuery, targets: tuple[Var | Term, ...]) -> alg.Node:
     target, inside = Var(".target"), Var(".inside")
-    rows = Project(select.root, select.variables)
-    sources: list[Node] = [
-        Project(Extend(rows, target, t), (target,))
+    rows = alg.Project(select.root, select.variables)
+    sources: list[alg.Node] = [
+        alg.Project(alg.Extend(rows, target, t), (target,))
         if isinstance(t, Var)
-        else Values((target,), ((t,),))
+        else alg.Values((target,), ((t,),))
         for t in targets
     ]
-    named = Distinct(reduce(Union, sources) if sources else Values((target,), ()))
-    nested = Project(
-        Join(named, Path(target, OneOrMore(ToBlank()), inside, DEFAULT_GRAPH)), (inside,)
+    named = alg.Distinct(reduce(alg.Union, sources) if sources else alg.Values((target,), ()))
+    nested = alg.Project(
+        alg.Join(named, alg.Path(target, OneOrMore(ToBlank()), inside, alg.DEFAULT_GRAPH)),
+        (inside,),
     )
-    itself = Project(Extend(named, inside, target), (inside,))
-    about = Distinct(Union(itself, nested))
-    pattern = Bgp((TriplePattern(inside, TRIPLE[1], TRIPLE[2]),))
-    triples = Extend(Join(about, pattern), TRIPLE[0], inside)
-    return Project(triples, TRIPLE)
+    itself = alg.Project(alg.Extend(named, inside, target), (inside,))
+    about = alg.Distinct(alg.Union(itself, nested))
+    pattern = alg.Bgp((alg.TriplePattern(inside, TRIPLE[1], TRIPLE[2]),))
+    triples = alg.Extend(alg.Join(about, pattern), TRIPLE[0], inside)
+    return alg.Project(triples, TRIPLE)
 
 
-EVERYTHING = MergedGraph(None)
+EVERYTHING = alg.MergedGraph(None)
 
 
-def with_dataset(query: SelectQuery, *, union: bool = False) -> SelectQuery:
+def with_dataset(query: alg.SelectQuery, *, union: bool = False) -> alg.SelectQuery:
     """Work FROM and FROM NAMED into the patterns, so that each names the graph it is matched in.
 
     https://www.w3.org/TR/sparql11-query/#specifyingDataset. With `union`, the default graph of a
@@ -183,36 +166,36 @@ def with_dataset(query: SelectQuery, *, union: bool = False) -> SelectQuery:
     return replace(query, root=_with_default(query.root, EVERYTHING)) if union else query
 
 
-def _with_graphs(part: T, dataset: Dataset) -> T:
-    if not isinstance(part, Bgp | Path | GraphNames):
+def _with_graphs(part: T, dataset: alg.Dataset) -> T:
+    if not isinstance(part, alg.Bgp | alg.Path | alg.GraphNames):
         return map_parts(part, lambda each: _with_graphs(each, dataset))
     return cast("T", _leaf_with_graphs(part, dataset))
 
 
-def _leaf_with_graphs(leaf: Bgp | Path | GraphNames, dataset: Dataset) -> Node:
+def _leaf_with_graphs(leaf: alg.Bgp | alg.Path | alg.GraphNames, dataset: alg.Dataset) -> alg.Node:
     """A leaf over the graphs of a dataset: no rows where it names a graph outside of it."""
     graphs: tuple[object, ...]
     match leaf:
-        case Bgp(patterns):
+        case alg.Bgp(patterns):
             graphs = tuple(dict.fromkeys(pattern.graph for pattern in patterns))
-        case Path():
+        case alg.Path():
             graphs = (leaf.graph,)
-        case GraphNames(var):
+        case alg.GraphNames(var):
             graphs = (var,)
         case _:
             assert_never(leaf)
-    if any(not isinstance(g, Var | DefaultGraph) and g not in dataset.named for g in graphs):
-        return Values(schema(leaf), ())
-    default = dataset.default[0] if len(dataset.default) == 1 else MergedGraph(dataset.default)
-    node: Node = _with_default(leaf, default)
+    if any(not isinstance(g, Var | alg.DefaultGraph) and g not in dataset.named for g in graphs):
+        return alg.Values(schema(leaf), ())
+    default = dataset.default[0] if len(dataset.default) == 1 else alg.MergedGraph(dataset.default)
+    node: alg.Node = _with_default(leaf, default)
     for graph in graphs:
         if isinstance(graph, Var):
-            node = Filter(Call("IN", (graph, *map(Const, dataset.named))), node)
+            node = alg.Filter(Call("IN", (graph, *map(Const, dataset.named))), node)
     return node
 
 
-def _with_default(part: T, graph: NamedNode | MergedGraph) -> T:
+def _with_default(part: T, graph: NamedNode | alg.MergedGraph) -> T:
     """A node with another graph in place of the default graph."""
-    if isinstance(part, DefaultGraph):
+    if isinstance(part, alg.DefaultGraph):
         return cast("T", graph)
     return map_parts(part, lambda each: _with_default(each, graph))

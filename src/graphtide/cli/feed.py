@@ -104,7 +104,7 @@ class Feed:
                 f"at time {time} something is deleted from the stream {stream}, but events only "
                 "happen",
                 hint="leave deletes out, as windows forget by themselves; or set them aside with "
-                "--on-error collect",
+                "--on-error skip",
             )
         self.deletes += int(deletes.sum())
         return events[~deletes]

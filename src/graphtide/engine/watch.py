@@ -15,7 +15,7 @@ from graphtide.engine.runtime import TransactionTimes
 from graphtide.errors import GraphtideError
 from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, Ints
-from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.plan.explain import ExplainFormat, explain
 
 if TYPE_CHECKING:
@@ -86,20 +86,20 @@ class Delta(Sequence[DeltaRow]):
     def appeared(self) -> Delta:
         """The rows whose count rose from 0."""
         net = self._net
-        rows = net[(net[:, NET_BEFORE] == 0) & (net[:, DIFF] > 0)]
+        rows = net[(net[:, COUNT_BEFORE] == 0) & (net[:, DIFF] > 0)]
         return Delta(rows, self._stamps, self._variables, self._terms)
 
     def disappeared(self) -> Delta:
         """The rows whose count fell to 0."""
         net = self._net
-        rows = net[(net[:, DIFF] < 0) & (net[:, NET_BEFORE] + net[:, DIFF] == 0)]
+        rows = net[(net[:, DIFF] < 0) & (net[:, COUNT_BEFORE] + net[:, DIFF] == 0)]
         return Delta(rows, self._stamps, self._variables, self._terms)
 
     def _row(self, line: list[int]) -> DeltaRow:
         time, tx = self._stamps.stamp(line[TX])
         values = {
             name: self._terms.decode(i) if i else None
-            for name, i in zip(self._variables, line[NET_VALUES:], strict=True)
+            for name, i in zip(self._variables, line[DELTA_VALUES:], strict=True)
         }
         return DeltaRow(time, tx, line[DIFF], values)
 
@@ -154,7 +154,7 @@ class Watch:
         self._count = 0
         self._held = 0
         self._history: deque[tuple[Ints, TransactionTimes]] = deque()
-        nothing = np.empty((0, NET_VALUES + len(self.variables)), np.int32)
+        nothing = np.empty((0, DELTA_VALUES + len(self.variables)), np.int32)
         self._no_change = self._delta(nothing, TransactionTimes((), (), 0))
         self._appear: list[RowCallback] = []
         self._disappear: list[RowCallback] = []

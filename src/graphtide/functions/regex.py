@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# --- Character classes of XPath patterns, as the inside of a Python bracket expression.
-
+# Character classes are written as the inside of a Python bracket expression.
 _NAME_START: Final = (
     ":A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f"
     "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"

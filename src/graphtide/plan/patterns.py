@@ -34,7 +34,7 @@ from graphtide.algebra.nodes import (
 )
 from graphtide.algebra.traverse import children
 from graphtide.algebra.variables import certain, mentioned, pattern_variables, schema
-from graphtide.kernel.search.program import MOST_PATTERNS
+from graphtide.kernel.search.program import MAX_PATTERNS
 from graphtide.plan import make
 from graphtide.plan.estimate import NOTHING_KNOWN, Statistics
 from graphtide.plan.order import JoinTree, Pin, join_as_pinned, join_best
@@ -152,7 +152,7 @@ def fuse_checks(
         return plan, [part for part, _ in parts]
     left: list[Expression] = []
     checks: list[CheckBlock] = []
-    room = MOST_PATTERNS - LARGEST_SEARCH
+    room = MAX_PATTERNS - LARGEST_SEARCH
     for part, existence in parts:
         pattern = existence[0].pattern if existence else None
         if existence and isinstance(pattern, Bgp) and _fits(plan, pattern, room):
