@@ -11,9 +11,9 @@ from graphtide.cli.output import counted
 from graphtide.cli.query_plan import plan_of
 from graphtide.engine.ingest import check_order
 from graphtide.errors import GraphtideError, PlacedError
-from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_text
+from graphtide.lang.tide.program import PROGRAM_SUFFIX, read_text
+from graphtide.rdf.changes import RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
-from graphtide.rdf.problems import BrokenLine
 
 
 def check(*files: Path) -> int:
@@ -74,12 +74,12 @@ def _query_report(path: Path) -> str:
 
 
 def _data_problems(path: Path) -> Iterator[str]:
-    broken: list[BrokenLine] = []
+    rejected: list[RejectedRow] = []
     listed = changes = transactions = clock = 0
     last: tuple[int, int] | None = None
-    for batch in read_changes(path, on_error="collect", broken=broken):
-        yield from map(str, broken[listed:])
-        listed = len(broken)
+    for batch in read_changes(path, on_error="skip", rejected=rejected):
+        yield from map(str, rejected[listed:])
+        listed = len(rejected)
         check_order(clock if last else int(batch.time[0]), batch.time)
         clock = int(batch.time[-1])
         begins = batch.transaction_starts()
@@ -87,7 +87,7 @@ def _data_problems(path: Path) -> Iterator[str]:
         transactions += len(begins) - goes_on
         changes += len(batch)
         last = clock, int(batch.tx[-1])
-    yield from map(str, broken[listed:])
-    if not broken:
+    yield from map(str, rejected[listed:])
+    if not rejected:
         parts = counted(transactions, "transaction")
         print(f"{path}: fine, {counted(changes, 'change')} in {parts}")

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from graphtide.cli.follow import STANDARD_INPUT, read_pieces
 from graphtide.errors import DataError, GraphtideError
-from graphtide.rdf.changes import concat_batches
+from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, concat_batches
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
-from graphtide.rdf.problems import BrokenLine
-from graphtide.streams.read import GENERATED_AT, has_timestamps, timestamped
+from graphtide.streams.events import GENERATED_AT, has_timestamps, timestamped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
     from graphtide.cli.session import Session
     from graphtide.cli.told import Told
-    from graphtide.rdf.changes import ChangeBatch
-    from graphtide.rdf.problems import OnError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +31,26 @@ class Changes:
     path: Path
     follow: bool = False
     on_error: OnError = "raise"
-    broken: list[BrokenLine] = field(default_factory=list)
+    rejected: list[RejectedRow] = field(default_factory=list)
     timestamp: str = GENERATED_AT
     until: int | None = None
 
 
 def told_of(session: Session, changes: Changes) -> Iterator[list[Told]]:
     """The first answers; then what whole transactions bring, also those before an error."""
-    path, on_error, broken = changes.path, changes.on_error, changes.broken
+    path, on_error, rejected = changes.path, changes.on_error, changes.rejected
     yield session.first_rows()
     piecewise = changes.follow or path == STANDARD_INPUT or find_format(path).family == "patch"
     if piecewise:
         _check_follow(session, changes)
-        pieces = read_pieces(path, wait=changes.follow, on_error=on_error, broken=broken)
+        pieces = read_pieces(path, wait=changes.follow, on_error=on_error, rejected=rejected)
         for batches in pieces:
             yield from session.apply(batches)
     elif session.feed.streams and find_format(path).rdf is not None:
-        whole = concat_batches(read_changes(path, on_error=on_error, broken=broken))
+        whole = concat_batches(read_changes(path, on_error=on_error, rejected=rejected))
         yield from _rdf(session, changes, whole)
     else:
-        yield from session.apply(read_changes(path, on_error=on_error, broken=broken))
+        yield from session.apply(read_changes(path, on_error=on_error, rejected=rejected))
     yield session.end(changes.until)
 
 

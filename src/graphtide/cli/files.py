@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.queries import Query
     from graphtide.algebra.windows import WindowedQuery
     from graphtide.engine.live_graph import LiveGraph
-    from graphtide.rdf.problems import BrokenLine, OnError
+    from graphtide.rdf.changes import OnError, RejectedRow
 
 QUERY_SUFFIXES = (".rq", ".sparql")
 
@@ -65,12 +65,12 @@ def load_data(
     graph: LiveGraph,
     paths: Iterable[Path],
     on_error: OnError = "raise",
-    broken: list[BrokenLine] | None = None,
+    rejected: list[RejectedRow] | None = None,
 ) -> None:
     """Load files, each as one transaction at the graph's clock."""
     for path in paths:
         refuse_query(path, "--data")
-        batches = read_changes(path, on_error=on_error, broken=broken)
+        batches = read_changes(path, on_error=on_error, rejected=rejected)
         graph.apply(batches, time=graph.clock)
 
 

@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from graphtide.errors import DataError, GraphtideError
-from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow
 from graphtide.rdf.formats.patch import PatchReader
 from graphtide.rdf.formats.read import read_quads
 from graphtide.rdf.formats.registry import find_format, open_text_source
-from graphtide.rdf.problems import BrokenLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.rdf.problems import OnError
 
 POLL_SECONDS = 0.05
 
@@ -68,12 +66,12 @@ class LineReader:
         format: str,  # noqa: A002 - as in read_quads
         *,
         on_error: OnError = "raise",
-        broken: list[BrokenLine] | None = None,
+        rejected: list[RejectedRow] | None = None,
     ) -> None:
         self._source = source
         self._format = format
         self._on_error: OnError = on_error
-        self._broken = [] if broken is None else broken
+        self._rejected = [] if rejected is None else rejected
         self._held = b""
         self._lines = 0
         self._tx = 0
@@ -93,17 +91,17 @@ class LineReader:
         return self._read(rest)
 
     def _read(self, text: bytes) -> list[ChangeBatch]:
-        found: list[BrokenLine] = []
+        found: list[RejectedRow] = []
         try:
             batches = list(
                 read_quads(
-                    io.BytesIO(text), format=self._format, on_error=self._on_error, broken=found
+                    io.BytesIO(text), format=self._format, on_error=self._on_error, rejected=found
                 )
             )
         except DataError as error:
             error.source, error.line = self._source, (error.line or 1) + self._lines
             raise
-        self._broken += [
+        self._rejected += [
             replace(line, file=self._source, line=line.line + self._lines) for line in found
         ]
         self._lines += text.count(b"\n")
@@ -119,16 +117,16 @@ def read_pieces(
     *,
     wait: bool,
     on_error: OnError = "raise",
-    broken: list[BrokenLine] | None = None,
+    rejected: list[RejectedRow] | None = None,
 ) -> Iterator[list[ChangeBatch]]:
     """Whole transactions of a file, or of standard input (`-`), piece by piece.
 
     With `wait` a file has no end: an empty list comes at every pause.
     """
     if path == STANDARD_INPUT:
-        yield from _read_input(PatchReader("<stdin>", on_error=on_error, broken=broken))
+        yield from _read_input(PatchReader("<stdin>", on_error=on_error, rejected=rejected))
         return
-    reader = _reader(path, on_error, broken)
+    reader = _reader(path, on_error, rejected)
     if wait and path.suffix == ".gz":
         raise _cannot_follow(path)
     with open_text_source(path) as file:
@@ -152,12 +150,12 @@ def _read_input(reader: PatchReader) -> Iterator[list[ChangeBatch]]:
     yield reader.finish()
 
 
-def _reader(path: Path, on_error: OnError, broken: list[BrokenLine] | None) -> Reader:
+def _reader(path: Path, on_error: OnError, rejected: list[RejectedRow] | None) -> Reader:
     found = find_format(path)
     if found.family == "patch":
-        return PatchReader(str(path), on_error=on_error, broken=broken)
+        return PatchReader(str(path), on_error=on_error, rejected=rejected)
     if found.family == "lines":
-        return LineReader(str(path), found.name, on_error=on_error, broken=broken)
+        return LineReader(str(path), found.name, on_error=on_error, rejected=rejected)
     raise _cannot_follow(path)
 
 

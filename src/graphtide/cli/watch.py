@@ -20,8 +20,8 @@ from graphtide.cli.told import NamedRow, Told
 from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.plan.patterns import Strategy
-from graphtide.rdf.problems import BrokenLine
-from graphtide.streams.read import GENERATED_AT
+from graphtide.rdf.changes import RejectedRow
+from graphtide.streams.events import GENERATED_AT
 
 INTERRUPTED = 130
 
@@ -34,7 +34,7 @@ def watch(
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     strategy: Strategy | None = None,
     limit: int | None = None,
-    on_error: Literal["raise", "collect"] = "raise",
+    on_error: Literal["raise", "skip"] = "raise",
     tick_ms: int = 1000,
     timestamp: str = GENERATED_AT,
     until: int | None = None,
@@ -80,11 +80,11 @@ def watch(
     if until is not None and follow:
         raise GraphtideError("--until tells when a file has ended, and --follow that it has no end")
     _check_changes(changes)
-    broken = list[BrokenLine]()
-    source = Changes(changes, follow, on_error, broken, _iri(timestamp), until)
+    rejected = list[RejectedRow]()
+    source = Changes(changes, follow, on_error, rejected, _iri(timestamp), until)
     graph = LiveGraph(tick_ms=tick_ms)
-    load_data(graph, data or (), on_error, broken)
-    session = Session(graph, texts, strategy, forgiving=on_error == "collect")
+    load_data(graph, data or (), on_error, rejected)
+    session = Session(graph, texts, strategy, forgiving=on_error == "skip")
     code = 0
     try:
         with _stoppable(), open_output(session, texts, as_json=as_json) as output:
@@ -94,9 +94,9 @@ def watch(
         code = 0 if follow else INTERRUPTED
     except GraphtideError:
         if session.transactions:
-            _report(session, broken)
+            _report(session, rejected)
         raise
-    _report(session, broken)
+    _report(session, rejected)
     return code
 
 
@@ -153,12 +153,12 @@ def _stoppable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _report(session: Session, broken: list[BrokenLine]) -> None:
+def _report(session: Session, rejected: list[RejectedRow]) -> None:
     """Say what was set aside and what happened; on standard error, as rows may go to a pipe."""
     sys.stdout.flush()
-    if broken:
-        print(f"set aside: {counted(len(broken), 'broken line')}", file=sys.stderr)
-        print(*(f"  {line}" for line in broken), sep="\n", file=sys.stderr)
+    if rejected:
+        print(f"set aside: {counted(len(rejected), 'broken line')}", file=sys.stderr)
+        print(*(f"  {line}" for line in rejected), sep="\n", file=sys.stderr)
     if session.feed.deletes:
         deletes = counted(session.feed.deletes, "delete")
         print(f"set aside: {deletes} from streams, whose events only happen", file=sys.stderr)
