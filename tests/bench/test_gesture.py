@@ -1,151 +1,28 @@
-"""Gestures: the recording, the postures, the events and the whole chain."""
+"""The gesture benchmark: events, the whole chain, and its figures."""
 
 import json
-import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from pyoxigraph import RdfFormat, Store
 
-from graphtide import LiveGraph
 from graphtide.bench.gesture.chain import Chain
-from graphtide.bench.gesture.events import EVENT_AT, TYPES, atomic_events
 from graphtide.bench.gesture.measure import MODES, Result, Task, measure
-from graphtide.bench.gesture.model import Stage
-from graphtide.bench.gesture.queries import GESTURE, program_text, query_text
 from graphtide.bench.gesture.report import PAPER, to_table
 from graphtide.bench.gesture.run import make_tasks, run_tasks
-from graphtide.bench.gesture.texts import Coder
-from graphtide.bench.gesture.vocabulary import BODY, POINTS, POSTURES
 from graphtide.bench.gesture.worker import figures
 from graphtide.bench.sequence.detector import make_detector
 from graphtide.cli.main import main
+from graphtide.datasets.gesture import GestureEncoder
+from graphtide.datasets.gesture_scene import TYPES, GestureScene, atomic_events
+from graphtide.datasets.queries import GESTURE, program_text
 from graphtide.errors import GraphtideError
 from graphtide.lang.program import parse_program
-from graphtide.rdf import read_changes
 
-STAGE = Stage(bodies=5, cycles=2)
-
-# Which positions of the turn show a posture, as read off the recording.
-SHOWN = {"ForwardStart": (1, 2), "ForwardEnd": (4, 5), "BackwardStart": (8, 9)}
+SCENE = GestureScene(bodies=5, cycles=2)
 
 
-def frames_of(stage):
-    return list(Coder(stage).frames())
-
-
-# --- the recording ---
-
-
-def test_a_body_has_twenty_points():
-    assert len(set(POINTS)) == 20
-
-
-@pytest.mark.parametrize("stage", [Stage(13, 2), Stage(1, 1)])
-def test_every_coordinate_changes_in_every_frame(stage):
-    for before, after in stage.moves():
-        assert before.shape == (stage.bodies, 20, 2)
-        assert (before != after).all()
-
-
-def test_bodies_are_out_of_phase():
-    stage = Stage(12, 2)
-    middle = stage.positions(15).tolist()
-    assert sorted(middle) == list(range(12))
-    assert all(abs(a - b) > 1 for a, b in pairwise(middle))
-
-
-def test_a_frame_takes_out_old_values_and_puts_in_new_ones():
-    frames = frames_of(STAGE)
-    assert len(frames) == STAGE.frames + 1
-    assert len(frames[0]) == STAGE.initial_triples
-    graph = LiveGraph(strict=True)  # in which no change may be without effect
-    for number, frame in enumerate(frames):
-        assert set(frame.coded.time.tolist()) == {40 * number}
-        if number:
-            assert frame.diff.tolist() == [-1, 1] * (40 * STAGE.bodies)
-        graph.apply(frame.changes())
-        assert len(graph) == STAGE.initial_triples
-
-
-def test_each_position_has_its_words():
-    assert list(EVENT_AT.values()) == list(TYPES)
-
-
-# --- postures ---
-
-
-def test_postures_are_those_of_the_recording():
-    """Asked of pyoxigraph, frame by frame."""
-    store, live = Store(), LiveGraph()
-    watches = {name: live.watch(query_text(name)) for name in POSTURES}
-    present = set()
-    for number, frame in enumerate(frames_of(STAGE)):
-        changes = frame.changes()
-        for diff, *triple in zip(
-            changes.diff, changes.s.to_pylist(), changes.p.to_pylist(), changes.o.to_pylist(),
-            strict=True,
-        ):  # fmt: skip
-            (present.add if diff > 0 else present.remove)(" ".join(triple))
-        store.clear()
-        store.load("".join(f"{line} .\n" for line in present), format=RdfFormat.N_TRIPLES)
-        live.apply(changes)
-        positions = STAGE.positions(number - 1)
-        for name in POSTURES:
-            wanted = {f"body{b}" for b in np.flatnonzero(np.isin(positions, SHOWN[name]))}
-            rows = store.query(query_text(name))
-            assert {row["body"].value.rpartition("/")[2] for row in rows} == wanted
-            table = watches[name].table()["body"].to_pylist()
-            assert sorted(text[1:-1].rpartition("/")[2] for text in table) == sorted(wanted)
-
-
-def one_body(shoulder, elbow, hand, head):
-    graph = LiveGraph()
-    watches = {name: graph.watch(query_text(name)) for name in POSTURES}
-    with graph.transaction() as tx:
-        for name, (x, y) in (
-            ("rightShoulder", shoulder),
-            ("rightElbow", elbow),
-            ("rightHand", hand),
-            ("head", head),
-        ):
-            tx.insert("<ex:b>", f"<{BODY}{name}>", f"<ex:{name}>")
-            tx.insert(f"<ex:{name}>", f"<{BODY}x>", x)
-            tx.insert(f"<ex:{name}>", f"<{BODY}y>", y)
-    return {name for name, watch in watches.items() if watch.count()}
-
-
-def angle(v):
-    return math.degrees(math.atan2(v[1], v[0]))
-
-
-PLACE = st.tuples(st.integers(-400, 400), st.integers(-400, 400))
-
-
-@settings(deadline=None, max_examples=60)
-@given(PLACE, PLACE, PLACE, st.integers(-400, 400))
-def test_postures_by_angles(shoulder, elbow, hand, top):
-    upper = elbow[0] - shoulder[0], elbow[1] - shoulder[1]
-    lower = hand[0] - elbow[0], hand[1] - elbow[1]
-    arm = hand[0] - shoulder[0], hand[1] - shoulder[1]
-    bent = abs((angle(lower) - angle(upper) + 180) % 360 - 180)
-    slope = abs(angle(arm))
-    limit, level = math.degrees(math.atan(1 / math.sqrt(7))), math.degrees(math.atan(1 / 3))
-    close = min(abs(bent - limit), abs(bent - 90), abs(slope - level))
-    if (0, 0) in (upper, lower, arm) or close < 1e-6:
-        return  # no angle, or on the very edge
-    above = hand[1] > top
-    wanted = set()
-    if bent < limit and slope < level and not above:
-        wanted.add("ForwardStart")
-    if bent > 90 and arm[0] < 0 and not above:
-        wanted.add("ForwardEnd")
-    if bent < limit and above:
-        wanted.add("BackwardStart")
-    assert one_body(shoulder, elbow, hand, (0, top)) == wanted
+def frames_of(scene):
+    return list(GestureEncoder(scene).frames())
 
 
 # --- events and gestures ---
@@ -153,21 +30,21 @@ def test_postures_by_angles(shoulder, elbow, hand, top):
 
 def test_every_turn_is_one_gesture():
     chain, found = Chain(), []
-    for frame in frames_of(STAGE):
+    for frame in frames_of(SCENE):
         chain.graph.apply(frame.changes())
         columns = chain.listen()
         if columns is not None:
             found += zip(columns.values[:, 0].tolist(), columns.time.tolist(), strict=True)
-    assert chain.events == STAGE.atomic_events
+    assert chain.events == SCENE.atomic_events
     bodies = [chain.graph.terms.text(body).rpartition("/")[2][:-1] for body, _ in found]
     # The posture of the end is lost in the seventh frame of a turn.
     wanted = {
         (f"body{b}", 40 * (delay + 12 * turn + 7))
-        for b, delay in enumerate(STAGE.delays.tolist())
-        for turn in range(STAGE.cycles)
+        for b, delay in enumerate(SCENE.delays.tolist())
+        for turn in range(SCENE.cycles)
     }
     assert set(zip(bodies, (time for _, time in found), strict=True)) == wanted
-    assert len(found) == STAGE.gestures == 10
+    assert len(found) == SCENE.gestures == 10
 
 
 def detect(*events):
@@ -205,54 +82,17 @@ def test_atomic_events_are_those_of_the_queries():
     told = []
     feed = chain.detector.feed
     chain.detector.feed = lambda *batch: told.append(batch) or feed(*batch)
-    for frame in frames_of(STAGE):
+    for frame in frames_of(SCENE):
         chain.graph.apply(frame.changes())
         chain.listen()
     types, values, times = (np.concatenate(column) for column in zip(*told, strict=True))
     names = [chain.graph.terms.text(body)[:-1].rpartition("body")[2] for body in values[:, 0]]
     numbers = np.array(names, np.int64) + 1
-    wanted = atomic_events(STAGE)
+    wanted = atomic_events(SCENE)
     got = sorted(zip(times.tolist(), types.tolist(), numbers.tolist(), strict=True))
     assert got == sorted(
         zip(wanted[2].tolist(), wanted[0].tolist(), wanted[1][:, 0].tolist(), strict=True)
     )
-
-
-# --- files ---
-
-
-@pytest.mark.parametrize("name", ["log.rdfp", "log.rdfp.gz", "log.parquet", "log.arrow"])
-def test_generate_writes_a_log(name, tmp_path, capsys):
-    out = tmp_path / name
-    assert main(["generate", "gesture", "--bodies", "2", "--cycles", "1", "--out", str(out)]) == 0
-    batches = list(read_changes(out))
-    stage = Stage(2, 1)
-    assert sum(map(len, batches)) == stage.initial_triples + 2 * stage.updates
-    graph = LiveGraph()
-    watch = graph.watch(query_text("ForwardStart"))
-    graph.apply(out)
-    assert [(row.time, row.diff) for row in watch.changes()] == [
-        (40 * (frame + 1), diff) for frame, diff in ((1, 1), (3, -1), (6, 1), (8, -1))
-    ]
-
-
-def test_generate_writes_a_folder_with_the_program(tmp_path, capsys):
-    out = tmp_path / "stage"
-    assert main(["generate", "gesture", "--bodies", "1", "--cycles", "1", "--out", str(out)]) == 0
-    assert sorted(path.name for path in out.iterdir()) == ["changes.rdfp", "gesture.tide"]
-    assert main(["check", str(out / "gesture.tide"), str(out / "changes.rdfp")]) == 0
-
-
-@pytest.mark.parametrize(
-    "options",
-    [["--bodies", "0"], ["--cycles", "0"], ["--out", "log.nt"], ["--format", "ttl"]],
-)
-def test_generate_refuses(options, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    given_out = [] if "--out" in options else ["--out", "log"]
-    assert main(["generate", "gesture", *options, *given_out]) == 2
-    assert "hint" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
 
 
 # --- the benchmark ---

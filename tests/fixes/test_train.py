@@ -7,13 +7,13 @@ import pytest
 from fixes.worlds import quads_of
 
 import graphtide as gt
-from graphtide.bench.train.load import load_model
-from graphtide.bench.train.model import Model
+from graphtide.bench.load import load_model
+from graphtide.datasets.queries import train_query_text
+from graphtide.datasets.train import TrainModel
 from graphtide.fixes import explore
 from graphtide.lang.program import read_program
 
 REPAIRS = Path(__file__).parents[2] / "examples" / "repairs.tide"
-QUERIES = Path(gt.__file__).parent / "bench" / "train" / "queries"
 GOALS = {
     "Lengths": "PosLength",
     "Monitored": "SwitchMonitored",
@@ -30,14 +30,14 @@ def violations(graph):
     """As pyoxigraph finds them with the benchmark's own queries."""
     store = ox.Store()
     store.extend(quads_of(graph))
-    texts = {goal: (QUERIES / f"{query}.rq").read_text() for goal, query in GOALS.items()}
+    texts = {goal: train_query_text(query) for goal, query in GOALS.items()}
     return {goal: len(list(store.query(text))) for goal, text in texts.items()}
 
 
 @pytest.mark.slow
 def test_a_broken_railway_is_mended():
     graph = gt.LiveGraph()
-    load_model(graph, Model(1, "repair"))
+    load_model(graph, TrainModel(1, "repair"))
     assert violations(graph) == REPAIR_1
     (plan,) = explore(graph, REPAIRS, plans=1, seconds=600)
     watch = graph.watch(read_program(REPAIRS).texts["RouteSensor"])
@@ -53,7 +53,7 @@ NAME = "<http://www.semanticweb.org/ontologies/2015/trainbenchmark#{}>".format
 @pytest.mark.parametrize("strategy", ["bfs", "dfs", "best-first"])
 def test_injected_faults_are_found_and_mended(strategy):
     graph = gt.LiveGraph()
-    load_model(graph, Model(1, "batch"))
+    load_model(graph, TrainModel(1, "batch"))
     assert violations(graph) == dict.fromkeys(GOALS, 0)
     route, sensor = (
         graph.query(f"SELECT ?r ?s {{ ?r {NAME('requires')} ?s }} ORDER BY ?r ?s LIMIT 1")[n][0]

@@ -69,10 +69,9 @@ def train(
     plot
         Draw the phases over the size of the model, to FILE.png and FILE.svg.
     """
-    from graphtide.bench.train.model import parse_size
     from graphtide.bench.train.plans import check_strategy
-    from graphtide.bench.train.vocabulary import check_scenario
     from graphtide.bench.train.workload import make_workloads
+    from graphtide.datasets.train import check_scenario, parse_size
 
     engines: list[Engine] = ["pyoxigraph"] if peer else []
     engines += ["spark"] if spark else []

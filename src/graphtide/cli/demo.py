@@ -14,13 +14,13 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.status import Status
 
-from graphtide.bench.railway import QUERIES, change_stream
 from graphtide.cli.demo_writer import DemoWriter
 from graphtide.cli.output import counted, json_line, open_output, plain_line, summary
 from graphtide.cli.run import asked
 from graphtide.cli.run_needs import check_needs
 from graphtide.cli.session import Session
 from graphtide.cli.told import NamedRow
+from graphtide.datasets.railway import QUERIES, change_stream
 from graphtide.engine import DeltaRow, LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.lang.program import NamedQuery, Program

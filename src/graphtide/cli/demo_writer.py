@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from graphtide.bench.railway import change_stream
+from graphtide.datasets.railway import change_stream
 from graphtide.rdf import write_changes
 
 if TYPE_CHECKING:

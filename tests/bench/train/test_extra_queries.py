@@ -1,14 +1,13 @@
 """The three queries beside the six: their published counts, and that they follow changes."""
 
 import pytest
-from bench.train.expected import EXTRA
+from support.train_expected import EXTRA
 
-from graphtide.bench.train.load import load_model
-from graphtide.bench.train.model import Model
+from graphtide.bench.load import load_model
 from graphtide.bench.train.plans import watch_query
-from graphtide.bench.train.queries import find_queries, find_query
-from graphtide.bench.train.vocabulary import RDF_TYPE, length_literal, name
 from graphtide.bench.train.workload import Workload
+from graphtide.datasets.queries import find_queries, find_query
+from graphtide.datasets.train import RDF_TYPE, TrainModel, length_literal, name
 from graphtide.engine import LiveGraph
 
 NAMES = ("ActiveRoute", "RouteReachability", "RouteLength")
@@ -95,5 +94,5 @@ def test_a_route_is_told_when_its_switches_are_cut_off():
 def test_the_published_numbers_of_a_model_hold_if_it_is_read_after_registration():
     graph = LiveGraph()
     watch = watch_query(graph, find_query("ActiveRoute"), "auto", "default")
-    load_model(graph, Model(2, "repair"))
+    load_model(graph, TrainModel(2, "repair"))
     assert watch.count() == EXTRA["repair", 2][0]

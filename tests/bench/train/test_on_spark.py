@@ -1,7 +1,7 @@
 """The workload on Spark against the published traces."""
 
 import pytest
-from bench.train.expected import FIRST_ROUND
+from support.train_expected import FIRST_ROUND
 
 from graphtide.bench.train.run import measure_apart, to_results
 from graphtide.bench.train.workload import Workload

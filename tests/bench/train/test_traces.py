@@ -1,7 +1,7 @@
 """Runs of several rounds against the published traces."""
 
 import pytest
-from bench.train.expected import FIRST_ROUND, TOGETHER, TRACES
+from support.train_expected import FIRST_ROUND, TOGETHER, TRACES
 
 from graphtide.bench.train.layouts import LAYOUTS
 from graphtide.bench.train.selection import DEFAULTS, Selection, parse_selection

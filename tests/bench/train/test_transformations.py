@@ -1,16 +1,16 @@
 """Each repair ends the violation of a minimal model; each injection makes one where none was."""
 
 import pytest
-from bench.train.expected import QUERIES
-from bench.train.minimal import CHAIN, MINIMAL, edge
+from support.train_expected import QUERIES
+from support.train_minimal import CHAIN, MINIMAL, edge
 
-from graphtide.bench.java_random import JavaRandom
 from graphtide.bench.train.operation import Operation
 from graphtide.bench.train.plans import watch_query
-from graphtide.bench.train.queries import find_query
 from graphtide.bench.train.selection import Selection
 from graphtide.bench.train.transformations import Yard
-from graphtide.bench.train.vocabulary import length_literal, name, vertex
+from graphtide.datasets.java_random import JavaRandom
+from graphtide.datasets.queries import find_query
+from graphtide.datasets.train import length_literal, name, vertex
 from graphtide.engine import LiveGraph
 
 ALL = Selection("proportional", 100)

@@ -8,12 +8,12 @@ from functools import cache
 import pytest
 from pyoxigraph import RdfFormat, Store
 
-from graphtide.bench.lubm.queries import NAMES
 from graphtide.bench.windows import events, ours
 from graphtide.bench.windows.cell import Cell
 from graphtide.bench.windows.events import _blocks, pieces
 from graphtide.bench.windows.ours import check_matches, incremental, one_by_one, reevaluation
 from graphtide.bench.windows.peer import peer
+from graphtide.datasets.queries import LUBM_QUERIES
 from graphtide.errors import GraphtideError
 
 TUMBLING = Cell("table1", "lubm", "Q2", 4_000, 4_000, "incremental", least=0)
@@ -44,7 +44,7 @@ def answer(cell, end):
     return sum(1 for _ in store.query(cell.plain))
 
 
-@pytest.mark.parametrize("query", NAMES)
+@pytest.mark.parametrize("query", LUBM_QUERIES)
 def test_all_ways_on_tumbling_windows(query):
     cell = replace(TUMBLING, query=query)
     found = incremental(cell)

@@ -20,7 +20,7 @@ from spark.faults.stream import (
     write_stream,
 )
 
-from graphtide.bench.railway import PREFIX, change_stream
+from graphtide.datasets.railway import PREFIX, change_stream
 from graphtide.rdf import write_changes
 
 pytestmark = pytest.mark.slow

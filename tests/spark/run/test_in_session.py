@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from graphtide.bench.railway import QUERIES, change_stream
+from graphtide.datasets.railway import QUERIES, change_stream
 from graphtide.engine import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.lang.program import NamedQuery, Program

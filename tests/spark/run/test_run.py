@@ -10,7 +10,7 @@ import time
 import pyarrow.parquet as pq
 import pytest
 
-from graphtide.bench.railway import QUERIES, change_stream
+from graphtide.datasets.railway import QUERIES, change_stream
 from graphtide.engine import LiveGraph
 from graphtide.rdf import write_changes
 

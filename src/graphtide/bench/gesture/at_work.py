@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from graphtide.bench.gesture.queries import program_text
+from graphtide.datasets.queries import program_text
 from graphtide.engine import LiveGraph
 from graphtide.rules import run
 
@@ -14,10 +14,10 @@ RULE: Final = "RULE NextSlide ON Forward(?body) THEN CALL next_slide(?body)\n"
 class AtWork:
     """A live graph on which the program runs; its rule counts the gestures.
 
-    >>> from graphtide.bench.gesture.model import Stage
-    >>> from graphtide.bench.gesture.texts import Coder
+    >>> from graphtide.datasets.gesture_scene import GestureScene
+    >>> from graphtide.datasets.gesture import GestureEncoder
     >>> program = AtWork()
-    >>> for frame in Coder(Stage(bodies=2, cycles=1)).frames():
+    >>> for frame in GestureEncoder(GestureScene(bodies=2, cycles=1)).frames():
     ...     program.graph.apply(frame.changes())
     >>> program.gestures
     2

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.bench.gesture.queries import GESTURE, program_text
 from graphtide.bench.sequence.detector import make_detector
+from graphtide.datasets.queries import GESTURE, program_text
 from graphtide.engine import LiveGraph
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.net import NET_BEFORE, NET_VALUES
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class Chain:
     """A live graph with the queries of the gesture, and a detector for what they tell.
 
-    >>> from graphtide.bench.gesture.model import Stage
-    >>> from graphtide.bench.gesture.texts import Coder
+    >>> from graphtide.datasets.gesture_scene import GestureScene
+    >>> from graphtide.datasets.gesture import GestureEncoder
     >>> chain = Chain()
-    >>> for frame in Coder(Stage(bodies=2, cycles=1)).frames():
+    >>> for frame in GestureEncoder(GestureScene(bodies=2, cycles=1)).frames():
     ...     chain.graph.apply(frame.changes())
     ...     found = chain.listen()
     >>> chain.events, chain.gestures

@@ -11,14 +11,19 @@ import numpy as np
 
 from graphtide.bench.gesture.at_work import AtWork
 from graphtide.bench.gesture.chain import Chain
-from graphtide.bench.gesture.events import TYPES, atomic_events
-from graphtide.bench.gesture.model import FRAME_MS, FRAMES_A_SECOND, Stage
-from graphtide.bench.gesture.positions import CYCLE
-from graphtide.bench.gesture.queries import GESTURE, program_text
-from graphtide.bench.gesture.texts import Coder
-from graphtide.bench.gesture.vocabulary import CHANGES
 from graphtide.bench.memory import peak_rss_mb
 from graphtide.bench.sequence.detector import make_detector
+from graphtide.datasets.gesture import GestureEncoder
+from graphtide.datasets.gesture_scene import (
+    CHANGES,
+    CYCLE,
+    FRAME_MS,
+    FRAMES_PER_SECOND,
+    TYPES,
+    GestureScene,
+    atomic_events,
+)
+from graphtide.datasets.queries import GESTURE, program_text
 from graphtide.errors import GraphtideError
 from graphtide.lang.program import parse_program
 from graphtide.rdf import ChangeBatch
@@ -26,7 +31,7 @@ from graphtide.rdf import ChangeBatch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from graphtide.bench.gesture.texts import Columns
+    from graphtide.datasets.gesture import FrameColumns
     from graphtide.engine import LiveGraph
     from graphtide.kernel.batch import Longs
 
@@ -152,7 +157,7 @@ def _events(task: Task) -> Result:
 
 def _turns(bodies: int, first: int, count: int) -> tuple[Longs, Longs, Longs]:
     """Events of some turns, as if those of a batch were over before the next begins."""
-    types, values, times = atomic_events(Stage(bodies, count))
+    types, values, times = atomic_events(GestureScene(bodies, count))
     return types, values, times + first * 2 * CYCLE * FRAME_MS
 
 
@@ -160,15 +165,15 @@ def _chain(task: Task) -> Result:
     """Play a stage, frame by frame, as often as enough time is measured."""
     cycles = FEWEST_CYCLES
     while True:
-        times, events, found = _play(Stage(task.bodies, cycles), task.mode)
+        times, events, found = _play(GestureScene(task.bodies, cycles), task.mode)
         if times.seconds >= task.enough_s or cycles >= FEWEST_CYCLES << 10:
             return _result(task, times, cycles, events, found)
         cycles = round(cycles * min(max(1.2 * task.enough_s / times.seconds, 2), 100))
 
 
-def _play(stage: Stage, mode: Mode) -> tuple[Times, int, int]:
+def _play(stage: GestureScene, mode: Mode) -> tuple[Times, int, int]:
     """The time of each frame, atomic events and gestures; the model is loaded before."""
-    coder, times = Coder(stage), Times()
+    coder, times = GestureEncoder(stage), Times()
     chain = AtWork() if mode == "program, ids" else Chain()
     frames = frame_takers(coder, chain.graph, mode)
     next(frames)()
@@ -182,19 +187,21 @@ def _take(take: Callable[[], None], chain: Chain | AtWork) -> None:
     chain.listen()
 
 
-def frame_takers(coder: Coder, graph: LiveGraph, mode: Mode) -> Iterator[Callable[[], None]]:
+def frame_takers(
+    coder: GestureEncoder, graph: LiveGraph, mode: Mode
+) -> Iterator[Callable[[], None]]:
     """For each frame, what hands it to the graph: as ids, or as columns of texts."""
     ids = None if mode == "chain, terms" else coder.ids(graph.terms)
     for frame in coder.frames():
         if ids is None:
             yield partial(_apply_texts, graph, frame.columns())
         else:
-            s, p, o = np.ascontiguousarray(ids[frame.coded.rows].T)
-            diff, (time, tx) = frame.diff.astype(np.int32), frame.stamps()
+            s, p, o = np.ascontiguousarray(ids[frame.triples.rows].T)
+            diff, (time, tx) = frame.diff.astype(np.int32), frame.timestamps()
             yield partial(graph.apply_ids, s, p, o, diff=diff, time=time, tx=tx)
 
 
-def _apply_texts(graph: LiveGraph, columns: Columns) -> None:
+def _apply_texts(graph: LiveGraph, columns: FrameColumns) -> None:
     graph.apply(ChangeBatch(*columns))
 
 
@@ -220,7 +227,7 @@ def _result(task: Task, times: Times, cycles: int, events: int, found: int) -> R
         events_per_s=events / seconds,
         matches_per_s=found / seconds,
         updates_per_s=frames * task.bodies * CHANGES / seconds if whole else 0.0,
-        speed=frames / seconds / FRAMES_A_SECOND,
+        speed=frames / seconds / FRAMES_PER_SECOND,
         slowest_ms=max(times.each) * 1000 if whole else 0.0,
         busy=times.cpu_s / seconds,
         rss_mb=peak_rss_mb(),

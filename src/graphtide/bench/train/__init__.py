@@ -4,10 +4,3 @@ A match of a query is a violation of a rule of the railway. The benchmark reads 
 and then changes and rechecks it round by round. Models, selections and match counts are those of
 the public benchmark, draw by draw of its random numbers.
 """
-
-from pathlib import Path
-
-from graphtide.jit import JIT, drop_stale_code
-
-if JIT:
-    drop_stale_code(Path(__file__).parent, Path(__file__).parents[1])

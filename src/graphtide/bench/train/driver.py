@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from graphtide.bench.java_random import JavaRandom
-from graphtide.bench.train.load import load_model
-from graphtide.bench.train.model import SEED, Model
+from graphtide.bench.load import load_model
 from graphtide.bench.train.nodes import NodeFigures, node_figures
 from graphtide.bench.train.operation import Operation
 from graphtide.bench.train.plans import DEFAULT_PLAN, watch_query
 from graphtide.bench.train.transformations import Yard
+from graphtide.datasets.java_random import JavaRandom
+from graphtide.datasets.train import SEED, TrainModel
 from graphtide.engine import LiveGraph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from graphtide.bench.train.plans import Choice
-    from graphtide.bench.train.queries import Query
     from graphtide.bench.train.selection import Selection
     from graphtide.bench.train.transformations import Change
+    from graphtide.datasets.queries import TrainQuery
 
 
 @dataclass(slots=True)
@@ -45,9 +45,9 @@ class Run:
     *Transform* chooses matches of every query and then hands in the changes, one transaction for
     each query. *Recheck* brings the answers up to date and takes over what changed in them.
 
-    >>> from graphtide.bench.train.queries import find_queries
+    >>> from graphtide.datasets.queries import find_queries
     >>> from graphtide.bench.train.selection import Selection
-    >>> run = Run(Model(1, "repair"), find_queries(["PosLength"]), Selection("fixed", 10))
+    >>> run = Run(TrainModel(1, "repair"), find_queries(["PosLength"]), Selection("fixed", 10))
     >>> run.run(rounds=2).matches
     {'PosLength': [52, 42, 32]}
 
@@ -56,8 +56,8 @@ class Run:
 
     def __init__(
         self,
-        model: Model,
-        queries: Sequence[Query],
+        model: TrainModel,
+        queries: Sequence[TrainQuery],
         selection: Selection,
         *,
         strategy: Choice = "auto",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.relational import Labels, Relation, different
-from graphtide.bench.train.vocabulary import NAMESPACE
+from graphtide.datasets.train import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.bench.train.vocabulary import vertex_numbers
+from graphtide.datasets.train import vertex_numbers
 from graphtide.kernel.batch import DIFF, Ints, Longs
 from graphtide.kernel.net import NET_VALUES
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class VertexNumbers:
     """The numbers of vertices by the ids of their terms, read from their IRIs once each.
 
-    >>> from graphtide.bench.train.vocabulary import vertex
+    >>> from graphtide.datasets.train import vertex
     >>> from graphtide.rdf import TermDictionary
     >>> terms = TermDictionary()
     >>> ids = terms.encode_column([vertex(17), vertex(4)])

@@ -15,16 +15,15 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.bench.train.driver import Figures, Run, since
-from graphtide.bench.train.texts import block_triples
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from graphtide.bench.train.model import Model
-    from graphtide.bench.train.queries import Query
     from graphtide.bench.train.selection import Selection
     from graphtide.bench.train.transformations import Change
+    from graphtide.datasets.queries import TrainQuery
+    from graphtide.datasets.train import TrainModel
 
 FIELDS = ("time", "tx", "diff", "s", "p", "o")
 
@@ -33,7 +32,7 @@ class SparkRun:
     """One run of the benchmark on Spark. Its one pass over the log is told as the check."""
 
     def __init__(
-        self, model: Model, queries: Sequence[Query], selection: Selection, cells: int
+        self, model: TrainModel, queries: Sequence[TrainQuery], selection: Selection, cells: int
     ) -> None:
         self.figures = Figures(tuples_stored=dict.fromkeys((q.name for q in queries), 0))
         self._model = model
@@ -78,7 +77,7 @@ class SparkRun:
     def _change_log(self) -> pa.Table:
         """Everything that happened, in order: `seq` numbers the changes."""
         parts: list[list[Any]] = []
-        for triples in map(block_triples, self._model.blocks()):
+        for triples in (block.columns() for block in self._model.blocks()):
             zeros = np.zeros(len(triples), np.int64)
             parts.append([zeros, zeros, zeros + 1, triples.s, triples.p, triples.o])
         later = [(time, tx, diff, *triple) for time, tx, (diff, triple) in self._log]

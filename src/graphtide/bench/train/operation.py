@@ -8,16 +8,16 @@ import numpy as np
 
 from graphtide.bench.train.matches import Matches, VertexNumbers
 from graphtide.bench.train.plans import UNBOUNDED
-from graphtide.bench.train.queries import EXTRA, query_text
 from graphtide.bench.train.transformations import TRANSFORMATIONS, Change, Match, Yard
+from graphtide.datasets.queries import EXTRA_QUERIES, train_query_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.bench.java_random import JavaRandom
-    from graphtide.bench.train.queries import Query
     from graphtide.bench.train.selection import Selection
-    from graphtide.bench.train.vocabulary import Scenario
+    from graphtide.datasets.java_random import JavaRandom
+    from graphtide.datasets.queries import TrainQuery
+    from graphtide.datasets.train import Scenario
     from graphtide.engine import LiveGraph, Watch
     from graphtide.kernel.batch import Ints
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 class Operation:
     """The check of one query, and its repair or injection."""
 
-    def __init__(self, graph: LiveGraph, query: Query, watch: Watch, scenario: Scenario) -> None:
+    def __init__(
+        self, graph: LiveGraph, query: TrainQuery, watch: Watch, scenario: Scenario
+    ) -> None:
         self.query = query
         self._graph = graph
         self._scenario = scenario
@@ -46,7 +48,7 @@ class Operation:
 
     def choose(self, selection: Selection, random: JavaRandom, yard: Yard) -> None:
         """Choose matches, and look up what changing them needs to know."""
-        if self.query in EXTRA:
+        if self.query in EXTRA_QUERIES:
             return
         places = self._found if self._scenario == "repair" else self._injection_places()
         chosen = selection.choose(places.rows(), random)
@@ -66,7 +68,7 @@ class Operation:
         if self._places is None:
             self._places = self._watch(self.query.inject_text, self.query.inject_keys)
             if self.query.name == "SwitchMonitored":
-                self._sensors = self._watch(query_text("SwitchMonitoredEdges", "inject"), 2)
+                self._sensors = self._watch(train_query_text("SwitchMonitoredEdges", "inject"), 2)
         return self._places
 
     def _watch(self, text: str, keys: int) -> Matches:

@@ -12,30 +12,31 @@ from typing import TYPE_CHECKING
 from pyoxigraph import RdfFormat, Store
 
 from graphtide.bench.train.driver import Figures, Run, since
-from graphtide.bench.train.texts import block_lines
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from graphtide.bench.train.model import Model
-    from graphtide.bench.train.queries import Query
     from graphtide.bench.train.selection import Selection
     from graphtide.bench.train.transformations import Change
+    from graphtide.datasets.queries import TrainQuery
+    from graphtide.datasets.train import TrainModel
 
 
 class PeerRun:
     """One run of the benchmark by re-evaluation.
 
-    >>> from graphtide.bench.train.model import Model
-    >>> from graphtide.bench.train.queries import find_queries
+    >>> from graphtide.datasets.train import TrainModel
+    >>> from graphtide.datasets.queries import find_queries
     >>> from graphtide.bench.train.selection import Selection
-    >>> run = PeerRun(Model(1, "repair"), find_queries(["PosLength"]), Selection("fixed", 10))
+    >>> run = PeerRun(TrainModel(1, "repair"), find_queries(["PosLength"]), Selection("fixed", 10))
     >>> run.run(rounds=2).matches
     {'PosLength': [52, 42, 32]}
     """
 
-    def __init__(self, model: Model, queries: Sequence[Query], selection: Selection) -> None:
+    def __init__(
+        self, model: TrainModel, queries: Sequence[TrainQuery], selection: Selection
+    ) -> None:
         self.figures = Figures(tuples_stored=dict.fromkeys((q.name for q in queries), 0))
         self._model = model
         self._texts = {query.name: query.text for query in queries}
@@ -62,7 +63,7 @@ class PeerRun:
         self._leader.read()
         start = perf_counter()
         for block in self._model.blocks():
-            self._store.bulk_load(bytes(block_lines(block)), format=RdfFormat.N_TRIPLES)
+            self._store.bulk_load(bytes(block.columns().lines()), format=RdfFormat.N_TRIPLES)
         self.figures.triples = len(self._store)
         self.figures.read_ms = since(start)
 

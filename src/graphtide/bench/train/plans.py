@@ -13,7 +13,7 @@ from graphtide.plan.patterns import STRATEGIES, Strategy
 
 if TYPE_CHECKING:
     from graphtide.algebra.relational import Relation
-    from graphtide.bench.train.queries import Query
+    from graphtide.datasets.queries import TrainQuery
     from graphtide.engine import LiveGraph, Watch
 
 Choice: TypeAlias = Strategy | Literal["auto"]
@@ -40,10 +40,10 @@ def check_strategy(text: str) -> Choice:
     return text
 
 
-def plan_for(query: Query, plan: str) -> Relation | None:
+def plan_for(query: TrainQuery, plan: str) -> Relation | None:
     """The layout of that name for a query; None lets the planner choose.
 
-    >>> from graphtide.bench.train.queries import find_query
+    >>> from graphtide.datasets.queries import find_query
     >>> plan_for(find_query("RouteSensor"), "A").attributes
     ('route', 'swP', 'sw', 'sensor')
     >>> plan_for(find_query("PosLength"), "A")
@@ -63,7 +63,7 @@ def plan_for(query: Query, plan: str) -> Relation | None:
     return None
 
 
-def check_plan(query: Query, strategy: Choice, plan: str) -> None:
+def check_plan(query: TrainQuery, strategy: Choice, plan: str) -> None:
     """Raise unless a query can be run with a strategy and a plan."""
     if plan_for(query, plan) is not None and strategy == "search":
         raise GraphtideError(
@@ -72,7 +72,7 @@ def check_plan(query: Query, strategy: Choice, plan: str) -> None:
         )
 
 
-def watch_query(graph: LiveGraph, query: Query, strategy: Choice, plan: str) -> Watch:
+def watch_query(graph: LiveGraph, query: TrainQuery, strategy: Choice, plan: str) -> Watch:
     """Register a query with a strategy and a plan."""
     if query.name == "RouteLength":
         keep_segment_links(graph)

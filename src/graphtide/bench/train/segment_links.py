@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphtide.bench.train.queries import query_text
-from graphtide.bench.train.vocabulary import name
+from graphtide.datasets.queries import train_query_text
+from graphtide.datasets.train import name
 
 if TYPE_CHECKING:
     from graphtide.engine import LiveGraph
@@ -26,7 +26,7 @@ def keep_segment_links(graph: LiveGraph) -> None:
     >>> (name("_1"), name("connectsTo"), name("_1"), GRAPH) in graph
     True
     """
-    watch = graph.watch(query_text("SegmentLinks"), name="SegmentLinks")
+    watch = graph.watch(train_query_text("SegmentLinks"), name="SegmentLinks")
     link = name("connectsTo")
     with graph.transaction() as tx:
         for ends in watch.table().to_pylist():

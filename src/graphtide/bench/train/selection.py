@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from graphtide.bench.java_random import JavaRandom
-    from graphtide.bench.train.vocabulary import Scenario
+    from graphtide.datasets.java_random import JavaRandom
+    from graphtide.datasets.train import Scenario
     from graphtide.kernel.batch import Ints
 
 

@@ -10,16 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from graphtide.bench.train.vocabulary import (
-    RDF_TYPE,
-    length_literal,
-    length_value,
-    name,
-    vertex,
-)
+from graphtide.datasets.train import RDF_TYPE, length_literal, length_value, name, vertex
 
 if TYPE_CHECKING:
-    from graphtide.bench.train.vocabulary import Scenario
+    from graphtide.datasets.train import Scenario
 
 Triple = tuple[str, str, str]
 Change = tuple[int, Triple]

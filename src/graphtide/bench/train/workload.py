@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from graphtide.bench.train.driver import Figures, Run
-from graphtide.bench.train.model import Model
 from graphtide.bench.train.on_spark import SparkRun
 from graphtide.bench.train.peer import PeerRun
 from graphtide.bench.train.plans import DEFAULT_PLAN, Choice, check_plan, check_strategy
-from graphtide.bench.train.queries import QUERIES, find_queries, find_query
 from graphtide.bench.train.selection import DEFAULTS, parse_selection
+from graphtide.datasets.queries import TRAIN_QUERIES, find_queries, find_query
+from graphtide.datasets.train import TrainModel
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from graphtide.bench.train.vocabulary import Scenario
+    from graphtide.datasets.train import Scenario
 
 Engine: TypeAlias = Literal["graphtide", "pyoxigraph", "spark"]
 
@@ -32,7 +32,7 @@ class Workload:
 
     scenario: Scenario
     size: int
-    queries: tuple[str, ...] = tuple(query.name for query in QUERIES)
+    queries: tuple[str, ...] = tuple(query.name for query in TRAIN_QUERIES)
     strategy: Choice = "auto"
     plan: str = DEFAULT_PLAN
     rounds: int = 0
@@ -42,7 +42,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, before anything is."""
-        Model(self.size, self.scenario)
+        TrainModel(self.size, self.scenario)
         parse_selection(self.select)
         check_strategy(self.strategy)
         if self.rounds < 0:
@@ -68,7 +68,7 @@ class Workload:
 
     def _run(self) -> Run | PeerRun | SparkRun:
         what = (
-            Model(self.size, self.scenario),
+            TrainModel(self.size, self.scenario),
             find_queries(self.queries),
             parse_selection(self.select),
         )
@@ -86,7 +86,7 @@ class Workload:
         return self.strategy if self.engine == "graphtide" else self.engine
 
     def __str__(self) -> str:
-        every = self.queries == tuple(query.name for query in QUERIES)
+        every = self.queries == tuple(query.name for query in TRAIN_QUERIES)
         queries = "all queries" if every else ", ".join(self.queries)
         return f"{self.scenario} {self.size}: {queries}, {self.way}, plan {self.plan}"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from graphtide.bench.lubm.queries import query_text as lubm_text
-from graphtide.bench.seas.queries import query_text as seas_text
+from graphtide.datasets.queries import query_text
 from graphtide.engine.windows.shape import ChangingWindow
 
 Part = Literal["table1", "figure6", "figure7", "figure8", "figure9"]
@@ -92,8 +91,7 @@ class Cell:
     @property
     def plain(self) -> str:
         """The query without a window."""
-        ask = lubm_text if self.data == "lubm" else seas_text
-        return ask(self.query)
+        return query_text(self.data, self.query)
 
     def __str__(self) -> str:
         events = f", events of {self.event}" if self.event > 1 else ""

@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.bench.coded import Coded
-from graphtide.bench.lubm.model import Lubm
-from graphtide.bench.lubm.texts import coded_blocks as lubm_blocks
-from graphtide.bench.pace import Pace
-from graphtide.bench.seas.model import SAMPLES_A_DAY, Seas
-from graphtide.bench.seas.texts import coded_blocks as seas_blocks
-from graphtide.bench.seas.vocabulary import PREDICATES
 from graphtide.bench.windows.cell import RATE
+from graphtide.datasets.lubm import Lubm
+from graphtide.datasets.seas import PREDICATES, SAMPLES_PER_DAY, Seas
+from graphtide.datasets.triples import IndexedTriples, StreamRate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +27,7 @@ A_UNIVERSITY = 90_000
 class Piece:
     """Triples that lie next to each other in the stream, and their times."""
 
-    coded: Coded
+    triples: IndexedTriples
     times: Longs
 
     def __len__(self) -> int:
@@ -43,17 +39,17 @@ class Piece:
 
     def only(self, which: slice | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Piece:
         """Some of the triples."""
-        return Piece(replace(self.coded, rows=self.coded.rows[which]), self.times[which])
+        return Piece(replace(self.triples, rows=self.triples.rows[which]), self.times[which])
 
     def quads(self, terms: TermDictionary) -> Ints:
         """The triples as quads of ids."""
         rows = np.zeros((len(self), 4), np.int32)
-        rows[:, :3] = self.coded.ids(terms)
+        rows[:, :3] = self.triples.ids(terms)
         return rows
 
     def lines(self) -> bytes:
         """The triples as N-Triples."""
-        return bytes(self.coded.texts().lines()) if len(self) else b""
+        return bytes(self.triples.columns().lines()) if len(self) else b""
 
 
 def pieces(cell: Cell, first: int, last: int, size: int) -> Iterator[Piece]:
@@ -64,21 +60,21 @@ def pieces(cell: Cell, first: int, last: int, size: int) -> Iterator[Piece]:
     >>> [(len(piece), piece.times[[0, -1]].tolist()) for piece in pieces(cell, 10, 70, 40)]
     [(40, [0, 40]), (20, [40, 60])]
     """
-    pace = Pace(RATE, cell.event, ticks=RATE)
+    pace = StreamRate(RATE, cell.event, ticks=RATE)
     place = 0
     for block in _blocks(cell, last):
         begin, end = max(first - place, 0), min(last - place, len(block))
         for at in range(begin, end, size):
             rows = block.rows[at : min(at + size, end)]
-            times, _ = pace.stamps(place + at, len(rows))
-            yield Piece(Coded(block.terms, rows), times)
+            times, _ = pace.timestamps(place + at, len(rows))
+            yield Piece(IndexedTriples(block.terms, rows), times)
         place += len(block)
         if place >= last:
             return
 
 
-def _blocks(cell: Cell, count: int) -> Iterator[Coded]:
+def _blocks(cell: Cell, count: int) -> Iterator[IndexedTriples]:
     if cell.data == "lubm":
-        return lubm_blocks(Lubm(count // A_UNIVERSITY + 1, repeats=True))
-    a_day = SAMPLES_A_DAY * PREDICATES * Seas().meters
-    return seas_blocks(Seas(days=count // a_day + 1))
+        return Lubm(count // A_UNIVERSITY + 1, repeats=True).indexed_blocks()
+    a_day = SAMPLES_PER_DAY * PREDICATES * Seas().meters
+    return Seas(days=count // a_day + 1).indexed_blocks()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from graphtide.bench.lubm.queries import NAMES
 from graphtide.bench.windows.cell import PARTS, Cell, Mode, Part
+from graphtide.datasets.queries import LUBM_QUERIES
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def cells_of(part: Part, *, quick: bool = False) -> list[Cell]:
 
 def _table1(windows: tuple[int, ...], least: int) -> Iterator[Cell]:
     for window in windows:
-        for query in NAMES:
+        for query in LUBM_QUERIES:
             for mode in _MODES:
                 yield Cell("table1", "lubm", query, window, window, mode, least=least)
 
