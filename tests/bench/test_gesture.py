@@ -1,16 +1,24 @@
 """The gesture benchmark: events, the whole chain, and its figures."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
-from graphtide.bench.gesture.chain import Chain
-from graphtide.bench.gesture.measure import MODES, Result, Task, measure
-from graphtide.bench.gesture.report import PAPER, to_table
-from graphtide.bench.gesture.run import make_tasks, run_tasks
-from graphtide.bench.gesture.worker import figures
-from graphtide.bench.sequence.detector import make_detector
+from graphtide.bench.gesture import (
+    BENCHMARK,
+    MODES,
+    PAPER,
+    GestureResult,
+    GestureTask,
+    make_tasks,
+    measure,
+    report,
+)
+from graphtide.bench.gesture_chain import Chain
+from graphtide.bench.harness import Benchmark
+from graphtide.bench.sequence import pattern_detector
 from graphtide.cli.main import main
 from graphtide.datasets.gesture import GestureEncoder
 from graphtide.datasets.gesture_scene import TYPES, GestureScene, atomic_events
@@ -32,7 +40,7 @@ def test_every_turn_is_one_gesture():
     chain, found = Chain(), []
     for frame in frames_of(SCENE):
         chain.graph.apply(frame.changes())
-        columns = chain.listen()
+        columns = chain.detect()
         if columns is not None:
             found += zip(columns.values[:, 0].tolist(), columns.time.tolist(), strict=True)
     assert chain.events == SCENE.atomic_events
@@ -50,7 +58,7 @@ def test_every_turn_is_one_gesture():
 def detect(*events):
     """The bodies whose gestures are found in events `(name, body)`, one after the other."""
     (pattern,) = (p for p in parse_program(program_text()).patterns if p.name == GESTURE)
-    detector = make_detector(pattern, TYPES, tick_ms=1)
+    detector = pattern_detector(pattern, TYPES, tick_ms=1)
     found = []
     for time, (name, body) in enumerate(events):
         found += [one.values[0] for one in detector.step(TYPES[name], (body,), time)]
@@ -84,7 +92,7 @@ def test_atomic_events_are_those_of_the_queries():
     chain.detector.feed = lambda *batch: told.append(batch) or feed(*batch)
     for frame in frames_of(SCENE):
         chain.graph.apply(frame.changes())
-        chain.listen()
+        chain.detect()
     types, values, times = (np.concatenate(column) for column in zip(*told, strict=True))
     names = [chain.graph.terms.text(body)[:-1].rpartition("body")[2] for body in values[:, 0]]
     numbers = np.array(names, np.int64) + 1
@@ -100,20 +108,20 @@ def test_atomic_events_are_those_of_the_queries():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_each_mode_finds_all_gestures(mode):
-    found = figures(Task(3, mode, enough_s=0.01))
+    found = asdict(BENCHMARK.measure_here(GestureTask(3, mode, enough_s=0.01)))
     assert found["matches"] > 0 and found["matches"] % 3 == 0
     assert found["events"] == 6 * found["matches"]
     assert {"name", "bodies", "events", "events_per_s", "matches", "rss_mb", "mode"} <= set(found)
 
 
 def test_wrong_figures_are_refused(monkeypatch):
-    monkeypatch.setattr(Chain, "listen", lambda self: None)
+    monkeypatch.setattr(Chain, "detect", lambda self: None)
     with pytest.raises(GraphtideError, match="9 gestures, 0 were found"):
-        measure(Task(3, "chain, ids", enough_s=0.01))
+        measure(GestureTask(3, "chain, ids", enough_s=0.01))
 
 
 def figures_of(task, speed):
-    return Result(
+    return GestureResult(
         "gesture", task.mode, task.bodies, 6, 1, 1, 1.0, 6.0, 1.0, 1.0, speed, 1.0, 1.0, 1
     )
 
@@ -125,14 +133,15 @@ def test_the_search_finds_the_most_bodies(monkeypatch):
         tried.append(task.bodies)
         return figures_of(task, 730 / task.bodies)
 
-    monkeypatch.setattr("graphtide.bench.gesture.measure._chain", pretend)
-    found = measure(Task(200, "chain, ids", search=True))
+    monkeypatch.setattr("graphtide.bench.gesture._measure_chain", pretend)
+    found = measure(GestureTask(200, "chain, ids", search=True))
     assert 690 <= found.bodies <= 730 and found.bodies in tried
 
 
 def test_the_table_has_the_papers_figures():
-    results = run_tasks(make_tasks([24], search=False), measure=lambda task: figures_of(task, 2))
-    cells = [list(column.cells) for column in to_table(results).columns]
+    results = [figures_of(task, 2) for task in make_tasks([24], search=False)]
+    (table,) = report(results).tables
+    cells = [list(column.cells) for column in table.columns]
     assert ["145,322"] * 4 in cells and ["1.009"] * 4 in cells
     for bodies, (gestures, atomic, speed) in PAPER.items():
         assert atomic == pytest.approx(6 * gestures, rel=1e-3)  # as the paper says it is worked out
@@ -140,9 +149,7 @@ def test_the_table_has_the_papers_figures():
 
 
 def test_the_command_prints_json(capsys, monkeypatch):
-    monkeypatch.setattr(
-        "graphtide.bench.gesture.run.measure_apart", lambda task: figures_of(task, 2)
-    )
+    monkeypatch.setattr(Benchmark, "measure_apart", lambda _, task: figures_of(task, 2))
     assert main(["bench", "gesture", "--bodies", "1,2", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert [each["bodies"] for each in figures[:2]] == [1, 2] and len(figures) == 11
@@ -151,4 +158,4 @@ def test_the_command_prints_json(capsys, monkeypatch):
 @pytest.mark.parametrize("bodies", ["0", "many", "1,,2", "-3"])
 def test_the_command_refuses_what_is_no_number(bodies, capsys):
     assert main(["bench", "gesture", f"--bodies={bodies}"]) == 2
-    assert "no numbers of bodies" in capsys.readouterr().err
+    assert "invalid --bodies" in capsys.readouterr().err

@@ -3,15 +3,27 @@
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
 from graphtide import LiveGraph
+from graphtide.bench.harness import Benchmark
 from graphtide.bench.route_sensor import QUERY
-from graphtide.bench.spark.report import growth, to_object, to_table
-from graphtide.bench.spark.run import Figures, Results, check_agreement, measure, to_figures
-from graphtide.bench.spark.stream import Batch, add_spare, write_stream
+from graphtide.bench.spark.benchmark import (
+    BENCHMARK,
+    PipelineResult,
+    PipelineTask,
+    StreamBatch,
+    add_spare,
+    check_agreement,
+    growth,
+    read_batches,
+    report,
+    to_result,
+    write_stream,
+)
 from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
 
@@ -28,6 +40,7 @@ def test_the_stream_grows_to_three_sizes(stream):
     folder, batches = stream
     files = sorted(folder.iterdir())
     assert len(files) == len(batches)
+    assert read_batches(folder) == batches
     sizes = sorted({batch.edges for batch in batches if batch.kind == "small"})
     total = sizes[-1]
     assert total == pytest.approx(CHANGES, rel=0.05)
@@ -60,33 +73,32 @@ def test_spare_batches_come_last(tmp_path):
 
 def test_medians_leave_out_the_first_batches():
     batches = [
-        Batch("bulk", 100, 100),
-        *[Batch("small", 100, 10)] * 3,
-        *[Batch("bulk", 1100, 1000)] * 2,
-        *[Batch("small", 2100, 10)] * 3,
+        StreamBatch("bulk", 100, 100),
+        *[StreamBatch("small", 100, 10)] * 3,
+        *[StreamBatch("bulk", 1100, 1000)] * 2,
+        *[StreamBatch("small", 2100, 10)] * 3,
     ]
     took = [9000, 900, 10, 20, 1000, 500, 900, 30, 50]
-    figures = to_figures({"batch_ms": dict(enumerate(took)), "matches": 4}, batches)
+    task = PipelineTask("identity", "", "", 2100)
+    result = to_result(task, {"batch_ms": dict(enumerate(took)), "matches": 4}, batches)
     # bulk: 1000 rows in 1000 and in 500 ms; small: 10 and 20, then 30 and 50 ms
-    assert figures == Figures(1500.0, 25.0, {100: 15.0, 2100: 40.0}, 4)
-    assert growth(figures) == 2.67
+    assert result == PipelineResult(
+        "identity", 2100, 1500.0, 25.0, {"100": 15.0, "2100": 40.0}, matches=4
+    )
+    assert growth(result) == 2.67
 
 
 def results():
-    by_size = {100: 10.0, 2000: 12.0}
-    return Results(
-        {
-            "identity": Figures(1000.0, 10.0, by_size, None),
-            "graphtide": Figures(700.0, 11.0, by_size, 5),
-            "reevaluate": Figures(20.0, 900.0, {100: 500.0, 2000: 1500.0}, 5),
-        },
-        0.96,
-        120.0,
-    )
+    by_size = {"100": 10.0, "2000": 12.0}
+    return [
+        PipelineResult("identity", 2000, 1000.0, 10.0, by_size, 0),
+        PipelineResult("graphtide", 2000, 700.0, 11.0, by_size, 5, 0.96, 120.0),
+        PipelineResult("reevaluate", 2000, 20.0, 900.0, {"100": 500.0, "2000": 1500.0}, 5),
+    ]
 
 
 def test_json_has_the_promised_keys():
-    figures = to_object(results())
+    figures = report(results()).objects
     assert list(figures) == [
         "identity",
         "graphtide",
@@ -103,29 +115,29 @@ def test_json_has_the_promised_keys():
 
 
 def test_the_table_shows_ratios(capsys, monkeypatch):
-    monkeypatch.setattr("graphtide.bench.spark.run.run_benchmark", lambda *_, **__: results())
-    assert main(["bench", "spark"]) == 0
+    monkeypatch.setattr(Benchmark, "run", lambda *_: results())
+    assert main(["bench", "spark", "--changes", "1000"]) == 0
     lines = {" ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
     assert "in bulk, rows/s 1,000 700 20.00 0.70× ≥ 0.6×" in lines
     assert "largest graph / smallest 1.20 1.20 3.00 1.00× ≤ 1.2" in lines
-    assert to_table(results(), 2000).row_count == 7
+    assert report(results()).tables[0].row_count == 7
 
 
-def test_pipelines_that_disagree_are_told():
-    found = results().pipelines
-    found["reevaluate"] = Figures(1.0, 1.0, {}, 6)
+def test_pipelines_that_disagree_are_reported():
+    found = [*results()[:2], replace(results()[2], matches=6)]
     with pytest.raises(GraphtideError, match="disagree on the matches: graphtide 5, reevaluate 6"):
         check_agreement(found)
 
 
-def test_a_failing_measurement_is_told(tmp_path):
-    with pytest.raises(GraphtideError, match="the measurement 'nope' failed"):
-        measure("nope", tmp_path, "no-such-master")
+def test_a_failing_measurement_is_reported(tmp_path):
+    task = PipelineTask("nope", str(tmp_path), "no-such-master", CHANGES)
+    with pytest.raises(GraphtideError, match=r"the measurement \(nope, 2,000 changes\) failed"):
+        BENCHMARK.measure_apart(task)
 
 
 def test_too_few_changes(capsys):
     assert main(["bench", "spark", "--changes", "5"]) == 2
-    assert "too small" in capsys.readouterr().err
+    assert "invalid --changes 5" in capsys.readouterr().err
 
 
 @pytest.mark.slow

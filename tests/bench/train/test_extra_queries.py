@@ -4,8 +4,8 @@ import pytest
 from support.train_expected import EXTRA
 
 from graphtide.bench.load import load_model
+from graphtide.bench.train.benchmark import TrainTask
 from graphtide.bench.train.plans import watch_query
-from graphtide.bench.train.workload import Workload
 from graphtide.datasets.queries import find_queries, find_query
 from graphtide.datasets.train import RDF_TYPE, TrainModel, length_literal, name
 from graphtide.engine import LiveGraph
@@ -21,7 +21,7 @@ CASES = [(*model, query) for model in EXTRA for query in NAMES if model[1] <= MO
 
 @pytest.mark.parametrize(("scenario", "size", "query"), CASES)
 def test_match_counts_are_the_published_ones(scenario, size, query):
-    found = Workload(scenario, size, (query,)).run()
+    found = TrainTask(scenario, size, (query,)).run()
     assert found.matches == {query: [EXTRA[scenario, size][NAMES.index(query)]]}
 
 
@@ -34,13 +34,13 @@ def test_all_are_the_six():
 
 
 def test_they_are_checked_but_not_transformed():
-    found = Workload("repair", 1, ("ActiveRoute",), rounds=2).run()
+    found = TrainTask("repair", 1, ("ActiveRoute",), rounds=2).run()
     assert found.matches == {"ActiveRoute": [2, 2, 2]}
 
 
 def test_they_follow_the_repairs_of_others():
     """Both are about positions: to mend a switch of SwitchSet is to mend one of ActiveRoute."""
-    found = Workload("repair", 2, ("SwitchSet", "ActiveRoute"), rounds=1, select="fixed:10").run()
+    found = TrainTask("repair", 2, ("SwitchSet", "ActiveRoute"), rounds=1, select="fixed:10").run()
     assert found.matches == {"SwitchSet": [3, 0], "ActiveRoute": [7, 4]}
 
 

@@ -3,13 +3,12 @@
 import pytest
 from support.train_expected import FIRST_ROUND
 
-from graphtide.bench.train.run import measure_apart, to_results
-from graphtide.bench.train.workload import Workload
+from graphtide.bench.train.benchmark import BENCHMARK, TrainTask
 
 
 @pytest.mark.slow
 def test_the_pipeline_finds_the_same_matches_after_every_round():
-    workload = Workload("repair", 1, rounds=1, select="fixed:10", engine="spark", cells=3)
-    results = to_results(workload, measure_apart(workload))
+    task = TrainTask("repair", 1, rounds=1, select="fixed:10", engine="spark", partitions=3)
+    results = BENCHMARK.measure_apart(task).queries()
     assert {each.query: each.matches for each in results} == FIRST_ROUND["repair", 1]
     assert {each.strategy for each in results} == {"spark"}

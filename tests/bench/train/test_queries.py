@@ -6,8 +6,8 @@ from support.train_expected import MODELS, QUERIES
 from support.train_minimal import MINIMAL, TRUE
 
 from graphtide.bench.load import load_model
-from graphtide.bench.train.driver import Run
-from graphtide.bench.train.selection import Selection
+from graphtide.bench.train.driver import TrainRun
+from graphtide.bench.train.transformations import MatchSelection
 from graphtide.datasets.queries import find_queries, find_query
 from graphtide.datasets.train import TrainModel
 from graphtide.engine import LiveGraph
@@ -15,13 +15,13 @@ from graphtide.errors import GraphtideError
 
 STRATEGIES = ("search", "rete", "auto")
 
-TEN = Selection("fixed", 10)
+TEN = MatchSelection("fixed", 10)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("scenario", "size"), MODELS)
 def test_match_counts_are_the_published_ones(scenario, size, strategy):
-    found = Run(TrainModel(size, scenario), find_queries(["all"]), TEN, strategy=strategy).run(
+    found = TrainRun(TrainModel(size, scenario), find_queries(["all"]), TEN, strategy=strategy).run(
         rounds=0
     )
     assert tuple(found.matches[name][0] for name in QUERIES) == MODELS[scenario, size][3]
@@ -43,7 +43,7 @@ def test_pyoxigraph_finds_the_published_matches(scenario, size):
 
 @pytest.mark.parametrize("scenario", ["inject", "repair"])
 def test_pyoxigraph_agrees_after_every_round(scenario):
-    run = Run(TrainModel(1, scenario), find_queries(["all"]), TEN)
+    run = TrainRun(TrainModel(1, scenario), find_queries(["all"]), TEN)
     run.read()
     run.check()
     for _ in range(3):
