@@ -87,13 +87,13 @@ def test_two_bodies_at_once():
 
 def test_atomic_events_are_those_of_the_queries():
     chain = Chain()
-    told = []
+    fed = []
     feed = chain.detector.feed
-    chain.detector.feed = lambda *batch: told.append(batch) or feed(*batch)
+    chain.detector.feed = lambda *batch: fed.append(batch) or feed(*batch)
     for frame in frames_of(SCENE):
         chain.graph.apply(frame.changes())
         chain.detect()
-    types, values, times = (np.concatenate(column) for column in zip(*told, strict=True))
+    types, values, times = (np.concatenate(column) for column in zip(*fed, strict=True))
     names = [chain.graph.terms.text(body)[:-1].rpartition("body")[2] for body in values[:, 0]]
     numbers = np.array(names, np.int64) + 1
     wanted = atomic_events(SCENE)

@@ -12,7 +12,7 @@ import pytest
 
 from graphtide.bench import harness
 from graphtide.bench.harness import Benchmark, peak_rss_mb, time_each
-from graphtide.bench.report import Report
+from graphtide.bench.report import BenchReport
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ BENCHMARK = Benchmark(
     task=Doubling,
     result=Doubled,
     measure=measure,
-    report=lambda results: Report(len(results), []),
+    report=lambda results: BenchReport(len(results), []),
     warm_up=lambda task: replace(task, number=0),
     own_process=False,
 )

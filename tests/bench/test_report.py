@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from graphtide.bench.report import (
-    Column,
     Panel,
     Plot,
+    TableColumn,
     _draw,
     check_plot,
     make_table,
@@ -20,7 +20,10 @@ from graphtide.errors import GraphtideError
 
 
 def test_a_table_has_a_line_for_each_row():
-    columns = [Column("name", str, left=True), Column("length", lambda row: str(len(row)))]
+    columns = [
+        TableColumn("name", str, left=True),
+        TableColumn("length", lambda row: str(len(row))),
+    ]
     table = make_table("words", columns, ["a", "bcd"])
     assert [list(column.cells) for column in table.columns] == [["a", "bcd"], ["1", "3"]]
     assert [column.justify for column in table.columns] == ["left", "right"]

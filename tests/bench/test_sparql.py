@@ -54,11 +54,11 @@ def test_a_round_changes_the_answer_and_puts_everything_back(operator):
     watch = graph.watch(operator.query, strategy=operator.strategy)
     before = watch.table().to_pylist()
     watch.delta()
-    told = len(list(watch.changes()))
+    before_round = len(list(watch.changes()))
     change_round(graph, watch, data, 0)
     assert len(graph) == len(data.quads)
     assert sorted(map(str, watch.table().to_pylist())) == sorted(map(str, before))
-    assert len(list(watch.changes())) - told > 100
+    assert len(list(watch.changes())) - before_round > 100
 
 
 def test_unknown_operators():

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from pyoxigraph import RdfFormat, Store, parse
+from support.blocks import load_blocks
 
-from graphtide.bench.load import load_blocks
 from graphtide.cli.main import main
 from graphtide.datasets.queries import SEAS_QUERIES, query_text
 from graphtide.datasets.seas import Seas

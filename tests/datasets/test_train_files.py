@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from graphtide.bench.load import load_model
+from graphtide.bench.train.driver import load_model
 from graphtide.cli.main import main
 from graphtide.datasets.train import TrainModel, write_model
 from graphtide.engine import LiveGraph
@@ -51,7 +51,7 @@ def test_parquet_is_a_log_of_inserts(tmp_path):
     assert set(table["diff"].to_pylist()) == {1}
 
 
-def test_progress_is_told_block_by_block(tmp_path):
+def test_progress_is_reported_block_by_block(tmp_path):
     routes = []
     write_model(
         TrainModel(16, "batch"),

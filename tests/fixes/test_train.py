@@ -7,7 +7,7 @@ import pytest
 from fixes.worlds import quads_of
 
 import graphtide as gt
-from graphtide.bench.load import load_model
+from graphtide.bench.train.driver import load_model
 from graphtide.datasets.queries import train_query_text
 from graphtide.datasets.train import TrainModel
 from graphtide.fixes import explore

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.bench.harness import Benchmark
-from graphtide.bench.report import Column, Panel, Plot, Report, make_table, to_objects
+from graphtide.bench.report import BenchReport, Panel, Plot, TableColumn, make_table, to_objects
 from graphtide.engine import LiveGraph
 from graphtide.errors import GraphtideError
 
@@ -230,16 +230,16 @@ def check_agreement(results: Sequence[BgpResult]) -> None:
 
 # ---- reporting -----------------------------------------------------------------------------------
 
-COLUMNS: Final[Sequence[Column[BgpResult]]] = (
-    Column("triples", lambda result: f"{result.triples:,}"),
-    Column("class", lambda result: result.query_class, left=True),
-    Column("strategy", lambda result: result.strategy, left=True),
-    Column("rows", lambda result: f"{result.rows:,}"),
-    Column("entries", lambda result: f"{result.entries:,}"),
-    Column("own kB", lambda result: f"{result.bytes / 1000:,.1f}"),
-    Column("quads kB", lambda result: f"{result.quad_bytes / 1000:,.1f}"),
-    Column("load µs", lambda result: f"{result.load_us:.2f}"),
-    Column("update µs", lambda result: f"{result.update_us:.2f}"),
+COLUMNS: Final[Sequence[TableColumn[BgpResult]]] = (
+    TableColumn("triples", lambda result: f"{result.triples:,}"),
+    TableColumn("class", lambda result: result.query_class, left=True),
+    TableColumn("strategy", lambda result: result.strategy, left=True),
+    TableColumn("rows", lambda result: f"{result.rows:,}"),
+    TableColumn("entries", lambda result: f"{result.entries:,}"),
+    TableColumn("own kB", lambda result: f"{result.bytes / 1000:,.1f}"),
+    TableColumn("quads kB", lambda result: f"{result.quad_bytes / 1000:,.1f}"),
+    TableColumn("load µs", lambda result: f"{result.load_us:.2f}"),
+    TableColumn("update µs", lambda result: f"{result.update_us:.2f}"),
 )
 
 PLOTTED: Final[dict[str, Callable[[BgpResult], float]]] = {
@@ -250,13 +250,13 @@ PLOTTED: Final[dict[str, Callable[[BgpResult], float]]] = {
 }
 
 
-def report(results: Sequence[BgpResult]) -> Report:
+def report(results: Sequence[BgpResult]) -> BenchReport:
     """A table of all results, and a row of diagrams for each size."""
     title = "Standing patterns: state of the query, memory of the quads, µs per change"
     sizes = dict.fromkeys(result.triples for result in results)
     rows = [[_panel(results, size, name) for name in PLOTTED] for size in sizes]
     plot = Plot("Standing patterns by class and strategy", rows, 4, 3, legend_once=True)
-    return Report(to_objects(results), [make_table(title, COLUMNS, results)], plot)
+    return BenchReport(to_objects(results), [make_table(title, COLUMNS, results)], plot)
 
 
 def _panel(results: Sequence[BgpResult], size: int, name: str) -> Panel:

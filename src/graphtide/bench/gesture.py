@@ -16,10 +16,10 @@ import numpy as np
 from graphtide.bench.gesture_chain import EVENTS_PER_GESTURE, Chain, ProgramChain
 from graphtide.bench.harness import Benchmark, peak_rss_mb
 from graphtide.bench.report import (
-    Column,
+    BenchReport,
     Panel,
     Plot,
-    Report,
+    TableColumn,
     group_points,
     make_table,
     to_objects,
@@ -298,34 +298,34 @@ PAPER: Final = {
 """Bodies -> complex events per second, atomic events per second, speed (in multiples of 25 FPS)."""
 
 
-def _paper(text: Callable[[PaperFigures], str]) -> Column[GestureResult]:
-    return Column("paper", lambda r: text(PAPER[r.bodies]) if r.bodies in PAPER else "")
+def _paper(text: Callable[[PaperFigures], str]) -> TableColumn[GestureResult]:
+    return TableColumn("paper", lambda r: text(PAPER[r.bodies]) if r.bodies in PAPER else "")
 
 
-COLUMNS: Final[Sequence[Column[GestureResult]]] = (
-    Column("mode", lambda r: r.mode if r.name == "gesture" else f"{r.mode}: max", left=True),
-    Column("bodies", lambda result: f"{result.bodies:,}"),
-    Column("complex/s", lambda result: f"{result.matches_per_s:,.0f}"),
+COLUMNS: Final[Sequence[TableColumn[GestureResult]]] = (
+    TableColumn("mode", lambda r: r.mode if r.name == "gesture" else f"{r.mode}: max", left=True),
+    TableColumn("bodies", lambda result: f"{result.bodies:,}"),
+    TableColumn("complex/s", lambda result: f"{result.matches_per_s:,.0f}"),
     _paper(lambda paper: f"{paper.complex_per_s:,}"),
-    Column("atomic/s", lambda result: f"{result.events_per_s:,.0f}"),
+    TableColumn("atomic/s", lambda result: f"{result.events_per_s:,.0f}"),
     _paper(lambda paper: f"{paper.atomic_per_s:,}"),
-    Column("updates/s", lambda r: "" if r.mode == "events" else f"{r.updates_per_s:,.0f}"),
-    Column("x 25 FPS", lambda result: f"{result.speed:,.2f}"),
+    TableColumn("updates/s", lambda r: "" if r.mode == "events" else f"{r.updates_per_s:,.0f}"),
+    TableColumn("x 25 FPS", lambda result: f"{result.speed:,.2f}"),
     _paper(lambda paper: f"{paper.speed:.3f}"),
-    Column("max ms", lambda r: "" if r.mode == "events" else f"{r.slowest_ms:.1f}"),
-    Column("busy", lambda result: f"{result.busy:.0%}"),
-    Column("MB", lambda result: f"{result.rss_mb:,.0f}"),
+    TableColumn("max ms", lambda r: "" if r.mode == "events" else f"{r.slowest_ms:.1f}"),
+    TableColumn("busy", lambda result: f"{result.busy:.0%}"),
+    TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
 )
 
 
-def report(results: Sequence[GestureResult]) -> Report:
+def report(results: Sequence[GestureResult]) -> BenchReport:
     """A line for each measurement, with the paper's figures; speed over the number of bodies."""
     points: list[tuple[str, float, float]] = [(r.mode, r.bodies, r.speed) for r in results]
     points += [("paper 4", bodies, paper.speed) for bodies, paper in PAPER.items()]
     lines = group_points(points)
     panel = Panel("", lines, "bodies", "multiple of 25 frames per second", reference=1.0)
     plot = Plot("Gestures: speed by number of bodies", [[panel]], 5.6, 4.0)
-    return Report(to_objects(results), [make_table("Gestures", COLUMNS, results)], plot)
+    return BenchReport(to_objects(results), [make_table("Gestures", COLUMNS, results)], plot)
 
 
 BENCHMARK: Final = Benchmark(

@@ -27,7 +27,7 @@ from graphtide.errors import GraphtideError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from graphtide.bench.report import Report
+    from graphtide.bench.report import BenchReport
 
 TaskT = TypeVar("TaskT", bound="DataclassInstance")
 ResultT = TypeVar("ResultT", bound="DataclassInstance")
@@ -52,7 +52,7 @@ class Benchmark(Generic[TaskT, ResultT]):
     task: type[TaskT]
     result: type[ResultT]
     measure: Callable[[TaskT], ResultT]
-    report: Callable[[Sequence[ResultT]], Report]
+    report: Callable[[Sequence[ResultT]], BenchReport]
     warm_up: Callable[[TaskT], TaskT | None]
     prepare: Callable[[Sequence[TaskT]], Sequence[TaskT]] = lambda _: ()
     check: Callable[[Sequence[ResultT]], None] = lambda _: None

@@ -290,12 +290,12 @@ def _ticks(workload: AlarmWorkload, subjects: list[Any], equipments: list[Any]) 
 def _stream(environment: ClipsEnvironment, ticks: list[AlarmTick]) -> None:
     raise_alarm = environment.find_template("alarm").assert_fact
     confirm = environment.find_template("confirmation").assert_fact
-    kept: deque[tuple[int, list[ClipsFact]]] = deque()
+    retained: deque[tuple[int, list[ClipsFact]]] = deque()
     for time, alarms, confirmations in ticks:
-        while kept and kept[0][0] + HIGH < time:
-            for fact in kept.popleft()[1]:
+        while retained and retained[0][0] + HIGH < time:
+            for fact in retained.popleft()[1]:
                 fact.retract()
-        kept.append((time, [raise_alarm(id=a, eqpt=e, time=time) for a, e in alarms]))
+        retained.append((time, [raise_alarm(id=a, eqpt=e, time=time) for a, e in alarms]))
         passing = [confirm(id=c, alarm=a, time=time) for c, a in confirmations]
         environment.run()
         for fact in passing:

@@ -28,7 +28,7 @@ DECADE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BenchReport:
     """What a benchmark reports: a value for JSON, tables, a plot, and notes for standard error."""
 
     objects: Any
@@ -38,7 +38,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[Row]):
+class TableColumn(Generic[Row]):
     """A column of a table: its header, and the text of a cell."""
 
     header: str
@@ -51,7 +51,7 @@ def to_objects(results: Iterable[DataclassInstance]) -> list[dict[str, Any]]:
     return [asdict(result) for result in results]
 
 
-def make_table(title: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Table:
+def make_table(title: str, columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> Table:
     """A table with a line for each row."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -64,11 +64,11 @@ def make_table(title: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) 
     return table
 
 
-def text_columns(headers: Sequence[str], left: int = 1) -> list[Column[Sequence[str]]]:
+def text_columns(headers: Sequence[str], left: int = 1) -> list[TableColumn[Sequence[str]]]:
     """Columns for rows that are texts already; the first `left` ones are aligned left."""
 
-    def column(at: int, header: str) -> Column[Sequence[str]]:
-        return Column(header, lambda row: row[at] if at < len(row) else "", left=at < left)
+    def column(at: int, header: str) -> TableColumn[Sequence[str]]:
+        return TableColumn(header, lambda row: row[at] if at < len(row) else "", left=at < left)
 
     return [column(at, header) for at, header in enumerate(headers)]
 
@@ -155,12 +155,12 @@ def write_plot(plot: Plot, path: Path) -> list[Path]:
     figure = _figure_class()(figsize=size, layout="constrained")
     axes = figure.subplots(len(plot.rows), most, squeeze=False)
     for line, row in zip(axes, plot.rows, strict=True):
-        for place, panel in zip(line, row, strict=False):
-            _draw(place, panel)
-            if not plot.legend_once or place is axes[0][0]:
-                place.legend(fontsize=7)
-        for place in line[len(row) :]:
-            place.set_axis_off()
+        for axis, panel in zip(line, row, strict=False):
+            _draw(axis, panel)
+            if not plot.legend_once or axis is axes[0][0]:
+                axis.legend(fontsize=7)
+        for axis in line[len(row) :]:
+            axis.set_axis_off()
     figure.suptitle(plot.title)
     files = [path.with_suffix(suffix) for suffix in SUFFIXES]
     for file in files:

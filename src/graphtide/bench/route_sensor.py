@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 import numpy as np
 
 from graphtide.bench.harness import Benchmark
-from graphtide.bench.report import Report, make_table, number, text_columns
+from graphtide.bench.report import BenchReport, make_table, number, text_columns
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -256,12 +256,12 @@ class RouteSensorFigures:
         return round((self.small.load_per_s or 0) / self.load_per_s("ids"), 2)
 
 
-def report(results: Sequence[RouteSensorResult], *, peers: bool = True) -> Report:
+def report(results: Sequence[RouteSensorResult], *, peers: bool = True) -> BenchReport:
     """One JSON object, and a table with ratios to CLIPS; notes if `peers` are missing."""
     figures = RouteSensorFigures(results)
     absent = [name for name in PEERS if peers and not is_installed(name)]
     notes = [f"{name} was left out: pip install 'graphtide[bench]'" for name in absent]
-    return Report(_object(figures), [_table(figures)], notes=notes)
+    return BenchReport(_object(figures), [_table(figures)], notes=notes)
 
 
 def _object(figures: RouteSensorFigures) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """AlarmConfirmation, the rule of paper 2, over facts and events: Graphtide beside CLIPS.
 
-A confirmation counts if it comes 1 to 5 ticks after an alarm of an active equipment. Events are
+A confirmation counts if it is 1 to 5 ticks after an alarm of an active equipment. Events are
 applied as ids, as Arrow columns of texts, and one call per event. Nothing here imports the engine:
 the process that measures CLIPS must not load it.
 """
@@ -15,10 +15,10 @@ import numpy as np
 
 from graphtide.bench.harness import Benchmark, peak_rss_mb
 from graphtide.bench.report import (
-    Column,
+    BenchReport,
     Panel,
     Plot,
-    Report,
+    TableColumn,
     group_points,
     make_table,
     to_objects,
@@ -46,7 +46,7 @@ ACTIVE: Final = 0.8
 """Share of alarms that are confirmed, in time or not; share of equipments that are active."""
 
 LATEST: Final = 8
-"""Confirmations come 1 to 8 ticks after their alarms."""
+"""Confirmations are 1 to 8 ticks after their alarms."""
 
 LOW, HIGH = 1, 5
 """Ticks after an alarm in which a confirmation counts."""
@@ -224,7 +224,7 @@ def ratio(result: RulesResult, results: Sequence[RulesResult]) -> float | None:
     return round(result.events_per_s / peers[0].events_per_s, 1) if peers else None
 
 
-def report(results: Sequence[RulesResult]) -> Report:
+def report(results: Sequence[RulesResult]) -> BenchReport:
     """A table and JSON with the ratio to clipspy; events per second over equipments."""
     ratios = [ratio(result, results) for result in results]
     objects = [
@@ -236,14 +236,14 @@ def report(results: Sequence[RulesResult]) -> Report:
         times = ratio(result, results)
         return "-" if times is None else f"{times:.1f}"
 
-    columns: Sequence[Column[RulesResult]] = (
-        Column("equipments", lambda result: f"{result.equipments:,}"),
-        Column("from", lambda result: result.way, left=True),
-        Column("events", lambda result: f"{result.events:,}"),
-        Column("firings", lambda result: f"{result.firings:,}"),
-        Column("events/s", lambda result: f"{result.events_per_s:,}"),
-        Column("× clipspy", times_clipspy),
-        Column("MB", lambda result: f"{result.rss_mb:,.0f}"),
+    columns: Sequence[TableColumn[RulesResult]] = (
+        TableColumn("equipments", lambda result: f"{result.equipments:,}"),
+        TableColumn("from", lambda result: result.way, left=True),
+        TableColumn("events", lambda result: f"{result.events:,}"),
+        TableColumn("firings", lambda result: f"{result.firings:,}"),
+        TableColumn("events/s", lambda result: f"{result.events_per_s:,}"),
+        TableColumn("× clipspy", times_clipspy),
+        TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
     )
     lines = group_points(
         (r.way if r.way == PEER else f"graphtide, from {r.way}", r.equipments, r.events_per_s)
@@ -251,7 +251,7 @@ def report(results: Sequence[RulesResult]) -> Report:
     )
     plot = Plot("AlarmConfirmation", [[Panel("", lines, "equipments", "events/s")]], 5.5, 3.6)
     notes = [] if has_peer() else ["clipspy was left out: pip install 'graphtide[bench]'"]
-    return Report(objects, [make_table("AlarmConfirmation", columns, results)], plot, notes)
+    return BenchReport(objects, [make_table("AlarmConfirmation", columns, results)], plot, notes)
 
 
 BENCHMARK: Final = Benchmark(

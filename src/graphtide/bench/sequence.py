@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 
 from graphtide.bench.harness import Benchmark, peak_rss_mb
-from graphtide.bench.report import Column, Report, make_table, to_objects
+from graphtide.bench.report import BenchReport, TableColumn, make_table, to_objects
 from graphtide.errors import GraphtideError
 from graphtide.events import compile_pattern
 from graphtide.events.detect import make_detector
@@ -54,7 +54,7 @@ BATCH: Final = 10_000
 """Events per batch for the detector: those of ten seconds."""
 
 ROUNDS: Final = 5
-"""The median of so many rounds is reported."""
+"""The median of these rounds is reported."""
 
 WARM_UP: Final = 1_000
 
@@ -108,7 +108,7 @@ class SequenceEvents:
         return len(self.types)
 
 
-class Detection(NamedTuple):
+class SequenceMatches(NamedTuple):
     """The matches of an engine, and its peak number of partial matches."""
 
     matches: Sequence[Match] | Longs
@@ -189,7 +189,7 @@ def pattern_detector(
     return make_detector(compile_pattern(pattern, types, encode, tick_ms))
 
 
-def detect(events: SequenceEvents) -> Detection:
+def detect(events: SequenceEvents) -> SequenceMatches:
     """The matches of Graphtide's detector, which is fed batch by batch.
 
     >>> detect(make_events(100, 1)).matches.shape[1]
@@ -204,7 +204,7 @@ def detect(events: SequenceEvents) -> Detection:
         columns = detector.feed(events.types[part], keys[part], events.times[part])
         found.append(np.column_stack((columns.at + begin, columns.values[:, 0], columns.start)))
         tokens = max(tokens, _token_count(detector))
-    return Detection(np.concatenate(found), tokens)
+    return SequenceMatches(np.concatenate(found), tokens)
 
 
 def _token_count(detector: AnyDetector) -> int:
@@ -294,10 +294,10 @@ def measure(task: SequenceTask) -> SequenceResult:
     (True, True)
     """
     events = make_events(task.events, task.keys, task.seed)
-    engines: dict[Mode, Callable[[], Detection]] = {
+    engines: dict[Mode, Callable[[], SequenceMatches]] = {
         "graphtide": lambda: detect(events),
-        "plain python": lambda: Detection(plain_matches(events, WITHIN_MS, task.keys)),
-        "pyflink": lambda: Detection(flink_matches(events)),
+        "plain python": lambda: SequenceMatches(plain_matches(events, WITHIN_MS, task.keys)),
+        "pyflink": lambda: SequenceMatches(flink_matches(events)),
     }
     rounds = []
     for _ in range(1 if task.mode == "pyflink" else ROUNDS):
@@ -332,23 +332,23 @@ def check_agreement(results: Sequence[SequenceResult]) -> None:
             )
 
 
-COLUMNS: Final[Sequence[Column[SequenceResult]]] = (
-    Column("engine", lambda result: result.mode, left=True),
-    Column("events", lambda result: f"{result.events:,}"),
-    Column("keys", lambda result: f"{result.keys:,}"),
-    Column("events/s", lambda result: f"{result.events_per_s:,.0f}"),
-    Column("matches", lambda result: f"{result.matches:,}"),
-    Column("max tokens", lambda r: f"{r.max_tokens:,}" if r.mode == "graphtide" else ""),
-    Column("busy", lambda result: f"{result.busy:.0%}"),
-    Column("MB", lambda result: f"{result.rss_mb:,.0f}"),
+COLUMNS: Final[Sequence[TableColumn[SequenceResult]]] = (
+    TableColumn("engine", lambda result: result.mode, left=True),
+    TableColumn("events", lambda result: f"{result.events:,}"),
+    TableColumn("keys", lambda result: f"{result.keys:,}"),
+    TableColumn("events/s", lambda result: f"{result.events_per_s:,.0f}"),
+    TableColumn("matches", lambda result: f"{result.matches:,}"),
+    TableColumn("max tokens", lambda r: f"{r.max_tokens:,}" if r.mode == "graphtide" else ""),
+    TableColumn("busy", lambda result: f"{result.busy:.0%}"),
+    TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
 )
 
 
-def report(results: Sequence[SequenceResult]) -> Report:
+def report(results: Sequence[SequenceResult]) -> BenchReport:
     """A line for each engine."""
     table = make_table("a -> b -> c -> d, one key, within 10 s", COLUMNS, results)
     notes = [f"{mode} was left out: {why}" for mode in MODES if (why := missing(mode)) is not None]
-    return Report(to_objects(results), [table], notes=notes)
+    return BenchReport(to_objects(results), [table], notes=notes)
 
 
 BENCHMARK: Final = Benchmark(

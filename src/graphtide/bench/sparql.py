@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from graphtide.bench.harness import Benchmark
 from graphtide.bench.report import (
+    BenchReport,
     Panel,
     Plot,
-    Report,
     group_points,
     make_table,
     number,
@@ -249,13 +249,13 @@ def change_round(graph: LiveGraph, watch: Watch, data: OperatorData, index: int)
 # ---- reporting -----------------------------------------------------------------------------------
 
 
-def report(results: Sequence[OperatorResult]) -> Report:
+def report(results: Sequence[OperatorResult]) -> BenchReport:
     """A line for each operator, a column for each size; diagrams by expected growth."""
     growths = dict.fromkeys(result.growth for result in results)
     plot = Plot(
         "SPARQL operators: cost of one change", [[_panel(results, g) for g in growths]], 4.6
     )
-    return Report(to_objects(results), [_table(results)], plot)
+    return BenchReport(to_objects(results), [_table(results)], plot)
 
 
 def _table(results: Sequence[OperatorResult]) -> Table:

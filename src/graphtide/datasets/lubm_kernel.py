@@ -155,7 +155,7 @@ def put(out: Ints, cursors: Longs, s: int, p: int, o: int) -> None:
 def put_degree(
     out: Ints, cursors: Longs, states: Longs, seen: Longs, person: int, degree: int
 ) -> None:
-    """Write where a degree comes from; a university is declared when it is first mentioned."""
+    """Write the university of a degree; a university is declared at its first mention."""
     number = next_int(states, 0, UNIVERSITIES)
     put(out, cursors, person, degree, UNIVERSITY_0 + number)
     if cursors[REPEATS] != 0 or seen[number] == 0:
@@ -312,7 +312,7 @@ def start_university(states: Longs, seed: int, number: int) -> int:
 
 @compiled
 def count_departments(states: Longs, seed: int, universities: int) -> int:
-    """How many departments so many universities have."""
+    """The number of departments of all universities."""
     total = 0
     for number in range(universities):
         total += start_university(states, seed, number)

@@ -227,7 +227,7 @@ class Seas:
         return self.observations * PREDICATES
 
     def blocks(self, observations: int = BLOCK_OBSERVATIONS) -> Iterator[SeasBlock]:
-        """The observations, at high so many in a block."""
+        """The observations, at most `observations` in a block."""
         random = JavaRandom(self.seed)
         for first in range(0, self.observations, observations):
             number = np.arange(first, min(first + observations, self.observations))

@@ -204,7 +204,7 @@ def test_memory_is_measured_in_a_process_of_its_own():
 
 
 @pytest.mark.slow
-def test_a_failing_measurement_is_told():
+def test_a_failing_measurement_is_reported():
     workload = TrainTask("repair", 1, ("PosLength",))
     object.__setattr__(workload, "plan", "nope")
     with pytest.raises(GraphtideError, match=r"the measurement \(repair 1: .*\) failed: .*nope"):

@@ -3,8 +3,8 @@
 import pytest
 from support.train_expected import EXTRA
 
-from graphtide.bench.load import load_model
 from graphtide.bench.train.benchmark import TrainTask
+from graphtide.bench.train.driver import load_model
 from graphtide.bench.train.plans import watch_query
 from graphtide.datasets.queries import find_queries, find_query
 from graphtide.datasets.train import RDF_TYPE, TrainModel, length_literal, name
@@ -82,7 +82,7 @@ def test_the_length_of_a_route_follows_its_track():
     assert [total.split('"')[1] for total in totals(watch)] == ["17"]
 
 
-def test_a_route_is_told_when_its_switches_are_cut_off():
+def test_a_route_is_reported_when_its_switches_are_cut_off():
     graph = LiveGraph()
     watch = watch_query(graph, find_query("RouteReachability"), "auto", "default")
     small_rail(graph)

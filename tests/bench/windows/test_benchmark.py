@@ -1,4 +1,4 @@
-"""Which cells there are, and how their figures are shown."""
+"""The tasks of each part, and how their results are shown."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def results():
     ]
 
 
-def test_table_1_has_21_cells_in_three_ways():
-    cells = make_tasks("table1")
-    assert {(c.query, c.window_s) for c in cells} == {
+def test_table_1_has_21_tasks_in_three_modes():
+    tasks = make_tasks("table1")
+    assert {(c.query, c.window_s) for c in tasks} == {
         (f"Q{n}", s) for n in range(1, 8) for s in (10, 50, 100)
     }
-    assert len(cells) == 3 * 21
-    assert all(c.slide == c.window and c.event == 1 for c in cells)
+    assert len(tasks) == 3 * 21
+    assert all(c.slide == c.window and c.event == 1 for c in tasks)
 
 
 def test_the_figures_have_the_windows_of_the_paper():
@@ -47,7 +47,7 @@ def test_the_figures_have_the_windows_of_the_paper():
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_quick_run_has_fewer_cells(part):
+def test_a_quick_run_has_fewer_tasks(part):
     assert 0 < len(make_tasks(part, quick=True)) < len(make_tasks(part))
 
 
@@ -67,7 +67,7 @@ def test_objects(results):
 
 def test_the_table_shows_what_the_paper_has(results):
     columns = {
-        column.header: list(column.cells) for column in report(results[:1]).tables[0].columns
+        column.header: list(column.tasks) for column in report(results[:1]).tables[0].columns
     }
     assert columns["paper"] == ["980,000"]
     assert columns["triples/s"] == ["5"]

@@ -76,7 +76,7 @@ def test_the_peer_lets_old_triples_go():
     assert figures.matches == answer(task, 11_500) == 500
 
 
-def test_a_wrong_number_of_matches_is_told():
+def test_a_wrong_number_of_matches_is_reported():
     with pytest.raises(GraphtideError, match="7 matches, but incremental evaluation finds 50"):
         check_matches(SLIDING, 1_000, 7)
 

@@ -2,8 +2,8 @@
 
 import pytest
 from pyoxigraph import RdfFormat, Store
+from support.blocks import load_blocks
 
-from graphtide.bench.load import load_blocks
 from graphtide.datasets.lubm import Lubm
 from graphtide.engine import LiveGraph
 

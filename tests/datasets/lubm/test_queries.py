@@ -4,6 +4,7 @@ import re
 from itertools import combinations
 
 import pytest
+from support.blocks import load_blocks
 from support.lubm_expected import (
     ANSWERS,
     STANDARD,
@@ -12,7 +13,6 @@ from support.lubm_expected import (
     standard_query,
 )
 
-from graphtide.bench.load import load_blocks
 from graphtide.datasets.lubm import Lubm
 from graphtide.datasets.queries import LUBM_QUERIES, query_text
 from graphtide.engine import LiveGraph

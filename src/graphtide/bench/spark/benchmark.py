@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphtide.bench.harness import Benchmark
-from graphtide.bench.report import Report, make_table, number, text_columns
+from graphtide.bench.report import BenchReport, make_table, number, text_columns
 from graphtide.bench.route_sensor import RELATIONS, make_workload, texts
 from graphtide.errors import GraphtideError
 
@@ -277,7 +277,7 @@ def check_agreement(results: Sequence[PipelineResult]) -> None:
 # ---- reporting -----------------------------------------------------------------------------------
 
 
-def report(results: Sequence[PipelineResult]) -> Report:
+def report(results: Sequence[PipelineResult]) -> BenchReport:
     """One JSON object, and a table with ratios of graphtide to identity."""
     by_name = {result.name: result for result in results}
     ours = by_name["graphtide"]
@@ -286,7 +286,7 @@ def report(results: Sequence[PipelineResult]) -> Report:
         name: {key: getattr(by_name[name], key) for key in keys} for name in PIPELINES
     }
     objects |= {"cache_hit_ratio": ours.cache_hit_ratio, "rebuild_ms": ours.rebuild_ms}
-    return Report(objects, [_table(by_name)])
+    return BenchReport(objects, [_table(by_name)])
 
 
 def _table(by_name: dict[str, PipelineResult]) -> Table:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from graphtide.bench.harness import Benchmark, peak_rss_mb
 from graphtide.bench.report import (
-    Column,
+    BenchReport,
     Panel,
     Plot,
-    Report,
+    TableColumn,
     group_points,
     make_table,
     median_text,
@@ -223,19 +223,19 @@ def _prepare(tasks: Sequence[TrainTask]) -> list[TrainTask]:
 
 # ---- reporting -----------------------------------------------------------------------------------
 
-COLUMNS: Final[Sequence[Column[QueryResult]]] = (
-    Column("size", lambda result: f"{result.size:,}"),
-    Column("triples", lambda result: f"{result.triples:,}"),
-    Column("query", lambda result: result.query, left=True),
-    Column("strategy", lambda result: result.strategy, left=True),
-    Column("plan", lambda result: result.plan, left=True),
-    Column("matches", lambda result: matches_text(result.matches)),
-    Column("read", lambda result: number(result.read_ms)),
-    Column("check", lambda result: number(result.check_ms)),
-    Column("transform", lambda result: median_text(result.transform_ms)),
-    Column("recheck", lambda result: median_text(result.recheck_ms)),
-    Column("MB", lambda result: f"{result.rss_mb:,.0f}"),
-    Column("tuples", lambda result: f"{result.tuples_stored:,}"),
+COLUMNS: Final[Sequence[TableColumn[QueryResult]]] = (
+    TableColumn("size", lambda result: f"{result.size:,}"),
+    TableColumn("triples", lambda result: f"{result.triples:,}"),
+    TableColumn("query", lambda result: result.query, left=True),
+    TableColumn("strategy", lambda result: result.strategy, left=True),
+    TableColumn("plan", lambda result: result.plan, left=True),
+    TableColumn("matches", lambda result: matches_text(result.matches)),
+    TableColumn("read", lambda result: number(result.read_ms)),
+    TableColumn("check", lambda result: number(result.check_ms)),
+    TableColumn("transform", lambda result: median_text(result.transform_ms)),
+    TableColumn("recheck", lambda result: median_text(result.recheck_ms)),
+    TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
+    TableColumn("tuples", lambda result: f"{result.tuples_stored:,}"),
 )
 
 PHASES: Final[dict[str, Callable[[QueryResult], list[float]]]] = {
@@ -257,7 +257,7 @@ def matches_text(matches: Sequence[int]) -> str:
     return f"{matches[0]:,} → {matches[-1]:,}" if len(matches) > 1 else f"{matches[0]:,}"
 
 
-def report(results: Sequence[TrainResult], *, nodes: bool = False) -> Report:
+def report(results: Sequence[TrainResult], *, nodes: bool = False) -> BenchReport:
     """A line for each query; diagrams of the phases over the size of the model.
 
     With `nodes`, JSON has the figures of all nodes of the plans.
@@ -269,7 +269,7 @@ def report(results: Sequence[TrainResult], *, nodes: bool = False) -> Report:
     scenario = results[0].scenario
     title = f"Train Benchmark, {scenario}: times in ms, transform and recheck as medians"
     plot = make_plot(queries, scenario, together=len(queries) > len(results))
-    return Report(objects, [make_table(title, COLUMNS, queries)], plot)
+    return BenchReport(objects, [make_table(title, COLUMNS, queries)], plot)
 
 
 def make_plot(results: Sequence[QueryResult], scenario: str, *, together: bool = False) -> Plot:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from graphtide.bench.load import load_model
+import numpy as np
+
 from graphtide.bench.train.operations import QueryOperation
 from graphtide.bench.train.plans import (
     DEFAULT_PLAN,
@@ -16,7 +17,8 @@ from graphtide.bench.train.plans import (
 )
 from graphtide.bench.train.transformations import TransformationContext
 from graphtide.datasets.java_random import JavaRandom
-from graphtide.datasets.train import SEED, TrainModel
+from graphtide.datasets.train import SEED, TrainModel, constant_texts, vertex_texts
+from graphtide.datasets.train_kernel import VERTEX_0
 from graphtide.engine import LiveGraph
 
 if TYPE_CHECKING:
@@ -39,6 +41,29 @@ class TrainFigures:
     recheck_ms: list[float] = field(default_factory=list)
     tuples_stored: dict[str, int] = field(default_factory=dict)
     nodes: dict[str, list[NodeFigures]] = field(default_factory=dict)
+
+
+def load_model(graph: LiveGraph, model: TrainModel) -> int:
+    """Insert a railway model, one transaction per block; the number of its vertices.
+
+    >>> graph = LiveGraph()
+    >>> load_model(graph, TrainModel(1, "inject")), len(graph)
+    (741, 4089)
+    """
+    terms = graph.terms
+    ids = np.zeros(2 * VERTEX_0, np.int32)
+    ids[:VERTEX_0] = terms.encode_column(constant_texts())
+    vertices = 0
+    for number, block in enumerate(model.blocks()):
+        first, end = VERTEX_0 + block.first_vertex, VERTEX_0 + block.last_vertex + 1
+        if end > len(ids):
+            ids = np.concatenate([ids, np.zeros(end, np.int32)])
+        new = np.arange(block.first_vertex, block.last_vertex + 1)
+        ids[first:end] = terms.encode_column(vertex_texts(new))
+        s, p, o = ids[block.triples].T
+        graph.apply_ids(s, p, o, tx=np.full(len(s), number, np.int64))
+        vertices = block.last_vertex
+    return vertices
 
 
 class TrainRun:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from graphtide.bench.harness import Benchmark
-from graphtide.bench.report import Column, Panel, Plot, Report, group_points, make_table
+from graphtide.bench.report import BenchReport, Panel, Plot, TableColumn, group_points, make_table
 from graphtide.datasets.queries import LUBM_QUERIES, query_text
 from graphtide.engine.windows.shape import ChangingWindow
 from graphtide.errors import GraphtideError
@@ -230,21 +230,21 @@ def _paper(result: WindowsResult) -> str:
     return f"{PAPER[result.window][int(result.query[1:]) - 1] * 1000:,}" if in_table else ""
 
 
-COLUMNS: Final[Sequence[Column[WindowsResult]]] = (
-    Column("query", lambda result: result.query, left=True),
-    Column("window", lambda result: f"{result.window:,}"),
-    Column("event", lambda result: str(result.event)),
-    Column("mode", lambda result: result.mode, left=True),
-    Column("triples/s", lambda result: f"{result.triples_per_s:,.0f}"),
-    Column("paper", _paper),
-    Column("measured", lambda result: f"{result.triples:,}"),
-    Column("matches", lambda result: f"{result.matches:,}"),
-    Column("pruned", lambda result: "" if result.pruned is None else f"{result.pruned:.1%}"),
-    Column("MB", lambda result: f"{result.rss_mb:,.0f}"),
+COLUMNS: Final[Sequence[TableColumn[WindowsResult]]] = (
+    TableColumn("query", lambda result: result.query, left=True),
+    TableColumn("window", lambda result: f"{result.window:,}"),
+    TableColumn("event", lambda result: str(result.event)),
+    TableColumn("mode", lambda result: result.mode, left=True),
+    TableColumn("triples/s", lambda result: f"{result.triples_per_s:,.0f}"),
+    TableColumn("paper", _paper),
+    TableColumn("measured", lambda result: f"{result.triples:,}"),
+    TableColumn("matches", lambda result: f"{result.matches:,}"),
+    TableColumn("pruned", lambda result: "" if result.pruned is None else f"{result.pruned:.1%}"),
+    TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
 )
 
 
-def report(results: Sequence[WindowsResult]) -> Report:
+def report(results: Sequence[WindowsResult]) -> BenchReport:
     """A table for each part, and a diagram for each query of each part."""
     parts: dict[str, list[WindowsResult]] = {}
     queries: dict[tuple[str, str], list[WindowsResult]] = {}
@@ -255,7 +255,7 @@ def report(results: Sequence[WindowsResult]) -> Report:
     panels = [_panel(*name, group) for name, group in queries.items()]
     starts = range(0, len(panels), PANELS_PER_ROW)
     plot = Plot("", [panels[at : at + PANELS_PER_ROW] for at in starts])
-    return Report([_object(result) for result in results], tables, plot)
+    return BenchReport([_object(result) for result in results], tables, plot)
 
 
 def _object(result: WindowsResult) -> dict[str, Any]:

@@ -164,7 +164,7 @@ class LiveWindow:
         return figures
 
     def switch_to_reevaluation(self) -> None:
-        """From now on, evaluate the query anew at every event. The window keeps its content."""
+        """From now on, re-evaluate the query at every event. The window's content stays."""
         maintained = self.query
         self.query = self.graph.register(self.task.text, report="change", reevaluate=True, name="q")
         self.graph.unwatch(maintained)
@@ -232,16 +232,16 @@ class StoreWindow:
         task = self._task
         begin = max(int(task.shape.begin(np.array([task.before - 1]))[0]), 0)
         for each in slices(task, begin, task.before, PUSH):
-            kept = self._pruned(each)
-            self._content.append(kept)
-            self._store.bulk_load(kept.lines(), format=RdfFormat.N_TRIPLES)
+            relevant = self._pruned(each)
+            self._content.append(relevant)
+            self._store.bulk_load(relevant.lines(), format=RdfFormat.N_TRIPLES)
 
     def push(self, batch: StreamSlice, figures: WindowFigures) -> WindowFigures:
         """Add a batch, remove expired triples, evaluate, and add up the time it takes."""
-        kept = self._pruned(batch)
+        relevant = self._pruned(batch)
         begin = int(self._task.shape.begin(batch.times[-1:])[0])
-        added, removed = _parsed(kept), self._expired(begin)
-        self._content.append(kept)
+        added, removed = _parsed(relevant), self._expired(begin)
+        self._content.append(relevant)
         start = perf_counter()
         for quad in removed:
             self._store.remove(quad)
