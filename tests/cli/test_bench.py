@@ -21,7 +21,7 @@ def test_the_help_lists_what_each_measures(run):
         assert f"{name} {command.measures}" in shown
 
 
-@pytest.mark.parametrize(("command", "name"), zip(BENCHMARKS, NAMES, strict=True), ids=NAMES)
+@pytest.mark.parametrize(("command", "name"), list(zip(BENCHMARKS, NAMES, strict=True)), ids=NAMES)
 def test_each_help_has_an_example_that_can_be_run(run, command, name):
     assert f"Example: {command.example}" in words(run("bench", name, "--help").out)
     program, group, *tokens = shlex.split(command.example)

@@ -67,7 +67,7 @@ def test_objects(results):
 
 def test_the_table_shows_what_the_paper_has(results):
     columns = {
-        column.header: list(column.tasks) for column in report(results[:1]).tables[0].columns
+        column.header: list(column.cells) for column in report(results[:1]).tables[0].columns
     }
     assert columns["paper"] == ["980,000"]
     assert columns["triples/s"] == ["5"]
