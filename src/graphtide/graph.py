@@ -236,7 +236,7 @@ class LiveGraph:
         strategy: Strategy | None = None,
         plan: Pin | None = None,
         name: str | None = None,
-        history: int = DEFAULT_HISTORY,
+        history: int | None = DEFAULT_HISTORY,
         report: ReportPolicy = "close",
         reevaluate: bool = False,
     ) -> Query:
@@ -248,7 +248,7 @@ class LiveGraph:
         The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
         join tree of `rete`: pairs of pattern indexes such as `((0, 1), 2)`, or `"written"` for a
         query whose algebra already is the tree. `history` bounds the delta rows retained for
-        `query.deltas()`.
+        `query.deltas()`; None retains all of them, for who drains them.
 
         A query over windows puts out a result whenever one of them closes (`query.results()`,
         `query.on_result(f)`); with `report="change"` at every time at which events come. With

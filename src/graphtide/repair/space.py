@@ -115,9 +115,7 @@ class Space:
         self._here: GraphState | None = self.start
         self._net: Net = {}
         asked = [goal.query for goal in task.goals] + [fix.query for fix in task.fixes]
-        watches = {
-            query: self.graph.watch(query, history=UNBOUNDED) for query in dict.fromkeys(asked)
-        }
+        watches = {query: self.graph.watch(query, history=None) for query in dict.fromkeys(asked)}
         self._watches = list(watches.values())
         self._goals = [watches[goal.query] for goal in task.goals]
         self._fixes = [(watches[fix.query], FixMatches(_columns(fix))) for fix in task.fixes]
