@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.bench.train.plans import UNBOUNDED
 from graphtide.bench.train.transformations import (
     TRANSFORMATIONS,
     Match,
