@@ -15,8 +15,8 @@ from graphtide.cli.update import check_out, write_graph
 from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
-from graphtide.repair.model import MOST_PLANS, MOST_SECONDS, MOST_STATES
-from graphtide.repair.search import Strategy, explore
+from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES
+from graphtide.repair.search import RepairStrategy, find_repairs
 
 if TYPE_CHECKING:
     from graphtide.repair.plan import Repairs
@@ -28,11 +28,11 @@ def fix(
     program: Path,
     *,
     data: list[Path],
-    strategy: Strategy = "best-first",
+    strategy: RepairStrategy = "best-first",
     depth: int | None = None,
-    seconds: float = MOST_SECONDS,
-    states: int = MOST_STATES,
-    plans: int = MOST_PLANS,
+    seconds: float = MAX_SECONDS,
+    states: int = MAX_STATES,
+    plans: int = MAX_PLANS,
     seed: int = 0,
     apply: int | None = None,
     out: Path | None = None,
@@ -71,9 +71,9 @@ def fix(
     read = Program.read(program)
     graph = LiveGraph()
     load_data(graph, data)
-    found = explore(
-        graph, read, strategy=strategy, depth=depth, seconds=seconds, states=states,
-        plans=max(plans, apply or 1), seed=seed,
+    found = find_repairs(
+        graph, read, strategy=strategy, max_steps=depth, max_seconds=seconds,
+        max_states=states, max_plans=max(plans, apply or 1), seed=seed,
     )  # fmt: skip
     if not found:
         print(f"graphtide: no plan was found: {summary(found)}", file=sys.stderr)

@@ -104,9 +104,9 @@ def summary(found: Repairs) -> str:
     """What was looked at, and what was left out; of no plan, how near one came.
 
     >>> from graphtide.repair.plan import RepairPlan, Repairs
-    >>> closest = RepairPlan((), (), 0, {"Sound": 2}, {"Sound": 2}, {}, print)
-    >>> print(summary(Repairs([], closest, "time is up after 1 s")))
-    0 states were looked at in 0.00 s, not all: time is up after 1 s
+    >>> closest = RepairPlan((), (), 0, {"Sound": 2}, {"Sound": 2}, {}, None)
+    >>> print(summary(Repairs([], closest, "max_seconds=1 reached")))
+    0 states were looked at in 0.00 s, not all: max_seconds=1 reached
     the nearest, in 0 steps, leaves violations of Sound: 2
     """
     looked = f"{counted(found.states, 'state')} were looked at in {found.seconds:.2f} s"
