@@ -31,8 +31,6 @@ from pathlib import Path
 import graphtide as gt
 from graphtide.lang.tide.program import Program
 from graphtide.repair.plan import RepairPlan
-from graphtide.repair.search import find_repairs
-from graphtide.rules.program import run
 
 FOLDER = Path(__file__).parent
 CPS = "http://example.org/cps#"
@@ -68,14 +66,14 @@ def choose(plans: list[RepairPlan]) -> RepairPlan:
 def suggest(host: gt.NamedNode) -> None:
     """What is tolerated was exceeded: here events end, and quick fixes begin."""
     print(f"too often: how to mend {short(host)}?")
-    choose(find_repairs(graph, program)).apply(graph)
+    choose(graph.repairs(program)).apply()
 
 
 def tell_valid(host: gt.NamedNode) -> None:
     print(f"{short(host)} is valid again")
 
 
-running = run(program, graph, functions={"suggest": suggest, "tell_valid": tell_valid})
+running = graph.run(program, functions={"suggest": suggest, "tell_valid": tell_valid})
 invalid = running.queries["AvailableGreaterThanTotalCpu"]
 
 # --- phases 1 and 2: it is invalid, again and again ---
@@ -103,13 +101,13 @@ words = {
     "Move": "Move {application} from {from} to {to}",
     "Allocate": "Allocate {application} to {host}",
 }
-plans = find_repairs(graph, program)
+plans = graph.repairs(program)
 for number, plan in enumerate(plans[:2], start=1):
     steps = (
         words[step.fix].format(**{n: short(term) for n, term in step.bindings.items()})
         for step in plan.steps
     )
     print(f"  {number}. {', '.join(steps)} (cost {plan.cost:g})")
-plans[0].apply(graph)
+plans[0].apply()
 goals = {goal.query for goal in program.goals}
 print(f"after it: {sum(running.queries[query].count() for query in goals)} problems")

@@ -14,7 +14,6 @@ from pathlib import Path
 import graphtide as gt
 from graphtide.datasets.gesture import GestureEncoder
 from graphtide.datasets.gesture_scene import FRAME_MS, GestureScene
-from graphtide.rules.program import (run)
 
 slide = 1
 
@@ -26,8 +25,8 @@ def next_slide(speaker: object) -> None:
 
 
 graph = gt.LiveGraph(tick_ms=1)
-program = Path(__file__).with_name("gesture.tide")
-running = run(program, graph, functions={"next_slide": next_slide})
+program = gt.Program.read(Path(__file__).with_name("gesture.tide"))
+running = graph.run(program, functions={"next_slide": next_slide})
 
 stage = GestureScene(bodies=2, cycles=2)
 for frame in GestureEncoder(stage).frames():  # first the bodies, then frame by frame

@@ -25,6 +25,8 @@ from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
+from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES
+from graphtide.repair.search import find_repairs
 from graphtide.rules.program import RunningProgram, run
 from graphtide.rules.runtime import MAX_FIRINGS
 from graphtide.streams.feed import Feed
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
+    from graphtide.repair.model import Fix, Goal
+    from graphtide.repair.plan import Candidate, RepairPlan, Repairs
+    from graphtide.repair.search import RepairStrategy
     from graphtide.rules.actions import OnError
     from graphtide.rules.agenda import Resolver
     from graphtide.rules.program import FiringMode, StartAt
@@ -331,6 +336,67 @@ class LiveGraph:
     def queries(self) -> tuple[Query, ...]:
         """The registered queries, oldest first."""
         return tuple(self._runtime.queries)
+
+    # --- repair ---
+
+    def repairs(
+        self,
+        program: Program | Iterable[Goal],
+        fixes: Iterable[Fix] | None = None,
+        *,
+        strategy: RepairStrategy = "best-first",
+        max_steps: int | None = None,
+        max_seconds: float = MAX_SECONDS,
+        max_states: int = MAX_STATES,
+        max_plans: int = MAX_PLANS,
+        cost: Callable[[Candidate], float] | None = None,
+        seed: int = 0,
+    ) -> Repairs:
+        """Search for plans that make the graph meet all hard goals, cheapest first.
+
+        Goals and fixes are those of a program, or given directly. The search works on a copy:
+        `plan.apply()` changes the graph itself. The cost of a plan is the cost of its fixes, plus
+        the weighted rows of soft goals, plus the result of the function `cost`. The search is
+        limited by `max_steps` of a plan, `max_seconds`, `max_states` visited, and `max_plans`
+        found; with a soft goal or a cost function it does not stop at `max_plans`, but returns the
+        best ones.
+
+        >>> graph = LiveGraph()
+        >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
+        >>> found = graph.repairs(
+        ...     Program.parse(
+        ...         '''PREFIX : <http://example.org/>
+        ...         QUERY Hot AS SELECT ?room ?t { ?room :temperature ?t FILTER (?t > 30) }
+        ...         GOAL  Cool NONE OF Hot
+        ...         FIX   Air ON Hot THEN DELETE { ?room :temperature ?t } ;
+        ...                               INSERT { ?room :temperature 20 }'''
+        ...     )
+        ... )
+        >>> for row in found[0].preview["Hot"]:
+        ...     print(row)
+        - room=<http://example.org/kitchen> t="31"^^<http://www.w3.org/2001/XMLSchema#integer>
+        >>> found[0].apply()
+        2
+        """
+        return find_repairs(
+            self._runtime,
+            program,
+            fixes,
+            strategy=strategy,
+            max_steps=max_steps,
+            max_seconds=max_seconds,
+            max_states=max_states,
+            max_plans=max_plans,
+            cost=cost,
+            seed=seed,
+        )
+
+    def repair(self, plan: RepairPlan, *, time: int | None = None) -> int:
+        """Apply a repair plan, also one that was made for another graph; how many quads change.
+
+        It is tried on a copy first, and rejected unless each step still has its effect.
+        """
+        return plan.apply_to(self._runtime, time)
 
     # --- the graph now ---
 

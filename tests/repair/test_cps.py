@@ -5,12 +5,11 @@ import runpy
 import textwrap
 from pathlib import Path
 
-from support.programs import run
+from support.programs import find_repairs, run
 
 import graphtide as gt
 from graphtide.cli.main import main
 from graphtide.lang.tide.program import Program
-from graphtide.repair.search import find_repairs
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cps"
 CPS = "<http://example.org/cps#{}>".format
@@ -36,7 +35,7 @@ def test_the_two_quick_fixes_of_the_paper():
         ["LowerAvailableCpu"],
         ["RaiseTotalCpu"],
     ]
-    found[0].apply(graph)
+    graph.repair(found[0])
     assert (CPS("host"), CPS("availableCpu"), 8) in graph
     assert (CPS("host"), CPS("totalCpu"), 8) in graph
     assert len(graph) == 3

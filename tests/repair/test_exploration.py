@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from repair.oracle import brute_force
 from repair.worlds import graphs, hard, hopeless, journey, live_graph, maps, quads_of, soft
+from support.programs import find_repairs
 
-from graphtide.repair.search import find_repairs
 from graphtide.repair.state import updated_fingerprint
 
 EXHAUSTIVE = ["bfs", "dfs", "best-first"]
@@ -36,12 +36,12 @@ def test_every_plan_leads_where_it_says(triples):
         fresh = live_graph(triples)
         watches = {name: fresh.watch(f"PREFIX : <http://example.org/>\n{text}")
                    for name, text in world.queries.items()}  # fmt: skip
-        before = fresh.transactions
-        assert plan.apply(fresh) == len(plan.changes)
+        before = fresh.stats().transactions
+        assert fresh.repair(plan) == len(plan.changes)
         quads = quads_of(fresh)
         assert world.violations(quads) == 0
         assert plan.counts == {n: len(world.rows(quads, g.query)) for n, g in world.goals.items()}
-        assert fresh.transactions == before + bool(plan.changes)
+        assert fresh.stats().transactions == before + bool(plan.changes)
         if plan.changes:
             for name, rows in plan.preview.items():
                 told = sorted(str(row) for row in watches[name].delta())
@@ -58,7 +58,7 @@ def test_no_plan_does_more_than_is_needed_and_none_is_missing(triples):
     changes = []
     for plan in found:
         fresh = live_graph(triples)
-        plan.apply(fresh)
+        fresh.repair(plan)
         changes.append(start ^ quads_of(fresh))
     assert expected.issuperset(changes)
     assert not any(a <= b for i, b in enumerate(changes) for a in changes[:i])
@@ -103,7 +103,7 @@ def test_strategies_agree_on_whether_there_is_a_plan(world, triples):
         assert expected or not found
         for plan in found:
             fresh = live_graph(triples)
-            plan.apply(fresh)
+            fresh.repair(plan)
             assert world.violations(quads_of(fresh)) == 0
 
 

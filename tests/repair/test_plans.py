@@ -4,11 +4,11 @@ import gc
 
 import pytest
 from repair.worlds import iri
+from support.programs import find_repairs
 
 import graphtide as gt
 from graphtide.errors import GraphtideError, QueryError
 from graphtide.repair.model import Fix, Goal
-from graphtide.repair.search import find_repairs
 
 RAIL = """PREFIX : <http://example.org/>
 QUERY RouteSensor AS SELECT ?route ?sensor WHERE {
@@ -58,9 +58,9 @@ def test_a_plan_tells_what_it_does(rail):
 def test_a_plan_is_applied_as_one_transaction_that_everybody_sees(rail):
     watch = rail.watch("SELECT ?sensor { ?r <http://example.org/requires> ?sensor }")
     (plan,) = find_repairs(rail, RAIL)
-    before = rail.transactions
-    assert plan.apply(rail, time=9) == 2
-    assert (rail.transactions, rail.clock) == (before + 1, 9)
+    before = rail.stats().transactions
+    assert rail.repair(plan, time=9) == 2
+    assert (rail.stats().transactions, rail.clock) == (before + 1, 9)
     assert [str(row) for row in watch.delta()] == [str(row) for row in plan.preview["Required"]]
 
 
@@ -79,32 +79,32 @@ def test_a_plan_without_its_graph_needs_another_one(rail):
     gc.collect()
     with pytest.raises(GraphtideError, match="the graph of this plan no longer exists"):
         plan.apply()
-    assert plan.apply(rail) == 2
+    assert rail.repair(plan) == 2
 
 
 def test_a_plan_can_be_applied_to_a_strict_graph(rail):
     strict = gt.LiveGraph(strict=True)
     for quad in rail.quads():
         strict.insert(*quad)
-    find_repairs(strict, RAIL)[0].apply(strict)
+    strict.repair(find_repairs(strict, RAIL)[0])
     assert len(strict) == 6
 
 
 def test_nothing_to_mend(rail):
-    find_repairs(rail, RAIL)[0].apply(rail)
+    rail.repair(find_repairs(rail, RAIL)[0])
     (plan,) = find_repairs(rail, RAIL)
-    before = rail.transactions
+    before = rail.stats().transactions
     assert (plan.steps, plan.changes, plan.cost) == ((), (), 0)
     assert str(plan) == "nothing to do"
     assert plan.preview == {"RouteSensor": (), "Required": ()}
-    assert plan.apply(rail) == 0
-    assert rail.transactions == before
+    assert rail.repair(plan) == 0
+    assert rail.stats().transactions == before
 
 
 def test_a_plan_still_fits_after_changes_elsewhere(rail):
     (plan,) = find_repairs(rail, RAIL)
     rail.insert(iri("route2"), iri("follows"), iri("swP1"))  # new violations, but not of the plan
-    assert plan.apply(rail) == 2
+    assert rail.repair(plan) == 2
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_plan_that_no_longer_fits_is_refused(rail, change, message):
     getattr(rail, what)(*map(iri, triple))
     before = sorted(map(str, rail.quads()))
     with pytest.raises(GraphtideError, match=message) as caught:
-        plan.apply(rail)
+        rail.repair(plan)
     assert "search again" in caught.value.hint
     assert sorted(map(str, rail.quads())) == before
 
@@ -140,7 +140,7 @@ def test_a_plan_whose_steps_change_otherwise_is_refused():
     (plan,) = find_repairs(graph, TWO)
     graph.insert(iri("a"), iri("was"), iri("bad"))
     with pytest.raises(GraphtideError, match=r"step 1, Mend.*no longer makes the same changes"):
-        plan.apply(graph)
+        graph.repair(plan)
 
 
 def test_a_plan_that_would_not_reach_its_goals_is_refused():
@@ -149,7 +149,7 @@ def test_a_plan_that_would_not_reach_its_goals_is_refused():
     (plan,) = find_repairs(graph, TWO)
     graph.insert(iri("a"), iri("on"), iri("fire"))
     with pytest.raises(GraphtideError, match="would leave violations of Calm: 1"):
-        plan.apply(graph)
+        graph.repair(plan)
 
 
 def test_new_nodes_are_the_same_ones_for_the_same_row():
@@ -304,7 +304,7 @@ def test_named_graphs_and_values_that_are_missing():
     ]
     assert [set(step.bindings) for step in plan.steps] == [{"s", "g"}, {"s", "g", "note"}]
     graph.insert(iri("c"), iri("p"), 2)  # so that it is tried once more before it is applied
-    assert plan.apply(graph) == 5
+    assert graph.repair(plan) == 5
 
 
 ONE = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -320,7 +320,7 @@ def test_a_graph_whose_default_graph_is_the_union():
 def test_a_callback_mends_what_it_is_told_of(rail):
     """Exploring and applying from inside: the plan takes effect after the transaction."""
     watch = rail.watch("SELECT ?a { ?a <http://example.org/follows> ?b }")
-    watch.on_appear(lambda row: find_repairs(rail, RAIL)[0].apply(rail))
+    watch.on_appear(lambda row: rail.repair(find_repairs(rail, RAIL)[0]))
     rail.insert(iri("route2"), iri("follows"), iri("swP1"))
     assert find_repairs(rail, RAIL)[0].steps == ()
     assert (iri("route2"), iri("requires"), iri("sensor2")) in rail

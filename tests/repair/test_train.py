@@ -5,12 +5,12 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 from repair.worlds import quads_of
+from support.programs import find_repairs
 
 import graphtide as gt
-from graphtide.bench.train.load import load_model
-from graphtide.bench.train.model import Model
+from graphtide.bench.train.driver import load_model
+from graphtide.datasets.train import TrainModel
 from graphtide.lang.tide.program import Program
-from graphtide.repair.search import find_repairs
 
 REPAIRS = Path(__file__).parents[2] / "examples" / "repairs.tide"
 QUERIES = Path(gt.__file__).parent / "bench" / "train" / "queries"
@@ -37,11 +37,11 @@ def violations(graph):
 @pytest.mark.slow
 def test_a_broken_railway_is_mended():
     graph = gt.LiveGraph()
-    load_model(graph, Model(1, "repair"))
+    load_model(graph, TrainModel(1, "repair"))
     assert violations(graph) == REPAIR_1
     (plan,) = find_repairs(graph, REPAIRS, max_plans=1, max_seconds=600)
     watch = graph.watch(Program.read(REPAIRS).texts["RouteSensor"])
-    plan.apply(graph)
+    graph.repair(plan)
     assert violations(graph) == dict.fromkeys(GOALS, 0)
     assert watch.count() == 0
     assert plan.violations == violations(graph)
@@ -53,7 +53,7 @@ NAME = "<http://www.semanticweb.org/ontologies/2015/trainbenchmark#{}>".format
 @pytest.mark.parametrize("strategy", ["bfs", "dfs", "best-first"])
 def test_injected_faults_are_found_and_mended(strategy):
     graph = gt.LiveGraph()
-    load_model(graph, Model(1, "batch"))
+    load_model(graph, TrainModel(1, "batch"))
     assert violations(graph) == dict.fromkeys(GOALS, 0)
     route, sensor = (
         graph.query(f"SELECT ?r ?s {{ ?r {NAME('requires')} ?s }} ORDER BY ?r ?s LIMIT 1")[n][0]
@@ -73,5 +73,5 @@ def test_injected_faults_are_found_and_mended(strategy):
     assert broken["Required"] >= 1
     found = find_repairs(graph, REPAIRS, strategy=strategy, max_plans=1, max_seconds=600)
     assert {step.fix for step in found[0].steps} >= {"Require", "SetLength"}
-    found[0].apply(graph)
+    graph.repair(found[0])
     assert violations(graph) == dict.fromkeys(GOALS, 0)

@@ -7,13 +7,21 @@ from pathlib import Path
 from graphtide import Program
 
 
+def program_of(program):
+    """A program that is given as a text, by its path, or as it is."""
+    if isinstance(program, Path):
+        return Program.read(program)
+    return Program.parse(program) if isinstance(program, str) else program
+
+
 def run(program, graph, **options):
     """Run a program on a graph."""
-    if isinstance(program, Path):
-        program = Program.read(program)
-    elif isinstance(program, str):
-        program = Program.parse(program)
-    return graph.run(program, **options)
+    return graph.run(program_of(program), **options)
+
+
+def find_repairs(graph, program, *fixes, **options):
+    """Search for repair plans of a graph."""
+    return graph.repairs(program_of(program), *fixes, **options)
 
 
 def firings(graph):

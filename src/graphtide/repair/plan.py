@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
 from graphtide.engine.results import DeltaRow
+from graphtide.engine.transaction import Transaction
 from graphtide.errors import GraphtideError
 from graphtide.repair.space import Option, SearchSpace
 from graphtide.repair.state import changes_between, net_changes, path
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from graphtide.engine.results import Delta
-    from graphtide.graph import LiveGraph
+    from graphtide.engine.runtime import Runtime
+    from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.repair.model import RepairTask
     from graphtide.repair.state import GraphState, NetChanges
@@ -78,17 +80,20 @@ class RepairPlan:
         """Whether it meets all hard goals."""
         return not any(self.violations.values())
 
-    def apply(self, graph: LiveGraph | None = None, *, time: int | None = None) -> int:
+    def apply(self, *, time: int | None = None) -> int:
         """Commit the net changes as one transaction; returns their number.
 
-        `graph` is by default the graph that the plan was made for. If it has changed since, or is
-        another one, the plan is first tried on a copy, and rejected unless each step still has its
-        row and its effect, and the hard goals improve as planned.
+        If the graph has changed since the plan was made, the plan is first tried on a copy, and
+        rejected unless each step still has its row and its effect, and the hard goals improve as
+        planned. `LiveGraph.repair` applies a plan to another graph.
         """
-        graph = self.origin.graph() if graph is None else graph
-        self.origin.check(self, graph)
+        return self.apply_to(self.origin.runtime(), time)
+
+    def apply_to(self, runtime: Runtime, time: int | None) -> int:
+        """Apply the plan to a graph, checked as by `apply`."""
+        self.origin.check(self, runtime)
         if self.changes:
-            with graph.transaction(time=time) as transaction:
+            with Transaction(runtime, time) as transaction:
                 for diff, s, p, o, g in self.changes:
                     (transaction.insert if diff > 0 else transaction.delete)(s, p, o, g)
         return len(self.changes)
@@ -124,17 +129,17 @@ def steps_of(space: SearchSpace, state: GraphState) -> tuple[Step, ...]:
         Step(
             space.task.fixes[each.fix].name,
             {v.name: term for v, term in space.bindings(Option(each.fix, each.row)).items()},
-            quad_changes(space.graph, {quad: diff for diff, quad in each.changes}),
+            quad_changes(space.graph.terms, {quad: diff for diff, quad in each.changes}),
         )
         for each in path(state)
     )
 
 
 def quad_changes(
-    graph: LiveGraph, net: NetChanges | Mapping[tuple[int, ...], int]
+    terms: TermDictionary, net: NetChanges | Mapping[tuple[int, ...], int]
 ) -> tuple[QuadChange, ...]:
     """Changes with terms: deletions first, then by text."""
-    decode = graph.terms.decode
+    decode = terms.decode
     found = [
         QuadChange(diff, decode(s), decode(p), decode(o), decode(g) if g else None)
         for (s, p, o, g), diff in net.items()
@@ -148,24 +153,26 @@ _HINT = "the graph has changed since: search again"
 class PlanOrigin:
     """The graph and the problem that plans were made for; checks plans before they are applied."""
 
-    def __init__(self, graph: LiveGraph, task: RepairTask, before: tuple[int, ...]) -> None:
-        self._graph = ref(graph)
-        self._transactions = graph.transactions
+    def __init__(self, runtime: Runtime, task: RepairTask, before: tuple[int, ...]) -> None:
+        self._runtime = ref(runtime)
+        self._transactions = runtime.transactions
         self._task = task
         self._before = before
 
-    def graph(self) -> LiveGraph:
-        """The graph that plans were made for."""
-        graph = self._graph()
-        if graph is None:
-            raise GraphtideError("the graph of this plan no longer exists", hint="pass a graph")
-        return graph
+    def runtime(self) -> Runtime:
+        """The runtime of the graph that plans were made for."""
+        runtime = self._runtime()
+        if runtime is None:
+            raise GraphtideError(
+                "the graph of this plan no longer exists", hint="use repair(plan) of another graph"
+            )
+        return runtime
 
-    def check(self, plan: RepairPlan, graph: LiveGraph) -> None:
+    def check(self, plan: RepairPlan, runtime: Runtime) -> None:
         """Raise `GraphtideError` unless the plan still has its effect on a graph."""
-        if graph is self._graph() and graph.transactions == self._transactions:
+        if runtime is self._runtime() and runtime.transactions == self._transactions:
             return
-        space = SearchSpace(graph, self._task)
+        space = SearchSpace(runtime, self._task)
         state = space.start
         for number, step in enumerate(plan.steps, start=1):
             space.move_to(state)
@@ -184,7 +191,7 @@ class PlanOrigin:
             raise GraphtideError(f"{where} no longer has its row", hint=_HINT)
         taken = space.step(state, option)
         changes = {} if taken is None else {quad: diff for diff, quad in taken.changes}
-        if taken is None or quad_changes(space.graph, changes) != step.changes:
+        if taken is None or quad_changes(space.graph.terms, changes) != step.changes:
             raise GraphtideError(f"{where} no longer makes the same changes", hint=_HINT)
         return taken
 
@@ -219,7 +226,7 @@ class Planner:
         counted = list(zip(goals, state.counts, strict=True))
         return RepairPlan(
             steps_of(space, state),
-            quad_changes(space.graph, net),
+            quad_changes(space.graph.terms, net),
             state.cost,
             {goal.name: goal.violations(rows) for goal, rows in counted if not goal.soft},
             {goal.name: rows for goal, rows in counted},

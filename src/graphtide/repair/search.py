@@ -25,10 +25,9 @@ from graphtide.repair.state import KnownStates, net_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from graphtide.engine.ingest import Ids
-    from graphtide.graph import LiveGraph
+    from graphtide.engine.runtime import Runtime
     from graphtide.lang.tide.program import Program
     from graphtide.repair.model import Fix, Goal
     from graphtide.repair.state import GraphState, SeenState
@@ -164,7 +163,7 @@ class RepairSearch:
     def _own_cost(self, state: GraphState) -> float:
         assert self._cost is not None  # noqa: S101 - the caller has checked
         goals = self.space.task.goals
-        changes = quad_changes(self.space.graph, net_changes(state))
+        changes = quad_changes(self.space.graph.terms, net_changes(state))
         counts = {goal.name: rows for goal, rows in zip(goals, state.counts, strict=True)}
         found: object = self._cost(Candidate(steps_of(self.space, state), changes, counts))
         if not isinstance(found, int | float) or not isfinite(found):
@@ -298,8 +297,8 @@ def _any_neighbour(
 
 
 def find_repairs(
-    graph: LiveGraph,
-    program: Program | str | Path | Iterable[Goal],
+    runtime: Runtime,
+    program: Program | Iterable[Goal],
     fixes: Iterable[Fix] | None = None,
     *,
     strategy: RepairStrategy = "best-first",
@@ -310,46 +309,28 @@ def find_repairs(
     cost: Callable[[Candidate], float] | None = None,
     seed: int = 0,
 ) -> Repairs:
-    r"""Search for plans that make a graph meet all hard goals, cheapest first.
+    """Search for plans that make a graph meet all hard goals, cheapest first.
 
-    Goals and fixes are those of a program (a `Program`, a text, or the `Path` of a file), or given
-    directly; `fixes` replace those of a program. The search works on a copy of the graph:
-    `plan.apply()` changes the graph itself.
+    Goals and fixes are those of a program, or given directly; `fixes` replace those of a program.
+    The search works on a copy of the graph: `plan.apply()` changes the graph itself.
 
     The cost of a plan is the cost of its fixes, plus the weighted rows of soft goals, plus the
     result of the function `cost`. The search is limited by `max_steps` of a plan, `max_seconds`,
     `max_states` visited, and `max_plans` found; with a soft goal or a cost function it does not
     stop at `max_plans`, but returns the best ones.
-
-    >>> from graphtide import LiveGraph
-    >>> graph = LiveGraph()
-    >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
-    >>> found = find_repairs(
-    ...     graph,
-    ...     '''PREFIX : <http://example.org/>
-    ...     QUERY Hot AS SELECT ?room ?t { ?room :temperature ?t FILTER (?t > 30) }
-    ...     GOAL  Cool NONE OF Hot
-    ...     FIX   Air ON Hot THEN DELETE { ?room :temperature ?t } ;
-    ...                           INSERT { ?room :temperature 20 }''',
-    ... )
-    >>> for row in found[0].preview["Hot"]:
-    ...     print(row)
-    - room=<http://example.org/kitchen> t="31"^^<http://www.w3.org/2001/XMLSchema#integer>
-    >>> found[0].apply()
-    2
     """
     task = task_of(program, fixes)
     limits = Limits(max_steps, max_seconds, max_states, max_plans)
     check_strategy(strategy)
     started = monotonic()
-    space = SearchSpace(graph, task)
+    space = SearchSpace(runtime, task)
     search = RepairSearch(space, limits, cost, started=started)
     stopped = None
     try:
         run_strategy(strategy, search, seed)
     except SearchStopped as reason:
         stopped = str(reason)
-    planner = Planner(space, PlanOrigin(graph, task, space.start.counts))
+    planner = Planner(space, PlanOrigin(runtime, task, space.start.counts))
     ranked = [planner.plan(state) for state in search.solutions()]
     closest = ranked[0] if ranked else planner.plan(search.closest)
     found = Repairs(ranked, closest, stopped)

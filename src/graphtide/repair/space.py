@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from graphtide.engine.runtime import Runtime
 from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
-from graphtide.graph import LiveGraph
 from graphtide.kernel.batch import DIFF
 from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.lang.tide.ast import Insert
@@ -32,34 +32,28 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.engine.ingest import Ids
     from graphtide.kernel.batch import Ints
+    from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.repair.model import Fix, RepairTask
     from graphtide.repair.state import Change, Row
 
 
-def fork(graph: LiveGraph) -> LiveGraph:
-    """A copy of a graph: same quads and ids, own dictionary, no windows and standing queries.
-
-    >>> graph = LiveGraph()
-    >>> graph.insert("<ex:a>", "<ex:p>", 1)
-    >>> copy = fork(graph)
-    >>> copy.insert("<ex:a>", "<ex:p>", 2)
-    >>> len(graph), len(copy)
-    (1, 2)
-    """
-    if graph.storage != "all":
+def fork(runtime: Runtime) -> Runtime:
+    """A copy of a graph: same quads and ids, own dictionary, no windows and standing queries."""
+    if runtime.storage != "all":
         raise GraphtideError(
             "this graph does not store all quads, so it cannot be repaired",
             hint='use LiveGraph(store="all")',
         )
-    quads = graph.quad_ids()
-    copy = LiveGraph(default_graph=graph.default_graph, tick_ms=graph.tick_ms)
+    runtime.flush()
+    quads = runtime.quad_ids()
+    copy = Runtime(default_graph=runtime.default_graph, tick_ms=runtime.tick_ms)
     # Encoding the terms in the order of their ids gives them the same ids.
-    ids = np.arange(1, len(graph.terms) + 1, dtype=np.int32)
-    copy.terms.encode_column(graph.terms.decode_column(ids))
+    ids = np.arange(1, len(runtime.terms) + 1, dtype=np.int32)
+    copy.terms.encode_column(runtime.terms.decode_column(ids))
     s, p, o, g = quads.T
     copy.apply_ids(s, p, o, g, tx=np.zeros(len(quads), np.int64))
-    copy.clock = graph.clock
+    copy.clock = runtime.clock
     return copy
 
 
@@ -111,8 +105,8 @@ UNBOUNDED = 2**62
 class SearchSpace:
     """States that fixes lead to from a graph. The graph itself is only copied."""
 
-    def __init__(self, graph: LiveGraph, task: RepairTask) -> None:
-        self.graph = fork(graph)
+    def __init__(self, runtime: Runtime, task: RepairTask) -> None:
+        self.graph = fork(runtime)
         self.task = task
         self.start = first_state()
         self._here: GraphState | None = self.start
@@ -176,17 +170,15 @@ class SearchSpace:
         found = self._effects.get(option)
         if found is None:
             fix, row = self.task.fixes[option.fix], self.bindings(option)
-            found = self._effects[option] = _filled(fix, row, self.graph)
+            found = self._effects[option] = _filled(fix, row, self.graph.terms)
         return found
 
     def _contains(self, quad: Ids) -> bool:
         """Whether a quad is in the graph in the current state."""
         at_start = self._at_start.get(quad)
         if at_start is None:
-            decode = self.graph.terms.decode
-            *triple, graph = quad
-            terms = *(decode(i) for i in triple), decode(graph) if graph else None
-            at_start = self._at_start[quad] = (terms in self.graph) is not (quad in self._net)
+            present = self.graph.present([quad])[0]
+            at_start = self._at_start[quad] = present is not (quad in self._net)
         return at_start is not (quad in self._net)
 
     # --- moves between states ---
@@ -227,8 +219,8 @@ def _columns(fix: Fix) -> tuple[int, ...]:
     return tuple(fix.query.variables.index(variable) for variable in fix.variables)
 
 
-def _filled(fix: Fix, row: dict[Var, Term], graph: LiveGraph) -> dict[Ids, bool]:
-    encode = graph.terms.encode
+def _filled(fix: Fix, row: dict[Var, Term], terms: TermDictionary) -> dict[Ids, bool]:
+    encode = terms.encode
     effects: dict[Ids, bool] = {}
     for number, action in enumerate(fix.actions):
         # Blank nodes are determined by the fix and the row: applying it twice gives the same ones.
