@@ -81,7 +81,7 @@ class Cascade:
         if self._is_endless and self._start is not None:
             states, fired, tokens = self._start
             self._rules.rollback_all(states)
-            self._log.cut(self._log.total - fired)
+            self._log.truncate(self._log.total - fired)
             if self._detection is not None:
                 self._detection.rollback(tokens)
         self._is_endless = False

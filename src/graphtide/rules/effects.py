@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from graphtide.streams.query import WindowQuery
     from graphtide.streams.stream import Stream
 
-UNBOUNDED = 2**62
-"""The history of a standing query that drops no change before it was drained."""
-
 
 class GraphConnection:
     """A live graph as rules use it: terms, clock, standing queries, transactions, streams."""
@@ -82,8 +79,8 @@ class GraphConnection:
     # --- standing queries ---
 
     def watch(self, select: SelectQuery, name: str | None = None) -> Watch:
-        """A standing query whose changes are drained by rules."""
-        return self._graph.watch(select, name=name, history=UNBOUNDED)
+        """A standing query whose changes are all retained until rules drain them."""
+        return self._graph.watch(select, name=name, history=None)
 
     def register(self, name: str, text: str) -> Watch | WindowQuery:
         """A standing query that the program declares."""
@@ -236,7 +233,7 @@ class GraphEffects:
         """Undo, as one transaction, what the actions of a cascade have changed."""
         self._outbox.clear()
         self.set_present(dict(self._journal), clock)
-        return "; what their actions changed in the graph has been taken back"
+        return "; what their actions changed in the graph has been rolled back"
 
     def advance(self, to: int) -> None:
         """Move the graph's clock on, too."""

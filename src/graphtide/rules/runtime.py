@@ -72,7 +72,7 @@ class RuleEngine:
         self._queue: deque[EventBatch] = deque()
         self._retracted: list[int] = []
 
-    # --- input: events, transactions, time, firing by hand ---
+    # --- input: events, transactions, time, activations ---
 
     def assert_event(
         self,
@@ -193,7 +193,7 @@ class RuleEngine:
         self._effects.discard()
         self._queue.clear()
         if self.conflicts is not None:
-            self.conflicts.forget()
+            self.conflicts.clear()
         self._cascade.abort()
 
     # --- time goes on ---
@@ -263,7 +263,9 @@ class RuleEngine:
         many = len(events.ends)
         if events.simultaneous or at + 1 == many:
             return many
-        if self.conflicts is not None or (self.detection is not None and not self._is_quiet()):
+        if self.conflicts is not None or (
+            self.detection is not None and not self._is_independent()
+        ):
             return at + 1
         return min(many, at + self.batch_size)
 
@@ -313,7 +315,7 @@ class RuleEngine:
         """Match several events, and fire what they complete; how many of them are through."""
         if events.transactions is None:  # actions commit more of them
             events = replace(events, transactions=self._graph.transactions)
-        states = None if self._is_quiet() else self.rules.savepoint()
+        states = None if self._is_independent() else self.rules.savepoint()
         self.rules.held += 1
         try:
             agenda = Agenda(self._match(events), self._graph.terms, self.log.total)
@@ -342,17 +344,17 @@ class RuleEngine:
                 self._begin()
                 self.rules.track()
             try:
-                self._fire(agenda.turns(places), events.depth)
+                self._fire(agenda.pending(places), events.depth)
             except BaseException:
                 if states is not None:
-                    self._come_back(events, states, event, taken)
-                    self._forget_events()
+                    self._roll_back_to(events, states, event, taken)
+                    self._retract_again()
                 raise
             if states is not None and self._has_changed(queued):
-                self._come_back(events, states, event, taken)
+                self._roll_back_to(events, states, event, taken)
                 if not events.depth:
                     self._cascade.save(fired)
-                self._forget_events()
+                self._retract_again()
                 return taken
         return len(events)
 
@@ -361,32 +363,32 @@ class RuleEngine:
         changed = self.rules.look_changed()
         return bool(self._retracted) or len(self._queue) > queued or changed
 
-    def _come_back(
+    def _roll_back_to(
         self, events: EventBatch, states: RuleSavepoints, event: int, taken: int
     ) -> None:
         """Roll the rules back to the first events, as if the others had not come yet."""
         self.rules.rollback(states, self.rules.order - len(events))
         if taken:
             self._match(events.slice(0, taken))
-        if taken == event:  # what had waited has fired, but its event has not come yet
+        if taken == event:  # a match with NO EVENT fired before its event came
             self.rules.advance(int(events.ends[event]))
         self.batch_size = max(1, self.batch_size // 2)
 
-    def _forget_events(self) -> None:
+    def _retract_again(self) -> None:
         """Retract again what the rollback brought back."""
         for order in self._retracted:
             self.rules.retract(order)
 
     # --- firing ---
 
-    def _is_quiet(self) -> bool:
+    def _is_independent(self) -> bool:
         """Whether no action can change what rules match."""
         return self._effects.are_independent(self.rules)
 
     def _savepoint(self) -> None:
         """Save what to roll back to if the cascade has no end."""
         self._retracted.clear()
-        if not self._cascade.saved and not self._is_quiet():
+        if not self._cascade.saved and not self._is_independent():
             self._cascade.save(self.log.total)
             self.rules.track()
 
@@ -395,25 +397,25 @@ class RuleEngine:
         self._savepoint()
         self._fire(in_firing_order(shares, self._graph.terms, self.log.total), depth)
 
-    def _fire(self, turns: Iterable[PendingFiring], depth: int) -> None:
+    def _fire(self, firings: Iterable[PendingFiring], depth: int) -> None:
         """Fire matches in order, or put them into the conflict set."""
         self.depth = depth + 1
-        for turn in turns:
+        for firing in firings:
             if self.conflicts is not None:
-                self.conflicts.add(turn.firing(), turn.entry, depth)
+                self.conflicts.add(firing.firing(), firing.entry, depth)
             else:
-                self._carry_out(turn, depth)
+                self._carry_out(firing, depth)
 
-    def _carry_out(self, turn: PendingFiring, depth: int) -> None:
-        self.log.add_pending(turn)
-        if depth and not self._cascade.count(turn.rule):
+    def _carry_out(self, firing: PendingFiring, depth: int) -> None:
+        self.log.add_pending(firing)
+        if depth and not self._cascade.count(firing.rule):
             raise self._cascade.endless(self._effects.undo(self.clock))
-        if turn.entry.action is not None:
-            turn.entry.action.carry_out(turn)
+        if firing.entry.action is not None:
+            firing.entry.action.carry_out(firing)
             self.collect()
 
     def _fire_next(self) -> bool:
-        """Fire the first activation of the conflict set, unless they are fired by hand."""
+        """Fire the first activation of the conflict set, unless firing is manual."""
         if self.conflicts is None or self.manual:
             return False
         activation = self.conflicts.next()

@@ -194,7 +194,7 @@ def concat_events(one: EventBatch, two: EventBatch) -> EventBatch:
 
 
 def group_events(times: Longs, quads: Ints, numbers: Longs) -> EventBatch:
-    """Events from rows in order of time: rows of one number are one event.
+    """Graph events from rows in order of time: rows of one number are one event.
 
     >>> rows = np.array([[1, 2, 3, 0], [4, 2, 3, 0], [1, 5, 6, 0]], np.int32)
     >>> group_events(np.array([7, 7, 7]), rows, np.array([0, 1, 0])).triples.tolist()
@@ -202,7 +202,7 @@ def group_events(times: Longs, quads: Ints, numbers: Longs) -> EventBatch:
     """
     begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
     own = numbers[begins]
-    if (own[1:] < own[:-1]).any() and len(np.unique(own)) < len(own):  # rows stand apart
+    if (own[1:] < own[:-1]).any() and len(np.unique(own)) < len(own):  # rows of one event are apart
         _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         order = np.argsort(first[inverse], kind="stable")
         times, quads, numbers = times[order], quads[order], numbers[order]
@@ -218,11 +218,11 @@ _NO_TRIPLES = np.empty((0, 3), np.int32)
 
 
 class Fired(Protocol):
-    """A rule that fired: when, with which values; `why()` tells the events and facts."""
+    """A rule that fired."""
 
     @property
     def rule(self) -> str:
-        """Its name."""
+        """The name of the rule."""
         ...
 
     @property
@@ -236,26 +236,25 @@ class Fired(Protocol):
         ...
 
     def why(self) -> str:
-        """The events and facts that matched, in words."""
+        """The events and facts that matched, as text."""
         ...
 
 
 class Listener(Protocol):
-    """Hears of the events of a graph, such as a program of rules."""
+    """A subscriber to the events of a graph, such as a running program."""
 
     def take_events(self, events: EventBatch) -> None:
-        """Events have happened; none of them is earlier than what was heard before."""
+        """Take in events, in order of time and not earlier than any before."""
 
     def firings(self) -> Sequence[Fired]:
-        """What fired because of them, oldest first."""
+        """The rules that fired, oldest first."""
         ...
 
 
-# --- Graph events from files and batches: with a time column, or with a timestamp triple per
-# graph.
+# --- Graph events from files and batches.
 #
-# A change log (RDF Patch, columnar) has a time for every row; its inserts are the events. In TriG and
-# N-Quads each named graph is an event, and a triple of the default graph tells when it happened:
+# A change log (RDF Patch, columnar) has a time for every row; its inserts are events. In TriG and
+# N-Quads each named graph is an event, and a triple of the default graph has its time:
 #
 #     { :e1 :generatedAt 17 }
 #     :e1 { :sensor3 :shows 20 }
@@ -263,16 +262,16 @@ class Listener(Protocol):
 Events = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
 
 GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
-"""The predicate that tells an event's time unless another is named."""
+"""The default predicate of an event's time."""
 
 MICROSECONDS = 1000
-"""Per millisecond: what the typed value of an xsd:dateTime counts in."""
+"""Per millisecond; the typed value of an xsd:dateTime is in microseconds."""
 
 
 def read_events(
     source: Events, terms: TermDictionary, *, timestamp: str, tick_ms: int
 ) -> Iterator[tuple[Longs, Ints, Longs]]:
-    """Times and quads of events, in the order of the source, and a number for each event.
+    """Times and quads of events in the order of the source, and the number of each quad's event.
 
     Rows of a change log that share `(time, tx)` are one event, and so is a named graph.
     """
@@ -290,8 +289,8 @@ def read_events(
         if (batch.diff < 0).any():
             row = int(np.argmax(batch.diff < 0))
             raise DataError(
-                f"row {row} is a delete, but events only happen",
-                hint="leave deletes out: a window forgets events by itself",
+                f"row {row} is a delete, but events cannot be deleted",
+                hint="leave deletes out: windows evict events by themselves",
             )
         begins = (batch.time[1:] != batch.time[:-1]) | (batch.tx[1:] != batch.tx[:-1])
         yield batch.time, _quads(batch, terms), np.concatenate([[0], np.cumsum(begins)])
@@ -303,21 +302,21 @@ def _quads(batch: ChangeBatch, terms: TermDictionary) -> Ints:
 
 
 def has_timestamps(batch: ChangeBatch, timestamp: str) -> bool:
-    """Whether triples of the default graph tell when something was.
+    """Whether triples of the default graph have times of events.
 
     >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:e1>", "<ex:at>", '"7"', None)])
     >>> has_timestamps(batch, "<ex:at>"), has_timestamps(batch, GENERATED_AT)
     (True, False)
     """
-    told: Any = pc.equal(batch.p, pa.scalar(timestamp))
-    graphs: Any = batch.g.filter(told)
+    timed: Any = pc.equal(batch.p, pa.scalar(timestamp))
+    graphs: Any = batch.g.filter(timed)
     return bool((graphs.fill_null("").to_numpy(zero_copy_only=False) == "").any())
 
 
 def timestamped(
     batch: ChangeBatch, terms: TermDictionary, timestamp: str, tick_ms: int, source: str
 ) -> tuple[Longs, Ints, Longs]:
-    """The quads of named graphs, with the time that the default graph gives each graph.
+    """The quads of named graphs in order of time, with the times that the default graph has.
 
     >>> from graphtide.rdf.dictionary import TermDictionary
     >>> seven = '"7"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -329,14 +328,14 @@ def timestamped(
     """
     quads = _quads(batch, terms)
     default = quads[:, 3] == 0
-    told = quads[default & (quads[:, 1] == terms.encode(timestamp))]
+    stamps = quads[default & (quads[:, 1] == terms.encode(timestamp))]
     events = quads[~default]
-    if len(events) and not len(told):
+    if len(events) and not len(stamps):
         raise DataError(
             f"{source}: no graph has a timestamp",
             hint=f"give each a triple with {timestamp}, or name another predicate",
         )
-    times = {graph: _time(terms, value, tick_ms, source) for graph, _, value, _ in told.tolist()}
+    times = {graph: _time(terms, value, tick_ms, source) for graph, _, value, _ in stamps.tolist()}
     graphs = events[:, 3].tolist()
     missing = next((graph for graph in graphs if graph not in times), None)
     if missing is not None:
@@ -350,7 +349,7 @@ def timestamped(
 
 
 def _time(terms: TermDictionary, value: int, tick_ms: int, source: str) -> int:
-    """A timestamp in ticks: a whole number as it is, a dateTime since 1970."""
+    """A timestamp in ticks: a whole number, or a dateTime counted from 1970."""
     kind, number = int(terms.kinds[value]), float(terms.numbers[value])
     if kind == EXACT and number.is_integer():
         return int(number)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Watch
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.lang.tide.program import Program
-    from graphtide.patterns.detector import FoundColumns
+    from graphtide.patterns.detector import MatchColumns
 
 
 class Chain:
@@ -52,7 +52,7 @@ class Chain:
         (pattern,) = (each for each in program.patterns if each.name == GESTURE)
         self.detector = make_detector(pattern, types, self.graph.terms.encode, tick_ms=1)
 
-    def listen(self) -> FoundColumns | None:
+    def listen(self) -> MatchColumns | None:
         """Let the detector hear of what came and went since it last did; the gestures it finds."""
         parts = [
             part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from events.patterns import (
+from patterns.patterns import (
     both,
     detector,
     either,
