@@ -233,7 +233,7 @@ class LiveGraph(ReadableGraph):
         strategy: Strategy | None = None,
         plan: Pin | None = None,
         name: str | None = None,
-        history: int = 100_000,
+        history: int | None = 100_000,
     ) -> Watch:
         """Register a query, as text or parsed. Its first delta is the whole current answer.
 
@@ -243,7 +243,7 @@ class LiveGraph(ReadableGraph):
         The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
         join tree of `rete`: pairs of pattern numbers such as `((0, 1), 2)`, or `"written"` for a
         query whose algebra already is the tree. `history` bounds the delta rows kept for
-        `watch.changes()`.
+        `watch.changes()`; None is no bound.
         """
         self.settle()
         parsed = parse_query(query) if isinstance(query, str) else query

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from sys import maxsize
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -140,7 +141,7 @@ class Watch:
     + who=<http://example.org/a>
     """
 
-    def __init__(self, graph: LiveGraph, plan: QueryPlan, name: str, history: int) -> None:
+    def __init__(self, graph: LiveGraph, plan: QueryPlan, name: str, history: int | None) -> None:
         self.name = name
         self.plan = plan
         self.variables = tuple(v.name for v in plan.variables)
@@ -150,7 +151,7 @@ class Watch:
         self.forgotten = 0
         self._graph = graph
         self._net = Answer(len(self.variables))
-        self._most = history
+        self._most = maxsize if history is None else history
         self._count = 0
         self._held = 0
         self._history: deque[tuple[Ints, TransactionTimes]] = deque()

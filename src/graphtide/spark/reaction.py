@@ -21,7 +21,6 @@ from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.tide.ast import (
     CallFunction,
     Emit,
-    GraphPattern,
     QueryChange,
     QueryUpdate,
     Retract,
@@ -331,13 +330,3 @@ def _states(
 def _column(variable: Var, parts: tuple[SelectQuery, SelectQuery]) -> tuple[bool, int]:
     comes = variable in parts[1].variables
     return comes, parts[comes].variables.index(variable)
-
-
-def has_graph_events(program: Program) -> bool:
-    """Whether a program declares events that are matched with graph events.
-
-    >>> from graphtide.lang.tide.program import parse_program
-    >>> has_graph_events(parse_program("EVENT E(?x) AS { ?x a <ex:Alarm> }"))
-    True
-    """
-    return any(isinstance(event.source, GraphPattern) for event in program.events)

@@ -371,7 +371,7 @@ class Streams:
             name = name or f"query{len(self._queries) + 1} over windows"
             found: WindowQuery = Reevaluated(graph, query, select, name, windows, MOST_REPORTS)
         else:
-            watch = graph.watch(select, strategy=strategy, name=name, history=2**62)
+            watch = graph.watch(select, strategy=strategy, name=name, history=None)
             found = WindowQuery(graph, query, watch, windows, MOST_REPORTS)
             found.take(NO_TIMES, NO_TIMES)
         self._registry.add(found)
