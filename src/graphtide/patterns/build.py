@@ -1,7 +1,6 @@
 """From a pattern to its sketch: an automaton with free (epsilon) edges.
 
-`{n}` becomes copies, AND and ALL become every order of their parts. `all_links` eliminates the free
-edges.
+`{n}` becomes copies, AND and ALL every order of their parts. `all_links` eliminates free edges.
 """
 
 from __future__ import annotations

@@ -154,15 +154,15 @@ class KernelDetector:
         found = []
         for row in self.table.rows().tolist():
             entries, values = row[FIELDS : FIELDS + zones], row[FIELDS + zones :]
-            spoilt = frozenset() if not row[BLOCKED] else self._spoilt(row[STATE], row[BLOCKED])
+            violated = frozenset() if not row[BLOCKED] else self._violated(row[STATE], row[BLOCKED])
             configurations = [
-                Configuration(position, tuple(values), tuple(entries), 0, spoilt)
+                Configuration(position, tuple(values), tuple(entries), 0, violated)
                 for position in self._form.states[row[STATE]]
             ]
             found.append(Token(row[ORDER], row[STARTED], (), [], configurations))
         return found
 
-    def _spoilt(self, state: int, blocked: int) -> frozenset[int]:
+    def _violated(self, state: int, blocked: int) -> frozenset[int]:
         """The NOTs of the edges that are blocked."""
         moves = enumerate(self._form.moves[state])
         closed = [move for bit, move in moves if blocked >> bit & 1]

@@ -1,25 +1,25 @@
 """The tables of a deterministic pattern, to be run by a compiled loop.
 
 A token is a state, its slots (0: not bound), the entry time of each zone, the time of its last move
-and a bit for each NOT of its state that was violated (`spoilt`). State 0 is no token.
+and a bit for each NOT of its state that was violated (`violated`). State 0 is no token.
 
 **An event** of type e, with values v, at time t, for a token in state s (s = 0: may one begin?):
 
 1. m = `move_of[s, e]`; if it is -1, the token cannot use the event.
-2. If one of `nots.of(m)` is spoilt: it cannot.
+2. If one of `nots.of(m)` is violated: it cannot.
 3. Each (zone, least) of `held.of(m)`: last - entry[zone] >= least, or it cannot.
 4. Each (zone, amount) of `latest.of(m)`: t <= entry[zone] + amount, or it cannot.
 5. Each (inner, outer, amount) of `order.of(m)`: entry[inner] + amount <= entry[outer], or not.
 6. `slots.of(m)` in their order, (kind, argument, number): see below; or it cannot.
 
 If it can, the move is *forward* unless `flags[m] & SPARE`. To make it: bind; entry[zone] = t for
-`enters.of(m)`; last = t; spoilt = 0; state = `target[m]`. Then, if one (zone, least) of
+`enters.of(m)`; last = t; violated = 0; state = `target[m]`. Then, if one (zone, least) of
 `early.of(m)` has t - entry[zone] < least, the token is dropped: the event was used. Else if
 `flags[m] & FINAL` and all (zone, least) of `ends.of(m)` have t - entry[zone] >= least, it is
 complete. Else it waits.
 
 **Not used**: each negation n of `state_nots.of(s)` with `not_type[n] == e` whose `not_slots.of(n)`
-hold (they bind nothing) is spoilt. The *deadline* of a token is the greatest, over the moves of
+hold (they bind nothing) is violated. The *deadline* of a token is the greatest, over the moves of
 `state_moves.of(s)` that 2, 3 and 5 do not close, of the least entry + amount of 4; for a timer, its
 end. A token with no such move, or whose deadline is before the present time, is dropped.
 

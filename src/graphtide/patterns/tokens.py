@@ -25,7 +25,7 @@ class Configuration:
     """A state of the nondeterministic automaton: one way to read the events of a token.
 
     `entries` are the times at which zones began (None: not active), `last` is the time of the
-    position. `spoilt` are the NOTs that were violated since, `runs` the partial matches of
+    position. `violated` are the NOTs that were violated since, `runs` the partial matches of
     composite NOTs, `fired` the timer positions that it was copied to.
     """
 
@@ -33,7 +33,7 @@ class Configuration:
     values: tuple[int, ...]
     entries: tuple[int | None, ...]
     last: int
-    spoilt: frozenset[int] = frozenset()
+    violated: frozenset[int] = frozenset()
     runs: tuple[tuple[int, frozenset[Configuration]], ...] = ()
     fired: frozenset[int] = frozenset()
 
@@ -74,7 +74,7 @@ class ConfigurationMover:
     def open(self, at: Configuration) -> Iterator[Transition]:
         """The transitions that are not blocked."""
         for transition in self.automaton.transitions[at.position]:
-            closed = at.spoilt.intersection(transition.nots) or transition.target in at.fired
+            closed = at.violated.intersection(transition.nots) or transition.target in at.fired
             if not closed and _have_held(at, transition.held, at.last):
                 yield transition
 
@@ -83,8 +83,8 @@ class ConfigurationMover:
         watched = self.watched[at.position]
         if not watched:
             return at
-        spoilt, runs = set(at.spoilt), dict(at.runs)
-        for number in watched.difference(spoilt):
+        violated, runs = set(at.violated), dict(at.runs)
+        for number in watched.difference(violated):
             letter = self.automaton.negations[number].letter
             if letter is not None:
                 seen = letter.type == event.type and (
@@ -95,8 +95,8 @@ class ConfigurationMover:
                 found = self.inner[number].run(run, event, at.values)
                 seen, runs[number] = found is None, found or frozenset()
             if seen:
-                spoilt.add(number)
-        return self._after_miss(at, spoilt, runs, event.time)
+                violated.add(number)
+        return self._after_miss(at, violated, runs, event.time)
 
     def run(
         self, run: frozenset[Configuration], event: Event, values: tuple[int, ...]
@@ -140,13 +140,13 @@ class ConfigurationMover:
         """Fire the timers of composite NOTs, up to a time; None if it cannot complete now."""
         if not self.inner or not any(reader.timed for reader in self.inner.values()):
             return at
-        spoilt, runs = set(at.spoilt), {}
+        violated, runs = set(at.violated), {}
         for number, run in at.runs:
             found = self.inner[number].run_time(run, until)
             if found is None:
-                spoilt.add(number)
+                violated.add(number)
             runs[number] = found or frozenset()
-        return self._after_miss(at, spoilt, runs, None)
+        return self._after_miss(at, violated, runs, None)
 
     def run_time(
         self, run: frozenset[Configuration], until: int
@@ -157,7 +157,7 @@ class ConfigurationMover:
             at = todo.pop()
             due = min((t for t in self.timers(at) if t[0] <= until), key=_when, default=None)
             now = self.pass_time(at, until if due is None else due[0])
-            if now is None or due is None or now.spoilt.intersection(due[1].nots):
+            if now is None or due is None or now.violated.intersection(due[1].nots):
                 after.update([now] if now is not None and due is None else [])
                 todo += [now] if now is not None and due is not None else []
                 continue
@@ -170,12 +170,12 @@ class ConfigurationMover:
     def _after_miss(
         self,
         at: Configuration,
-        spoilt: set[int],
+        violated: set[int],
         runs: dict[int, frozenset[Configuration]],
         time: int | None,
     ) -> Configuration | None:
-        running = tuple((n, run) for n, run in sorted(runs.items()) if run and n not in spoilt)
-        after = replace(at, spoilt=frozenset(spoilt), runs=running)
+        running = tuple((n, run) for n, run in sorted(runs.items()) if run and n not in violated)
+        after = replace(at, violated=frozenset(violated), runs=running)
         deadline = self.deadline(after)
         return after if deadline > -inf and (time is None or deadline >= time) else None
 

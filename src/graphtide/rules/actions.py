@@ -261,5 +261,5 @@ def failed(firing: Firing, problem: Exception) -> ActionError:
     return ActionError(
         f"the rule {firing.rule} failed at {firing.time} with {values or 'no values'}: "
         f"{type(problem).__name__}: {problem}",
-        hint='run(…, on_error="skip") goes on with other rules, retries=n tries again',
+        hint='run(…, on_error="skip") skips it, retries=n tries again',
     )

@@ -191,7 +191,7 @@ Order = Literal["priority", "oldest", "newest", "random"]
 Resolver = Order | Callable[["Activation"], object]
 """The order of activations: by name, or a key function (smallest first)."""
 
-RowChange = QueryChange | QueryUpdate
+RowTrigger = QueryChange | QueryUpdate
 MIN_PRUNED = 1024
 """Fewest activations at which invalid ones are looked for."""
 
@@ -351,7 +351,7 @@ class ConflictSet:
         there = row in self._trackers[change.query, change.variables].rows
         return there if not isinstance(change, QueryChange) or change.appears else not there
 
-    def _row(self, activation: Activation) -> tuple[RowChange | None, tuple[int, ...]]:
+    def _row(self, activation: Activation) -> tuple[RowTrigger | None, tuple[int, ...]]:
         change = self._changes[activation.rule]
         match = activation.firing.match
         if change is None or match is None:
@@ -359,14 +359,14 @@ class ConflictSet:
         return change, tuple(match.binding.get(v, 0) for v in change.variables)
 
 
-def _state(change: RowChange | None) -> ActivationState:
+def _state(change: RowTrigger | None) -> ActivationState:
     """The state of an activation that waits."""
     if isinstance(change, QueryUpdate):
         return "updated"
     return "disappeared" if isinstance(change, QueryChange) and not change.appears else "appeared"
 
 
-def _change(rule: RuleDeclaration) -> RowChange | None:
+def _change(rule: RuleDeclaration) -> RowTrigger | None:
     """The row change that alone makes a rule fire; None if the rule has other conditions."""
     if len(rule.events) != 1 or rule.facts is not None:
         return None

@@ -240,7 +240,7 @@ class GraphEffects:
         self._graph.advance(to)
 
     def are_independent(self, rules: Iterable[RuleEntry]) -> bool:
-        """Whether all rules only insert what no rule reads, and nobody else subscribes."""
+        """Whether all rules only insert what no rule reads, and there is no other subscriber."""
         return self._graph.exclusive and all(map(_insertions, rules))
 
     def apply_all(self, agenda: Agenda) -> bool:

@@ -1,14 +1,19 @@
-"""Firing: a rule that fired, with its values and events; and the log of firings."""
+"""Firing, FiringLog and Cascade: a rule that fired, the last firings, and what they cause.
+
+A cascade that exceeds its limit is rolled back: rules, patterns and the log of firings return to
+the savepoint that was taken before its first action.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Bgp, Filter, Join, Node, Project, TriplePattern
+from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
 
 if TYPE_CHECKING:
@@ -16,8 +21,10 @@ if TYPE_CHECKING:
 
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import PendingFiring
+    from graphtide.rules.detection import Detection, PatternSavepoint
     from graphtide.rules.matching.types import Match
     from graphtide.rules.model import EventCondition
+    from graphtide.rules.rule_set import RuleSavepoints, RuleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +198,76 @@ class FiringLog(Sequence["Firing"]):
                 return part[at]
             at -= len(part)
         raise AssertionError
+
+
+# --- Cascade: input and all firings that it causes in turn.
+
+NAMED_RULES = 100
+"""Last firings of an endless cascade whose rules are named in the error."""
+
+
+class CascadeStart(NamedTuple):
+    """The state to roll back to: memories of rules, number of firings, tokens of patterns."""
+
+    states: RuleSavepoints
+    fired: int
+    tokens: list[PatternSavepoint]
+
+
+class Cascade:
+    """Counts the firings that actions cause, and rolls back those of a cascade without end."""
+
+    def __init__(
+        self, rules: RuleSet, log: FiringLog, detection: Detection | None, max_firings: int
+    ) -> None:
+        self._rules = rules
+        self._log = log
+        self._detection = detection
+        self._max = max_firings
+        self._caused: deque[str] = deque(maxlen=NAMED_RULES)
+        self._count = 0
+        self._start: CascadeStart | None = None
+        self._is_endless = False
+
+    def begin(self) -> None:
+        """Begin another cascade: the savepoint of the last one is discarded."""
+        self._count = 0
+        self._caused.clear()
+        self._start = None
+        self._rules.begin()
+        if self._detection is not None:
+            self._detection.begin()
+
+    @property
+    def saved(self) -> bool:
+        """Whether there is a savepoint."""
+        return self._start is not None
+
+    def save(self, fired: int) -> None:
+        """Take a savepoint, at which there had been a number of firings."""
+        tokens = [] if self._detection is None else self._detection.savepoint()
+        self._start = CascadeStart(self._rules.savepoint(), fired, tokens)
+
+    def count(self, rule: str) -> bool:
+        """Count a firing that was caused by an action; whether it is within the limit."""
+        self._caused.append(rule)
+        self._count += 1
+        self._is_endless = self._count > self._max
+        return not self._is_endless
+
+    def endless(self, undone: str) -> GraphtideError:
+        """The error of a cascade beyond the limit; `abort` rolls it back."""
+        return GraphtideError(
+            f"rules fire without end: {', '.join(sorted(set(self._caused)))}{undone}",
+            hint="an action causes the events that cause the action",
+        )
+
+    def abort(self) -> None:
+        """The cascade has failed: roll it back, if it was endless."""
+        if self._is_endless and self._start is not None:
+            states, fired, tokens = self._start
+            self._rules.rollback_all(states)
+            self._log.truncate(self._log.total - fired)
+            if self._detection is not None:
+                self._detection.rollback(tokens)
+        self._is_endless = False

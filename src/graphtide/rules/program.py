@@ -270,7 +270,7 @@ class RunningProgram:
         time: int | None = None,
         duration: int = 0,
     ) -> None:
-        """Publish a graph event to this program only, by default of now."""
+        """Publish a graph event to this program only, by default at the current time."""
         if time is not None:
             self._connection.advance(time)
         self._engine.assert_event(triples, time=time, duration=duration)

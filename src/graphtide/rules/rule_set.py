@@ -171,7 +171,7 @@ class RuleSet:
     # --- savepoints ---
 
     def begin(self) -> None:
-        """A cascade begins: discard savepoints; a rollback of facts leads to those of now."""
+        """A cascade begins: discard savepoints and the journal of facts."""
         if self._journaling:
             for each in self._rules.values():
                 each.matcher.begin()

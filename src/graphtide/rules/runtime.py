@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from graphtide.engine.ingest import quad_ids
 from graphtide.errors import GraphtideError
 from graphtide.rules.agenda import Agenda, ChosenFiring, RuleMatches, in_firing_order
-from graphtide.rules.cascade import Cascade
 from graphtide.rules.detection import complex_batch
-from graphtide.rules.firing import FiringLog
+from graphtide.rules.firing import Cascade, FiringLog
 from graphtide.streams.events import make_events
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from graphtide.streams.events import EventBatch
 
 MAX_FIRINGS = 10_000
-"""Firings that actions of one event may cause in turn, before that is called a loop."""
+"""Firings that the actions of one cascade may cause."""
 
 FIRST_BATCH = 1024
 MAX_BATCH = 1 << 16
@@ -44,8 +43,8 @@ MAX_BATCH = 1 << 16
 class RuleEngine:
     """Matches events with rules and fires what they complete.
 
-    `batch_size` adapts to how often actions interfere. `depth` is the number of firings in turn
-    that led to what happens now, 0 for events from outside.
+    `batch_size` adapts to how often actions change what rules match. `depth` is that of the batches
+    to be queued, as in `EventBatch`.
     """
 
     def __init__(
@@ -81,12 +80,12 @@ class RuleEngine:
         time: int | None = None,
         duration: int = 0,
     ) -> None:
-        """Take in one graph event, by default of now; it may have lasted for some ticks."""
+        """Publish one graph event, by default at the current time, with a duration in ticks."""
         ids = [quad_ids(self._graph.terms, s, p, o, None)[:3] for s, p, o in triples]
         self.take_events(make_events([ids], [self.clock if time is None else time], duration))
 
     def take_events(self, events: EventBatch) -> None:
-        """Take in events, in order of time and not before the clock."""
+        """Queue and match events, in order of time and not before the clock."""
         many = len(events.ends)
         if not many:
             return
@@ -118,7 +117,7 @@ class RuleEngine:
             )
 
     def react(self, clock: int) -> None:
-        """A transaction was committed: take in the events that it caused."""
+        """A transaction was committed: match the events that it caused."""
         self.collect()
         self._run(max(clock, self.clock))
 
@@ -196,14 +195,14 @@ class RuleEngine:
             self.conflicts.clear()
         self._cascade.abort()
 
-    # --- time goes on ---
+    # --- time ---
 
     def _move_on(self, to: int) -> None:
         self._pass_time(to)
         self._tick(to)
 
     def _pass_time(self, to: int) -> None:
-        """Take in complex events that timers complete before a time, with all they cause.
+        """Match the complex events that timers complete before a time, with their cascades.
 
         The rest of the queue has to wait for them.
         """
