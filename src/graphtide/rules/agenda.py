@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 class PendingFiring:
     """A match that is to fire, decoded on access."""
 
-    __slots__ = ("_found", "_place", "_terms", "entry", "number")
+    __slots__ = ("_matches", "_row", "_terms", "entry", "number")
 
     def __init__(
-        self, entry: RuleEntry, found: Matches, place: int, number: int, terms: TermDictionary
+        self, entry: RuleEntry, matches: Matches, row: int, number: int, terms: TermDictionary
     ) -> None:
         self.entry = entry
         self.number = number
-        self._found = found
-        self._place = place
+        self._matches = matches
+        self._row = row
         self._terms = terms
 
     @property
@@ -53,12 +53,12 @@ class PendingFiring:
 
     def binding(self) -> dict[Var, int]:
         """The ids of the variables' values."""
-        row = self._found.rows[self._place].tolist()
+        row = self._matches.rows[self._row].tolist()
         return dict(zip(self.entry.matcher.shape.variables, row[1:], strict=True))
 
     def firing(self) -> Firing:
         """The firing, with all its values."""
-        match = self.entry.matcher.shape.match(self._found, self._place)
+        match = self.entry.matcher.shape.match(self._matches, self._row)
         return make_firing(match, self.number, self._terms)
 
 
@@ -92,47 +92,47 @@ class RuleMatches(NamedTuple):
     """The matches of one rule."""
 
     entry: RuleEntry
-    found: Matches
+    matches: Matches
 
 
 class Agenda(Sequence[Firing]):
     """The matches of a batch in firing order, decoded on access.
 
     `first` is the number of the first firing. For each firing, `which` has the index of its rule in
-    `shares`, `place` that of its match there, and `moments` when it fires, as in `Matches`.
+    `shares`, `row` that of its match there, and `moments` when it fires, as in `Matches`.
     """
 
     def __init__(self, shares: list[RuleMatches], terms: TermDictionary, first: int) -> None:
-        self.shares = _by_priority([share for share in shares if len(share.found)])
+        self.shares = _by_priority([share for share in shares if len(share.matches)])
         self.first = first
         self._terms = terms
-        moments = [share.found.moments for share in self.shares]
+        moments = [share.matches.moments for share in self.shares]
         which = [np.full(len(part), n, np.int64) for n, part in enumerate(moments)]
-        place = [np.arange(len(part), dtype=np.int64) for part in moments]
-        self.moments, self.which, self.place = (
+        row = [np.arange(len(part), dtype=np.int64) for part in moments]
+        self.moments, self.which, self.row = (
             np.concatenate(parts) if parts else np.empty(0, np.int64)
-            for parts in (moments, which, place)
+            for parts in (moments, which, row)
         )
         if len(self.shares) > 1:
             order = np.argsort(self.moments, kind="stable")
             self.moments, self.which = self.moments[order], self.which[order]
-            self.place = self.place[order]
+            self.row = self.row[order]
 
     def __len__(self) -> int:
         return len(self.moments)
 
     @overload
-    def __getitem__(self, place: int) -> Firing: ...
+    def __getitem__(self, index: int) -> Firing: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Firing]: ...
-    def __getitem__(self, place: int | slice) -> Firing | list[Firing]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
-        return self._pending(place).firing()
+    def __getitem__(self, index: slice) -> list[Firing]: ...
+    def __getitem__(self, index: int | slice) -> Firing | list[Firing]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        return self._pending(index).firing()
 
-    def _pending(self, place: int) -> PendingFiring:
-        entry, found = self.shares[self.which[place]]
-        return PendingFiring(entry, found, int(self.place[place]), self.first + place, self._terms)
+    def _pending(self, index: int) -> PendingFiring:
+        entry, found = self.shares[self.which[index]]
+        return PendingFiring(entry, found, int(self.row[index]), self.first + index, self._terms)
 
     def groups(self) -> Iterator[tuple[int, range]]:
         """Each moment, with the indices of the firings."""
@@ -149,7 +149,7 @@ class Agenda(Sequence[Firing]):
         found = np.empty(len(self), np.int64)
         for number, share in enumerate(self.shares):
             mine = self.which == number
-            found[mine] = share.found.times[self.place[mine]]
+            found[mine] = share.matches.times[self.row[mine]]
         return found
 
 
@@ -158,8 +158,8 @@ def in_firing_order(
 ) -> Iterator[PendingFiring]:
     """The matches of one event in firing order, without columns: most often there is one."""
     for entry, found in _by_priority(shares):
-        for place in range(len(found.rows)):
-            yield PendingFiring(entry, found, place, first, terms)
+        for row in range(len(found.rows)):
+            yield PendingFiring(entry, found, row, first, terms)
             first += 1
 
 
@@ -172,7 +172,7 @@ def _by_priority(shares: list[RuleMatches]) -> list[RuleMatches]:
 
 def _in_order(share: RuleMatches) -> Matches:
     """One rule's matches by moment, then by values in order of the variables' names."""
-    found = share.found
+    found = share.matches
     moments = found.moments
     if len(moments) < 2 or (moments[1:] > moments[:-1]).all():
         return found

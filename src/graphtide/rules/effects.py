@@ -253,7 +253,7 @@ class GraphEffects:
         for number, (share, insertions) in enumerate(zip(agenda.shares, inserted, strict=True)):
             assert insertions is not None  # noqa: S101 - seen above
             own = np.flatnonzero(agenda.which == number)
-            rows = share.found.rows[agenda.place[own]]
+            rows = share.matches.rows[agenda.row[own]]
             quads, at = insertions.quads(rows, agenda.first + own)
             parts.append(quads)
             firings.append(own[at])

@@ -221,7 +221,7 @@ class RuleEngine:
     def _tick(self, to: int) -> None:
         """Fire the matches whose absence (NO EVENT) is certain before a time."""
         self.clock = to
-        waited = [share for share in self.rules.advance(to) if len(share.found)]
+        waited = [share for share in self.rules.advance(to) if len(share.matches)]
         if waited:
             self._fire_now(waited, 0)
 
