@@ -31,8 +31,8 @@ def test_how_long_events_are_kept(run):
     ran = run("explain", ALARMS)
     assert ran.code == 0
     assert "RULE AlarmConfirmation" in ran.lines
-    assert "  a = Alarm(?alarm, ?e)            kept for 5, as long as c may come" in ran.lines
-    assert "  c = Confirmation(?conf, ?alarm)  not kept, no partner comes after it" in ran.lines
+    assert "  a = Alarm(?alarm, ?e)            retained for 5, as long as c may come" in ran.lines
+    assert "  c = Confirmation(?conf, ?alarm)  not retained, no partner comes after it" in ran.lines
 
 
 def test_the_plans_of_a_programs_queries(files, run):

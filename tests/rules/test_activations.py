@@ -170,7 +170,7 @@ def test_an_agenda_runs_to_quiescence_and_a_loop_is_named():
 
 def test_activations_are_listed_only_where_they_wait():
     _, running, _ = started(HOT, "events")
-    with pytest.raises(GraphtideError, match="fires at once"):
+    with pytest.raises(GraphtideError, match="fire at once"):
         running.activations()
     with pytest.raises(GraphtideError, match="is not known"):
         started(HOT, "sometimes")
@@ -186,7 +186,7 @@ def test_what_comes_and_goes_and_is_never_fired_leaves_nothing_behind():
     conflicts = running._engine.conflicts
     assert running.activations() == []
     assert len(conflicts._heap) == len(conflicts._waiting) <= 1024
-    assert all(len(presence.rows) == 0 for presence in conflicts._presences.values())
+    assert all(len(tracker.rows) == 0 for tracker in conflicts._trackers.values())
 
 
 def test_what_was_fired_is_forgotten_with_its_row():

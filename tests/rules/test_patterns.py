@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from events.random_patterns import TYPES, declarations, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.programs import run
+from patterns.random_patterns import TYPES, declarations, streams
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events

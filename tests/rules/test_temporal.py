@@ -162,8 +162,8 @@ def test_either_is_as_wide_as_both_sides():
 def test_what_is_kept_can_be_read_aloud():
     texts = [str(each) for each in retentions("ab", after("b", "a", 1, 5))]
     assert texts == [
-        "a: kept for 5, as long as b may come",
-        "b: not kept, no partner comes after it",
+        "a: retained for 5, as long as b may come",
+        "b: not retained, no partner comes after it",
     ]
 
 

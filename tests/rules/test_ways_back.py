@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from events.random_patterns import declarations, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patterns.random_patterns import declarations, streams
 from rules.engine import Engine
 from rules.test_matches import gaps, happenings, rules, triples
 from rules.test_patterns import program_of, told

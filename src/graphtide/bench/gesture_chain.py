@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graphtide.engine.results import TransactionTimes
     from graphtide.engine.watch import Query
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.patterns.detector import FoundColumns
+    from graphtide.patterns.detector import MatchColumns
 
 RULE: Final = "RULE NextSlide ON Forward(?body) THEN CALL next_slide(?body)\n"
 
@@ -59,7 +59,7 @@ class Chain:
         (pattern,) = (each for each in program.patterns if each.name == GESTURE)
         self.detector = pattern_detector(pattern, types, self.graph.terms.encode, tick_ms=1)
 
-    def detect(self) -> FoundColumns | None:
+    def detect(self) -> MatchColumns | None:
         """Feed the deltas since the last call to the detector; the gestures that it finds."""
         parts = [
             part

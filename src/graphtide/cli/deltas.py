@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphtide.cli.follow import STANDARD_INPUT, read_pieces
+from graphtide.streams.read import GENERATED_AT, has_timestamps, timestamped
 from graphtide.errors import DataError, GraphtideError
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, concat_batches
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
-from graphtide.streams.events import GENERATED_AT, has_timestamps, timestamped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,11 +17,11 @@ from graphtide.cli.files import load_data, read_query, refuse_query
 from graphtide.cli.output import counted, open_output, summary
 from graphtide.cli.session import Session
 from graphtide.cli.told import NamedRow, Told
+from graphtide.streams.read import GENERATED_AT
 from graphtide.engine.live_graph import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.plan.patterns import Strategy
 from graphtide.rdf.changes import RejectedRow
-from graphtide.streams.events import GENERATED_AT
 
 INTERRUPTED = 130
 

@@ -181,7 +181,7 @@ def concat_events(one: EventBatch, two: EventBatch) -> EventBatch:
 
 
 def group_events(times: Longs, quads: Ints, numbers: Longs) -> EventBatch:
-    """Events from rows in order of time: rows of one number are one event.
+    """Graph events from rows in order of time: rows of one number are one event.
 
     >>> rows = np.array([[1, 2, 3, 0], [4, 2, 3, 0], [1, 5, 6, 0]], np.int32)
     >>> group_events(np.array([7, 7, 7]), rows, np.array([0, 1, 0])).triples.tolist()
@@ -189,7 +189,7 @@ def group_events(times: Longs, quads: Ints, numbers: Longs) -> EventBatch:
     """
     begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
     own = numbers[begins]
-    if (own[1:] < own[:-1]).any() and len(np.unique(own)) < len(own):  # rows stand apart
+    if (own[1:] < own[:-1]).any() and len(np.unique(own)) < len(own):  # rows of one event are apart
         _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         order = np.argsort(first[inverse], kind="stable")
         times, quads, numbers = times[order], quads[order], numbers[order]

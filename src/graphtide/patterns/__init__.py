@@ -1,4 +1,4 @@
-"""The event algebra (paper 4): patterns compiled to automata, and tokens that run in them."""
+"""The event algebra (paper 4): patterns compiled to automata, and their detectors."""
 
 from __future__ import annotations
 

@@ -1,19 +1,18 @@
-"""Automata of the event algebra: positions, transitions between them, zones of time.
+"""The automaton of a pattern: positions, transitions, and zones (parts with time bounds).
 
-A pattern is taken apart into *positions*, one for each event of each way to write it without
-`{n}`, AND and ALL. Position 0 is the start. A transition leads from one position to the next that
-a trace may use; it says which event it waits for (that of its target), which zones of time begin,
-go on and end with it, and what must not happen meanwhile. There is no trap: a token that would be
-in one is dropped.
+There is one *position* for each event of the pattern, after `{n}`, AND and ALL are expanded.
+Position 0 is the start. A transition leads from one position to a possible next one; it waits for
+the event of its target, and says which zones begin, go on and end with it, and which NOT applies
+meanwhile. There is no trap state: a token that would be in one is dropped.
 
-How to read a transition from p to q, for an event at time t that q's letter matches:
+A transition from p to q is taken by an event at time t that matches the letter of q:
 
-1. it is closed while one of `nots` was seen since p;
+1. it is blocked if one of `nots` was seen since p;
 2. `held`: of each (zone, least), the time at p minus the zone's entry must be at least `least`;
 3. `bounds`: one of them must allow t (see `Bound`), so that the end can still be reached;
 4. the slots of the letter are bound or compared; zones in `enters` get t as their entry;
-5. `early`: of each (zone, least), t minus the entry must be at least `least`; if not, the event was
-   used, but this way leads nowhere.
+5. `early`: of each (zone, least), t minus the entry must be at least `least`; if not, the event is
+   consumed and the token is dropped.
 
 A position with a `timer` waits for no event but for the time entry + length of its zone; if its
 transition enters that zone, the entry is the time at p.
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 ANY: Final = 0
 CONSTANT: Final = 1
 SLOT: Final = 2
-"""What an argument of a letter asks for: any value, an id, or the value of a slot."""
+"""An argument of a letter: any value, a constant id, or the value of a slot (variable)."""
 
 START: Final = 0
 
@@ -44,13 +43,13 @@ Spans = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What an event has to be: its type, and what is asked of each argument."""
+    """The condition of a transition on its event: the type, and each argument."""
 
     type: int
     arguments: tuple[Argument, ...]
 
     def match(self, values: tuple[int, ...], slots: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The slots after this letter has read an event; None if it does not match.
+        """The slots after this letter has consumed an event; None if it does not match.
 
         >>> Letter(0, ((SLOT, 0), (SLOT, 0))).match((7, 7), (0,))
         (7,)
@@ -79,10 +78,10 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Until when a transition may be used so that the end can still be reached in time.
+    """The latest time of a transition from which the end can still be reached in time.
 
-    At time t at most entry + amount for each (zone, amount) of `latest`; and never, unless for each
-    (inner, outer, amount) of `order` the inner entry + amount is at most the outer entry.
+    That is entry + amount for each (zone, amount) of `latest`. The transition is blocked unless for
+    each (inner, outer, amount) of `order` the inner entry + amount is at most the outer entry.
     """
 
     latest: Spans = ()
@@ -91,7 +90,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A step from one position to another; the module says how to read it."""
+    """A transition between positions; see the module. `spare`: it only repeats a loop."""
 
     source: int
     target: int
@@ -109,7 +108,7 @@ class Transition:
 class Position:
     """One event of the pattern, or one timer.
 
-    `final` lists the ways to be at the end here: each a tuple of (zone, least) that must have held.
+    `final` lists the ways to accept here: each a tuple of (zone, least) that must have held.
     """
 
     number: int
@@ -121,13 +120,13 @@ class Position:
 
     @property
     def surely_final(self) -> bool:
-        """Is a token always complete here, so that it never goes on?"""
+        """Whether a token is always complete here."""
         return () in self.final
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """What NOT forbids in a gap: one letter, or an automaton of its own over the same slots."""
+    """A NOT: one letter, or an automaton of its own over the same slots."""
 
     number: int
     node: Not
@@ -137,7 +136,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """A pattern, compiled. `transitions[p]` leave position p; slot i holds `variables[i]`."""
+    """A compiled pattern. `transitions[p]` leave position p; slot i holds `variables[i]`."""
 
     name: str
     positions: tuple[Position, ...]
@@ -151,7 +150,7 @@ class Automaton:
     types: tuple[str, ...] = field(default=())
 
     def letters(self, *, negated: bool = True) -> list[Letter]:
-        """All letters, those of NOT too if asked for, each once."""
+        """All distinct letters, by default with those of NOT."""
         own = [p.letter for p in self.positions if p.letter is not None]
         inner = [l for n in self.negations for l in n.automaton.letters()] if negated else []
         return list(dict.fromkeys(own + inner))

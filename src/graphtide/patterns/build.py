@@ -1,4 +1,7 @@
-"""From the nodes of a pattern to a sketch: `{n}` becomes copies, AND every order."""
+"""From a pattern to its sketch: an automaton with free (epsilon) edges.
+
+`{n}` becomes copies, AND and ALL every order of their parts. `all_links` eliminates free edges.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,14 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
-# --- A pattern as a graph of states and free steps, before the free steps are taken out.
+# --- The sketch.
 #
-# A *place* is what becomes a position. Between places lead edges that cost no event but carry
-# *marks*: a zone begins or ends, a NOT has been passed, a loop goes round. `links.py` follows them.
+# A *place* becomes a position. Free edges between places consume no event, but carry *marks*: a
+# zone begins or ends, a NOT applies, a loop is repeated.
 
 
 class EdgeMark(NamedTuple):
-    """What an edge passes. `plain` is open if no NOT is pending in the zone, `absent` if one is."""
+    """A mark. `plain` is passable if no NOT is pending in the zone, `absent` if one is."""
 
     kind: Literal["enter", "leave", "not", "spare", "plain", "absent"]
     number: int = 0
@@ -46,7 +49,7 @@ class EdgeMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """After a part more has to follow: for `amount` at least, and longer if it `moves`."""
+    """At least `amount` ticks have to follow a part, and more may if `moves`."""
 
     amount: int
     moves: bool
@@ -54,7 +57,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A part is a zone; `forced`: it ends by its timer and in no other way."""
+    """A part is in a zone; `forced`: the zone ends by its timer only."""
 
     zone: Zone
     forced: bool = False
@@ -62,18 +65,18 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A part of ALL; for each other part that is not over, the ways to go on: chain, new zones."""
+    """A part of ALL; for each other part that is not complete, its continuations."""
 
     others: tuple[tuple[tuple[Chain, frozenset[int]], ...], ...]
 
 
 Chain = tuple[Rest | Inside | Beside, ...]
-"""What lies between a place and the end of the pattern, from the inside out."""
+"""The context of a place in the pattern, from the inside out."""
 
 
 @dataclass(frozen=True, slots=True)
 class SketchState:
-    """A position in the making: `before` and `after` are its states."""
+    """A place: `before` and `after` are its states."""
 
     before: int
     after: int
@@ -86,7 +89,7 @@ class SketchState:
 
 @dataclass(slots=True)
 class Sketch:
-    """States, edges between them, and places."""
+    """States, free edges between them, and places."""
 
     places: list[SketchState] = field(default_factory=list)
     edges: dict[int, list[tuple[int, tuple[EdgeMark, ...]]]] = field(
@@ -95,12 +98,12 @@ class Sketch:
     states: int = 0
 
     def state(self) -> int:
-        """A new state."""
+        """Add a state."""
         self.states += 1
         return self.states - 1
 
     def edge(self, source: int, target: int, *marks: EdgeMark) -> None:
-        """A free step."""
+        """Add a free edge."""
         self.edges[source].append((target, marks))
 
     def place(
@@ -111,7 +114,7 @@ class Sketch:
         name: str,
         timer: tuple[int, int] | None = None,
     ) -> SketchState:
-        """A new place."""
+        """Add a place."""
         if len(self.places) >= MAX_POSITIONS:
             raise GraphtideError(
                 f"the pattern has more than {MAX_POSITIONS:,} positions",
@@ -122,7 +125,7 @@ class Sketch:
         return made
 
 
-# --- Takes the free steps out of a sketch: which place may follow which, and what lies between.
+# --- Elimination of free edges: which place may follow which, with the marks in between.
 
 END = -1
 """The target of a link that ends the pattern."""
@@ -130,9 +133,9 @@ END = -1
 
 @dataclass(frozen=True, slots=True)
 class SketchLink:
-    """The marks on a way from one place to another, summed up; `target` counts places.
+    """The marks of a path from one place to another; `target` is the index of a place.
 
-    `enters` says of each zone how many NOTs had been passed before it.
+    `enters` has for each zone the number of NOTs before it.
     """
 
     target: int
@@ -145,24 +148,23 @@ class SketchLink:
 def all_links(sketch: Sketch, states: Sequence[int], end: int) -> list[list[SketchLink]]:
     """The links from each of some states.
 
-    >>> from graphtide.patterns.build import Sketch
     >>> sketch = Sketch()
     >>> end = sketch.state()
     >>> all_links(sketch, [end], end)
-    [[Link(target=-1, spare=False, enters=(), leaves=(), nots=())]]
+    [[SketchLink(target=-1, spare=False, enters=(), leaves=(), nots=())]]
     """
     place_of = {place.before: i for i, place in enumerate(sketch.places)}
     return [_links(sketch, state, end, place_of) for state in states]
 
 
 def _links(sketch: Sketch, state: int, end: int, place_of: dict[int, int]) -> list[SketchLink]:
-    """All links from a state to places, and to the end; a spare one only if there is no other."""
+    """All links from a state to places and to the end; a spare one only if there is no other."""
     found = dict.fromkeys(_ways(sketch, state, end, place_of))
     return [l for l in found if not (l.spare and replace(l, spare=False) in found)]
 
 
 def _ways(sketch: Sketch, start: int, end: int, place_of: dict[int, int]) -> Iterator[SketchLink]:
-    """Walks on free steps; no way passes a state twice, none is walked twice with equal marks."""
+    """Follow free edges; no path visits a state twice, none is followed twice with equal marks."""
     seen: set[tuple[int, SketchLink]] = set()
     stack: list[tuple[int, SketchLink, frozenset[int]]] = [(start, SketchLink(END), frozenset())]
     while stack:
@@ -182,7 +184,7 @@ def _ways(sketch: Sketch, start: int, end: int, place_of: dict[int, int]) -> Ite
 
 
 def _marked(link: SketchLink, marks: tuple[EdgeMark, ...]) -> SketchLink | None:
-    """A link that passes some more marks; None if one of them is closed to it."""
+    """A link with more marks; None if one of them is not passable."""
     for kind, number in marks:
         match kind:
             case "spare":
@@ -203,24 +205,24 @@ def _marked(link: SketchLink, marks: tuple[EdgeMark, ...]) -> SketchLink | None:
 
 
 def _left(link: SketchLink, zone: int) -> SketchLink:
-    """A zone that ends; one in which nothing happened never began."""
+    """A zone ends; one without an event never began."""
     if zone in dict(link.enters):
         return replace(link, enters=tuple(e for e in link.enters if e[0] != zone))
     return replace(link, leaves=(*link.leaves, zone))
 
 
-# --- ALL: the parts go on side by side. A position is a place of each part, and who moved last.
+# --- ALL: the product of its parts. A place is a place of each part, and the part that moved last.
 
 BEGIN = -1
-"""A part that has not begun."""
+"""The place of a part that has not begun."""
 
 State = tuple[int, ...]
-"""Where each part is: a place of its sketch, or BEGIN."""
+"""The place of each part in its sketch, or BEGIN."""
 
 
 @dataclass(slots=True)
 class InterleavedPart:
-    """One operand: its own sketch, and the links from its beginning and from each of its places."""
+    """An operand: its own sketch, and the links from its beginning and from its places."""
 
     sketch: Sketch
     links: dict[int, list[SketchLink]]
@@ -237,7 +239,7 @@ class InterleavedPart:
 def interleave(
     builder: Builder, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]
 ) -> Ends:
-    """Adds ALL to the builder's sketch."""
+    """Add ALL to the builder's sketch."""
     operands = [_part(builder, node) for node in parts]
     sketch = builder.sketch
     start, end = sketch.state(), sketch.state()
@@ -294,7 +296,7 @@ def _placed(
 
 
 def _ways_on(part: InterleavedPart, at: int) -> tuple[tuple[Chain, frozenset[int]], ...]:
-    """How a part that is not over may go on: the chain of its next place, and its new zones."""
+    """The continuations of a part: the chain of its next place, and its new zones."""
     return tuple(
         (part.sketch.places[link.target].chain, frozenset(zone for zone, _ in link.enters))
         for link in part.ahead(at)
@@ -306,7 +308,7 @@ Ends = tuple[int, int]
 
 
 class PositionNames:
-    """What the parts of one pattern share: slots, zones, NOTs, and how things are called."""
+    """Numbers of a pattern's event types, constants and variables (slots)."""
 
     def __init__(
         self, types: Mapping[str, int], encode: Callable[[Term], int], tick_ms: int
@@ -317,7 +319,7 @@ class PositionNames:
         self.slots: dict[Var, int] = {}
 
     def letter(self, atom: Atom) -> Letter:
-        """What an atom asks of an event."""
+        """The letter of an atom."""
         if atom.event not in self.types:
             raise GraphtideError(f"there is no event {atom.event}")
         return Letter(self.types[atom.event], tuple(map(self._argument, atom.arguments)))
@@ -335,7 +337,7 @@ class PositionNames:
 
 
 class Builder:
-    """Builds the sketch of one automaton; those of NOT are somebody else's."""
+    """Builds the sketch of one automaton; those of composite NOTs are built apart."""
 
     def __init__(
         self,
@@ -354,7 +356,7 @@ class Builder:
         return Builder(self.names, self.zones, self.nots)
 
     def build(self, node: EventPattern, chain: Chain = (), zones: tuple[int, ...] = ()) -> Ends:
-        """Adds a part to the sketch; `chain` and `zones` say what is around it.
+        """Add a part to the sketch; `chain` and `zones` are its context.
 
         >>> builder = Builder(PositionNames({"A": 0}, lambda term: 1, 1))
         >>> ends = builder.build(Repeat(Atom("A", ()), 3, 3))
@@ -412,7 +414,7 @@ class Builder:
         return start, end
 
     def _both(self, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]) -> Ends:
-        """A hub for each set of parts that are over: orders that have done the same go on alike."""
+        """A state for each set of completed parts: orders of the same parts share it."""
         everything = frozenset(range(len(parts)))
         hubs = {frozenset[int](): self.sketch.state()}
         for done in hubs_in_order(len(parts)):
@@ -425,7 +427,7 @@ class Builder:
         return hubs[frozenset()], hubs[everything]
 
     def _repeat(self, node: Repeat, chain: Chain, zones: tuple[int, ...]) -> Ends:
-        """Copies; of those that may be left out each has a way round it, the last may go round."""
+        """Copies; an optional copy can be skipped, the last one of `{+}` and `{*}` is a loop."""
         part, least, most = node.part, node.least, node.most
         copies = max(least, 1) if most is None else most
         shortest = self.measure.shortest(part)

@@ -1,4 +1,4 @@
-"""From the declaration of a pattern to its automaton."""
+"""Compiles a pattern to its automaton, with exact time bounds on transitions."""
 
 from __future__ import annotations
 
@@ -37,18 +37,19 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
-# --- Until when a transition may be used: what must follow it needs time of its own.
+# --- The latest time of a transition: what must follow it takes time, too.
 #
 # From a place outwards (`Chain`) we know, for an event at time t at the place, the earliest time of
-# the end of each part around it: max(t + ahead, entry of z + amount for each (z, amount) of `held`).
-# Where a part is a zone with an upper bound, that must not be later than entry + most. Zones lie
-# within each other, so to be as early as possible everywhere is best: what is found here is exact, as
-# long as a HOLDS FOR that has to be waited for has an event before its end that may wait (`moves`).
+# the end of each part around it: max(t + ahead, entry of z + amount for each (z, amount) in
+# `held`).
+# Where a part is a zone with an upper bound, that must not be later than entry + most. Zones are
+# nested, so the earliest end is best everywhere: the bounds are exact, as long as a HOLDS FOR that
+# has to be waited for has an event before its end that may come later (`moves`).
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What is known at some distance from a place; `ahead` None: the end does not depend on t."""
+    """Bounds at some level of a chain; `ahead` None: the end does not depend on t."""
 
     ahead: int | None = 0
     held: Spans = ()
@@ -59,7 +60,7 @@ class Ahead:
 
 
 def bounds(chain: Chain, new: frozenset[int]) -> list[Ahead]:
-    """The ways from a place to the end; `new` zones begin at the place. Empty: there is none.
+    """The bounds of each way from a place to the end; `new` zones begin at the place.
 
     >>> from graphtide.patterns.automaton import Zone
     >>> bounds((Rest(3, True), Inside(Zone(0, 0, 10))), frozenset())[0].latest
@@ -71,8 +72,8 @@ def bounds(chain: Chain, new: frozenset[int]) -> list[Ahead]:
             case Rest(amount, moves):
                 found = [_later(way, amount, moves) for way in found]
             case Inside():
-                kept = [_inside(way, step, step.zone.number in new) for way in found]
-                found = [way for way in kept if way is not None]
+                inside = (_inside(way, step, step.zone.number in new) for way in found)
+                found = [way for way in inside if way is not None]
             case Beside(others):
                 found = [
                     _beside(way, others_way) for way in found for others_way in _others(others)
@@ -120,7 +121,7 @@ def _inside(way: Ahead, step: Inside, new: bool) -> Ahead | None:  # noqa: FBT00
 
 
 def _held(way: Ahead, zone: Zone) -> Ahead:
-    """A HOLDS FOR that goes on: its end waits, or if nothing can wait, t must be late enough."""
+    """A HOLDS FOR that goes on: a later event may wait; if none can, t must be late enough."""
     if way.moves:
         return replace(way, held=(*way.held, (zone.number, zone.least)))
     if way.ahead is None:
@@ -140,7 +141,7 @@ def _begun(way: Ahead, step: Inside) -> Ahead | None:
 
 
 def _others(others: tuple[tuple[tuple[Chain, frozenset[int]], ...], ...]) -> list[list[Ahead]]:
-    """One way on for each of the other parts of ALL, in all combinations."""
+    """The continuations of the other parts of ALL, in all combinations."""
     ways = [[way for chain, new in other for way in bounds(chain, new)] for other in others]
     return [list(choice) for choice in product(*ways)]
 
@@ -228,7 +229,7 @@ def _parts(body: EventPattern, names: PositionNames) -> Parts:
 
 
 def _inner(body: EventPattern, names: PositionNames) -> Automaton:
-    """The automaton of what a NOT forbids: the slots are those of the whole pattern."""
+    """The automaton of a NOT, over the slots of the whole pattern."""
     positions, transitions, zones, negations = _parts(body, names)
     return Automaton("NOT", positions, transitions, zones, negations, (), (), "CHRONICLE", ())
 
@@ -267,13 +268,13 @@ def _transition(
 
 
 def _waited(chain: Chain, leaves: tuple[int, ...], zones: list[Zone]) -> Spans:
-    """HOLDS FOR that is looked at when the zone is left: where the event could be no last one."""
+    """The HOLDS FOR bounds that are checked when a zone is left, not at its last event."""
     lower = (zones[zone] for zone in leaves if zones[zone].least)
     return tuple((zone.number, zone.least) for zone in lower if _moves(chain, zone.number))
 
 
 def _moves(chain: Chain, zone: int) -> bool:
-    """May more events come in a zone after a place?"""
+    """Whether more events may come in a zone after a place."""
     for step in chain:
         match step:
             case Inside(inner, _) if inner.number == zone:

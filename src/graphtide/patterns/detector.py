@@ -1,4 +1,7 @@
-"""Runs one pattern over events: tokens, contexts, timers (docs/patterns.md has the meaning)."""
+"""Detectors: run one pattern over events, by the kernel or in Python.
+
+`docs/patterns.md` has the semantics of tokens, contexts and timers.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +37,12 @@ if TYPE_CHECKING:
     from graphtide.patterns.determine import Deterministic
 
 
-# --- Complex events as columns: what a batch gives.
-
-
 @dataclass(frozen=True, slots=True)
-class FoundColumns:
-    """A line for each complex event; `used[first_used[i]:first_used[i + 1]]` are i's events.
+class MatchColumns:
+    """The matches of a batch in columns; `used[first_used[i]:first_used[i + 1]]` are i's events.
 
-    `at` is the row of the batch with which it was found: a timer fires with the event that shows
-    that its time has passed.
+    `at` is the index of the event with which it was found: a timer fires with the first event after
+    its time.
     """
 
     values: NDArray[np.int64]
@@ -53,8 +53,8 @@ class FoundColumns:
     used: NDArray[np.int64]
 
 
-def as_columns(found: list[tuple[int, PatternMatch]], parameters: int) -> FoundColumns:
-    """Rows with the place where they were found, as columns.
+def as_columns(found: list[tuple[int, PatternMatch]], parameters: int) -> MatchColumns:
+    """Matches, each with the index of the event that found it, as columns.
 
     >>> from graphtide.patterns.tokens import PatternMatch
     >>> as_columns([(3, PatternMatch((7,), 12, 10, (1, 3)))], 1).used.tolist()
@@ -62,7 +62,7 @@ def as_columns(found: list[tuple[int, PatternMatch]], parameters: int) -> FoundC
     """
     lengths = [0, *(len(one.used) for _, one in found)]
     values = [one.values for _, one in found]
-    return FoundColumns(
+    return MatchColumns(
         values=np.array(values, np.int64).reshape(len(found), parameters),
         time=np.array([one.time for _, one in found], np.int64),
         start=np.array([one.start for _, one in found], np.int64),
@@ -72,11 +72,8 @@ def as_columns(found: list[tuple[int, PatternMatch]], parameters: int) -> FoundC
     )
 
 
-# --- KernelDetector: a deterministic pattern, run by the kernel.
-
-
 class KernelDetector:
-    """Finds the complex events of one pattern; the same ones as `Detector`, but faster.
+    """The detector of a deterministic pattern, run by the kernel; its twin is `Detector`.
 
     >>> from graphtide.patterns.compile import compile_pattern
     >>> from graphtide.patterns.determine import determine
@@ -99,18 +96,18 @@ class KernelDetector:
 
     @property
     def reader(self) -> ConfigurationMover:
-        """What the words of `explain` need to know."""
+        """The automaton's transitions, for `explain`."""
         return ConfigurationMover(self.automaton)
 
     def step(self, type: int, values: tuple[int, ...], time: int) -> list[PatternMatch]:  # noqa: A002
-        """Offers an event, after all timers before it; what became complete, in order."""
+        """Take in an event, after all timers before it; the matches, in order."""
         row = np.array([values], np.int32).reshape(1, len(values))
         return _rows(self.feed(np.array([type]), row, np.array([time])))
 
     def feed(
         self, types: NDArray[np.integer], values: NDArray[np.integer], times: NDArray[np.integer]
-    ) -> FoundColumns:
-        """Many events at once, in order of time: a row of values each, as wide as the widest."""
+    ) -> MatchColumns:
+        """Take in a batch of events in order of time; rows of values are padded."""
         if len(times):
             self._pass(int(times[0]))
             if len(times) > 1 and (np.diff(times) < 0).any():
@@ -122,22 +119,22 @@ class KernelDetector:
         return _columns(self.table.feed(known, wide, np.asarray(times, np.int64)))
 
     def advance(self, to: int) -> list[PatternMatch]:
-        """Moves time on: timers that end before `to` fire."""
+        """Move time on: timers before `to` fire."""
         self._pass(to)
         self.now = to
         return _rows(_columns(self.table.advance(to)))
 
     def save(self) -> SavedTokens:
-        """The tokens, to be loaded again later, or elsewhere."""
+        """The state of the detector, to be loaded later, or in another process."""
         return self.table.save()
 
     def load(self, saved: SavedTokens) -> None:
-        """Have the tokens that were saved; ids have to mean the same as then."""
+        """Load a saved state; the ids of terms have to be the same."""
         self.table.load(saved)
         self.now = int(saved.counts[0]) if saved.counts[1] else self.now
 
     def next_time(self) -> int:
-        """When the next time is over that a token waits for, or later if there is none."""
+        """The time of the next timer or deadline; NEVER if there is none."""
         due = self.table.next_due
         return NEVER if due is None else due
 
@@ -152,20 +149,20 @@ class KernelDetector:
         )
 
     def tokens(self) -> list[Token]:
-        """The live instances, the oldest first."""
+        """The live tokens, oldest first."""
         zones = self._kernel.zones
         found = []
         for row in self.table.rows().tolist():
             entries, values = row[FIELDS : FIELDS + zones], row[FIELDS + zones :]
-            spoilt = frozenset() if not row[BLOCKED] else self._spoilt(row[STATE], row[BLOCKED])
+            violated = frozenset() if not row[BLOCKED] else self._violated(row[STATE], row[BLOCKED])
             configurations = [
-                Configuration(position, tuple(values), tuple(entries), 0, spoilt)
+                Configuration(position, tuple(values), tuple(entries), 0, violated)
                 for position in self._form.states[row[STATE]]
             ]
             found.append(Token(row[ORDER], row[STARTED], (), [], configurations))
         return found
 
-    def _spoilt(self, state: int, blocked: int) -> frozenset[int]:
+    def _violated(self, state: int, blocked: int) -> frozenset[int]:
         """The NOTs of the edges that are blocked."""
         moves = enumerate(self._form.moves[state])
         closed = [move for bit, move in moves if blocked >> bit & 1]
@@ -173,19 +170,19 @@ class KernelDetector:
 
 
 def _known_types(form: Deterministic) -> NDArray[np.int32]:
-    """The number of each type, -1 for those that the pattern does not name."""
+    """By type its number, -1 for those that the pattern does not name."""
     named = {letter.type for letter in form.automaton.letters()}
     numbers = [t if t in named else -1 for t in range(len(form.automaton.types))]
     return np.array(numbers, np.int32)
 
 
-def _columns(matches: TokenMatches) -> FoundColumns:
+def _columns(matches: TokenMatches) -> MatchColumns:
     first = np.concatenate([np.zeros(1, np.int64), matches.used_to])
     values = matches.values.astype(np.int64)
-    return FoundColumns(values, matches.times, matches.started, matches.at, first, matches.used)
+    return MatchColumns(values, matches.times, matches.started, matches.at, first, matches.used)
 
 
-def _rows(columns: FoundColumns) -> list[PatternMatch]:
+def _rows(columns: MatchColumns) -> list[PatternMatch]:
     firsts, used = columns.first_used.tolist(), columns.used.tolist()
     rows = zip(columns.values.tolist(), columns.time.tolist(), columns.start.tolist(), strict=True)
     return [
@@ -194,11 +191,8 @@ def _rows(columns: FoundColumns) -> list[PatternMatch]:
     ]
 
 
-# --- Which values' streams an event belongs to (PER), and what a pattern looks at.
-
-
 class KeyedStreams:
-    """The streams of a pattern: one, or with PER one for each value."""
+    """The keys of events by PER: each key has a stream of its own; without PER there is one."""
 
     def __init__(self, automaton: Automaton) -> None:
         self.per = automaton.per
@@ -214,18 +208,18 @@ class KeyedStreams:
                 self._columns[letter.type].append(columns)
 
     def keys(self, event: Event) -> list[tuple[int, ...]]:
-        """The streams of an event; without PER all events are of the one there is."""
+        """The keys of an event."""
         if not self.per:
             return [()]
         found = self._columns.get(event.type, [])
         return list(dict.fromkeys(tuple(event.values[i] for i in columns) for columns in found))
 
     def everywhere(self, event: Event) -> bool:
-        """Does a NOT without the variables of PER look at events of this type?"""
+        """Whether a NOT without the variables of PER reads events of this type."""
         return event.type in self._everywhere
 
     def _columns_of(self, letter: Letter) -> tuple[int, ...] | None:
-        """Which arguments are the variables of PER; None if one of them is missing."""
+        """The arguments that are the variables of PER; None if one of them is missing."""
         place = {n: i for i, (kind, n) in reversed([*enumerate(letter.arguments)]) if kind == SLOT}
         return tuple(place[slot] for slot in self.per) if place.keys() >= set(self.per) else None
 
@@ -234,7 +228,7 @@ Key = tuple[int, ...]
 
 
 class SavedDetector(NamedTuple):
-    """The tokens of a detector, the time, and how many events and tokens there have been."""
+    """The state of a detector: its tokens, the time, the numbers of events and tokens so far."""
 
     tokens: list[Token]
     now: int | None
@@ -243,7 +237,7 @@ class SavedDetector(NamedTuple):
 
 
 class Detector:
-    """Finds the complex events of one pattern.
+    """The general detector: a token has all configurations of its events.
 
     >>> from graphtide.patterns.compile import compile_pattern
     >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration
@@ -253,7 +247,7 @@ class Detector:
     >>> detector.step(0, (), 10)
     []
     >>> detector.step(1, (), 12)
-    [Found(values=(), time=12, start=10, used=(0, 1))]
+    [PatternMatch(values=(), time=12, start=10, used=(0, 1))]
     """
 
     def __init__(self, automaton: Automaton) -> None:
@@ -268,12 +262,12 @@ class Detector:
         self._inner_timers = any(reader.timed for reader in self.reader.inner.values())
 
     def tokens(self) -> list[Token]:
-        """The live instances, the oldest first."""
+        """The live tokens, oldest first."""
         alive = chain.from_iterable(self._tokens.values())
         return sorted(alive, key=lambda token: token.order)
 
     def step(self, type: int, values: tuple[int, ...], time: int) -> list[PatternMatch]:  # noqa: A002
-        """Offers an event, after all timers before it; what became complete, in order."""
+        """Take in an event, after all timers before it; the matches, in order."""
         found = self.advance(time)
         event, number = Event(type, values, time), self._events
         self._events += 1
@@ -286,7 +280,7 @@ class Detector:
         return found
 
     def advance(self, to: int) -> list[PatternMatch]:
-        """Moves time on: timers that end before `to` fire, what is too late is dropped."""
+        """Move time on: timers before `to` fire, tokens past their deadline are dropped."""
         if self.now is not None and to < self.now:
             raise GraphtideError(
                 f"time went back from {self.now} to {to}",
@@ -304,12 +298,12 @@ class Detector:
         return found
 
     def save(self) -> SavedDetector:
-        """The tokens, to be loaded again later, or elsewhere."""
+        """The state of the detector, to be loaded later, or in another process."""
         tokens = [replace(t, used=[*t.used], due=set()) for t in self.tokens()]
         return SavedDetector(tokens, self.now, self._events, self._born)
 
     def load(self, saved: SavedDetector) -> None:
-        """Have the tokens that were saved; ids have to mean the same as then."""
+        """Load a saved state; the ids of terms have to be the same."""
         self.now, self._events, self._born = saved.now, saved.events, saved.born
         self._tokens, self._due = {}, []
         for token in saved.tokens:
@@ -318,16 +312,13 @@ class Detector:
             self._schedule(own)
 
     def next_time(self) -> int:
-        """When the next time is over that a token waits for, or later if there is none."""
+        """The time of the next timer or deadline; NEVER if there is none."""
         return int(self._due[0][0]) if self._due else NEVER
 
     def feed(
         self, types: NDArray[np.integer], values: NDArray[np.integer], times: NDArray[np.integer]
-    ) -> FoundColumns:
-        """Many events at once: a row of values each, as wide as the widest event.
-
-        `at` of the answer says with which row each was found.
-        """
+    ) -> MatchColumns:
+        """Take in a batch of events in order of time; rows of values are padded."""
         found: list[tuple[int, PatternMatch]] = []
         rows = zip(types.tolist(), values.tolist(), times.tolist(), strict=True)
         for i, (type_, row, time) in enumerate(rows):
@@ -336,7 +327,7 @@ class Detector:
         return as_columns(found, len(self.automaton.parameters))
 
     def _fall_due(self, token: Token, due: float) -> list[PatternMatch]:
-        """A timer, or the end of a token's time; nothing if the token has moved on meanwhile."""
+        """A timer or deadline of a token; outdated entries of the queue do nothing."""
         if token.timer(self.reader) == due:
             token.fire(self.reader, int(due))
             return self._after(token, int(due))
@@ -354,7 +345,7 @@ class Detector:
                 self._drop(token)
 
     def _offer(self, event: Event, number: int, key: Key) -> list[PatternMatch]:
-        """The three steps of the contexts, for the stream of one value of PER."""
+        """The three steps of the contexts, for one key of PER."""
         tokens = self._tokens.get(key, [])
         uses = [token.uses(self.reader, event) for token in tokens]
         user = next((t for t, u in zip(tokens, uses, strict=True) if t.forward(u)), None)
@@ -374,7 +365,7 @@ class Detector:
         return [] if mover is None else self._after(mover, event.time)
 
     def _begin(self, event: Event, number: int, key: Key) -> Token | None:
-        """A new instance, if a trace of this stream can begin with the event."""
+        """A new token, if a trace of this key can begin with the event."""
         nothing = self.reader.start((0,) * len(self.automaton.variables))
         uses = [u for u in self.reader.use(nothing, event) if self._belongs(u.after, key)]
         if not uses:
@@ -388,7 +379,7 @@ class Detector:
         return at is not None and tuple(at.values[slot] for slot in self.automaton.per) == key
 
     def _missed(self, key: Key, event: Event, mover: Token | None) -> None:
-        """All tokens of a stream but one have not used an event: it may spoil their gaps."""
+        """All tokens of a key but one did not consume an event: it may violate their NOTs."""
         for token in list(self._tokens.get(key, ())):
             if token is mover:
                 continue
@@ -399,9 +390,9 @@ class Detector:
                 self._schedule(token)
 
     def _after(self, token: Token, time: int) -> list[PatternMatch]:
-        """After a token has moved: it is complete, or lost, or waits on.
+        """After a token has moved: it is complete, dropped, or waits.
 
-        If it can be read in several ways that give the parameters different values, all are told.
+        If its configurations give the parameters different values, each is a match.
         """
         ends = token.ends(self.reader)
         if ends or not token.configurations:
@@ -413,7 +404,7 @@ class Detector:
         return [PatternMatch(row, time, token.start, tuple(token.used)) for row in sorted(rows)]
 
     def _schedule(self, token: Token) -> None:
-        """Notes when it has to be looked at again; what was noted before does no harm."""
+        """Queue the next timer and the deadline of a token; outdated entries do no harm."""
         dues = {token.timer(self.reader), token.deadline(self.reader)} - {inf} - token.due
         token.due |= dues
         for due in dues:
@@ -426,13 +417,11 @@ class Detector:
             del self._tokens[token.key]
 
 
-# --- Which detector a pattern gets: the kernel's if it can run it, or else the general one.
-
 AnyDetector = Detector | KernelDetector
 
 
 def make_detector(automaton: Automaton) -> AnyDetector:
-    """A detector for a pattern; without a compiler always the general one.
+    """The kernel's detector if it can run the pattern, else (or without Numba) the general one.
 
     >>> from graphtide.patterns.compile import compile_pattern
     >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration

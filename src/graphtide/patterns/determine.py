@@ -1,9 +1,9 @@
-"""The deterministic form of an automaton: sets of positions as states (subset construction).
+"""The subset construction: from an automaton to a deterministic one, where that is possible.
 
-A move of a state reads one letter: a type with what is asked of its arguments. A state with two
-letters of one type is *ambiguous*: an event may match both, and then a token is in two states at
-once. So is one whose ways to read a letter ask for different things. `why_not` says what keeps a
-pattern from being run with one state for each token; if it is empty, `tables.py` has its arrays.
+States are sets of positions; a move of a state consumes one letter. A state with two letters of one
+type is *ambiguous*: an event may match both, and then a token would be in two states at once. So is
+a state in which transitions of one letter have different conditions. `why_not` has the reasons why
+a pattern cannot be run with one state for each token; if it is empty, `tables.py` makes its arrays.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from graphtide.patterns.automaton import START, Automaton, Letter, Spans, Transi
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MOST_STATES = 10_000
+MAX_STATES = 10_000
 
 Positions = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenMove:
-    """From a state with a letter, or by a timer if there is none, to another state.
+    """A transition between states, by a letter, or by a timer if there is none.
 
-    `final` as in `Position`: the ways to be at the end after it; empty if there is none.
+    `final` are the ways to accept after it, as in `Position`.
     """
 
     source: int
@@ -37,7 +37,7 @@ class TokenMove:
 
     @property
     def spare(self) -> bool:
-        """Does it only go round a loop once more?"""
+        """Whether it only repeats a loop."""
         return all(member.spare for member in self.members)
 
 
@@ -68,7 +68,7 @@ def determine(automaton: Automaton) -> Deterministic:
     moves: list[tuple[TokenMove, ...]] = []
     for positions in _growing(numbers):
         moves.append(tuple(_moves(automaton, positions, numbers)))
-        if len(numbers) > MOST_STATES:
+        if len(numbers) > MAX_STATES:
             break
     whole = len(moves) == len(numbers)
     ambiguous = {s: list(_ambiguities(automaton, out)) for s, out in enumerate(moves)}
@@ -76,7 +76,7 @@ def determine(automaton: Automaton) -> Deterministic:
     if any(n.letter is None for n in automaton.negations):
         reasons.append("NOT of a pattern of several events")
     if not whole:
-        reasons.append(f"more than {MOST_STATES:,} states")
+        reasons.append(f"more than {MAX_STATES:,} states")
     return Deterministic(
         automaton,
         tuple(numbers),
@@ -87,7 +87,7 @@ def determine(automaton: Automaton) -> Deterministic:
 
 
 def _growing(numbers: dict[Positions, int]) -> Iterable[Positions]:
-    """The states, those too that are added while they are gone through."""
+    """The states, including those that are added during the iteration."""
     done = 0
     while done < len(numbers):
         fresh = list(numbers)[done:]
@@ -98,7 +98,7 @@ def _growing(numbers: dict[Positions, int]) -> Iterable[Positions]:
 def _moves(
     automaton: Automaton, positions: Positions, numbers: dict[Positions, int]
 ) -> Iterable[TokenMove]:
-    """A token that is surely complete is gone: it moves no more."""
+    """The moves of a state; a token that is always complete there has none."""
     if any(automaton.positions[p].surely_final for p in positions):
         return
     groups: dict[tuple[Letter | None, int], list[Transition]] = {}
@@ -115,7 +115,7 @@ def _moves(
 
 
 def _ambiguities(automaton: Automaton, moves: tuple[TokenMove, ...]) -> Iterable[str]:
-    """Why one state for each token would not be enough here."""
+    """Reasons why a state is ambiguous."""
     types = Counter(move.letter.type for move in moves if move.letter is not None)
     for type_, letters in types.items():
         if letters > 1:

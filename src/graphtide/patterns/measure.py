@@ -1,4 +1,4 @@
-"""What can be said of a pattern before it is compiled: how long it lasts, how it may end."""
+"""Durations of patterns and lifetimes of tokens."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class Measure:
     def ticks(self, node: Within | HoldsFor) -> int | None:
         """The length of a zone in ticks; None if it has no end.
 
-        >>> from graphtide.lang.durations import Duration
-        >>> Measure(1000).ticks(Within(Atom("A", ()), Duration(5000, in_time=True)))
+        >>> from graphtide.lang.durations import WrittenDuration
+        >>> Measure(1000).ticks(Within(Atom("A", ()), WrittenDuration(5000, in_time=True)))
         5
         """
         length = node.length.ticks(self.tick_ms)
         return None if length == float("inf") else int(length)
 
     def shortest(self, node: EventPattern) -> int:
-        """The least time from its first event to its last.
+        """The shortest time from its first event to its last.
 
-        >>> from graphtide.lang.durations import Duration
+        >>> from graphtide.lang.durations import WrittenDuration
         >>> a = Atom("A", ())
-        >>> Measure(1).shortest(Follows((a, HoldsFor(Follows((a, a)), Duration(4)))))
+        >>> Measure(1).shortest(Follows((a, HoldsFor(Follows((a, a)), WrittenDuration(4)))))
         4
         """
         match node:
@@ -69,7 +69,7 @@ class Measure:
 
 
 def only_timer(part: EventPattern) -> bool:
-    """Must a part with WITHIN end by its timer: has it a NOT behind its last event, always?
+    """Whether a part with WITHIN always ends by its timer, as a NOT follows its last event.
 
     >>> a = Atom("A", ())
     >>> only_timer(Follows((a, Not(a)))), only_timer(Either((a, Follows((a, Not(a))))))
@@ -79,7 +79,7 @@ def only_timer(part: EventPattern) -> bool:
 
 
 def event_last(node: EventPattern) -> bool:
-    """Can it end with an event, or with a timer?
+    """Whether it can end with an event or a timer.
 
     >>> event_last(Follows((Atom("A", ()), Not(Atom("B", ())))))
     False
@@ -104,24 +104,21 @@ def event_last(node: EventPattern) -> bool:
             assert_never(node)
 
 
-# --- How long a token lives at most, and what that costs in memory.
-
-
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """`ticks` from the first event on; inf if there is no end, and then `why`."""
+    """The longest life of a token in ticks; if it is unbounded, `why`."""
 
     ticks: float
     why: str = ""
 
 
 def lifetime(automaton: Automaton) -> Lifetime:
-    """How long a token may live. Times are counted from its first event, the latest that may be.
+    """The longest life of a token: the latest times of all positions, from its first event.
 
     >>> from graphtide.patterns.compile import compile_pattern
-    >>> from graphtide.lang.durations import Duration
+    >>> from graphtide.lang.durations import WrittenDuration
     >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration, Within
-    >>> body = Within(Follows((Atom("A", ()), Atom("B", ()))), Duration(5))
+    >>> body = Within(Follows((Atom("A", ()), Atom("B", ()))), WrittenDuration(5))
     >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
     >>> lifetime(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1))
     Lifetime(ticks=5, why='')
@@ -143,7 +140,7 @@ def lifetime(automaton: Automaton) -> Lifetime:
 
 
 def _arrive(automaton: Automaton, t: Transition, arrival: list[float], entry: list[float]) -> bool:
-    """Passes on along one transition how late it may be; says whether anything is later now."""
+    """Propagate the latest times along a transition; whether one has become later."""
     if arrival[t.source] == -inf:
         return False
     time = _latest(automaton, t, arrival, entry) if t.source else 0

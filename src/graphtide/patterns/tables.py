@@ -1,25 +1,25 @@
-"""A deterministic pattern as flat arrays, to be run by a compiled loop.
+"""The tables of a deterministic pattern, to be run by a compiled loop.
 
 A token is a state, its slots (0: not bound), the entry time of each zone, the time of its last move
-and a bit for each NOT of its state that was seen (`spoilt`). State 0 is no token.
+and a bit for each NOT of its state that was violated (`violated`). State 0 is no token.
 
 **An event** of type e, with values v, at time t, for a token in state s (s = 0: may one begin?):
 
 1. m = `move_of[s, e]`; if it is -1, the token cannot use the event.
-2. If one of `nots.of(m)` is spoilt: it cannot.
+2. If one of `nots.of(m)` is violated: it cannot.
 3. Each (zone, least) of `held.of(m)`: last - entry[zone] >= least, or it cannot.
 4. Each (zone, amount) of `latest.of(m)`: t <= entry[zone] + amount, or it cannot.
 5. Each (inner, outer, amount) of `order.of(m)`: entry[inner] + amount <= entry[outer], or not.
-6. `slots.of(m)` in their order, (kind, argument, number): see table_rows.py; or it cannot.
+6. `slots.of(m)` in their order, (kind, argument, number): see below; or it cannot.
 
 If it can, the move is *forward* unless `flags[m] & SPARE`. To make it: bind; entry[zone] = t for
-`enters.of(m)`; last = t; spoilt = 0; state = `target[m]`. Then, if one (zone, least) of
+`enters.of(m)`; last = t; violated = 0; state = `target[m]`. Then, if one (zone, least) of
 `early.of(m)` has t - entry[zone] < least, the token is dropped: the event was used. Else if
 `flags[m] & FINAL` and all (zone, least) of `ends.of(m)` have t - entry[zone] >= least, it is
 complete. Else it waits.
 
 **Not used**: each negation n of `state_nots.of(s)` with `not_type[n] == e` whose `not_slots.of(n)`
-hold (they bind nothing) is spoilt. The *deadline* of a token is the greatest, over the moves of
+hold (they bind nothing) is violated. The *deadline* of a token is the greatest, over the moves of
 `state_moves.of(s)` that 2, 3 and 5 do not close, of the least entry + amount of 4; for a timer, its
 end. A token with no such move, or whose deadline is before the present time, is dropped.
 
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from graphtide.patterns.determine import Deterministic, TokenMove
 
 
-# --- What letters ask of the arguments of an event, as rows (kind, argument, number) of a table.
+# --- The conditions of letters on arguments, as rows (kind, argument, number) of a table.
 #
-# Rows are worked off in order. What `number` is depends on the kind:
+# Rows are evaluated in order. The meaning of `number` depends on the kind:
 #
 # - BIND: slot `number` gets the value; CHECK: it must have it; UNIFY: CHECK if not 0, else BIND;
 # - EQUALS: the value must be the id `number`;
@@ -70,7 +70,7 @@ Row = tuple[int, int, int]
 
 
 class BoundSlots:
-    """Which slots are bound in a state: `surely[s]` on every way to it, `maybe[s]` on some way."""
+    """The slots that are bound in a state: `surely[s]` on all paths to it, `maybe[s]` on some."""
 
     def __init__(self, form: Deterministic) -> None:
         everything = frozenset(range(len(form.automaton.variables)))
@@ -108,7 +108,7 @@ def letter_rows(move: TokenMove, known: BoundSlots) -> list[Row]:
 
 
 def not_rows(negation: Negation) -> list[Row]:
-    """The rows of what a NOT of one event looks for."""
+    """The rows of a NOT of one letter."""
     rows: list[Row] = []
     seen: dict[int, int] = {}
     for i, (kind, number) in enumerate(negation.letter.arguments if negation.letter else ()):
@@ -158,7 +158,7 @@ def ragged(groups: Sequence[Iterable[tuple[int, ...]]], width: int) -> Ragged:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The arrays; the module says how to read them. `key` are the slots of PER."""
+    """The arrays, as the module describes them. `key` are the slots of PER."""
 
     move_of: NDArray[np.int64]
     target: NDArray[np.int64]
@@ -186,7 +186,7 @@ class Tables:
 
 
 def make_tables(form: Deterministic) -> Tables:
-    """The arrays of a pattern that is deterministic; says why if it is not.
+    """The tables of a deterministic pattern; an error with the reasons if it is not.
 
     >>> from graphtide.patterns.compile import compile_pattern
     >>> from graphtide.patterns.determine import determine
@@ -262,15 +262,14 @@ def _nots(moves: tuple[TokenMove, ...]) -> list[tuple[int]]:
 
 
 def _ends(move: TokenMove) -> Spans:
-    """What must have held at the end: nothing, if there is a way to be there that asks nothing."""
+    """The bounds for accepting; none, if one way to accept has none."""
     return () if () in move.final or not move.final else move.final[0]
 
 
-# --- From the tables of a deterministic pattern to those of the kernel, and when that can be
-# done.
+# --- The tables of the kernel.
 
-MOST_BITS: Final = 60
-"""Edges that may leave one state, and zones of a pattern: they are bits of a number."""
+MAX_BITS: Final = 60
+"""Most edges of one state, and most zones of a pattern: they are bits of an integer."""
 
 CONTEXTS: Final = ("CHRONICLE", "IMMEDIATE", "STRICT")
 
@@ -278,20 +277,20 @@ Rows = list[tuple[int, ...]]
 
 
 def why_no_kernel(form: Deterministic) -> tuple[str, ...]:
-    """What keeps a pattern from being run by the kernel; nothing, if it can be."""
+    """Reasons why the kernel cannot run a pattern; empty if it can."""
     reasons = list(form.why_not)
     automaton = form.automaton
-    if any(len(out) > MOST_BITS for out in form.moves) or len(automaton.zones) > MOST_BITS:
-        reasons.append(f"more than {MOST_BITS} ways on from one state")
+    if any(len(out) > MAX_BITS for out in form.moves) or len(automaton.zones) > MAX_BITS:
+        reasons.append(f"more than {MAX_BITS} ways on from one state")
     if not set(automaton.per) <= set(key_of(automaton)[0]):
         reasons.append("what PER counts by stands at several places of one event")
     return tuple(dict.fromkeys(reasons))
 
 
 def key_of(automaton: Automaton) -> tuple[tuple[int, ...], Ints]:
-    """The slots that all events share, and where events of each type have them.
+    """The slots that all events share, and their arguments by type.
 
-    With PER and a context that looks at noise, these are the slots of PER alone.
+    With PER and a context in which noise counts, these are the slots of PER alone.
     """
     letters = automaton.letters()
     shared = set.intersection(*({n for k, n in a.arguments if k == SLOT} for a in letters))
@@ -309,7 +308,7 @@ def key_of(automaton: Automaton) -> tuple[tuple[int, ...], Ints]:
 
 
 def _places(letters: Sequence[Letter], slot: int, types: int) -> Ints | None:
-    """Where events of each type have a slot (-1: nowhere); None if that is not always the same."""
+    """The argument of a slot by type (-1: none); None if letters of one type disagree."""
     places: Ints = np.full(types, -1, np.int32)
     for type_ in {letter.type for letter in letters}:
         all_places = [
@@ -326,11 +325,11 @@ def _places(letters: Sequence[Letter], slot: int, types: int) -> Ints | None:
 
 def kernel_automaton(form: Deterministic, tables: Tables) -> KernelAutomaton:
     """The kernel's tables of a pattern."""
-    return _Made(form, tables).automaton()
+    return _KernelTables(form, tables).automaton()
 
 
-class _Made:
-    """The kernel's tables while they are made: moves are edges, with a bit in their state each."""
+class _KernelTables:
+    """Builds the kernel's tables: moves are edges, each with a bit in its state."""
 
     def __init__(self, form: Deterministic, tables: Tables) -> None:
         self.form, self.tables = form, tables
@@ -340,7 +339,7 @@ class _Made:
         self.types = tables.move_of.shape[1]
 
     def automaton(self) -> KernelAutomaton:
-        """All of them."""
+        """The tables."""
         tables, automaton = self.tables, self.form.automaton
         slots, key = key_of(automaton)
         ops = [_op(row) for m in self.edges for row in tables.slots.of(m)]
@@ -386,7 +385,7 @@ class _Made:
         for m in self.edges:
             flags, target = int(tables.flags[m]), int(tables.target[m])
             enters = [zone for (zone,) in tables.enters.of(m)]
-            # A time that counts from an event begins when that event comes.
+            # The zone of a timer that counts from the last event begins with that event.
             enters += [
                 int(tables.timer_zone[later])
                 for later in self.out[target]
@@ -401,7 +400,7 @@ class _Made:
         return np.array(rows, np.int64).reshape(-1, 6)
 
     def _leasts(self, m: int) -> Rows:
-        """What has to have lasted when an edge arrives, for the pattern's end and what follows."""
+        """Lower bounds of zones when an edge arrives: for accepting, and for later edges."""
         tables = self.tables
         rows: Rows = [(zone, least, -1, 1) for zone, least in tables.early.of(m)]
         rows += [(zone, least, 0, 1) for zone, least in tables.ends.of(m)]
@@ -418,7 +417,7 @@ class _Made:
         ]
 
     def _watches(self, ops: int) -> tuple[list[Rows], Rows]:
-        """For each state and type what must not come, and the ops of that."""
+        """For each state and type the NOTs that apply, and their ops."""
         groups: list[Rows] = [[] for _ in range(len(self.out) * self.types)]
         not_ops: Rows = []
         for state, moves in enumerate(self.out):

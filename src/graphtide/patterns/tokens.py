@@ -1,4 +1,4 @@
-"""A token is an instance: the events that it has used, and every way to read them."""
+"""Tokens (instances of a pattern) and configurations (ways to read the events of a token)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ if TYPE_CHECKING:
     from graphtide.patterns.automaton import Automaton, Spans, Transition
 
 
-# --- One way to read the events that an instance has used: where it stands, and what it knows.
-
-
 class Event(NamedTuple):
-    """An event as a detector sees it: type, values (ids), time."""
+    """The input of a detector: type, values (ids), time."""
 
     type: int
     values: tuple[int, ...]
@@ -25,24 +22,24 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Where a reading stands, and what it needs to go on.
+    """A state of the nondeterministic automaton: one way to read the events of a token.
 
-    `entries` are the times at which zones began (None: not now), `last` the time of the position,
-    `spoilt` the NOTs that were seen since, `runs` the beginnings of the composite ones, `fired` the
-    timer positions that it has been copied to.
+    `entries` are the times at which zones began (None: not active), `last` is the time of the
+    position. `violated` are the NOTs that were violated since, `runs` the partial matches of
+    composite NOTs, `fired` the timer positions that it was copied to.
     """
 
     position: int
     values: tuple[int, ...]
     entries: tuple[int | None, ...]
     last: int
-    spoilt: frozenset[int] = frozenset()
+    violated: frozenset[int] = frozenset()
     runs: tuple[tuple[int, frozenset[Configuration]], ...] = ()
     fired: frozenset[int] = frozenset()
 
 
 class Used(NamedTuple):
-    """An event was used: the configuration after it, None if a HOLDS FOR ended too early."""
+    """An event was consumed: the configuration after it, None if a HOLDS FOR ended too early."""
 
     after: Configuration | None
     spare: bool
@@ -60,11 +57,11 @@ class ConfigurationMover:
         )
 
     def start(self, values: tuple[int, ...]) -> Configuration:
-        """The configuration that has used nothing; `values` are what the slots hold already."""
+        """The initial configuration; `values` are the slots that are bound already."""
         return Configuration(0, values, (None,) * len(self.automaton.zones), 0)
 
     def use(self, at: Configuration, event: Event) -> Iterator[Used]:
-        """All ways to use an event."""
+        """All ways to consume an event."""
         for transition in self.open(at):
             letter = self.automaton.positions[transition.target].letter
             if letter is None or letter.type != event.type:
@@ -75,19 +72,19 @@ class ConfigurationMover:
                 yield Used(after, transition.spare)
 
     def open(self, at: Configuration) -> Iterator[Transition]:
-        """The transitions that nothing has closed so far."""
+        """The transitions that are not blocked."""
         for transition in self.automaton.transitions[at.position]:
-            closed = at.spoilt.intersection(transition.nots) or transition.target in at.fired
+            closed = at.violated.intersection(transition.nots) or transition.target in at.fired
             if not closed and _have_held(at, transition.held, at.last):
                 yield transition
 
     def miss(self, at: Configuration, event: Event) -> Configuration | None:
-        """The configuration after an event that it has not used; None if it can go nowhere now."""
+        """The configuration after an event that it did not consume; None if it is dead."""
         watched = self.watched[at.position]
         if not watched:
             return at
-        spoilt, runs = set(at.spoilt), dict(at.runs)
-        for number in watched.difference(spoilt):
+        violated, runs = set(at.violated), dict(at.runs)
+        for number in watched.difference(violated):
             letter = self.automaton.negations[number].letter
             if letter is not None:
                 seen = letter.type == event.type and (
@@ -98,13 +95,13 @@ class ConfigurationMover:
                 found = self.inner[number].run(run, event, at.values)
                 seen, runs[number] = found is None, found or frozenset()
             if seen:
-                spoilt.add(number)
-        return self._kept(at, spoilt, runs, event.time)
+                violated.add(number)
+        return self._after_miss(at, violated, runs, event.time)
 
     def run(
         self, run: frozenset[Configuration], event: Event, values: tuple[int, ...]
     ) -> frozenset[Configuration] | None:
-        """The beginnings of a trace after one more event, all of them; None if a trace is whole."""
+        """All partial matches of a NOT after one more event; None if one of them is complete."""
         after: set[Configuration] = set()
         for at in (*run, self.start(values)):
             for used in self.use(at, event):
@@ -116,16 +113,16 @@ class ConfigurationMover:
         return frozenset(at for at in after if self.deadline(at) >= event.time)
 
     def final(self, at: Configuration) -> bool:
-        """Is it at an end of the pattern?"""
+        """Whether it accepts."""
         ends = self.automaton.positions[at.position].final
         return any(_have_held(at, held, at.last) for held in ends)
 
     def deadline(self, at: Configuration) -> float:
-        """The last time at which it can go on; -inf if it cannot."""
+        """The last time at which it can move; -inf if it cannot."""
         return max((self._until(at, t) for t in self.open(at)), default=-inf)
 
     def timers(self, at: Configuration) -> Iterator[tuple[int, Transition]]:
-        """When which timer fires."""
+        """The timers of open transitions, with their times."""
         for transition in self.open(at):
             end = self._end(at, transition)
             if end is not None and self._until(at, transition) >= end:
@@ -134,33 +131,33 @@ class ConfigurationMover:
     def fire(
         self, at: Configuration, transition: Transition, end: int
     ) -> tuple[Configuration | None, Configuration | None]:
-        """What a timer makes of it: the configuration after it, and what else it may become."""
+        """Fire a timer: the configuration after it, and the one that ignores it (if any)."""
         after = self._moved(at, transition, at.values, end)
         rest = replace(at, fired=at.fired | {transition.target})
         return after, rest if self.deadline(rest) >= end else None
 
     def pass_time(self, at: Configuration, until: int) -> Configuration | None:
-        """Fires the timers of what NOT forbids, up to a time; None if it can go nowhere now."""
+        """Fire the timers of composite NOTs, up to a time; None if it cannot complete now."""
         if not self.inner or not any(reader.timed for reader in self.inner.values()):
             return at
-        spoilt, runs = set(at.spoilt), {}
+        violated, runs = set(at.violated), {}
         for number, run in at.runs:
             found = self.inner[number].run_time(run, until)
             if found is None:
-                spoilt.add(number)
+                violated.add(number)
             runs[number] = found or frozenset()
-        return self._kept(at, spoilt, runs, None)
+        return self._after_miss(at, violated, runs, None)
 
     def run_time(
         self, run: frozenset[Configuration], until: int
     ) -> frozenset[Configuration] | None:
-        """As `run`, for the timers up to a time."""
+        """`run` for the timers up to a time."""
         todo, after = list(run), set[Configuration]()
         while todo:
             at = todo.pop()
             due = min((t for t in self.timers(at) if t[0] <= until), key=_when, default=None)
             now = self.pass_time(at, until if due is None else due[0])
-            if now is None or due is None or now.spoilt.intersection(due[1].nots):
+            if now is None or due is None or now.violated.intersection(due[1].nots):
                 after.update([now] if now is not None and due is None else [])
                 todo += [now] if now is not None and due is not None else []
                 continue
@@ -170,22 +167,22 @@ class ConfigurationMover:
             todo += [c for c in (moved, rest) if c is not None]
         return frozenset(after)
 
-    def _kept(
+    def _after_miss(
         self,
         at: Configuration,
-        spoilt: set[int],
+        violated: set[int],
         runs: dict[int, frozenset[Configuration]],
         time: int | None,
     ) -> Configuration | None:
-        running = tuple((n, run) for n, run in sorted(runs.items()) if run and n not in spoilt)
-        after = replace(at, spoilt=frozenset(spoilt), runs=running)
+        running = tuple((n, run) for n, run in sorted(runs.items()) if run and n not in violated)
+        after = replace(at, violated=frozenset(violated), runs=running)
         deadline = self.deadline(after)
         return after if deadline > -inf and (time is None or deadline >= time) else None
 
     def _moved(
         self, at: Configuration, by: Transition, values: tuple[int, ...], time: int
     ) -> Configuration | None:
-        """At the target of a transition; None if a HOLDS FOR ends there too early."""
+        """The configuration at the target; None if a HOLDS FOR ends there too early."""
         entries = list(at.entries)
         for zone in by.leaves:
             entries[zone] = None
@@ -196,7 +193,7 @@ class ConfigurationMover:
         return after if _have_held(after, by.early, time) else None
 
     def _end(self, at: Configuration, transition: Transition) -> int | None:
-        """When a transition's timer fires; None if it has none."""
+        """The time of a transition's timer; None if it has none."""
         timer = self.automaton.positions[transition.target].timer
         if timer is None:
             return None
@@ -205,7 +202,7 @@ class ConfigurationMover:
         return None if entry is None else entry + length
 
     def _until(self, at: Configuration, transition: Transition) -> float:
-        """The last time at which a transition can be used; of a timer, when it fires."""
+        """The last time at which a transition can be taken; of a timer, its time."""
         latest = self._latest(at, transition)
         end = self._end(at, transition)
         if end is None:
@@ -228,7 +225,7 @@ class ConfigurationMover:
 
 
 def _entry(at: Configuration, zone: int, fresh: tuple[int, ...]) -> int:
-    """When a zone began; one that a timer's transition begins does so at the position before."""
+    """The time at which a zone began; a timer's own zone begins at the position before."""
     entry = None if zone in fresh else at.entries[zone]
     return at.last if entry is None else entry
 
@@ -242,7 +239,7 @@ def _when(timer: tuple[int, Transition]) -> int:
 
 
 def distinct(configurations: Iterable[Configuration]) -> list[Configuration]:
-    """Each once, in order.
+    """Without duplicates, in order.
 
     >>> at = Configuration(1, (), (), 0)
     >>> len(distinct([at, at]))
@@ -252,7 +249,7 @@ def distinct(configurations: Iterable[Configuration]) -> list[Configuration]:
 
 
 def _nots(automaton: Automaton) -> list[frozenset[int]]:
-    """The NOTs to look out for at each position."""
+    """The NOTs that apply at each position."""
     return [frozenset(n for t in out for n in t.nots) for out in automaton.transitions]
 
 
@@ -262,9 +259,9 @@ NEVER: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class PatternMatch:
-    """A complex event: its parameters' values, its time, the time of its first event.
+    """A match: the values of the parameters, its time, the time of its first event.
 
-    `used` are the numbers of its events, counted as they came, from 0.
+    `used` are the indices of its events in the input.
     """
 
     values: tuple[int, ...]
@@ -275,7 +272,7 @@ class PatternMatch:
 
 @dataclass(slots=True, eq=False)
 class Token:
-    """An instance. `order` says how old it is among all; `key` are its values of PER."""
+    """An instance of a pattern. `order` is its rank by age, `key` its values of PER."""
 
     order: int
     start: int
@@ -283,48 +280,48 @@ class Token:
     used: list[int]
     configurations: list[Configuration]
     due: set[float] = field(default_factory=set)
-    """When it has been noted to be looked at again."""
+    """Times for which it is in the timer queue."""
 
     def forward(self, uses: list[Used]) -> bool:
-        """Does an event take it forward, or at least not only round a loop again?"""
+        """Whether a use does more than repeat a loop."""
         return any(not use.spare for use in uses)
 
     def uses(self, reader: ConfigurationMover, event: Event) -> list[Used]:
-        """All ways to use an event."""
+        """All ways to consume an event."""
         return [use for at in self.configurations for use in reader.use(at, event)]
 
     def take(self, reader: ConfigurationMover, uses: list[Used], event: Event, number: int) -> None:
-        """Uses an event: the readings that used it are those that are left."""
+        """Consume an event: only the configurations that used it remain."""
         self.used.append(number)
         self.settle(reader, [use.after for use in uses if use.after is not None], event.time)
 
     def settle(self, reader: ConfigurationMover, after: list[Configuration], time: int) -> None:
-        """Keeps the configurations that are at the end or can still get there."""
+        """Retain the configurations that accept or can still get there."""
         self.configurations = distinct(
             at for at in after if reader.final(at) or reader.deadline(at) >= time
         )
 
     def miss(self, reader: ConfigurationMover, event: Event) -> bool:
-        """An event that it has not used; False if it can go nowhere now."""
-        kept = (reader.miss(at, event) for at in self.configurations)
-        self.configurations = distinct(at for at in kept if at is not None)
+        """An event that it did not consume; False if it cannot complete now."""
+        after = (reader.miss(at, event) for at in self.configurations)
+        self.configurations = distinct(at for at in after if at is not None)
         return bool(self.configurations)
 
     def ends(self, reader: ConfigurationMover) -> list[Configuration]:
-        """The readings that are complete."""
+        """The configurations that accept."""
         return [at for at in self.configurations if reader.final(at)]
 
     def deadline(self, reader: ConfigurationMover) -> float:
-        """The last time at which it can go on."""
+        """The last time at which it can move."""
         return max(map(reader.deadline, self.configurations), default=-inf)
 
     def timer(self, reader: ConfigurationMover) -> float:
-        """When its next timer fires."""
+        """The time of its next timer."""
         ends = (end for at in self.configurations for end, _ in reader.timers(at))
         return min(ends, default=inf)
 
     def fire(self, reader: ConfigurationMover, time: int) -> None:
-        """Fires the timers of a time; readings that wait for something else stay."""
+        """Fire the timers of a time; configurations without one stay."""
         passed = (reader.pass_time(at, time) for at in self.configurations)
         after: list[Configuration] = []
         for at in passed:

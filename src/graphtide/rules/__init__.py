@@ -1,4 +1,4 @@
-"""Rules over facts and time-stamped events (paper 2), and programs that are made of them."""
+"""Rules over facts and time-stamped events (paper 2), and the programs that declare them."""
 
 from __future__ import annotations
 

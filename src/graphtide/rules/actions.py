@@ -1,4 +1,4 @@
-"""Actions: what a rule does when it fires; all it changes in the graph is one transaction."""
+"""Actions of rules: CALL, INSERT, DELETE, RETRACT, EMIT; one firing is one transaction."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 OnError = Literal["raise", "skip"]
 
 
-# --- Insertions: the INSERT templates of a rule, filled in for many firings at once, in columns.
-
 Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
 class Insertions:
-    """What a rule inserts. `variables` are those of the columns of its matches."""
+    """The INSERT templates of a rule, filled in for many firings at once.
+
+    `variables` are those of the columns of its matches.
+    """
 
     def __init__(
         self, rule: RuleDeclaration, variables: tuple[Var, ...], terms: TermDictionary
@@ -54,7 +55,7 @@ class Insertions:
         ]
 
     def quads(self, rows: Ints, numbers: Longs) -> tuple[Ints, Longs]:
-        """The quads of some matches, which are firings of some numbers; and the place of each."""
+        """The quads of some matches, whose firings have numbers; and the match of each quad."""
         parts: list[Ints] = []
         places: list[Longs] = []
         for action, template in self._templates:
@@ -88,7 +89,7 @@ class Insertions:
         return quads
 
     def _fits(self, quads: Ints, triple: TriplePattern) -> Mask:
-        """Which quads have no unbound or misplaced term."""
+        """Which quads have terms of the right kinds, and none unbound."""
         kinds = self._terms.kinds
         subjects = kinds[quads[:, 0]]
         fits: Mask = ((subjects == IRI) | (subjects == BLANK)) & (kinds[quads[:, 1]] == IRI)
@@ -98,7 +99,7 @@ class Insertions:
         return fits
 
     def _blanks(self, node: BlankNode, rows: Ints, numbers: Longs, action: int) -> Ints:
-        """A new blank node for each firing, named as if it were the only one."""
+        """A new blank node for each firing, with the label that `Updates` would give it."""
         texts = {
             v.name: self._terms.decode_column(rows[:, at]).to_pylist()
             for v, at in self._column.items()
@@ -113,7 +114,7 @@ class Insertions:
 
 
 def action_scope(rule: str, number: int, action: int) -> str:
-    """New blank nodes are made for each action of each firing.
+    """The scope of blank node labels: one action of one firing.
 
     >>> action_scope("Mend", 7, 0)
     'Mend 7 0'
@@ -121,15 +122,13 @@ def action_scope(rule: str, number: int, action: int) -> str:
     return f"{rule} {number} {action}"
 
 
-# --- Updates: the INSERT and DELETE templates of a rule, filled in for one firing, in ids.
-
 Part = Var | int
 Quad = tuple[Part, Part, Part, Part | None]
-"""Variables and ids; no graph is the default graph."""
+"""Variables and ids; None as graph is the default graph."""
 
 
 class Updates:
-    """What a rule inserts and deletes."""
+    """The INSERT and DELETE templates of a rule, filled in for one firing."""
 
     def __init__(self, rule: RuleDeclaration, terms: TermDictionary) -> None:
         self._terms = terms
@@ -152,15 +151,15 @@ class Updates:
             quads.append((s, p, o, g[0] if g else None))
         return quads
 
-    def changes(self, turn: PendingFiring) -> dict[Ids, bool]:
+    def changes(self, pending: PendingFiring) -> dict[Ids, bool]:
         """Which quads are to be there afterwards, and which not; the last word counts."""
         wanted: dict[Ids, bool] = {}
-        binding = turn.binding() if self._actions else {}
+        binding = pending.binding() if self._actions else {}
         for number, action, quads in self._actions:
             there = isinstance(action, Insert)
             if quads is None:
-                scope = action_scope(turn.rule, turn.number, number)
-                for filled in fill_template(action.template, turn.firing().row, scope=scope):
+                scope = action_scope(pending.rule, pending.number, number)
+                for filled in fill_template(action.template, pending.firing().row, scope=scope):
                     wanted[quad_ids(self._terms, *filled)] = there
                 continue
             for quad in quads:
@@ -170,7 +169,7 @@ class Updates:
         return wanted
 
     def _filled(self, quad: Quad, binding: dict[Var, int]) -> Ids | None:
-        """A quad with no unbound or misplaced term; else none."""
+        """A quad in ids; None if a term is unbound or of the wrong kind."""
         s, p, o, g = (binding.get(part, 0) if isinstance(part, Var) else part for part in quad)
         kinds = self._terms.kinds
         if not o or kinds[p or 0] != IRI or kinds[s or 0] not in (IRI, BLANK):
@@ -182,7 +181,7 @@ class Updates:
 
 @dataclass(slots=True)
 class ErrorPolicy:
-    """What happens when an action fails: retries, then the error is raised, or noted and skipped."""
+    """What happens when an action fails: `retries`, then the error is raised or skipped."""
 
     on_error: OnError = "raise"
     retries: int = 0
@@ -190,7 +189,7 @@ class ErrorPolicy:
 
 
 class Actions:
-    """Carries out the actions of a rule. First come the calls: if one fails, nothing is changed."""
+    """Runs the actions of a rule, calls first: if one fails, nothing is changed."""
 
     def __init__(
         self, rule: RuleDeclaration, functions: Mapping[str, Callable[..., object]],
@@ -213,54 +212,54 @@ class Actions:
         self.insertions: Insertions | None = None
 
     def inserts_only(self, variables: tuple[Var, ...]) -> None:
-        """The rule does nothing but insert what no query matches: many firings go at once."""
+        """The actions are independent: many firings may be applied at once."""
         self.insertions = Insertions(self._rule, variables, self._terms)
 
-    def carry_out(self, turn: PendingFiring) -> None:
-        """Carry them out; what happens if one fails is for the policy to say."""
+    def carry_out(self, pending: PendingFiring) -> None:
+        """Run them, under the error policy."""
         policy = self._policy
         for left in range(policy.retries, -1, -1):
             try:
-                self._try(turn)
+                self._try(pending)
             except Exception as problem:
                 if left:
                     continue
-                error = failed(turn.firing(), problem)
+                error = failed(pending.firing(), problem)
                 if policy.on_error == "raise":
                     raise error from problem
                 policy.skipped.append(error)
             return
 
-    def _try(self, turn: PendingFiring) -> None:
-        firing = turn.firing() if self._looks else None
+    def _try(self, pending: PendingFiring) -> None:
+        firing = pending.firing() if self._looks else None
         row = {} if firing is None else firing.row
         for action in self._calls:
             given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
             self._functions[action.function](*given)
-        self._effects.set_present(self._updates.changes(turn), self._engine.clock)
+        self._effects.set_present(self._updates.changes(pending), self._engine.clock)
         for number, other in self._others:
             match other:
                 case Retract(event) if firing is not None and firing.match is not None:
                     self._engine.retract(firing.match.events[event])
                 case Emit(stream, template):
-                    scope = action_scope(turn.rule, turn.number, number)
+                    scope = action_scope(pending.rule, pending.number, number)
                     quads = fill_template(template, row, scope=scope)
                     self._emit(str(stream), [(s, p, o) for s, p, o, _ in quads])
                 case _:
                     pass
 
     def _emit(self, stream: str, triples: list[tuple[Term, Term, Term]]) -> None:
-        """An event for the rules at once, and for the stream when the cascade is through."""
+        """Publish an event to the rules at once, and to the stream when the cascade is done."""
         self._engine.collect()
         self._engine.assert_event(triples)
         self._effects.emit(stream, triples, self._engine.clock)
 
 
 def failed(firing: Firing, problem: Exception) -> ActionError:
-    """What to tell of an action that failed."""
+    """The error for an action that failed."""
     values = ", ".join(f"?{name}={term}" for name, term in firing.values.items())
     return ActionError(
         f"the rule {firing.rule} failed at {firing.time} with {values or 'no values'}: "
         f"{type(problem).__name__}: {problem}",
-        hint='run(…, on_error="skip") goes on with other rules, retries=n tries again',
+        hint='run(…, on_error="skip") skips it, retries=n tries again',
     )

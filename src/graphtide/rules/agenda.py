@@ -1,6 +1,8 @@
-"""Agenda: the matches of some events in the order in which they fire, in columns.
+"""Agenda and ConflictSet: in which order matches fire.
 
-At each moment they fire by priority, then as the rules were added, then by values.
+The matches of one event (or transaction) fire by priority, then by declaration, then by values. An
+`Agenda` has those of a batch of events in columns. A `ConflictSet` has activations that wait to be
+fired one at a time, in an order that can be chosen.
 """
 
 from __future__ import annotations
@@ -30,21 +32,18 @@ if TYPE_CHECKING:
     from graphtide.rules.rule_set import RuleEntry
 
 
-# --- PendingFiring: a match whose turn it is to fire, made into an object only when somebody looks.
-
-
 class PendingFiring:
-    """One of the matches that were found, which is the firing of a number."""
+    """A match that is to fire, decoded on access."""
 
-    __slots__ = ("_found", "_place", "_terms", "entry", "number")
+    __slots__ = ("_matches", "_row", "_terms", "entry", "number")
 
     def __init__(
-        self, entry: RuleEntry, found: Matches, place: int, number: int, terms: TermDictionary
+        self, entry: RuleEntry, matches: Matches, row: int, number: int, terms: TermDictionary
     ) -> None:
         self.entry = entry
         self.number = number
-        self._found = found
-        self._place = place
+        self._matches = matches
+        self._row = row
         self._terms = terms
 
     @property
@@ -54,17 +53,17 @@ class PendingFiring:
 
     def binding(self) -> dict[Var, int]:
         """The ids of the variables' values."""
-        row = self._found.rows[self._place].tolist()
+        row = self._matches.rows[self._row].tolist()
         return dict(zip(self.entry.matcher.shape.variables, row[1:], strict=True))
 
     def firing(self) -> Firing:
-        """All that is known of it."""
-        match = self.entry.matcher.shape.match(self._found, self._place)
+        """The firing, with all its values."""
+        match = self.entry.matcher.shape.match(self._matches, self._row)
         return make_firing(match, self.number, self._terms)
 
 
 class ChosenFiring(PendingFiring):
-    """The turn of an activation that has waited."""
+    """A pending firing made from an activation of the conflict set."""
 
     __slots__ = ("_firing",)
 
@@ -78,101 +77,102 @@ class ChosenFiring(PendingFiring):
         return {} if self._firing.match is None else self._firing.match.binding
 
     def firing(self) -> Firing:
-        """All that is known of it."""
+        """The firing, with all its values."""
         return self._firing
 
 
 def make_firing(match: Match, number: int, terms: TermDictionary) -> Firing:
-    """A match as a firing with a number."""
+    """A match as a firing."""
     spans = {n: (e.span.start, e.span.end) for n, e in match.events.items()}
     values = {v.name: terms.decode(i) for v, i in match.binding.items() if i}
     return Firing(match.rule.name, match.time, values, spans, number, match)
 
 
 class RuleMatches(NamedTuple):
-    """What one rule has on an agenda."""
+    """The matches of one rule."""
 
     entry: RuleEntry
-    found: Matches
+    matches: Matches
 
 
 class Agenda(Sequence[Firing]):
-    """Some matches in order; each is made into an object when it is asked for.
+    """The matches of a batch in firing order, decoded on access.
 
-    `first` is the number of the first of them among all firings.
+    `first` is the number of the first firing. For each firing, `which` has the index of its rule in
+    `shares`, `row` that of its match there, and `moments` when it fires, as in `Matches`.
     """
 
     def __init__(self, shares: list[RuleMatches], terms: TermDictionary, first: int) -> None:
-        self.shares = _by_priority([share for share in shares if len(share.found)])
+        self.shares = _by_priority([share for share in shares if len(share.matches)])
         self.first = first
         self._terms = terms
-        moments = [share.found.moments for share in self.shares]
+        moments = [share.matches.moments for share in self.shares]
         which = [np.full(len(part), n, np.int64) for n, part in enumerate(moments)]
-        place = [np.arange(len(part), dtype=np.int64) for part in moments]
-        self.moments, self.which, self.place = (
+        row = [np.arange(len(part), dtype=np.int64) for part in moments]
+        self.moments, self.which, self.row = (
             np.concatenate(parts) if parts else np.empty(0, np.int64)
-            for parts in (moments, which, place)
+            for parts in (moments, which, row)
         )
         if len(self.shares) > 1:
             order = np.argsort(self.moments, kind="stable")
             self.moments, self.which = self.moments[order], self.which[order]
-            self.place = self.place[order]
+            self.row = self.row[order]
 
     def __len__(self) -> int:
         return len(self.moments)
 
     @overload
-    def __getitem__(self, place: int) -> Firing: ...
+    def __getitem__(self, index: int) -> Firing: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Firing]: ...
-    def __getitem__(self, place: int | slice) -> Firing | list[Firing]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
-        return self._turn(place).firing()
+    def __getitem__(self, index: slice) -> list[Firing]: ...
+    def __getitem__(self, index: int | slice) -> Firing | list[Firing]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        return self._pending(index).firing()
 
-    def _turn(self, place: int) -> PendingFiring:
-        entry, found = self.shares[self.which[place]]
-        return PendingFiring(entry, found, int(self.place[place]), self.first + place, self._terms)
+    def _pending(self, index: int) -> PendingFiring:
+        entry, found = self.shares[self.which[index]]
+        return PendingFiring(entry, found, int(self.row[index]), self.first + index, self._terms)
 
     def groups(self) -> Iterator[tuple[int, range]]:
-        """Each moment, with the places of what fires then."""
+        """Each moment, with the indices of the firings."""
         begins = np.flatnonzero(np.diff(self.moments, prepend=-1)).tolist()
         for begin, end in zip(begins, [*begins[1:], len(self)], strict=True):
             yield int(self.moments[begin]), range(begin, end)
 
-    def turns(self, places: range) -> Iterator[PendingFiring]:
-        """Some of them, one after the other."""
-        return map(self._turn, places)
+    def pending(self, indices: range) -> Iterator[PendingFiring]:
+        """Some of the firings."""
+        return map(self._pending, indices)
 
     def times(self) -> Longs:
-        """When each of them fires."""
+        """The times of the firings."""
         found = np.empty(len(self), np.int64)
         for number, share in enumerate(self.shares):
             mine = self.which == number
-            found[mine] = share.found.times[self.place[mine]]
+            found[mine] = share.matches.times[self.row[mine]]
         return found
 
 
 def in_firing_order(
     shares: list[RuleMatches], terms: TermDictionary, first: int
 ) -> Iterator[PendingFiring]:
-    """All matches of one moment in their order, without columns: most often there is one."""
+    """The matches of one event in firing order, without columns: most often there is one."""
     for entry, found in _by_priority(shares):
-        for place in range(len(found.rows)):
-            yield PendingFiring(entry, found, place, first, terms)
+        for row in range(len(found.rows)):
+            yield PendingFiring(entry, found, row, first, terms)
             first += 1
 
 
 def _by_priority(shares: list[RuleMatches]) -> list[RuleMatches]:
-    """Shares as their rules fire, each with its matches in order."""
+    """Matches of rules, by priority and declaration, each in order."""
     if len(shares) > 1:
         shares.sort(key=lambda s: (-s.entry.matcher.rule.priority, s.entry.number))
     return [RuleMatches(share.entry, _in_order(share)) for share in shares]
 
 
 def _in_order(share: RuleMatches) -> Matches:
-    """One rule's matches by moment, then by values in order of their variables' names."""
-    found = share.found
+    """One rule's matches by moment, then by values in order of the variables' names."""
+    found = share.matches
     moments = found.moments
     if len(moments) < 2 or (moments[1:] > moments[:-1]).all():
         return found
@@ -182,28 +182,25 @@ def _in_order(share: RuleMatches) -> Matches:
     return found.chosen(np.lexsort(keys.T))
 
 
-# --- ConflictSet: activations that wait to be fired, one at a time, in an order that can be
-# chosen.
+# --- ConflictSet
 #
-# An activation is a match of a rule. One that came of a row of a query is good only while the row is
-# as it was: if an action takes the row away before its turn comes, it is dropped. So each of them
-# has a life: it has *appeared* (or its row was *updated*, or has *disappeared*, where the rule waits
-# for that), is *fired*, may be *updated* after that, and is gone with its row.
+# An activation of a rule that reacts to a row of a query is valid only while the row is as it was:
+# if the row is removed before the activation fires, it is dropped.
 
 Order = Literal["priority", "oldest", "newest", "random"]
 Resolver = Order | Callable[["Activation"], object]
-"""Which activation is next: a known order, or a key of which the smallest is first."""
+"""The order of activations: by name, or a key function (smallest first)."""
 
-RowChange = QueryChange | QueryUpdate
+RowTrigger = QueryChange | QueryUpdate
 MIN_PRUNED = 1024
-"""Activations below which it is not worth looking for those that can no longer fire."""
+"""Fewest activations at which invalid ones are looked for."""
 
 ActivationState = Literal["appeared", "updated", "disappeared", "fired"]
 
 
 @dataclass(slots=True, eq=False)
 class Activation:
-    """A match of a rule, and how far it is: waiting to be fired, or fired and still there."""
+    """A match of a rule that waits to be fired, or was fired while its row is still there."""
 
     firing: Firing
     state: ActivationState
@@ -224,12 +221,12 @@ class Activation:
 
 
 class ConflictSet:
-    """What waits to be fired, and what was fired and is still there."""
+    """Activations that wait to be fired, and those fired whose rows are still there."""
 
     def __init__(
         self,
         rules: Sequence[RuleDeclaration],
-        presence: Callable[[str, tuple[Var, ...]], RowTracker],
+        tracker: Callable[[str, tuple[Var, ...]], RowTracker],
         resolver: Resolver,
         seed: int,
     ) -> None:
@@ -239,10 +236,10 @@ class ConflictSet:
         self._fired: dict[tuple[str, tuple[int, ...]], Activation] = {}
         self._changes = {rule.name: _change(rule) for rule in rules}
         asked = {(c.query, c.variables) for c in self._changes.values() if c is not None}
-        self._presences = {key: presence(*key) for key in sorted(asked, key=str)}
+        self._trackers = {key: tracker(*key) for key in sorted(asked, key=str)}
         self._rules = {
             key: [n for n, c in self._changes.items() if c and (c.query, c.variables) == key]
-            for key in self._presences
+            for key in self._trackers
         }
         self._prune_at = MIN_PRUNED
         self._numbers = {rule.name: number for number, rule in enumerate(rules)}
@@ -266,12 +263,12 @@ class ConflictSet:
         return keys[resolver]
 
     def add(self, firing: Firing, entry: RuleEntry, depth: int) -> None:
-        """A match waits to be fired."""
+        """Add an activation."""
         state = _state(self._changes[firing.rule])
         priority = entry.matcher.rule.priority
         activation = Activation(firing, state, priority, self._count, entry, depth)
         change, row = self._row(activation)
-        if change is not None:  # what waited for an earlier change of the row has come to nothing
+        if change is not None:  # it replaces the activation of an earlier change of the row
             self._waiting.pop(self._last.get((firing.rule, row), -1), None)
             self._last[firing.rule, row] = self._count
         self._waiting[self._count] = activation
@@ -280,81 +277,81 @@ class ConflictSet:
         self._prune()
 
     def next(self) -> Activation | None:
-        """The activation whose turn it is; those whose rows are not as they were are dropped."""
+        """Remove and return the first valid activation; None if there is none."""
         self.catch_up()
         while self._heap:
             _, number, chosen = heappop(self._heap)
             waited = self._waiting.pop(number, None) is not None
-            if waited and self._forgotten(chosen) and self._is_good(chosen):
+            if waited and self._forget_row(chosen) and self._is_valid(chosen):
                 return chosen
         return None
 
     def take(self, activation: Activation) -> Activation:
-        """One that the caller has chosen."""
+        """Remove and return an activation that the caller has chosen."""
         self.catch_up()
-        if activation.number not in self._waiting or not self._is_good(activation):
+        if activation.number not in self._waiting or not self._is_valid(activation):
             raise GraphtideError(
                 f"this activation of {activation.rule} does not wait to be fired",
                 hint="activations() lists those that do",
             )
-        self._forgotten(activation)
+        self._forget_row(activation)
         return self._waiting.pop(activation.number)
 
-    def _forgotten(self, activation: Activation) -> bool:
+    def _forget_row(self, activation: Activation) -> bool:
         _, row = self._row(activation)
         self._last.pop((activation.rule, row), None)
         return True
 
     def fired(self, activation: Activation) -> None:
-        """An activation was fired; one of a row is listed while the row is there."""
+        """An activation was fired; one ON APPEAR is listed while its row is there."""
         change, row = self._row(activation)
         activation.state = "fired"
         if isinstance(change, QueryChange) and change.appears:
             self._fired[activation.rule, row] = activation
 
-    def forget(self) -> None:
-        """Nothing waits any more."""
+    def clear(self) -> None:
+        """Drop all that wait."""
         self._waiting.clear()
         self._last.clear()
         self._heap.clear()
 
     def activations(self) -> list[Activation]:
-        """All there are, those that wait first."""
+        """All activations, those that wait first."""
         self.catch_up()
-        waiting = [each for each in self._waiting.values() if self._is_good(each)]
+        waiting = [each for each in self._waiting.values() if self._is_valid(each)]
         return [*waiting, *self._fired.values()]
 
     def catch_up(self) -> None:
-        """Note what has become of the rows of queries, and keep nothing of those that went."""
-        for key, presence in self._presences.items():
-            gone, updated = presence.catch_up()
-            for rule in self._rules[key] if gone or updated else ():
-                for row in gone:
+        """Apply the changes of queries: drop fired activations of removed rows."""
+        for key, tracker in self._trackers.items():
+            removed, updated = tracker.catch_up()
+            for rule in self._rules[key] if removed or updated else ():
+                for row in removed:
                     self._fired.pop((rule, row), None)
                 for row in updated:
                     if (rule, row) in self._fired:
                         self._fired[rule, row].state = "updated"
 
     def _prune(self) -> None:
-        """Forget now and then what can no longer fire, so that the set does not outgrow it."""
+        """Drop invalid activations once the set has doubled."""
         if len(self._heap) < self._prune_at:
             return
         self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
         for _, number, lost in self._heap:
-            if not self._is_good(lost):
-                self._forgotten(self._waiting.pop(number))
+            if not self._is_valid(lost):
+                self._forget_row(self._waiting.pop(number))
         self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
         heapify(self._heap)
         self._prune_at = max(MIN_PRUNED, 2 * len(self._heap))
 
-    def _is_good(self, activation: Activation) -> bool:
+    def _is_valid(self, activation: Activation) -> bool:
         change, row = self._row(activation)
         if change is None:
             return True
-        there = row in self._presences[change.query, change.variables].rows
+        there = row in self._trackers[change.query, change.variables].rows
         return there if not isinstance(change, QueryChange) or change.appears else not there
 
-    def _row(self, activation: Activation) -> tuple[RowChange | None, tuple[int, ...]]:
+    def _row(self, activation: Activation) -> tuple[RowTrigger | None, tuple[int, ...]]:
         change = self._changes[activation.rule]
         match = activation.firing.match
         if change is None or match is None:
@@ -362,15 +359,15 @@ class ConflictSet:
         return change, tuple(match.binding.get(v, 0) for v in change.variables)
 
 
-def _state(change: RowChange | None) -> ActivationState:
-    """What an activation waits as."""
+def _state(change: RowTrigger | None) -> ActivationState:
+    """The state of an activation that waits."""
     if isinstance(change, QueryUpdate):
         return "updated"
     return "disappeared" if isinstance(change, QueryChange) and not change.appears else "appeared"
 
 
-def _change(rule: RuleDeclaration) -> RowChange | None:
-    """The change of a query's rows that alone makes a rule fire; None if it needs more."""
+def _change(rule: RuleDeclaration) -> RowTrigger | None:
+    """The row change that alone makes a rule fire; None if the rule has other conditions."""
     if len(rule.events) != 1 or rule.facts is not None:
         return None
     source = rule.events[0].type.source

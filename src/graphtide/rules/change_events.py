@@ -1,6 +1,6 @@
-"""Events that come from changes of the graph: rows of queries that come and go, states that change.
+"""Events caused by changes of the graph: rows that appear, disappear or change, states that change.
 
-Each transaction is looked at as a whole, after it: what it adds and takes away again is no event.
+Only the net effect of a transaction counts: what it adds and removes again is no event.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RowChange(NamedTuple):
 
 
 class RowChanges:
-    """The rows of a query, cut down to some variables, that come or that go."""
+    """Rows of a query, projected to some variables, that appear (or disappear)."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class RowChanges:
         self.watches: tuple[Query, ...] = (graph.watch(select),)
 
     def changes(self) -> Iterator[RowChange]:
-        """What came or went since last asked."""
+        """The events since the last call."""
         for net, stamps in self.watches[0].drain():
             for line in net.tolist():
                 before, after = line[COUNT_BEFORE], line[COUNT_BEFORE] + line[DIFF]
@@ -63,7 +63,7 @@ class RowChanges:
 
 
 class RowUpdates:
-    """The rows of a query, cut down to some variables, that stay while other values change."""
+    """Rows of a query, projected to some variables, that stay while other columns change."""
 
     def __init__(
         self, graph: GraphConnection, select: SelectQuery, variables: tuple[Var, ...]
@@ -73,15 +73,15 @@ class RowUpdates:
             select, variables=(*variables, *others), root=Project(select.root, variables + others)
         )
         self._width = len(variables)
-        self._kept = RowChanges(graph, select, variables, appears=True)
+        self._projected = RowChanges(graph, select, variables, appears=True)
         self._whole: Query = graph.watch(whole)
-        self.watches = (*self._kept.watches, self._whole)
-        self.queries = (*self._kept.queries, whole)
+        self.watches = (*self._projected.watches, self._whole)
+        self.queries = (*self._projected.queries, whole)
 
     def changes(self) -> Iterator[RowChange]:
-        """What was updated since last asked, each row once in a transaction."""
+        """The events since the last call, one for each row and transaction."""
         crossed = set()
-        for net, stamps in self._kept.watches[0].drain():
+        for net, stamps in self._projected.watches[0].drain():
             for line in net.tolist():
                 before, after = line[COUNT_BEFORE], line[COUNT_BEFORE] + line[DIFF]
                 if (before <= 0) is not (after <= 0):
@@ -100,7 +100,7 @@ class RowUpdates:
 
 
 class StateChanges:
-    """Things that leave one state and enter another by one transaction."""
+    """Rows that leave one state (a query) and enter another in the same transaction."""
 
     def __init__(
         self, graph: GraphConnection, change: StateChange, parameters: tuple[Var, ...]
@@ -110,44 +110,41 @@ class StateChanges:
         columns = [
             merge(shared, tuple(v for v in parameters if v in state.variables)) for state in states
         ]
-        self._gone = RowChanges(graph, change.before, columns[0], appears=False)
-        self._come = RowChanges(graph, change.after, columns[1], appears=True)
+        self._removed = RowChanges(graph, change.before, columns[0], appears=False)
+        self._added = RowChanges(graph, change.after, columns[1], appears=True)
         self._shared = len(shared)
         self._parameters = parameters
-        self.watches = self._gone.watches + self._come.watches
-        self.queries = self._gone.queries + self._come.queries
+        self.watches = self._removed.watches + self._added.watches
+        self.queries = self._removed.queries + self._added.queries
 
     def changes(self) -> Iterator[RowChange]:
-        """The changes of state since last asked."""
-        gone: dict[tuple[int, Row], list[Row]] = defaultdict(list)
-        for number, _, row in self._gone.changes():
-            gone[number, row[: self._shared]].append(row)
+        """The events since the last call."""
+        removed: dict[tuple[int, Row], list[Row]] = defaultdict(list)
+        for number, _, row in self._removed.changes():
+            removed[number, row[: self._shared]].append(row)
         seen: set[RowChange] = set()
-        for number, time, row in self._come.changes():
-            for old in gone.get((number, row[: self._shared]), ()):
+        for number, time, row in self._added.changes():
+            for old in removed.get((number, row[: self._shared]), ()):
                 found = RowChange(number, time, self._values(old, row))
                 if found not in seen:
                     seen.add(found)
                     yield found
 
     def _values(self, old: Row, new: Row) -> Row:
-        known = dict(zip(self._gone.variables, old, strict=True))
-        known.update(zip(self._come.variables, new, strict=True))
+        known = dict(zip(self._removed.variables, old, strict=True))
+        known.update(zip(self._added.variables, new, strict=True))
         return tuple(known[v] for v in self._parameters)
 
 
 class ChangeSource(NamedTuple):
-    """The changes of the graph that are events of a type."""
+    """The changes of the graph that cause events of a type."""
 
     type: int
     found: RowChanges | RowUpdates | StateChanges
 
 
-# --- RowTracker: which rows a query has now, cut down to some variables, and which were updated.
-
-
 class RowTracker:
-    """The rows of a query, kept up to date when asked."""
+    """The current rows of a query, projected to some variables."""
 
     def __init__(
         self, graph: GraphConnection, select: SelectQuery, variables: tuple[Var, ...]
@@ -160,8 +157,8 @@ class RowTracker:
         self.watches: tuple[Query, ...] = own + (self._updates.watches if self._updates else ())
 
     def catch_up(self) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
-        """Take in all changes; the rows that went since last asked, and those that were updated."""
-        gone: set[tuple[int, ...]] = set()
+        """Apply the changes since the last call; the rows removed and the rows updated by them."""
+        removed: set[tuple[int, ...]] = set()
         for net, _ in self._changes.watches[0].drain():
             for line in net.tolist():
                 row = tuple(line[DELTA_VALUES:])
@@ -169,6 +166,6 @@ class RowTracker:
                     self.rows.add(row)
                 else:
                     self.rows.discard(row)
-                    gone.add(row)
+                    removed.add(row)
         updates = () if self._updates is None else self._updates.changes()
-        return gone, {row for _, _, row in updates}
+        return removed, {row for _, _, row in updates}

@@ -1,4 +1,4 @@
-"""From the declarations of a program to types of events and rules that an engine can run."""
+"""Compiles the declarations of a program to event types and rules; times become ticks."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 class Compiler:
-    """Makes each type of event once.
+    """Compiles rules; equal event declarations become one event type.
 
-    `changes` has those that come from changes of the graph, `complex` those that patterns make.
+    `changes` has the types of events that changes of the graph cause, `complex` those of patterns.
     """
 
     def __init__(self, tick_ms: int) -> None:
@@ -55,14 +55,14 @@ class Compiler:
         self.complex: dict[str, EventType] = {}
 
     def type_of(self, event: EventDeclaration) -> EventType:
-        """The type of an event; those that say the same are one."""
+        """The type of a declared event."""
         key = event.parameters, event.source, event.check
         if key not in self._types:
             self._types[key] = self._made(event)
         return self._types[key]
 
     def complex_type(self, pattern: PatternDeclaration) -> EventType:
-        """The type of the complex events that a pattern makes."""
+        """The type of the complex events of a pattern."""
         source = PatternSource(pattern.name)
         return self.type_of(
             EventDeclaration(pattern.name, pattern.parameters, source, pattern.line)
@@ -106,18 +106,18 @@ class Compiler:
 
 
 def _parts(test: Test) -> tuple[Test, ...]:
-    """The tests that all have to hold, so that each may be about other events."""
+    """The conjuncts of a test."""
     if isinstance(test, AllTests):
         return tuple(part for each in test.tests for part in _parts(each))
     return (test,)
 
 
-# --- Which actions cannot concern the rules: what they insert, no query of the program can match.
+# --- Independent actions: they insert only what no query of the program can match.
 #
-# The actions of many firings may then be carried out together.
+# The actions of many firings may then be applied together.
 
 Reads = tuple["Var | Term | None", "Var | Term | None", "Var | Term | None"]
-"""A triple that a query looks for; None is anything."""
+"""A triple pattern of a query; None is a wildcard."""
 
 
 def only_inserts(rule: RuleDeclaration, queries: Iterable[SelectQuery]) -> bool:
@@ -131,16 +131,16 @@ def only_inserts(rule: RuleDeclaration, queries: Iterable[SelectQuery]) -> bool:
 
 
 def why_one_by_one(rule: RuleDeclaration, queries: Iterable[SelectQuery]) -> str | None:
-    """Why the actions of a rule are carried out event by event; None if they need not be."""
+    """Why the actions of a rule are applied event by event; None if they are independent."""
     if only_inserts(rule, queries):
         return None
     words = {CallFunction: "CALL", Delete: "DELETE", Emit: "EMIT", Retract: "RETRACT"}
     found = dict.fromkeys(words[type(a)] for a in rule.actions if type(a) in words)
-    return ", ".join(found) or "INSERT of what rules look at"
+    return ", ".join(found) or "INSERT of what rules read"
 
 
 def _reads(part: object) -> Iterator[Reads]:
-    """Every kind of triple that a node looks for, in whichever graph."""
+    """The triple patterns of a node, in whichever graph."""
     match part:
         case TriplePattern():
             yield part.subject, part.predicate, part.object

@@ -1,7 +1,7 @@
-"""Detection: the patterns of a program, the events they see, and the complex events they make.
+"""Detection: the patterns of a program, and their complex events.
 
-A complex event is told to the rules like any other: an event of its own, which comes right after
-the one that completes it, or when the time is over that completes it.
+A complex event is an event for the rules. It comes right after the event that completes it, or when
+a timer completes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphtide.kernel.tokens.token_table import SavedTokens
     from graphtide.lang.tide.ast import PatternDeclaration
     from graphtide.lang.tide.program import Program
-    from graphtide.patterns.detector import AnyDetector, FoundColumns, SavedDetector
+    from graphtide.patterns.detector import AnyDetector, MatchColumns, SavedDetector
     from graphtide.patterns.tokens import PatternMatch
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from graphtide.rules.model import EventType
 
 
-# --- TokenHistory: a way back to the tokens that a pattern had when a cascade began.
+# --- TokenHistory
 #
-# Tokens are laid down now and then, and what came since is kept: the way back is to take up those
-# tokens and to go through it again. So a mark costs nothing, however many tokens there are, and
-# laying them down costs little for each event, as it is done once for many.
+# Tokens are saved now and then, together with the input since: a rollback loads the saved tokens
+# and replays the input. So a savepoint costs nothing, however many tokens there are, and saving
+# costs little for each event, as it is done once for many.
 
 MIN_HISTORY = 1024
-"""Events that are gone through again at most, if there are few tokens; else two for each token."""
+"""Most events that are replayed if there are few tokens; else it is two for each token."""
 
 
 class TokenHistory:
-    """A detector, and what has come to it since its tokens were last laid down."""
+    """A detector with its saved tokens, and the input since they were saved."""
 
     def __init__(self, detector: AnyDetector) -> None:
         self.detector = detector
@@ -56,15 +56,15 @@ class TokenHistory:
         self._events = 0
         self._most = 0
 
-    def feed(self, types: Ints, values: Ints, times: Longs) -> FoundColumns:
-        """Let the detector take in events."""
+    def feed(self, types: Ints, values: Ints, times: Longs) -> MatchColumns:
+        """Feed events to the detector."""
         if self._saved is not None:
             self._since.append((types, values, times))
             self._events += len(times)
         return self.detector.feed(types, values, times)
 
     def advance(self, to: int) -> list[PatternMatch]:
-        """Let times before `to` be over; events may still come at the last of them."""
+        """Fire the timers before `to`; events may still come at `to - 1`."""
         if self._saved is not None:
             self._since.append(to)
             self._events += 1
@@ -77,24 +77,24 @@ class TokenHistory:
         return found
 
     def begin(self) -> None:
-        """Nobody comes back to where it was; too long a history is dropped."""
+        """Discard savepoints; a history that became too long is dropped."""
         if self._events > self._most:
             self._saved, self._events = None, 0
             self._since.clear()
 
     def savepoint(self) -> int:
-        """The state of now, to come back to, until `begin`."""
+        """A savepoint, valid until `begin`."""
         if self._saved is None:
             self._saved, self._now = self.detector.save(), self.detector.now
             self._most = max(MIN_HISTORY, 2 * len(self._saved.tokens))
         return len(self._since)
 
-    def rollback(self, mark: int) -> None:
-        """Come back to a state."""
-        assert self._saved is not None  # noqa: S101 - there was a mark
+    def rollback(self, to: int) -> None:
+        """Restore a savepoint."""
+        assert self._saved is not None  # noqa: S101 - there is a savepoint
         self.detector.load(self._saved)  # type: ignore[arg-type] # it is the detector's own
         self.detector.now = self._now
-        del self._since[mark:]
+        del self._since[to:]
         for each in self._since:
             if isinstance(each, int):
                 self._advance(each)
@@ -102,15 +102,19 @@ class TokenHistory:
                 self.detector.feed(*each)
 
 
-# --- PatternRunner: a pattern of a program at work, and the complex events that it has made.
+# --- PatternRunner
 
-PatternSavepoint = tuple[int, int]
-"""The state of a pattern to come back to: its tokens, and how many complex events it had made."""
+
+class PatternSavepoint(NamedTuple):
+    """A savepoint of the tokens of a pattern, and its number of complex events then."""
+
+    history: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
 class ComplexEvent:
-    """A match of a pattern: from when to when it went, and the values of its parameters."""
+    """A match of a pattern: its parameters, the time of its first event, and its own time."""
 
     pattern: str
     values: dict[str, Term]
@@ -119,60 +123,57 @@ class ComplexEvent:
 
 
 class PatternRunner:
-    """A pattern at work: its detector, and the last complex events that it has made."""
+    """The detector of a pattern, and its last complex events."""
 
     def __init__(self, detector: AnyDetector, type_: EventType) -> None:
         self.detector = detector
-        self.seen = 0
+        self.total = 0
         self._history = TokenHistory(detector)
-        self._notices_all = detector.automaton.context != "CHRONICLE"
-        self._named = {letter.type for letter in detector.automaton.letters()}
+        self._reads_all = detector.automaton.context != "CHRONICLE"
+        self._types_read = {letter.type for letter in detector.automaton.letters()}
         self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MAX_LISTED)
         self.type_id = type_.id
         self._name, self._parameters = type_.name, type_.parameters
 
-    def passed(self, to: int) -> list[PatternMatch]:
-        """What is complete because a time before `to` is over.
-
-        Actions may still cause events at the time that is over.
-        """
+    def pass_time(self, to: int) -> list[PatternMatch]:
+        """The complex events that timers before `to` complete."""
         now = self.detector.now
         if now is not None and to <= now:
             return []
         found = self._history.advance(to)
         for each in found:
-            self._note(each.values, each.start, each.time)
+            self._append(each.values, each.start, each.time)
         return found
 
-    def fed(self, types: Ints, values: Ints, times: Longs) -> Iterator[tuple[list[int], int, int]]:
-        """What some events complete: values, time, and the event it was found with."""
+    def feed(self, types: Ints, values: Ints, times: Longs) -> Iterator[tuple[list[int], int, int]]:
+        """The complex events that some events complete: values, time, and index of the event."""
         found = self._history.feed(types, values, times)
         columns = (found.values, found.start, found.time, found.at)
         for row, start, time, at in zip(*(column.tolist() for column in columns), strict=True):
-            self._note(row, start, time)
+            self._append(row, start, time)
             yield row, time, at
 
-    def concerns(self, types: Iterable[int]) -> bool:
-        """Whether events of some types can mean anything to the pattern."""
-        return self._notices_all or not self._named.isdisjoint(types)
+    def reads(self, types: Iterable[int]) -> bool:
+        """Whether events of some types can change the state of the pattern."""
+        return self._reads_all or not self._types_read.isdisjoint(types)
 
     def begin(self) -> None:
-        """Nobody comes back to where the pattern was."""
+        """Discard savepoints."""
         self._history.begin()
 
     def savepoint(self) -> PatternSavepoint:
-        """The state of now, to come back to."""
-        return self._history.savepoint(), self.seen
+        """A savepoint, valid until `begin`."""
+        return PatternSavepoint(self._history.savepoint(), self.total)
 
-    def rollback(self, mark: PatternSavepoint) -> None:
-        """Come back to a state: what was found since has not been."""
-        self._history.rollback(mark[0])
-        for _ in range(min(self.seen - mark[1], len(self.found))):
+    def rollback(self, to: PatternSavepoint) -> None:
+        """Restore a savepoint, and remove the complex events since."""
+        self._history.rollback(to.history)
+        for _ in range(min(self.total - to.total, len(self.found))):
             self.found.pop()
-        self.seen = mark[1]
+        self.total = to.total
 
-    def _note(self, values: Sequence[int], start: int, time: int) -> None:
-        self.seen += 1
+    def _append(self, values: Sequence[int], start: int, time: int) -> None:
+        self.total += 1
         self.found.append((tuple(values), start, time))
 
     def events(self, terms: TermDictionary) -> list[ComplexEvent]:
@@ -219,7 +220,7 @@ def complex_batch(events: Sequence[CompleteEvent]) -> EventBatch:
 class Detection:
     """All patterns of a program.
 
-    `types` are the events that it declares, by name; `complex_types` those that its patterns make.
+    `types` are the events that it declares, by name; `complex_types` those of its patterns.
     """
 
     def __init__(
@@ -245,31 +246,31 @@ class Detection:
         }
 
     def next_time(self) -> int:
-        """When the next time is over that a pattern waits for; there may be nothing to it then."""
+        """The time of the next timer, at which a token may be completed or dropped."""
         return min((each.detector.next_time() for each in self.patterns.values()), default=NEVER)
 
     def pass_time(self, to: int) -> list[CompleteEvent]:
-        """The complex events that are complete because a time before `to` is over."""
+        """The complex events that timers before `to` complete."""
         found = [
             CompleteEvent(0, each.time, number, detected.type_id, each.values)
             for number, detected in enumerate(self.patterns.values())
-            for each in detected.passed(to)
+            for each in detected.pass_time(to)
         ]
         return sorted(found, key=lambda each: each.order)
 
     def begin(self) -> None:
-        """A cascade begins: nobody comes back to where another one began."""
+        """A cascade begins: discard savepoints."""
         for each in self.patterns.values():
             each.begin()
 
     def savepoint(self) -> list[PatternSavepoint]:
-        """The state of all patterns, to come back to."""
+        """A savepoint of each pattern."""
         return [each.savepoint() for each in self.patterns.values()]
 
-    def rollback(self, marks: list[PatternSavepoint]) -> None:
-        """Come back to a state."""
-        for each, mark in zip(self.patterns.values(), marks, strict=True):
-            each.rollback(mark)
+    def rollback(self, to: list[PatternSavepoint]) -> None:
+        """Restore savepoints."""
+        for each, savepoint in zip(self.patterns.values(), to, strict=True):
+            each.rollback(savepoint)
 
     def expand(self, events: EventBatch) -> EventBatch:
         """Events with the complex events that they complete, each in its place."""
@@ -283,13 +284,13 @@ class Detection:
         return [*before, event, *(batch for place, batch in made if place)]
 
     def _of_many(self, events: EventBatch) -> list[CompleteEvent]:
-        """What some events complete, in order."""
+        """The complex events of several events, in order."""
         hits = self._types.hits(events)
         places, types, values = self._seen(hits, together=events.simultaneous)
         times = events.ends[places]
         more: list[CompleteEvent] = []
         for number, detected in enumerate(self.patterns.values()):
-            for row, time, at in detected.fed(types, values, times):
+            for row, time, at in detected.feed(types, values, times):
                 after = 2 * int(places[at]) + 1
                 if time < times[at]:
                     after = 2 * int(np.searchsorted(events.ends, time, side="right"))
@@ -301,15 +302,15 @@ class Detection:
         return sorted(more, key=lambda each: each.order)
 
     def _of_one(self, event: EventBatch) -> list[CompleteEvent]:
-        """What one event completes: only the patterns that it can concern look at it."""
+        """The complex events of one event; only patterns that read its types are fed."""
         hits, now = self._types.hits(event), int(event.ends[0])
         more: list[CompleteEvent] = []
-        if hits and any(each.concerns(hits) for each in self.patterns.values()):
+        if hits and any(each.reads(hits) for each in self.patterns.values()):
             _, types, values = self._seen(hits, together=False)
             times = np.full(len(types), now, np.int64)
             for number, each in enumerate(self.patterns.values()):
-                if each.concerns(hits):
-                    for row, time, _ in each.fed(types, values, times):
+                if each.reads(hits):
+                    for row, time, _ in each.feed(types, values, times):
                         place = int(time == now)
                         more.append(CompleteEvent(place, time, number, each.type_id, row))
         if self.next_time() < now:
@@ -318,9 +319,9 @@ class Detection:
         return sorted(more, key=lambda each: each.order) if len(more) > 1 else more
 
     def _seen(self, found: dict[int, Ints], *, together: bool) -> tuple[Longs, Ints, Ints]:
-        """What patterns see of some events: of each its types in order, with their values.
+        """The input of patterns: of each event its types in order, with their values.
 
-        What happens together has no order of its own: it is seen as if it were one event.
+        Simultaneous events have no order of their own: they are ordered as if they were one.
         """
         parts = []
         for number, hits in found.items():

@@ -232,14 +232,14 @@ class GraphEffects:
         """Undo, as one transaction, what the actions of a cascade have changed."""
         self._outbox.clear()
         self.set_present(dict(self._journal), clock)
-        return "; what their actions changed in the graph has been taken back"
+        return "; what their actions changed in the graph has been rolled back"
 
     def advance(self, to: int) -> None:
         """Move the graph's clock on, too."""
         self._graph.advance(to)
 
     def are_independent(self, rules: Iterable[RuleEntry]) -> bool:
-        """Whether all rules only insert what no rule reads, and nobody else subscribes."""
+        """Whether all rules only insert what no rule reads, and there is no other subscriber."""
         return self._graph.exclusive and all(map(_insertions, rules))
 
     def apply_all(self, agenda: Agenda) -> bool:
@@ -252,7 +252,7 @@ class GraphEffects:
         for number, (share, insertions) in enumerate(zip(agenda.shares, inserted, strict=True)):
             assert insertions is not None  # noqa: S101 - seen above
             own = np.flatnonzero(agenda.which == number)
-            rows = share.found.rows[agenda.place[own]]
+            rows = share.matches.rows[agenda.row[own]]
             quads, at = insertions.quads(rows, agenda.first + own)
             parts.append(quads)
             firings.append(own[at])

@@ -1,9 +1,9 @@
-"""Expiry: how long an event has to be kept for a rule, and why.
+"""Retention: how long a rule has to retain its events, derived from its temporal tests.
 
-The tests of a rule bound the distances in time between its events. Closing these bounds (if b is
-within 5 of a, and c within 3 of b, then c is within 8 of a) gives for each event the latest time
-at which a partner may still come. Until then it is kept; an event whose partners all lie in the
-past is not kept at all.
+The tests bound the distances in time between events. The closure of these bounds (if b is within 5
+of a, and c within 3 of b, then c is within 8 of a) gives for each event the latest time at which a
+partner may still come. Until then the event is retained; one whose partners all lie in the past is
+not retained at all.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Distances = Mapping[Pair, Bounds]
 
 
 def distances_of(test: Test) -> dict[Pair, Bounds]:
-    """What a test says about distances by itself; pairs that it leaves open are not there.
+    """The bounds that a test puts on distances; pairs without a bound are left out.
 
     >>> distances_of(Temporal("AFTER", "c", "a", (1, 5)))
     {('a', 'c'): Bounds(low=1, high=5), ('c', 'a'): Bounds(low=-5, high=-1)}
     """
-    return _told(test, _between_starts)
+    return _bounds_of(test, _between_starts)
 
 
 def _between_starts(test: Temporal) -> dict[Pair, Bounds]:
@@ -50,7 +50,7 @@ def _between_starts(test: Temporal) -> dict[Pair, Bounds]:
 
 
 def _between_ends(test: Temporal) -> dict[Pair, Bounds]:
-    """What a relation says about starts and ends of events that last."""
+    """The bounds of a relation on the starts and ends of events with a duration."""
     names = {"start": (test.this, "start"), "end": (test.this, "end"),
              "other start": (test.other, "start"), "other end": (test.other, "end")}  # fmt: skip
     found: dict[Pair, Bounds] = {}
@@ -61,24 +61,26 @@ def _between_ends(test: Temporal) -> dict[Pair, Bounds]:
     return found
 
 
-def _told(test: Test, relation: Callable[[Temporal], dict[Pair, Bounds]]) -> dict[Pair, Bounds]:
+def _bounds_of(
+    test: Test, relation: Callable[[Temporal], dict[Pair, Bounds]]
+) -> dict[Pair, Bounds]:
     match test:
         case Temporal():
             return relation(test)
         case AllTests(tests):
             found: dict[Pair, Bounds] = {}
             for each in tests:
-                for pair, bounds in _told(each, relation).items():
+                for pair, bounds in _bounds_of(each, relation).items():
                     found[pair] = found.get(pair, ANY).within(bounds)
             return found
         case AnyTest(tests):
-            parts = [_told(each, relation) for each in tests]
+            parts = [_bounds_of(each, relation) for each in tests]
             pairs = set.intersection(*(set(part) for part in parts)) if parts else set()
             return {pair: _hull([part[pair] for part in parts]) for pair in sorted(pairs)}
         case ExpressionTest():
             return {}
         case NotTest():
-            return {}  # what is not after may be before, or much later
+            return {}  # the complement of a range is unbounded
         case _:
             assert_never(test)
 
@@ -91,18 +93,18 @@ def _hull(parts: Sequence[Bounds]) -> Bounds:
 
 
 def closed(events: Sequence[str], test: Test) -> dict[Pair, Bounds]:
-    """The tightest distances that follow from a test, for all pairs of events."""
+    """The closure of the bounds of a test, for all pairs of events."""
     return _closure(events, distances_of(test))
 
 
 def end_distances(events: Sequence[str], test: Test, max_duration: float) -> dict[Pair, Bounds]:
-    """The tightest distances between the ends of events that last for up to `max_duration` ticks.
+    """The closure for the ends of events that last for up to `max_duration` ticks.
 
     >>> after = Temporal("AFTER", "c", "a", (1, 5))
     >>> end_distances(("a", "c"), after, 10)["a", "c"]
     Bounds(low=1, high=15)
     """
-    known = _told(test, _between_ends)
+    known = _bounds_of(test, _between_ends)
     for event in events:
         known[f"{event} start", f"{event} end"] = Bounds(0, max_duration)
         known[f"{event} end", f"{event} start"] = Bounds(-max_duration, 0)
@@ -125,9 +127,9 @@ def _closure(events: Sequence[str], known: Distances) -> dict[Pair, Bounds]:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long an event of a rule is kept after it happened, and for which partner.
+    """How long an event of a rule is retained after its end, and for which partner.
 
-    `ticks` None: not at all; infinite: for ever.
+    `ticks` is None if it is not retained, infinite if it is never evicted.
     """
 
     event: str
@@ -136,21 +138,19 @@ class Retention:
 
     def __str__(self) -> str:
         if self.ticks is None:
-            return f"{self.event}: not kept, no partner comes after it"
+            return f"{self.event}: not retained, no partner comes after it"
         if self.ticks == inf:
-            return f"{self.event}: kept for ever, {self.partner} may come at any time"
-        return f"{self.event}: kept for {self.ticks:g}, as long as {self.partner} may come"
+            return f"{self.event}: never evicted, {self.partner} may come at any time"
+        return f"{self.event}: retained for {self.ticks:g}, as long as {self.partner} may come"
 
 
 def retentions(events: Sequence[str], test: Test, max_duration: int = 0) -> list[Retention]:
-    """For each event of a rule, how long it is kept after its end.
-
-    None of them lasts for more than `max_duration` ticks.
+    """The retention of each event of a rule, given the longest duration of events.
 
     >>> for retention in retentions(("a", "c"), Temporal("AFTER", "c", "a", (1, 5))):
     ...     print(retention)
-    a: kept for 5, as long as c may come
-    c: not kept, no partner comes after it
+    a: retained for 5, as long as c may come
+    c: not retained, no partner comes after it
     """
     matrix = end_distances(events, test, max_duration) if max_duration else closed(events, test)
     return [_retention(event, events, matrix) for event in events]
@@ -165,9 +165,9 @@ def _retention(event: str, events: Sequence[str], matrix: Distances) -> Retentio
 
 
 def rule_retentions(rule: Rule, max_duration: int = 0) -> dict[str, Retention]:
-    """How long the events of a rule have to be remembered, by name.
+    """The retention of each event of a rule, by name.
 
-    What must not happen says nothing about the distance of those that do: it is left out for them.
+    Tests of a NO EVENT do not bound the distances between the other events.
     """
     parts = rule.test.tests if isinstance(rule.test, AllTests) else (rule.test,)
     denied = {condition.name for condition in rule.negative}
@@ -181,7 +181,7 @@ def rule_retentions(rule: Rule, max_duration: int = 0) -> dict[str, Retention]:
 
 
 def waits(rule: Rule) -> dict[str, Retention]:
-    """The events after which a match of a rule waits for others that must not happen."""
+    """The events after which a match has to wait for a NO EVENT, and for how long."""
     parts = rule.test.tests if isinstance(rule.test, AllTests) else (rule.test,)
     found: dict[str, Retention] = {}
     for condition in rule.negative:

@@ -1,4 +1,4 @@
-"""How a program's rules work: how long each event is kept for each of them, and why."""
+"""Explains the rules of a program: the retention of their events, and how actions are applied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def explain_rules(program: Program, tick_ms: int = 1000) -> str:
-    """For each rule, the table of how long its events are kept; times in ticks.
+    """A table of the retention of each rule's events, in ticks.
 
     >>> from graphtide.lang.tide.program import Program
     >>> print(
@@ -32,17 +32,17 @@ def explain_rules(program: Program, tick_ms: int = 1000) -> str:
     ...     )
     ... )
     RULE Short
-      a = Alarm(?a)  kept for 5, as long as e may come
-      e = End(?a)    kept for 0, as long as a may come
+      a = Alarm(?a)  retained for 5, as long as e may come
+      e = End(?a)    retained for 0, as long as a may come
       acts event by event: CALL
     """
     compiler = Compiler(tick_ms)
-    read = list(_looked_at(program))
+    read = list(_queries_read(program))
     return "\n\n".join(_explained(rule, compiler, read) for rule in program.rules)
 
 
-def _looked_at(program: Program) -> Iterator[SelectQuery]:
-    """The queries whose changes concern the rules."""
+def _queries_read(program: Program) -> Iterator[SelectQuery]:
+    """The queries that rules read."""
     queries = {query.name: query.text for query in program.queries}
     for rule in program.rules:
         if rule.facts is not None:
@@ -75,7 +75,7 @@ def _explained(rule: RuleDeclaration, compiler: Compiler, read: list[SelectQuery
 
 
 def _length(kept: Retention, waiting: Retention | None) -> str:
-    """How long an event is kept, and how long the matches that it completes have to wait."""
+    """The retention of an event, and how long matches that it completes wait for a NO EVENT."""
     _, _, text = str(kept).partition(": ")
     if waiting is None:
         return text

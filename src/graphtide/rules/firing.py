@@ -1,14 +1,19 @@
-"""Firing: a rule that fired, with which values, and why."""
+"""Firing, FiringLog and Cascade: a rule that fired, the last firings, and what they cause.
+
+A cascade that exceeds its limit is rolled back: rules, patterns and the log of firings return to
+the savepoint that was taken before its first action.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Bgp, Filter, Join, Node, Project, TriplePattern
+from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
 
 if TYPE_CHECKING:
@@ -16,8 +21,10 @@ if TYPE_CHECKING:
 
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import PendingFiring
+    from graphtide.rules.detection import Detection, PatternSavepoint
     from graphtide.rules.matching.types import Match
     from graphtide.rules.model import EventCondition
+    from graphtide.rules.rule_set import RuleSavepoints, RuleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class Firing:
         return {v: values[v.name] for v in self.match.binding if v.name in values}
 
     def why(self) -> str:
-        """The events and facts that matched, in words."""
+        """The events and facts that matched, as text."""
         lines = [f"{self.rule} fired at {self.time}"]
         if self.match is not None:
             lines += (f"  {self._event(condition)}" for condition in self.match.rule.positive)
@@ -68,7 +75,7 @@ class Firing:
 
 
 def _patterns(node: Node) -> tuple[TriplePattern, ...]:
-    """The triple patterns that each row of a query has matched."""
+    """The triple patterns that every row of a query matches."""
     match node:
         case Bgp(patterns):
             return patterns
@@ -80,20 +87,20 @@ def _patterns(node: Node) -> tuple[TriplePattern, ...]:
             return ()
 
 
-# --- FiringLog: what fired, oldest first; kept in columns, and made into objects when looked at.
+# --- FiringLog: the last firings, retained in columns and decoded on access.
 
 MAX_LISTED = 100_000
-"""Firings that are kept to be looked at; all are counted."""
+"""Firings that the log retains."""
 
 
 class PendingFirings(Sequence["Firing"]):
-    """Firings of single events, as turns."""
+    """Firings that are decoded on access."""
 
-    def __init__(self, turns: list[PendingFiring]) -> None:
-        self.turns = turns
+    def __init__(self, pending: list[PendingFiring]) -> None:
+        self.pending = pending
 
     def __len__(self) -> int:
-        return len(self.turns)
+        return len(self.pending)
 
     @overload
     def __getitem__(self, place: int) -> Firing: ...
@@ -101,14 +108,14 @@ class PendingFirings(Sequence["Firing"]):
     def __getitem__(self, place: slice) -> list[Firing]: ...
     def __getitem__(self, place: int | slice) -> Firing | list[Firing]:
         if isinstance(place, slice):
-            return [turn.firing() for turn in self.turns[place]]
-        return self.turns[place].firing()
+            return [each.firing() for each in self.pending[place]]
+        return self.pending[place].firing()
 
 
 class FiringLog(Sequence["Firing"]):
     """The last firings; `total` counts all there have been.
 
-    Parts are lists of firings, or what makes them: turns, and agendas.
+    Its parts are lists of firings, or sequences that decode them on access.
 
     >>> log = FiringLog()
     >>> for number in range(3):
@@ -122,54 +129,54 @@ class FiringLog(Sequence["Firing"]):
         self._most = most
         self._parts: deque[Sequence[Firing]] = deque()
         self._size = 0
-        self._gone = 0
+        self._evicted = 0
 
     def add(self, part: Sequence[Firing]) -> None:
-        """Add firings at the end; the oldest go if there are too many."""
+        """Append firings; the oldest are evicted if there are too many."""
         last = self._parts[-1] if self._parts else None
         if isinstance(part, list) and isinstance(last, list) and len(last) < self._most // 4:
             last += part
         else:
             self._parts.append(part)
-        self._grown(len(part))
+        self._grow(len(part))
 
-    def _grown(self, more: int) -> None:
+    def _grow(self, more: int) -> None:
         self.total += more
         self._size += more
         while self._size - len(self._parts[0]) >= self._most:
             self._size -= len(self._parts.popleft())
-        self._gone = max(0, self._size - self._most)
+        self._evicted = max(0, self._size - self._most)
 
-    def add_pending(self, turn: PendingFiring) -> None:
-        """Add one firing at the end."""
+    def add_pending(self, firing: PendingFiring) -> None:
+        """Append one firing."""
         last = self._parts[-1] if self._parts else None
-        if isinstance(last, PendingFirings) and len(last.turns) < self._most // 4:
-            last.turns.append(turn)
-            self._grown(1)
+        if isinstance(last, PendingFirings) and len(last.pending) < self._most // 4:
+            last.pending.append(firing)
+            self._grow(1)
         else:
-            self.add(PendingFirings([turn]))
+            self.add(PendingFirings([firing]))
 
-    def cut(self, many: int) -> None:
-        """Forget the last firings, so many of them.
+    def truncate(self, many: int) -> None:
+        """Remove the last firings, by their number.
 
         >>> log = FiringLog()
         >>> log.add([1, 2, 3])
-        >>> log.cut(2)
+        >>> log.truncate(2)
         >>> list(log)
         [1]
         """
-        total, kept = self.total - many, list(self)[: max(0, len(self) - many)]
+        total, retained = self.total - many, list(self)[: max(0, len(self) - many)]
         self._parts.clear()
-        self._size = self._gone = 0
-        if kept:
-            self.add(kept)
+        self._size = self._evicted = 0
+        if retained:
+            self.add(retained)
         self.total = total
 
     def __len__(self) -> int:
-        return self._size - self._gone
+        return self._size - self._evicted
 
     def __iter__(self) -> Iterator[Firing]:
-        skipped = self._gone
+        skipped = self._evicted
         for part in tuple(self._parts):
             for place in range(min(skipped, len(part)), len(part)):
                 yield part[place]
@@ -185,9 +192,82 @@ class FiringLog(Sequence["Firing"]):
         at = place + len(self) if place < 0 else place
         if not 0 <= at < len(self):
             raise IndexError("there is no such firing")
-        at += self._gone
+        at += self._evicted
         for part in self._parts:
             if at < len(part):
                 return part[at]
             at -= len(part)
         raise AssertionError
+
+
+# --- Cascade: input and all firings that it causes in turn.
+
+NAMED_RULES = 100
+"""Last firings of an endless cascade whose rules are named in the error."""
+
+
+class CascadeStart(NamedTuple):
+    """The state to roll back to: memories of rules, number of firings, tokens of patterns."""
+
+    states: RuleSavepoints
+    fired: int
+    tokens: list[PatternSavepoint]
+
+
+class Cascade:
+    """Counts the firings that actions cause, and rolls back those of a cascade without end."""
+
+    def __init__(
+        self, rules: RuleSet, log: FiringLog, detection: Detection | None, max_firings: int
+    ) -> None:
+        self._rules = rules
+        self._log = log
+        self._detection = detection
+        self._max = max_firings
+        self._caused: deque[str] = deque(maxlen=NAMED_RULES)
+        self._count = 0
+        self._start: CascadeStart | None = None
+        self._is_endless = False
+
+    def begin(self) -> None:
+        """Begin another cascade: the savepoint of the last one is discarded."""
+        self._count = 0
+        self._caused.clear()
+        self._start = None
+        self._rules.begin()
+        if self._detection is not None:
+            self._detection.begin()
+
+    @property
+    def saved(self) -> bool:
+        """Whether there is a savepoint."""
+        return self._start is not None
+
+    def save(self, fired: int) -> None:
+        """Take a savepoint, at which there had been a number of firings."""
+        tokens = [] if self._detection is None else self._detection.savepoint()
+        self._start = CascadeStart(self._rules.savepoint(), fired, tokens)
+
+    def count(self, rule: str) -> bool:
+        """Count a firing that was caused by an action; whether it is within the limit."""
+        self._caused.append(rule)
+        self._count += 1
+        self._is_endless = self._count > self._max
+        return not self._is_endless
+
+    def endless(self, undone: str) -> GraphtideError:
+        """The error of a cascade beyond the limit; `abort` rolls it back."""
+        return GraphtideError(
+            f"rules fire without end: {', '.join(sorted(set(self._caused)))}{undone}",
+            hint="an action causes the events that cause the action",
+        )
+
+    def abort(self) -> None:
+        """The cascade has failed: roll it back, if it was endless."""
+        if self._is_endless and self._start is not None:
+            states, fired, tokens = self._start
+            self._rules.rollback_all(states)
+            self._log.truncate(self._log.total - fired)
+            if self._detection is not None:
+                self._detection.rollback(tokens)
+        self._is_endless = False

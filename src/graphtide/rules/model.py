@@ -1,8 +1,8 @@
-"""Rules as data: types of events, conditions on facts and events, tests between them.
+"""The model of rules: event types, conditions on facts and events, temporal tests.
 
 A rule matches when all its events have happened, their temporal tests hold, and its facts held
-from before the first of these events until the last one (paper 2, section 4.5). So only the arrival
-of an event can complete a match.
+from before the first of these events until the last one (paper 2, section 4.5). So only an event
+can complete a match, never a fact.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class EventCondition:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Facts that hold while events happen, and when these happen."""
+    """`RULE name PRIORITY n WHEN events, facts WHERE test`, without its actions."""
 
     name: str
     events: tuple[EventCondition, ...]
@@ -95,10 +95,10 @@ class Rule:
 
     @property
     def positive(self) -> tuple[EventCondition, ...]:
-        """The events that have to happen."""
+        """The conditions EVENT."""
         return tuple(condition for condition in self.events if not condition.negated)
 
     @property
     def negative(self) -> tuple[EventCondition, ...]:
-        """The events that must not happen."""
+        """The conditions NO EVENT."""
         return tuple(condition for condition in self.events if condition.negated)

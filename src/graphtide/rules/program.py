@@ -1,4 +1,4 @@
-"""Programs at work: the queries, events and rules of a .tide program on a live graph."""
+"""Runs the queries, events, patterns and rules of a .tide program on a live graph."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ class RunningProgram:
         self._sources = [self._source(*each) for each in compiler.changes.items()]
         self._row_trackers: list[RowTracker] = []
         effects = GraphEffects(self._connection, self._sources)
+        entries = RuleSet(self._connection, max_event_duration)
         self._engine = RuleEngine(
-            self._connection, RuleSet(self._connection, max_event_duration), effects, self._detection,
-            max_firings=max_firings,
-        )  # fmt: skip
+            self._connection, entries, effects, self._detection, max_firings=max_firings
+        )
         for rule, declared in zip(rules, program.rules, strict=True):
             actions = Actions(
                 declared, functions, self._engine, effects, policy, self._connection.terms
@@ -144,12 +144,12 @@ class RunningProgram:
         self._subscriber = GraphSubscriber(self._connection, self._engine, effects)
 
     def resolve_conflicts(self, resolver: Resolver, seed: int, *, manual: bool) -> None:
-        """Keep matches in a conflict set, to be fired one at a time."""
+        """Put matches into a conflict set, to be fired one at a time."""
         self._engine.conflicts = ConflictSet(self.program.rules, self._row_tracker, resolver, seed)
         self._engine.manual = manual
 
     def start(self, start: StartAt) -> None:
-        """Begin to follow the graph."""
+        """Subscribe to the graph."""
         self._connection.subscribe(self._subscriber)
         if start == "earliest":
             self._subscriber.after_transaction()
@@ -169,7 +169,7 @@ class RunningProgram:
         return ChangeSource(type_.id, rows)
 
     def _find_independent(self, rules: list[Rule]) -> None:
-        """Note which rules do nothing that could change what a rule matches."""
+        """Find the rules whose actions cannot change what a rule matches."""
         read = [rule.facts for rule in rules if rule.facts is not None]
         read += [query for source in self._sources for query in source.found.queries]
         for declared in self.program.rules:
@@ -182,11 +182,11 @@ class RunningProgram:
         self._row_trackers.append(tracker)
         return tracker
 
-    # --- what it has done ---
+    # --- results ---
 
     @property
     def clock(self) -> int:
-        """The time of now."""
+        """The current time of the rules."""
         return self._engine.clock
 
     def firings(self) -> Sequence[Firing]:
@@ -200,7 +200,7 @@ class RunningProgram:
 
     @property
     def retained(self) -> int:
-        """How many events are kept, over all conditions of all rules."""
+        """How many events and pending matches the rules retain."""
         return self._engine.rules.retained
 
     def matches(self, pattern: str) -> list[ComplexEvent]:
@@ -218,14 +218,14 @@ class RunningProgram:
             raise GraphtideError(f"the program has no pattern named {pattern}", hint=near)
         return known[pattern]
 
-    # --- activations, where they wait ---
+    # --- activations ---
 
     def activations(self) -> list[Activation]:
-        """What waits to be fired, and what was fired while its row is still there."""
+        """Activations that wait to be fired, and those fired whose rows are still there."""
         return self._conflicts().activations()
 
     def fire(self, activation: Activation | None = None) -> Activation | None:
-        """Fire one activation, that whose turn it is if none is given; None if there is none."""
+        """Fire an activation, by default the first; None if there is none."""
         conflicts = self._conflicts()
         chosen = conflicts.next() if activation is None else conflicts.take(activation)
         if chosen is not None:
@@ -233,21 +233,21 @@ class RunningProgram:
         return chosen
 
     def fire_all(self, until: Callable[[], bool] | None = None) -> int:
-        """Fire while there is something to fire, and until a condition holds; how many fired."""
+        """Fire activations until none is left or a condition holds; how many fired."""
         fired = 0
         while (until is None or not until()) and self.fire() is not None:
             fired += 1
             if fired > self._max_firings:
                 raise GraphtideError(
                     f"rules fire without end: {fired:,} firings",
-                    hint="an action causes what it reacts to; max_firings sets the limit",
+                    hint="an action causes what it reacts to; raise max_firings if that is wanted",
                 )
         return fired
 
     def _conflicts(self) -> ConflictSet:
         if self._engine.conflicts is None:
             raise GraphtideError(
-                "activations do not wait here: what matches fires at once",
+                "this program has no conflict set: matches fire at once",
                 hint='use run(…, firing="manual") or firing="agenda"',
             )
         return self._engine.conflicts
@@ -261,13 +261,13 @@ class RunningProgram:
         time: int | None = None,
         duration: int = 0,
     ) -> None:
-        """Publish a graph event to this program only, by default of now."""
+        """Publish a graph event to this program only, by default at the current time."""
         if time is not None:
             self._connection.advance(time)
         self._engine.assert_event(triples, time=time, duration=duration)
 
     def advance(self, to: int) -> None:
-        """Let time pass in which nothing happens, for the graph too."""
+        """Move the clock on, that of the graph too."""
         if to > self._connection.clock:
             self._connection.advance(to)
         else:

@@ -1,4 +1,4 @@
-"""RuleSet: the rules of an engine, side by side: events go to all of them, and so does time."""
+"""RuleSet: the rules of an engine; each event, and each tick of the clock, goes to all of them."""
 
 from __future__ import annotations
 
@@ -21,23 +21,20 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.rules.agenda import PendingFiring
     from graphtide.rules.effects import GraphConnection
-    from graphtide.rules.matching.matcher import State
+    from graphtide.rules.matching.matcher import MatcherSavepoint
     from graphtide.rules.model import EventType, Rule
 
 
-# --- RuleEntry: a rule at work in an engine, and what to do when it fires.
-
-
 class Action(Protocol):
-    """What to do when a rule fires."""
+    """What a rule does when it fires."""
 
-    def carry_out(self, turn: PendingFiring) -> None:
-        """Do it; it may look at as little of the match as it needs."""
+    def carry_out(self, firing: PendingFiring) -> None:
+        """Do it."""
 
 
 @dataclass(slots=True, eq=False)
 class RuleEntry:
-    """A rule at work: its number in order of declaration, its memories, facts and action."""
+    """A rule of an engine: its number in order of declaration, matcher, facts and action."""
 
     number: int
     matcher: Matcher
@@ -45,14 +42,14 @@ class RuleEntry:
     action: Action | None
 
 
-RuleSavepoints = dict[str, "State"]
-"""What each rule remembers, to come back to."""
+RuleSavepoints = dict[str, "MatcherSavepoint"]
+"""A savepoint of each rule, by name."""
 
 
 class RuleSet:
-    """Rules by name, with the types of events that they ask for.
+    """Rules by name, with the types of their events.
 
-    `order` counts the events that came. While `held`, states to come back to stay good.
+    `order` counts the events so far. While `held` is not 0, savepoints stay valid over `begin`.
     """
 
     def __init__(self, graph: GraphConnection, max_duration: int) -> None:
@@ -63,11 +60,11 @@ class RuleSet:
         self._rules: dict[str, RuleEntry] = {}
         self._types = TypeIndex()
         self._numbers: dict[EventType, int] = {}
-        self._asking: list[list[RuleEntry]] = []
+        self._by_type: list[list[RuleEntry]] = []
         self._added = 0
         self._seen = -1
-        self._marked = False
-        self._tracked = False
+        self._saved = False
+        self._journaling = False
 
     def __iter__(self) -> Iterator[RuleEntry]:
         return iter(self._rules.values())
@@ -81,22 +78,22 @@ class RuleSet:
 
     @property
     def retained(self) -> int:
-        """How many events are kept, over all conditions of all rules."""
+        """How many events and pending matches all rules retain."""
         return sum(each.matcher.retained for each in self)
 
     @property
     def max_retained(self) -> int:
-        """How many events the rules have kept at once, each at its worst (without NO EVENT)."""
+        """The sum of the most events that each rule has retained at once (without NO EVENT)."""
         return sum(each.matcher.max_retained for each in self)
 
     def add(self, rule: Rule, action: Action | None) -> None:
-        """Put a rule to work; it sees the facts of now, and the events from now on."""
+        """Add a rule; it sees the current facts, and the events from now on."""
         if rule.name in self._rules:
             raise GraphtideError(f"there is a rule named {rule.name} already")
         for condition in rule.events:
             if condition.type not in self._numbers:
-                self._numbers[condition.type] = len(self._asking)
-                self._asking.append([])
+                self._numbers[condition.type] = len(self._by_type)
+                self._by_type.append([])
                 self._types.add(TypeMatcher(condition.type, self._graph.terms))
         watch = None
         if rule.facts is not None:
@@ -107,24 +104,24 @@ class RuleSet:
         self._added += 1
         self._rules[rule.name] = entry
         for type_ in {self._numbers[condition.type] for condition in rule.events}:
-            self._asking[type_].append(entry)
+            self._by_type[type_].append(entry)
         self._seen = -1
 
     def remove(self, name: str) -> None:
-        """End a rule."""
+        """Remove a rule, and end the standing query of its facts."""
         if name not in self._rules:
             raise GraphtideError(f"there is no rule named {name}")
-        gone = self._rules.pop(name)
-        for asking in self._asking:
-            if gone in asking:
-                asking.remove(gone)
-        if gone.facts is not None:
-            gone.facts.close()
+        entry = self._rules.pop(name)
+        for concerned in self._by_type:
+            if entry in concerned:
+                concerned.remove(entry)
+        if entry.facts is not None:
+            entry.facts.close()
 
     # --- events, facts and time ---
 
     def take(self, events: EventBatch, since: int) -> list[RuleMatches]:
-        """Let all rules take in events that came after so many transactions; what they complete."""
+        """Match events that came after a number of transactions; the matches that they complete."""
         many, order = len(events.ends), self.order
         self.order += many
         hits = self._types.hits(events)
@@ -133,25 +130,25 @@ class RuleSet:
             columns[:, START], columns[:, END] = events.starts, events.ends
             columns[:, ORDER] = np.arange(order, order + many)
             columns[:, SINCE] = since
-            asking = list(self._rules.values())
+            concerned = list(self._rules.values())
         elif hits:
             start, end = events.starts.tolist(), events.ends.tolist()
             columns = np.array([[*start, *end, order, since]], np.int64)
-            asking = self._asking_for(hits)
+            concerned = self._rules_of(hits)
         else:
             return []
-        found = ((each, each.matcher.take(hits, columns)) for each in asking)
+        found = ((each, each.matcher.take(hits, columns)) for each in concerned)
         return [RuleMatches(each, matches) for each, matches in found if len(matches.rows)]
 
-    def _asking_for(self, types: Collection[int]) -> list[RuleEntry]:
-        """The rules that ask for some types: one event concerns no others."""
+    def _rules_of(self, types: Collection[int]) -> list[RuleEntry]:
+        """The rules that have conditions of some types."""
         if len(types) == 1:
-            return self._asking[next(iter(types))]
-        found = {each.number: each for type_ in types for each in self._asking[type_]}
+            return self._by_type[next(iter(types))]
+        found = {each.number: each for type_ in types for each in self._by_type[type_]}
         return [found[number] for number in sorted(found)]
 
     def catch_up(self) -> None:
-        """Take in what transactions have changed in the facts."""
+        """Apply the changes that transactions made to the facts."""
         done = self._graph.transactions
         if done != self._seen:
             for each in self._rules.values():
@@ -159,51 +156,51 @@ class RuleSet:
             self._seen = done
 
     def look_changed(self) -> bool:
-        """Whether facts have changed that were not taken in yet."""
+        """Whether facts have changed since `catch_up`."""
         return any(each.matcher.looks_changed() for each in self._rules.values())
 
     def advance(self, to: int) -> list[RuleMatches]:
-        """Time goes on: what waited for nothing to happen."""
+        """Move time on; the matches whose NO EVENT can no longer happen."""
         return [RuleMatches(each, each.matcher.advance(to)) for each in self._rules.values()]
 
     def retract(self, order: int) -> None:
-        """Forget an event."""
+        """Remove an event from all memories."""
         for each in self._rules.values():
             each.matcher.retract(order)
 
-    # --- ways back ---
+    # --- savepoints ---
 
     def begin(self) -> None:
-        """A cascade begins: the facts of now are those to come back to, states are not."""
-        if self._tracked:
+        """A cascade begins: discard savepoints and the journal of facts."""
+        if self._journaling:
             for each in self._rules.values():
                 each.matcher.begin()
-            self._tracked = False
-        if self._marked and not self.held:
+            self._journaling = False
+        if self._saved and not self.held:
             for each in self._rules.values():
                 each.matcher.release()
-            self._marked = False
+            self._saved = False
 
     def track(self) -> None:
-        """Note from here on how the facts change."""
+        """Journal the changes of facts from here on."""
         for each in self._rules.values():
             each.matcher.track()
-        self._tracked = True
+        self._journaling = True
 
     def savepoint(self) -> RuleSavepoints:
-        """What is remembered, to come back to; the facts are not part of it."""
-        self._marked = True
+        """A savepoint of the memories; facts are not part of it."""
+        self._saved = True
         return {name: each.matcher.savepoint() for name, each in self._rules.items()}
 
     def rollback(self, states: RuleSavepoints, order: int) -> None:
-        """Come back to what was remembered when so many events had come."""
+        """Restore the memories of a savepoint, at which `order` events had come."""
         for name, state in states.items():
             if name in self._rules:
                 self._rules[name].matcher.rollback(state)
         self.order = order
 
     def rollback_all(self, states: RuleSavepoints) -> None:
-        """As `rollback`, where the graph is again as it was, and so the facts are, too."""
+        """Restore memories and facts, after the graph itself was rolled back."""
         for name, state in states.items():
             if name in self._rules:
                 self._rules[name].matcher.rollback_all(state)

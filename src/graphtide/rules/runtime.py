@@ -18,9 +18,8 @@ from graphtide.engine.events import make_events
 from graphtide.engine.ingest import quad_ids
 from graphtide.errors import GraphtideError
 from graphtide.rules.agenda import Agenda, ChosenFiring, RuleMatches, in_firing_order
-from graphtide.rules.cascade import Cascade
 from graphtide.rules.detection import complex_batch
-from graphtide.rules.firing import FiringLog
+from graphtide.rules.firing import Cascade, FiringLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
 
 MAX_FIRINGS = 10_000
-"""Firings that actions of one event may cause in turn, before that is called a loop."""
+"""Firings that the actions of one cascade may cause."""
 
 FIRST_BATCH = 1024
 MAX_BATCH = 1 << 16
@@ -44,8 +43,8 @@ MAX_BATCH = 1 << 16
 class RuleEngine:
     """Matches events with rules and fires what they complete.
 
-    `batch_size` adapts to how often actions interfere. `depth` is the number of firings in turn
-    that led to what happens now, 0 for events from outside.
+    `batch_size` adapts to how often actions change what rules match. `depth` is that of the batches
+    to be queued, as in `EventBatch`.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class RuleEngine:
         self._queue: deque[EventBatch] = deque()
         self._retracted: list[int] = []
 
-    # --- input: events, transactions, time, firing by hand ---
+    # --- input: events, transactions, time, activations ---
 
     def assert_event(
         self,
@@ -81,12 +80,12 @@ class RuleEngine:
         time: int | None = None,
         duration: int = 0,
     ) -> None:
-        """Take in one graph event, by default of now; it may have lasted for some ticks."""
+        """Publish one graph event, by default at the current time, with a duration in ticks."""
         ids = [quad_ids(self._graph.terms, s, p, o, None)[:3] for s, p, o in triples]
         self.take_events(make_events([ids], [self.clock if time is None else time], duration))
 
     def take_events(self, events: EventBatch) -> None:
-        """Take in events, in order of time and not before the clock."""
+        """Queue and match events, in order of time and not before the clock."""
         many = len(events.ends)
         if not many:
             return
@@ -118,7 +117,7 @@ class RuleEngine:
             )
 
     def react(self, clock: int) -> None:
-        """A transaction was committed: take in the events that it caused."""
+        """A transaction was committed: match the events that it caused."""
         self.collect()
         self._run(max(clock, self.clock))
 
@@ -193,17 +192,17 @@ class RuleEngine:
         self._effects.discard()
         self._queue.clear()
         if self.conflicts is not None:
-            self.conflicts.forget()
+            self.conflicts.clear()
         self._cascade.abort()
 
-    # --- time goes on ---
+    # --- time ---
 
     def _move_on(self, to: int) -> None:
         self._pass_time(to)
         self._tick(to)
 
     def _pass_time(self, to: int) -> None:
-        """Take in complex events that timers complete before a time, with all they cause.
+        """Match the complex events that timers complete before a time, with their cascades.
 
         The rest of the queue has to wait for them.
         """
@@ -222,7 +221,7 @@ class RuleEngine:
     def _tick(self, to: int) -> None:
         """Fire the matches whose absence (NO EVENT) is certain before a time."""
         self.clock = to
-        waited = [share for share in self.rules.advance(to) if len(share.found)]
+        waited = [share for share in self.rules.advance(to) if len(share.matches)]
         if waited:
             self._fire_now(waited, 0)
 
@@ -263,7 +262,9 @@ class RuleEngine:
         many = len(events.ends)
         if events.simultaneous or at + 1 == many:
             return many
-        if self.conflicts is not None or (self.detection is not None and not self._is_quiet()):
+        if self.conflicts is not None or (
+            self.detection is not None and not self._is_independent()
+        ):
             return at + 1
         return min(many, at + self.batch_size)
 
@@ -313,7 +314,7 @@ class RuleEngine:
         """Match several events, and fire what they complete; how many of them are through."""
         if events.transactions is None:  # actions commit more of them
             events = replace(events, transactions=self._graph.transactions)
-        states = None if self._is_quiet() else self.rules.savepoint()
+        states = None if self._is_independent() else self.rules.savepoint()
         self.rules.held += 1
         try:
             agenda = Agenda(self._match(events), self._graph.terms, self.log.total)
@@ -342,17 +343,17 @@ class RuleEngine:
                 self._begin()
                 self.rules.track()
             try:
-                self._fire(agenda.turns(places), events.depth)
+                self._fire(agenda.pending(places), events.depth)
             except BaseException:
                 if states is not None:
-                    self._come_back(events, states, event, taken)
-                    self._forget_events()
+                    self._roll_back_to(events, states, event, taken)
+                    self._retract_again()
                 raise
             if states is not None and self._has_changed(queued):
-                self._come_back(events, states, event, taken)
+                self._roll_back_to(events, states, event, taken)
                 if not events.depth:
                     self._cascade.save(fired)
-                self._forget_events()
+                self._retract_again()
                 return taken
         return len(events)
 
@@ -361,32 +362,32 @@ class RuleEngine:
         changed = self.rules.look_changed()
         return bool(self._retracted) or len(self._queue) > queued or changed
 
-    def _come_back(
+    def _roll_back_to(
         self, events: EventBatch, states: RuleSavepoints, event: int, taken: int
     ) -> None:
         """Roll the rules back to the first events, as if the others had not come yet."""
         self.rules.rollback(states, self.rules.order - len(events))
         if taken:
             self._match(events.slice(0, taken))
-        if taken == event:  # what had waited has fired, but its event has not come yet
+        if taken == event:  # a match with NO EVENT fired before its event came
             self.rules.advance(int(events.ends[event]))
         self.batch_size = max(1, self.batch_size // 2)
 
-    def _forget_events(self) -> None:
+    def _retract_again(self) -> None:
         """Retract again what the rollback brought back."""
         for order in self._retracted:
             self.rules.retract(order)
 
     # --- firing ---
 
-    def _is_quiet(self) -> bool:
+    def _is_independent(self) -> bool:
         """Whether no action can change what rules match."""
         return self._effects.are_independent(self.rules)
 
     def _savepoint(self) -> None:
         """Save what to roll back to if the cascade has no end."""
         self._retracted.clear()
-        if not self._cascade.saved and not self._is_quiet():
+        if not self._cascade.saved and not self._is_independent():
             self._cascade.save(self.log.total)
             self.rules.track()
 
@@ -395,25 +396,25 @@ class RuleEngine:
         self._savepoint()
         self._fire(in_firing_order(shares, self._graph.terms, self.log.total), depth)
 
-    def _fire(self, turns: Iterable[PendingFiring], depth: int) -> None:
+    def _fire(self, firings: Iterable[PendingFiring], depth: int) -> None:
         """Fire matches in order, or put them into the conflict set."""
         self.depth = depth + 1
-        for turn in turns:
+        for firing in firings:
             if self.conflicts is not None:
-                self.conflicts.add(turn.firing(), turn.entry, depth)
+                self.conflicts.add(firing.firing(), firing.entry, depth)
             else:
-                self._carry_out(turn, depth)
+                self._carry_out(firing, depth)
 
-    def _carry_out(self, turn: PendingFiring, depth: int) -> None:
-        self.log.add_pending(turn)
-        if depth and not self._cascade.count(turn.rule):
+    def _carry_out(self, firing: PendingFiring, depth: int) -> None:
+        self.log.add_pending(firing)
+        if depth and not self._cascade.count(firing.rule):
             raise self._cascade.endless(self._effects.undo(self.clock))
-        if turn.entry.action is not None:
-            turn.entry.action.carry_out(turn)
+        if firing.entry.action is not None:
+            firing.entry.action.carry_out(firing)
             self.collect()
 
     def _fire_next(self) -> bool:
-        """Fire the first activation of the conflict set, unless they are fired by hand."""
+        """Fire the first activation of the conflict set, unless firing is manual."""
         if self.conflicts is None or self.manual:
             return False
         activation = self.conflicts.next()

@@ -1,7 +1,7 @@
-"""Temporal tests between events: after and before with bounds, and Allen's relations.
+"""Temporal tests between events: AFTER and BEFORE with bounds, and Allen's relations.
 
-An event lasts from its start to its end; an instant is both. `this` is the event that a test is
-written at, `other` the one it names. A distance is always that of `this` from `other`.
+An event has a start and an end, which are equal for an instant. `this` is the event that a test is
+written at, `other` the one it names. A distance is that of `this` from `other`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """When an event happened."""
+    """Start and end of an event."""
 
     start: int
     end: int
@@ -66,7 +66,7 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class TemporalRelation:
-    """What a temporal operator means, and what it says about the distance of the two events."""
+    """The meaning of a temporal operator, and its bounds on the distance of the two events."""
 
     most: int
     holds: Callable[[Span, Span, Numbers], bool]
@@ -88,7 +88,7 @@ def _upto(numbers: Numbers) -> Bounds:
 
 
 def _slack(numbers: Numbers, place: int = 0) -> float:
-    """By how much two times may differ and still be called equal."""
+    """By how much two times may differ and still count as equal."""
     return numbers[min(place, len(numbers) - 1)] if numbers else 0
 
 
@@ -151,7 +151,7 @@ Difference = tuple[str, str, Bounds]
 
 
 def relation_bounds(operator: str, numbers: Numbers) -> list[Difference]:
-    """A relation as bounds on differences of whole times, all of which have to hold.
+    """A relation as a conjunction of bounds on differences of times.
 
     >>> relation_bounds("MEETS", ())
     [('other start', 'end', Bounds(low=0, high=0))]
@@ -248,7 +248,7 @@ NO_TEST: Final = AllTests(())
 
 
 def holds(test: Test, spans: Mapping[str, Span], values: Row | None = None) -> bool:
-    """Whether a test is true of some events, and of the values of the match.
+    """Whether a test holds for the times and values of a match.
 
     >>> after = Temporal("AFTER", "c", "a", (1, 5))
     >>> [holds(after, {"a": Span(10, 10), "c": Span(t, t)}) for t in (10, 11, 15, 16)]
@@ -270,7 +270,7 @@ def holds(test: Test, spans: Mapping[str, Span], values: Row | None = None) -> b
 
 
 def is_true(expression: Expression, values: Row) -> bool:
-    """Whether an expression is true of some values; an error counts as false."""
+    """Whether an expression is true for some values; an error counts as false."""
     try:
         return effective_boolean(evaluate(expression, values))
     except ExpressionError:
@@ -278,7 +278,7 @@ def is_true(expression: Expression, values: Row) -> bool:
 
 
 def has_check(test: Test) -> bool:
-    """Whether a test looks at values."""
+    """Whether a test reads values."""
     match test:
         case AllTests(tests) | AnyTest(tests):
             return any(has_check(each) for each in tests)
@@ -289,7 +289,7 @@ def has_check(test: Test) -> bool:
 
 
 def named(test: Test) -> set[str]:
-    """The events that a test speaks of."""
+    """The names of the events of a test."""
     match test:
         case Temporal(_, this, other):
             return {this, other}
@@ -303,17 +303,17 @@ def named(test: Test) -> set[str]:
             assert_never(test)
 
 
-# --- Temporal tests as bounds on differences of times: what compiled loops evaluate.
+# --- Temporal tests as programs for compiled loops.
 #
-# Every relation says that some differences between starts and ends lie within bounds; a test combines
-# such relations with AND, OR and NOT.
+# A relation is a conjunction of bounds on differences between starts and ends; a test combines
+# relations with AND, OR and NOT.
 
 Instruction = tuple[int, int, int, int, int]
-"""An atom: two times and the bounds of their difference. Else how many results are combined."""
+"""ATOM: two times and the bounds of their difference; else the number of operands."""
 
 
 def conjuncts(test: Test) -> tuple[Test, ...]:
-    """The tests that all have to hold.
+    """The conjuncts of a test.
 
     >>> after = Temporal("AFTER", "c", "a", (1, 5))
     >>> conjuncts(AllTests((after, AllTests((after,))))) == (after, after)
@@ -348,7 +348,7 @@ def instructions(test: Test, places: Mapping[str, int]) -> list[Instruction]:
         case NotTest(inner):
             return _combined(NONE_OF, (inner,), places)
         case ExpressionTest():
-            raise AssertionError("values are not tested here")
+            raise AssertionError("expressions are evaluated in Python")
         case _:
             assert_never(test)
 
@@ -359,7 +359,7 @@ def _combined(op: int, tests: tuple[Test, ...], places: Mapping[str, int]) -> li
 
 
 def _whole(bound: float, *, up: bool = True) -> int:
-    """A bound of whole numbers that admits the same of them."""
+    """The whole number that is the same bound for whole numbers."""
     if bound in (inf, -inf):
         return FOREVER if bound > 0 else -FOREVER
     return ceil(bound) if up else floor(bound)

@@ -38,7 +38,7 @@ class CellEngine:
         self.graph = LiveGraph()
         self._cell = cell
         self._watches = [
-            (query, self.graph.watch(query.query, name=query.name, history=2**62))
+            (query, self.graph.watch(query.query, name=query.name, history=None))
             for query in task.cell_queries
         ]
         self._distinct = {q.name: DistinctKernel(q.shown) for q in task.cell_queries}

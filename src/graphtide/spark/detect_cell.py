@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.patterns.detector import AnyDetector, FoundColumns
+    from graphtide.patterns.detector import AnyDetector, MatchColumns
     from graphtide.patterns.tokens import PatternMatch
     from graphtide.spark.reaction import Reaction
 
@@ -88,7 +88,7 @@ class DetectCell:
             values[mine, :width] = value_ids(rows.take(mine), width, self._terms)
         return values
 
-    def _complex(self, number: int, rows: pa.Table, found: FoundColumns) -> pa.Table:
+    def _complex(self, number: int, rows: pa.Table, found: MatchColumns) -> pa.Table:
         """Complex events, each with the stamps of what completes it: an event, or time."""
         at = found.at
         times = rows["time"].to_numpy()[at]

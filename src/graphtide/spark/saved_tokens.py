@@ -81,12 +81,12 @@ def _made_token(state: list[Any], numbered: Numbered) -> Token:
 
 def _configuration(at: Configuration, numbered: Numbered) -> list[Any]:
     runs = [[n, sorted((_configuration(c, numbered) for c in run), key=repr)] for n, run in at.runs]
-    sets = sorted(at.spoilt), runs, sorted(at.fired)
+    sets = sorted(at.violated), runs, sorted(at.fired)
     return [at.position, numbered(at.values), at.entries, at.last, *sets]
 
 
 def _made_configuration(state: list[Any], numbered: Numbered) -> Configuration:
-    position, values, entries, last, spoilt, runs, fired = state
+    position, values, entries, last, violated, runs, fired = state
     inner = tuple((n, frozenset(_made_configuration(c, numbered) for c in run)) for n, run in runs)
-    sets = frozenset(spoilt), inner, frozenset(fired)
+    sets = frozenset(violated), inner, frozenset(fired)
     return Configuration(position, numbered(values), tuple(entries), last, *sets)

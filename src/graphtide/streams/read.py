@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 Events = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
 
 GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
-"""The predicate of an event's time, unless another is named."""
+"""The default predicate of an event's time."""
 
 MICROSECONDS = 1000
-"""Per millisecond: what the typed value of an xsd:dateTime counts in."""
+"""Per millisecond; the typed value of an xsd:dateTime is in microseconds."""
 
 
 def read_events(
     source: Events, terms: TermDictionary, *, timestamp: str, tick_ms: int
 ) -> Iterator[tuple[Longs, Ints, Longs]]:
-    """Times and quads of events, in the order of the source, and a number for each event.
+    """Times and quads of events in the order of the source, and the number of each quad's event.
 
     Rows of a change log that share `(time, tx)` are one event, and so is a named graph.
     """
@@ -57,8 +57,8 @@ def read_events(
         if (batch.diff < 0).any():
             row = int(np.argmax(batch.diff < 0))
             raise DataError(
-                f"row {row} is a delete, but events only happen",
-                hint="leave deletes out: a window forgets events by itself",
+                f"row {row} is a delete, but events cannot be deleted",
+                hint="leave deletes out: windows evict events by themselves",
             )
         begins = (batch.time[1:] != batch.time[:-1]) | (batch.tx[1:] != batch.tx[:-1])
         yield batch.time, _quads(batch, terms), np.concatenate([[0], np.cumsum(begins)])
@@ -70,21 +70,21 @@ def _quads(batch: ChangeBatch, terms: TermDictionary) -> Ints:
 
 
 def has_timestamps(batch: ChangeBatch, timestamp: str) -> bool:
-    """Whether triples of the default graph tell when something was.
+    """Whether triples of the default graph have times of events.
 
     >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:e1>", "<ex:at>", '"7"', None)])
     >>> has_timestamps(batch, "<ex:at>"), has_timestamps(batch, GENERATED_AT)
     (True, False)
     """
-    told: Any = pc.equal(batch.p, pa.scalar(timestamp))
-    graphs: Any = batch.g.filter(told)
+    timed: Any = pc.equal(batch.p, pa.scalar(timestamp))
+    graphs: Any = batch.g.filter(timed)
     return bool((graphs.fill_null("").to_numpy(zero_copy_only=False) == "").any())
 
 
 def timestamped(
     batch: ChangeBatch, terms: TermDictionary, timestamp: str, tick_ms: int, source: str
 ) -> tuple[Longs, Ints, Longs]:
-    """The quads of named graphs, with the time that the default graph gives each graph.
+    """The quads of named graphs in order of time, with the times that the default graph has.
 
     >>> from graphtide.rdf.dictionary import TermDictionary
     >>> seven = '"7"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -96,14 +96,14 @@ def timestamped(
     """
     quads = _quads(batch, terms)
     default = quads[:, 3] == 0
-    told = quads[default & (quads[:, 1] == terms.encode(timestamp))]
+    stamps = quads[default & (quads[:, 1] == terms.encode(timestamp))]
     events = quads[~default]
-    if len(events) and not len(told):
+    if len(events) and not len(stamps):
         raise DataError(
             f"{source}: no graph has a timestamp",
             hint=f"give each a triple with {timestamp}, or name another predicate",
         )
-    times = {graph: _time(terms, value, tick_ms, source) for graph, _, value, _ in told.tolist()}
+    times = {graph: _time(terms, value, tick_ms, source) for graph, _, value, _ in stamps.tolist()}
     graphs = events[:, 3].tolist()
     missing = next((graph for graph in graphs if graph not in times), None)
     if missing is not None:
@@ -117,7 +117,7 @@ def timestamped(
 
 
 def _time(terms: TermDictionary, value: int, tick_ms: int, source: str) -> int:
-    """A timestamp in ticks: a whole number as it is, a dateTime since 1970."""
+    """A timestamp in ticks: a whole number, or a dateTime counted from 1970."""
     kind, number = int(terms.kinds[value]), float(terms.numbers[value])
     if kind == EXACT and number.is_integer():
         return int(number)

@@ -1,4 +1,4 @@
-"""Facts in buckets by the variables that events share with them."""
+"""Facts in a hash table by the variables that they share with events."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def _find(facts: FactArrays, bucket: Int, columns: Ints, values: Ints) -> Int:
 
 @compiled
 def change_facts(facts: FactArrays, columns: Ints, many: Int, net: Ints, first: Int) -> None:
-    """Take in what transactions changed: `columns` of `net` have the values, the key first.
+    """Apply a net delta: `columns` of `net` have the values, the key first.
 
-    There must be room for all of them.
+    There must be room for all rows.
     """
     for i in range(len(net)):
         before = net[i, COUNT_BEFORE]
@@ -86,7 +86,7 @@ def _remove(facts: FactArrays, bucket: Int, place: Int) -> None:
 
 @compiled
 def refill_facts(old: FactArrays, new: FactArrays, many: Int) -> None:
-    """Put the facts of one memory into another, which is empty and large enough."""
+    """Copy the facts of one table into another, which is empty and large enough."""
     width = old.rows.shape[1]
     for bucket in range(len(old.heads)):
         place = old.heads[bucket]

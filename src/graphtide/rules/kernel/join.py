@@ -1,6 +1,6 @@
-"""The loop of a rule: each event is joined with those that wait, and with the facts; then it waits.
+"""The join of a rule: each event is joined with the retained events and the facts, then retained.
 
-A match is found when its last event comes, so each is found once.
+A match is found with its last event, so each is found once.
 """
 
 from __future__ import annotations
@@ -40,12 +40,9 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
 
 
-# --- Tests between the times of events, as small programs over differences.
-
-
 @inlined
 def test_holds(plan: PlanArrays, work: WorkArrays, number: Int) -> Int:
-    """1 if a test is true of the times in `work.span`, 0 if not."""
+    """1 if a test holds for the times in `work.span`, 0 if not."""
     top = 0
     for i in range(plan.parts[number, 0], plan.parts[number, 1]):
         op = plan.code[i, 0]
@@ -72,7 +69,7 @@ def test_holds(plan: PlanArrays, work: WorkArrays, number: Int) -> Int:
 
 @inlined
 def all_hold(plan: PlanArrays, work: WorkArrays, condition: Int, joined: Int) -> bool:
-    """Whether all tests hold that became possible with the last event of a match."""
+    """Whether all tests hold that can be evaluated since the last join."""
     for i in range(plan.ready[condition, joined, 0], plan.ready[condition, joined, 1]):
         if test_holds(plan, work, plan.tests[i]) == 0:
             return False
@@ -91,10 +88,10 @@ def take_hits(
     spans: Longs,
     state: Longs,
 ) -> None:
-    """Take in events, from `state[POSITION]` on; matches go to `rows` and `spans`.
+    """Join hits, from `state[POSITION]` on; matches go to `rows` and `spans`.
 
-    All hits of one event at one condition are joined before they are kept: an event is never its
-    own partner there. Stops before them if the output or the memory may be too small.
+    All hits of one event at one condition are joined before they are retained: an event is never
+    its own partner there. Stops before them if the output or the memory may be too small.
     """
     begin = state[POSITION]
     while begin < len(hits):
@@ -129,7 +126,7 @@ def take_hits(
 
 @inlined
 def has_room(memory: MemoryArrays, wanted: Int) -> bool:
-    """Whether so many places are free."""
+    """Whether a number of places is free."""
     place = memory.meta[FREE]
     while wanted > 0 and place >= 0:
         place = memory.links[place, 0]
@@ -139,7 +136,7 @@ def has_room(memory: MemoryArrays, wanted: Int) -> bool:
 
 @inlined
 def bind_event(work: WorkArrays, condition: Int, event: Longs) -> None:
-    """Note when the event of a condition was."""
+    """Set the event of a condition."""
     work.span[2 * condition] = event[START]
     work.span[2 * condition + 1] = event[END]
     work.who[2 * condition] = event[ORDER]
@@ -148,7 +145,7 @@ def bind_event(work: WorkArrays, condition: Int, event: Longs) -> None:
 
 @inlined
 def same_key(plan: PlanArrays, memory: MemoryArrays, index: Int, place: Int, binding: Ints) -> bool:
-    """Whether an event that waits agrees with a match on the key of an index."""
+    """Whether a retained event agrees with a partial match on the key of an index."""
     for k in range(plan.keys[index, 0]):
         v = plan.keys[index, 1 + k]
         if memory.cells[place, v] != binding[v]:
@@ -168,7 +165,7 @@ def join_hit(
     spans: Longs,
     written: Int,
 ) -> Int:
-    """Write the matches that an event completes; how many there are now, -1 if there is no room."""
+    """Write the matches that an event completes; rows written so far, -1 if there is no room."""
     first = hit[CONDITION]
     joins = len(plan.retention) - 1
     for v in range(plan.variables):
@@ -220,7 +217,7 @@ def write_match(
     spans: Longs,
     written: Int,
 ) -> Int:
-    """Write a match, once for each row of facts that is older than all its events."""
+    """Write a match once for each fact that is older than all its events."""
     if len(plan.fact_columns) == 0:
         if written >= len(rows):
             return -1

@@ -1,7 +1,7 @@
-"""The arrays of a rule, as its compiled loops take them.
+"""The arrays of a rule for its compiled loops.
 
-Variables of a rule are numbered; so are its conditions (the events that have to happen) and the
-indexes by which events are looked up. An index belongs to one condition.
+The variables of a rule, its conditions EVENT and the indexes of their memories are numbered. An
+index belongs to one condition.
 """
 
 from __future__ import annotations
@@ -12,39 +12,39 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
 
 START, END, ORDER, SINCE = 0, 1, 2, 3
-"""Columns of events: when they begin and end, which number they have, what was before them."""
+"""Columns of events: start, end, order of arrival, number of transactions before."""
 
 EVENT, CONDITION, HIT_VALUES = 0, 1, 2
-"""Columns of hits: an event, the condition that it matches, and the values of all variables."""
+"""Columns of hits: index of the event, condition that it matches, values of all variables."""
 
 FREE, LIVE, PEAK, NEWEST, JOURNALED = 0, 1, 2, 3, 4
 """Cells of `meta`: first free place (-1: none), places in use now and at most, time of the last,
-and how many entries the journal has (-1: nothing is noted)."""
+and the length of the journal (-1: not journaling)."""
 
 LINKS, ENDS, HEADS, TAILS, CELLS, WHEN = 0, 1, 2, 3, 4, 5
 """Which array of a memory an entry of its journal is about."""
 
 POSITION, WRITTEN, ROOM = 0, 1, 2
-"""What a loop tells when it stops: where, how many rows it wrote, and what ran out."""
+"""The state of a loop when it stops: position, rows written, and what ran out."""
 
 ENOUGH, MEMORY_FULL, JOURNAL_FULL = 0, 1, 2
 """What ran out: the output (or nothing), places, entries of the journal."""
 
 NOT_RETAINED: Final = -1
 FOREVER: Final = 1 << 62
-"""How long an event is kept, where it is not kept at all, and where it is kept for ever."""
+"""The retention of an event that is not retained, and of one that is never evicted."""
 
 ATOM, ALL_OF, ANY_OF, NONE_OF = 0, 1, 2, 3
-"""Instructions of a test: a difference of two times within bounds, or how to combine the last."""
+"""Instructions of a test: a difference of two times within bounds, or a connective."""
 
 
 class PlanArrays(NamedTuple):
-    """What does not change while a rule is at work. Lists begin with their length."""
+    """The constant plan of a rule. Lists begin with their length."""
 
     steps: Ints
-    """By condition: those it is joined with, one after the other."""
+    """By condition: the conditions that it is joined with, in order."""
     lookups: Ints
-    """By condition: the index that each of them is looked up by."""
+    """By condition: the index used in each of these joins."""
     keys: Ints
     """By index: the variables of its key."""
     indexes: Ints
@@ -52,24 +52,24 @@ class PlanArrays(NamedTuple):
     bound: Ints
     """By condition: the variables that it binds."""
     ready: Ints
-    """By condition and number of joins: from where to where `tests` lists what can be tested."""
+    """By condition and number of joins: the range of `tests` that can be evaluated."""
     tests: Ints
     parts: Ints
-    """By test: from where to where `code` has its instructions."""
+    """By test: the range of its instructions in `code`."""
     code: Longs
-    """Instruction, two times (or how many results), and bounds of their difference."""
+    """Instruction, two times (or the number of operands), and bounds of their difference."""
     retention: Longs
-    """By condition: how many ticks its events are kept."""
+    """By condition: for how many ticks its events are retained."""
     fact_key: Ints
     """The variables that facts are looked up by."""
     fact_columns: Ints
     """The variable of each column of a fact, those of the key first."""
     variables: int
-    """How many variables events bind; the others are bound by facts."""
+    """The number of variables that events bind; facts bind the others."""
 
 
 class MemoryArrays(NamedTuple):
-    """The events that wait for partners, oldest first in every list."""
+    """The retained events, oldest first in every list."""
 
     cells: Ints
     when: Longs
@@ -82,11 +82,11 @@ class MemoryArrays(NamedTuple):
     """By condition: its first and its last place."""
     meta: Longs
     journal: Longs
-    """What was changed: which array, row, column, and what was there before."""
+    """Undo log: array, row, column, and the old value."""
 
 
 class FactArrays(NamedTuple):
-    """The facts of now, each with the number of the transaction since which it holds."""
+    """The current facts, each with the number of the transaction since which it holds."""
 
     rows: Ints
     number: Longs
@@ -96,7 +96,7 @@ class FactArrays(NamedTuple):
 
 
 class WorkArrays(NamedTuple):
-    """Room for one match while it is put together."""
+    """Working arrays of a join: one partial match."""
 
     binding: Ints
     at: Ints

@@ -1,4 +1,4 @@
-"""Places of a memory: taking in an event, letting go the oldest, letting go one of them."""
+"""The event memory of a rule: lists and hash buckets in arrays, with an undo log."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
 
 
-# --- The journal of a memory: what its cells were before they changed, to come back to.
+# --- The undo log of a memory.
 #
-# Only links, ends, heads and tails are length as they change. What a free place holds means nothing,
-# so an event's own cells are length when it is let go, not when it comes.
+# Links, ends, heads and tails are journaled as they change. The content of a free place means
+# nothing, so an event's own cells are journaled when it is removed, not when it is added.
 
 
 @inlined
 def can_journal(plan: PlanArrays, memory: MemoryArrays, events: Int) -> bool:
-    """Whether the journal has room for some events that come or go, or nothing is length."""
+    """Whether the journal has room for some events to be added or removed, or is not in use."""
     length = memory.meta[JOURNALED]
     entries = 8 + plan.variables + 4 * memory.links.shape[1]
     return bool(length < 0 or length + entries * events <= len(memory.journal))
@@ -48,7 +48,7 @@ def can_journal(plan: PlanArrays, memory: MemoryArrays, events: Int) -> bool:
 
 @inlined
 def journal(memory: MemoryArrays, table: Int, row: Int, column: Int, old: Int) -> None:
-    """Note what a cell was."""
+    """Journal the old value of a cell."""
     at = memory.meta[JOURNALED]
     if at >= 0:
         memory.journal[at, 0] = table
@@ -88,7 +88,7 @@ def set_tail(memory: MemoryArrays, index: Int, bucket: Int, value: Int) -> None:
 
 @inlined
 def journal_event(plan: PlanArrays, memory: MemoryArrays, place: Int) -> None:
-    """Note an event before its place is free for another."""
+    """Journal an event before its place becomes free."""
     if memory.meta[JOURNALED] < 0:
         return
     for v in range(plan.variables):
@@ -101,7 +101,7 @@ def journal_event(plan: PlanArrays, memory: MemoryArrays, place: Int) -> None:
 
 @compiled
 def undo(memory: MemoryArrays, first: Int) -> None:
-    """Take back all that was length, down to entry number `first`."""
+    """Undo the journal, down to entry number `first`."""
     for at in range(memory.meta[JOURNALED] - 1, first - 1, -1):
         table, row, column = memory.journal[at, 0], memory.journal[at, 1], memory.journal[at, 2]
         old = memory.journal[at, 3]
@@ -120,14 +120,13 @@ def undo(memory: MemoryArrays, first: Int) -> None:
     memory.meta[JOURNALED] = first
 
 
-# --- Which bucket a key goes to: hashing for compiled loops, and without overflow in plain
-# Python.
+# --- Hashing of keys to buckets, for compiled loops and for plain Python.
 
 if JIT:
 
     @inlined
     def first_state(seed: Int) -> Any:  # noqa: ANN401 - a machine word
-        """Where hashing a key begins."""
+        """The initial state of a hash."""
         return np.uint64(seed)
 
     @inlined
@@ -143,7 +142,7 @@ if JIT:
 else:
 
     def first_state(seed: Int) -> Any:  # noqa: ANN401
-        """Where hashing a key begins."""
+        """The initial state of a hash."""
         return int(seed)
 
     def folded(state: Any, value: Int) -> Any:  # noqa: ANN401
@@ -168,7 +167,7 @@ def bucket_of(keys: Ints, index: Int, values: Ints, buckets: Int) -> Int:
 def add_event(
     plan: PlanArrays, memory: MemoryArrays, condition: Int, values: Ints, event: Longs
 ) -> None:
-    """Take in an event at the end of its condition's list, and of its buckets."""
+    """Append an event to its condition's list and to its buckets."""
     place = memory.meta[FREE]
     memory.meta[FREE] = memory.links[place, 0]
     memory.meta[LIVE] += 1
@@ -197,7 +196,7 @@ def add_event(
 
 @inlined
 def drop_oldest(plan: PlanArrays, memory: MemoryArrays, condition: Int) -> None:
-    """Let go the first event of a condition: it is the first in its buckets, too."""
+    """Remove the first event of a condition, which is the first in its buckets, too."""
     place = memory.ends[condition, 0]
     journal_event(plan, memory, place)
     set_end(memory, condition, 0, memory.links[place, 0])
@@ -215,7 +214,7 @@ def drop_oldest(plan: PlanArrays, memory: MemoryArrays, condition: Int) -> None:
 
 @inlined
 def expire(plan: PlanArrays, memory: MemoryArrays, now: Int) -> bool:
-    """Let go what no event at or after a time can need; False if the journal is full before."""
+    """Evict what no event at or after a time can match; False if the journal is full."""
     if now <= memory.meta[NEWEST]:
         return True
     for condition in range(len(plan.retention)):
@@ -234,13 +233,13 @@ def expire(plan: PlanArrays, memory: MemoryArrays, now: Int) -> bool:
 
 @compiled
 def expire_events(plan: PlanArrays, memory: MemoryArrays, now: Int) -> bool:
-    """As `expire`, for when time goes on without an event."""
+    """`expire`, called from Python."""
     return expire(plan, memory, now)
 
 
 @compiled
 def remove_event(plan: PlanArrays, memory: MemoryArrays, order: Int) -> bool:
-    """Let go an event before its time, wherever it waits; False if the journal is full before."""
+    """Remove an event from all conditions; False if the journal is full."""
     for condition in range(len(plan.retention)):
         before = -1
         place = memory.ends[condition, 0]
@@ -291,7 +290,7 @@ def _unlink(
 
 @compiled
 def refill(plan: PlanArrays, old: MemoryArrays, new: MemoryArrays) -> None:
-    """Put the events of one memory into another, which is empty and large enough."""
+    """Copy the events of one memory into another, which is empty and large enough."""
     for condition in range(len(plan.retention)):
         place = old.ends[condition, 0]
         while place >= 0:

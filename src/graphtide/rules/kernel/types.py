@@ -1,4 +1,4 @@
-"""Which events are of a type: all ways to match their triples with a pattern."""
+"""Matches the triples of graph events with the pattern of an event type."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def find_hits(
     pattern: Ints, width: Int, triples: Ints, begins: Longs, work: Ints, out: Ints, state: Longs
 ) -> None:
-    """From event `state[POSITION]` on, write each event of the type with its parameters.
+    """From event `state[POSITION]` on, write the index and parameters of each match.
 
     `pattern` has triples of ids, or of -1 - v for a variable v; the first `width` variables are the
-    parameters. Triples of event i are those from `begins[i]` on. The ways of one event are
-    in order, each once. Stops before an event for which the output may be too small.
+    parameters. Triples of event i are those from `begins[i]` on. The matches of one event
+    are sorted and distinct. Stops before an event for which the output may be too small.
     """
     for event in range(state[POSITION], len(begins) - 1):
         written = _hits_of(
@@ -40,7 +40,7 @@ def _hits_of(
     pattern: Ints, width: Int, triples: Ints, begin: Int, end: Int, work: Ints, out: Ints,
     written: Int, event: Int,
 ) -> Int:  # fmt: skip
-    """`work` has by depth a triple to try next, then the depth + 1 that bound each variable."""
+    """`work` has the next triple by depth, then the depth + 1 that bound each variable."""
     depths = len(pattern)
     first = written
     depth = 0
@@ -73,7 +73,7 @@ def _hits_of(
 
 @inlined
 def _fits(pattern: Ints, depth: Int, triples: Ints, at: Int, work: Ints) -> bool:
-    """Whether a triple fits a pattern, given the variables bound so far; binds the others."""
+    """Whether a triple matches a pattern, given the variables bound so far; binds the others."""
     for k in range(3):
         wanted = pattern[depth, k]
         value = triples[at, k]
@@ -90,7 +90,7 @@ def _fits(pattern: Ints, depth: Int, triples: Ints, at: Int, work: Ints) -> bool
 
 @inlined
 def _put_in_order(out: Ints, first: Int, written: Int, width: Int) -> Int:
-    """Move the last row to its place among those of its event, unless it is there already."""
+    """Insert the last row into the sorted rows of its event; drop a duplicate."""
     place = written
     while place > first:
         order = 0
@@ -98,7 +98,7 @@ def _put_in_order(out: Ints, first: Int, written: Int, width: Int) -> Int:
             if out[place - 1, v] != out[place, v]:
                 order = 1 if out[place - 1, v] > out[place, v] else -1
                 break
-        if order == 0:  # those that were moved back are in order again without it
+        if order == 0:  # without it, the rows that were moved are sorted again
             for row in range(place, written):
                 for v in range(1 + width):
                     out[row, v] = out[row + 1, v]
@@ -111,15 +111,11 @@ def _put_in_order(out: Ints, first: Int, written: Int, width: Int) -> Int:
     return written + 1
 
 
-# --- Calling compiled loops without a look at the types of what they are given.
-
-
 def direct(loop: Callable[..., Any], *arguments: object) -> Callable[..., Any]:
-    """The machine code of a loop for arguments of the very types of these.
+    """The machine code of a compiled loop for the types of some arguments.
 
-    A call of the loop itself looks at each array of each argument, to choose the machine code: for
-    one event that costs several times the work. Whoever calls this has to keep to the types, of
-    numbers and of layouts alike.
+    A call of the loop itself dispatches on the type of each array, which for one event costs
+    several times the work. Later arguments must have the same types and memory layouts.
     """
     if not JIT:
         return loop

@@ -1,1 +1,1 @@
-"""matching"""
+"""Matching of events and facts with the conditions of rules."""

@@ -1,6 +1,7 @@
-"""Absence: matches that hold unless an event comes that must not; they wait until it no longer can.
+"""Absence: the conditions NO EVENT of a rule.
 
-Only the matches of a rule and the events that could spoil them come here, one by one.
+A match is pending until the forbidden event can no longer happen. Matches and forbidden events are
+handled one by one, in Python.
 """
 
 from __future__ import annotations
@@ -32,12 +33,9 @@ if TYPE_CHECKING:
     from graphtide.rules.model import EventCondition, EventType
 
 
-# --- PendingMatches: the matches that wait until what must not happen no longer can.
-
-
 @dataclass(frozen=True, slots=True)
 class PendingMatch:
-    """A match that holds unless an event comes that must not, up to a time."""
+    """A match that fires unless a forbidden event comes up to a time."""
 
     match: Match
     row: tuple[int, ...]
@@ -46,10 +44,10 @@ class PendingMatch:
 
 
 class PendingMatches:
-    """Matches by the end of their wait, by their events, and by what an event that spoils them has.
+    """Pending matches, indexed by the end of their wait, by their events, and by `known`.
 
-    `known` has these variables for each event that must not happen. While `undo` is a list, each
-    change puts there how to take it back.
+    `known` has the variables that each NO EVENT shares with the match. While `undo` is a list, each
+    change appends its undo function.
     """
 
     def __init__(self, known: Mapping[str, tuple[Var, ...]]) -> None:
@@ -65,7 +63,7 @@ class PendingMatches:
         return len(self._waiting)
 
     def add(self, waiting: PendingMatch) -> None:
-        """Let a match wait."""
+        """Add a match."""
         number = next(self._numbers)
         self._put(number, waiting)
         if self.undo is not None:
@@ -80,29 +78,29 @@ class PendingMatches:
             self._parts.setdefault(event.order, set()).add(number)
 
     def due(self, now: int) -> Iterator[PendingMatch]:
-        """Let go those whose wait is over, in order of its end, then of their times."""
+        """Remove and yield the matches whose wait is over, by its end, then by their times."""
         while self._ends and self._ends[0][0] < now:
             _, _, number = heappop(self._ends)
             if number in self._waiting:
                 yield self._remove(number)
 
     def like(self, name: str, binding: Binding) -> list[tuple[int, PendingMatch]]:
-        """Those that an event may spoil, by its values, with their numbers."""
+        """The matches that a forbidden event may cancel, by its values, with their numbers."""
         key = name, tuple(binding[v] for v in self._known[name])
         return list(self._index.get(key, {}).items())
 
     def drop(self, number: int) -> None:
-        """Let go a match that was spoilt."""
+        """Remove a match that was cancelled."""
         self._remove(number)
 
     def retract(self, order: int) -> None:
-        """Let go the matches that an event is part of."""
+        """Remove the matches that an event is part of."""
         for number in sorted(self._parts.get(order, ())):
             self._remove(number)
 
     def _remove(self, number: int) -> PendingMatch:
         waiting = self._take(number)
-        if self.undo is not None:  # its end may still be noted: twice does no harm
+        if self.undo is not None:  # its end may still be in the heap: a duplicate does no harm
             self.undo.append(lambda: self._put(number, waiting))
         return waiting
 
@@ -124,11 +122,11 @@ class PendingMatches:
 
 
 Hit = tuple[int, int, "Binding"]
-"""The place of an event, the number of the condition that forbids it, and what it binds."""
+"""The index of an event, the number of the NO EVENT condition, and what it binds."""
 
 
 class Absence:
-    """The matches of a rule that wait, and the events that spoil those that come after them."""
+    """The pending matches of a rule, and its memory of forbidden events."""
 
     def __init__(
         self, shape: Shape, planned: RulePlan, facts: FactMemory | None, terms: TermDictionary,
@@ -159,54 +157,54 @@ class Absence:
         self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
         self._waiting = PendingMatches(self._known)
         self._undo: Undo | None = None
-        kept = rule_retentions(rule, max_duration)
+        retained = rule_retentions(rule, max_duration)
         self._memories = {
-            c.name: EventMemory(kept[c.name], self._known[c.name]) for c in rule.negative
+            c.name: EventMemory(retained[c.name], self._known[c.name]) for c in rule.negative
         }
 
     @property
     def retained(self) -> int:
-        """How many events that must not happen are remembered, and how many matches wait."""
+        """How many forbidden events and pending matches are retained."""
         return sum(map(len, self._memories.values())) + len(self._waiting)
 
     def savepoint(self) -> int:
-        """The state of now, to come back to; from here on, what changes is noted."""
+        """A savepoint; changes are journaled from here on."""
         if self._undo is None:
-            self._note_in([])
+            self._journal_in([])
         return len(self._undo or ())
 
-    def rollback(self, mark: int) -> None:
-        """Come back to a state."""
+    def rollback(self, to: int) -> None:
+        """Restore a savepoint."""
         undo = self._undo or []
-        self._note_in(None)
-        while len(undo) > mark:
+        self._journal_in(None)
+        while len(undo) > to:
             undo.pop()()
-        self._note_in(undo)
+        self._journal_in(undo)
 
     def release(self) -> None:
-        """Nobody comes back: note no more."""
-        self._note_in(None)
+        """Discard savepoints and stop journaling."""
+        self._journal_in(None)
 
-    def _note_in(self, undo: Undo | None) -> None:
+    def _journal_in(self, undo: Undo | None) -> None:
         self._undo = self._waiting.undo = undo
         for memory in self._memories.values():
             memory.undo = undo
 
     def advance(self, now: int, nothing: Matches) -> Matches:
-        """Time goes on to a moment without an event: what waited long enough."""
+        """Move time on without an event; the matches whose wait is over."""
         for memory in self._memories.values():
             memory.expire(now)
         due = self._due(now)
         return _columns([(0, waiting) for waiting in due], nothing)
 
     def retract(self, order: int) -> None:
-        """Forget an event, and the matches that it is part of."""
+        """Remove an event, and the matches that it is part of."""
         for memory in self._memories.values():
             memory.remove(order)
         self._waiting.retract(order)
 
     def take(self, hits: Mapping[int, Ints], events: Longs, found: Matches) -> Matches:
-        """Take in events, and the matches that would be complete; those that are, and when."""
+        """Take in events and the matches that they complete; the matches that fire, and when."""
         denials: dict[int, list[Hit]] = {}
         for type_, matcher in self._matchers:
             if type_ in hits:
@@ -222,7 +220,7 @@ class Absence:
             fired += self._passed(ends, int(ends[event]))
             self._deny(denials.get(event, ()), events[event].tolist())
             for place in candidates.get(event, ()):
-                waiting = self._settled(found, place)
+                waiting = self._decided(found, place)
                 if waiting is not None:
                     fired.append((2 * event + 1, waiting))
         fired += self._passed(ends, int(ends[-1]))
@@ -233,7 +231,7 @@ class Absence:
         return {v: row[HIT_VALUES + self._number[v]] for v in condition.variables}
 
     def _passed(self, ends: Longs, now: int) -> list[tuple[int, PendingMatch]]:
-        """What waited until before now, each at the first event after its wait."""
+        """The matches whose wait is over before now, each at the first event after that."""
         for memory in self._memories.values():
             memory.expire(now)
         return [
@@ -245,24 +243,24 @@ class Absence:
         return [waiting for waiting in self._waiting.due(now) if self._still_holds(waiting)]
 
     def _still_holds(self, waiting: PendingMatch) -> bool:
-        """Whether the facts of a match that waited are there to this day."""
+        """Whether the facts of a pending match still hold."""
         if self._facts is None:
             return True
         since = min(event.since for event in waiting.match.events.values())
         return self._facts.held_since([waiting.row[1 + v] for v in self._fact_columns], since)
 
     def _deny(self, hits: list[Hit] | tuple[()], event: list[int]) -> None:
-        """Events came that must not: the matches that they spoil are gone."""
+        """Forbidden events came: cancel matches, and remember the events."""
         span = Span(event[START], event[END])
         for _, number, binding in hits:
             condition = self._conditions[number]
             for place, waiting in self._waiting.like(condition.name, binding):
-                if self._spoils(condition, span, binding, waiting.match):
+                if self._cancels(condition, span, binding, waiting.match):
                     self._waiting.drop(place)
-            happening = MatchedEvent(span, event[ORDER], event[SINCE])
-            self._memories[condition.name].add(happening, binding)
+            event_ = MatchedEvent(span, event[ORDER], event[SINCE])
+            self._memories[condition.name].add(event_, binding)
 
-    def _spoils(
+    def _cancels(
         self, condition: EventCondition, span: Span, binding: Binding, match: Match
     ) -> bool:
         if any(binding[v] != match.binding[v] for v in self._known[condition.name]):
@@ -275,14 +273,14 @@ class Absence:
     def _values(self, binding: Binding) -> dict[Var, Term]:
         return {v: self._terms.decode(i) for v, i in binding.items() if i}
 
-    def _settled(self, found: Matches, place: int) -> PendingMatch | None:
-        """A match that nothing has spoilt, and nothing can any more; others are gone, or wait."""
+    def _decided(self, found: Matches, place: int) -> PendingMatch | None:
+        """The match, if no forbidden event can happen any more; else it is cancelled or pending."""
         match = self._shape.match(found, place)
         until = -inf
         for condition in self._conditions:
             memory = self._memories[condition.name]
             past = memory.find(match.binding)
-            if any(self._spoils(condition, event.span, bound, match) for event, bound in past):
+            if any(self._cancels(condition, event.span, bound, match) for event, bound in past):
                 return None
             bounds = self._bounds[condition.name]
             latest = min(

@@ -1,9 +1,9 @@
-"""Matcher: one rule at work. Events come, and complete matches with those that came before.
+"""Matcher: the matches of one rule, found incrementally.
 
 Each condition has a memory of the events that may still find partners. An event that matches a
-condition is joined with the memories of the others, one after the other, and then with the facts
-that have held since before the first of these events. It is the last event of the matches that it
-completes; so each match is found once, and depends on nothing but the rule's own conditions.
+condition is joined with the memories of the other conditions, one after the other, and then with
+the facts that have held since before the first of these events. It is the last event of the
+matches that it completes, so each match is found once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -51,18 +51,16 @@ if TYPE_CHECKING:
     from graphtide.rules.model import EventCondition, EventType, Rule
 
 
-# --- RulePlan: a rule in the numbers that its compiled loops take.
-
 Steps = list[tuple["EventCondition", tuple["Var", ...]]]
-"""Conditions in the order in which they are joined, each with the variables it is looked up by."""
+"""Conditions in join order, each with the variables of its index."""
 
 
 @dataclass(frozen=True, slots=True)
 class RulePlan:
-    """A rule's variables in order (those of facts alone come last), and its arrays.
+    """A rule's variables in order (those of facts alone come last), and the arrays of its plan.
 
-    `checks` are the tests that look at values; `denied` has those of each event that must not be.
-    No event lasts for more than `max_duration` ticks.
+    `checks` are the tests that read values, `denied` the tests of each NO EVENT. No event lasts for
+    more than `max_duration` ticks.
     """
 
     variables: tuple[Var, ...]
@@ -74,7 +72,7 @@ class RulePlan:
 
 
 def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
-    """Number a rule's variables and conditions, and say in which order events are joined."""
+    """Plan a rule: number its variables and conditions, order its joins."""
     conditions = rule.positive
     event_variables = tuple(dict.fromkeys(v for c in conditions for v in c.variables))
     facts = () if rule.facts is None else rule.facts.variables
@@ -89,7 +87,7 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
     ready, tests = _ready(timed, orders, conditions)
     code = [instructions(part, place) for part in timed]
     ends = np.cumsum([0, *map(len, code)])
-    kept = rule_retentions(rule, max_duration)
+    retained = rule_retentions(rule, max_duration)
     plan = PlanArrays(
         steps=_table([[place[c.name] for c, _ in order] for order in orders]),
         lookups=_table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
@@ -101,7 +99,7 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
         tests=tests,
         parts=np.column_stack([ends[:-1], ends[1:]]).astype(np.int32),
         code=np.array([step for part in code for step in part], np.int64).reshape(-1, 5),
-        retention=np.array([_ticks(kept[c.name].ticks) for c in conditions], np.int64),
+        retention=np.array([_ticks(retained[c.name].ticks) for c in conditions], np.int64),
         fact_key=np.array([number[v] for v in shared], np.int32),
         fact_columns=np.array([number[v] for v in (*shared, *alone)], np.int32),
         variables=len(event_variables),
@@ -111,14 +109,14 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
     return RulePlan((*event_variables, *alone), plan, depth, checks, denied, max_duration)
 
 
-def _ticks(kept: float | None) -> int:
-    if kept is None:
+def _ticks(retained: float | None) -> int:
+    if retained is None:
         return NOT_RETAINED
-    return FOREVER if kept == inf else int(kept)
+    return FOREVER if retained == inf else int(retained)
 
 
 def join_order(first: EventCondition, rule: Rule) -> Steps:
-    """The other conditions, each after those it shares most with, and what it is looked up by."""
+    """The other conditions, greedily by shared variables, with those of their indexes."""
     known = set(first.variables)
     rest = [condition for condition in rule.positive if condition is not first]
     order: Steps = []
@@ -131,7 +129,7 @@ def join_order(first: EventCondition, rule: Rule) -> Steps:
 
 
 def _divided(rule: Rule) -> tuple[list[Test], dict[str, Test]]:
-    """The tests between the events that have to happen, and those of each that must not."""
+    """The tests between events, and those of each NO EVENT."""
     parts = conjuncts(rule.test)
     denied = [condition.name for condition in rule.negative]
     plain = [part for part in parts if not named(part).intersection(denied)]
@@ -143,7 +141,7 @@ def _divided(rule: Rule) -> tuple[list[Test], dict[str, Test]]:
 def _ready(
     tests: Sequence[Test], orders: Sequence[Steps], conditions: Sequence[EventCondition]
 ) -> tuple[Ints, Ints]:
-    """Which tests can be evaluated when an event has come, and after each further join."""
+    """Which tests can be evaluated after the event itself, and after each further join."""
     ranges = np.zeros((len(conditions), len(conditions), 2), np.int32)
     listed: list[int] = []
     for at, (first, order) in enumerate(zip(conditions, orders, strict=True)):
@@ -175,23 +173,19 @@ def _lists(rows: Sequence[Sequence[int]]) -> Ints:
     return _table([[len(row), *row] for row in rows] or [[0]])
 
 
-def no_longs(columns: int) -> Longs:
-    """No rows of times.
-
-    >>> no_longs(2).shape
-    (0, 2)
-    """
-    return np.empty((0, columns), np.int64)
-
-
 Hits = Mapping[int, "Ints"]
-"""By number of a type, the places of the events that match it, with their parameters."""
+"""By number of a type, the indices of its events, with their parameters."""
 
-State = tuple["Savepoint", int]
+
+class MatcherSavepoint(NamedTuple):
+    """A savepoint of the memory, and of NO EVENT."""
+
+    memory: Savepoint
+    absence: int
 
 
 class Matcher:
-    """The memories of a rule's conditions."""
+    """The memories of a rule's conditions, and the joins between them."""
 
     def __init__(
         self, rule: Rule, facts: FactMemory | None, terms: TermDictionary,
@@ -225,59 +219,57 @@ class Matcher:
 
     @property
     def retained(self) -> int:
-        """How many events wait, over all conditions."""
+        """How many events and pending matches are retained."""
         return self._memory.live + (self._absence.retained if self._absence else 0)
 
     @property
     def max_retained(self) -> int:
-        """How many of the events that have to happen have waited at once."""
+        """The most events that were retained at once (without NO EVENT)."""
         return self._memory.peak
 
-    def savepoint(self) -> State:
-        """What is remembered, to come back to: from here on, changes are noted."""
-        return self._memory.savepoint(), self._absence.savepoint() if self._absence else 0
+    def savepoint(self) -> MatcherSavepoint:
+        """A savepoint of the memories: changes are journaled from here on."""
+        absence = self._absence.savepoint() if self._absence else 0
+        return MatcherSavepoint(self._memory.savepoint(), absence)
 
-    def rollback(self, state: State) -> None:
-        """Come back to what was remembered."""
-        self._memory.rollback(state[0])
+    def rollback(self, to: MatcherSavepoint) -> None:
+        """Restore the memories of a savepoint."""
+        self._memory.rollback(to.memory)
         if self._absence is not None:
-            self._absence.rollback(state[1])
+            self._absence.rollback(to.absence)
 
     def release(self) -> None:
-        """Nobody comes back to any state: note no more."""
+        """Discard savepoints and stop journaling."""
         self._memory.release()
         if self._absence is not None:
             self._absence.release()
 
     def begin(self) -> None:
-        """A cascade begins: the facts of now are those to come back to."""
+        """A cascade begins: discard the journal of facts."""
         if self.facts is not None:
             self.facts.begin()
 
     def track(self) -> None:
-        """Note from here on how the facts change."""
+        """Journal the changes of facts from here on."""
         if self.facts is not None:
             self.facts.track()
 
-    def rollback_all(self, state: State) -> None:
-        """Come back to a state in which the graph was as it is again, and so were the facts."""
-        self.rollback(state)
+    def rollback_all(self, to: MatcherSavepoint) -> None:
+        """Restore memories and facts, after the graph itself was rolled back."""
+        self.rollback(to)
         if self.facts is not None:
-            self.facts.rollback_all()
+            self.facts.rollback()
 
     def catch_up(self) -> bool:
-        """Take in what has changed in the facts; whether anything has."""
+        """Apply the changes of the facts; whether there were any."""
         return self.facts is not None and self.facts.catch_up()
 
     def looks_changed(self) -> bool:
-        """Whether the facts have changed; they are taken in later."""
+        """Whether the facts have changed since `catch_up`."""
         return self.facts is not None and self.facts.looks_changed()
 
     def advance(self, now: int) -> Matches:
-        """Time goes on: let go the events that nothing from now on can need.
-
-        The matches that waited for nothing to happen, and for which nothing can any more.
-        """
+        """Move time on: evict events; the matches whose NO EVENT can no longer happen."""
         self._memory.pass_time(now)
         if self._absence is None:
             return self._nothing
@@ -285,7 +277,7 @@ class Matcher:
         return self._absence.advance(now, self._nothing)
 
     def take(self, hits: Hits, events: Longs) -> Matches:
-        """Take in events; the matches that they complete, in the order in which they are found."""
+        """Match events; the matches that they complete, in the order in which they are found."""
         rows = self._hits(hits)
         if not len(rows) and self._absence is None:
             return self._nothing
@@ -299,7 +291,7 @@ class Matcher:
         return found if self._absence is None else self._absence.take(hits, events, found)
 
     def retract(self, order: int) -> None:
-        """Forget an event: nothing matches it any more."""
+        """Remove an event from the memories."""
         self._memory.remove(order)
         if self._absence is not None:
             self._absence.retract(order)
@@ -314,7 +306,7 @@ class Matcher:
         return rows[np.argsort(rows[:, EVENT], kind="stable")]
 
     def _join(self, hits: Ints, events: Longs) -> int:
-        """Join hits with what waits, and let them wait; how many matches were written."""
+        """Join hits with the memories, then retain them; the number of matches written."""
         state = self._state
         state[:] = 0
         while True:
@@ -339,13 +331,13 @@ class Matcher:
                 self._spans = spans
 
     def _checked(self, found: Matches) -> Matches:
-        """The matches whose values pass the tests, too."""
+        """The matches whose values pass the checks."""
         decode = self._terms.decode
-        kept = []
-        for place in range(len(found)):
-            match = self.shape.match(found, place)
+        passing = []
+        for row in range(len(found)):
+            match = self.shape.match(found, row)
             spans = {name: event.span for name, event in match.events.items()}
             values = {v: decode(i) for v, i in match.binding.items() if i}
             if holds(self._checks, spans, values):
-                kept.append(place)
-        return found.chosen(np.array(kept, np.int64))
+                passing.append(row)
+        return found.chosen(np.array(passing, np.int64))

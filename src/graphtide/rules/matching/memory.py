@@ -1,4 +1,7 @@
-"""RuleMemory: the events of a rule that wait, in arrays as large as need be, and ways back."""
+"""Memories of a rule: its events (RuleMemory), those of NO EVENT (EventMemory), its facts.
+
+All of them journal their changes after a savepoint, and can be rolled back to it.
+"""
 
 from __future__ import annotations
 
@@ -39,16 +42,16 @@ LONG_AGO = -(1 << 62)
 
 
 class Savepoint(NamedTuple):
-    """A state to come back to: which arrays were in use then, and the cells of their `meta`."""
+    """A savepoint: which arrays were in use, and the cells of their `meta`."""
 
     outgrown: int
     meta: Longs
 
 
 class RuleMemory:
-    """The events that wait for partners. From the first mark on, what changes is noted.
+    """The events that may still find partners. Changes are journaled from the first savepoint on.
 
-    Arrays that became too small are kept as they are while there are marks, with their journals.
+    Arrays that became too small are retained with their journals while there are savepoints.
     """
 
     def __init__(self, plan: PlanArrays) -> None:
@@ -59,27 +62,27 @@ class RuleMemory:
 
     @property
     def live(self) -> int:
-        """How many events wait."""
+        """How many events are retained."""
         while not expire_events(self._plan, self.arrays, self._now):
             self.make_room(0)
         return int(self.arrays.meta[LIVE])
 
     @property
     def peak(self) -> int:
-        """How many have waited at once."""
+        """The most events retained at once."""
         return int(self.arrays.meta[PEAK])
 
     def pass_time(self, now: int) -> None:
-        """Time goes on. What nothing can need any more goes when the next event comes."""
+        """Move time on; events are evicted when the next one comes."""
         self._now = now
 
     def remove(self, order: int) -> None:
-        """Let go an event before its time, if it is here."""
+        """Remove an event, if it is here."""
         while not remove_event(self._plan, self.arrays, order):
             self.make_room(0)
 
     def make_room(self, what: int) -> None:
-        """Places or entries of the journal ran out: have twice as many."""
+        """Double the capacity of the memory, or of the journal."""
         old = self.arrays
         if what == MEMORY_FULL:
             self.arrays = make_memory(self._plan, 2 * len(old.cells))
@@ -93,27 +96,27 @@ class RuleMemory:
             self.arrays = old._replace(journal=journal)
 
     def savepoint(self) -> Savepoint:
-        """The state of now, to come back to; it is good until `release`."""
+        """A savepoint; it is valid until `release`."""
         meta = self.arrays.meta
         meta[JOURNALED] = max(meta[JOURNALED], 0)
         return Savepoint(len(self._outgrown), meta.copy())
 
-    def rollback(self, mark: Savepoint) -> None:
-        """Come back to a state; marks that were made after it are no good any more."""
-        if mark.outgrown < len(self._outgrown):
-            self.arrays = self._outgrown[mark.outgrown]
-            del self._outgrown[mark.outgrown :]
-        undo(self.arrays, int(mark.meta[JOURNALED]))
-        self.arrays.meta[:] = mark.meta
+    def rollback(self, to: Savepoint) -> None:
+        """Restore a savepoint; later ones become invalid."""
+        if to.outgrown < len(self._outgrown):
+            self.arrays = self._outgrown[to.outgrown]
+            del self._outgrown[to.outgrown :]
+        undo(self.arrays, int(to.meta[JOURNALED]))
+        self.arrays.meta[:] = to.meta
 
     def release(self) -> None:
-        """Nobody comes back: note no more."""
+        """Discard savepoints and stop journaling."""
         self.arrays.meta[JOURNALED] = -1
         self._outgrown.clear()
 
 
 def make_memory(plan: PlanArrays, places: int = MIN_CAPACITY) -> MemoryArrays:
-    """Room for a number of events, a power of two."""
+    """An empty memory for a number of events, a power of two."""
     indexes = len(plan.keys)
     links = np.full((places, 1 + indexes), -1, np.int32)
     links[:-1, 0] = np.arange(1, places)
@@ -132,7 +135,7 @@ def make_memory(plan: PlanArrays, places: int = MIN_CAPACITY) -> MemoryArrays:
 
 
 def make_work(plan: PlanArrays, variables: int, depth: int) -> WorkArrays:
-    """Room for one match."""
+    """The working arrays of a join."""
     many = len(plan.retention)
     return WorkArrays(
         binding=np.zeros(variables, np.int32),
@@ -143,19 +146,17 @@ def make_work(plan: PlanArrays, variables: int, depth: int) -> WorkArrays:
     )
 
 
-# --- EventMemory: the events that one condition of a rule may still need, by the values they
-# bind.
+# --- EventMemory
 
-Kept = tuple["MatchedEvent", "Binding"]
+RetainedEvent = tuple["MatchedEvent", "Binding"]
 Undo = list["Callable[[], object]"]
-"""How to take back what was done, the last first."""
+"""Functions that undo changes, to be called last first."""
 
 
 class EventMemory:
-    """Events in order of arrival, with an index by the variables that they are looked up by.
+    """The events of one condition in order of arrival, with an index by some variables.
 
-    They are kept as long as `retention` says; one that nothing can come after is not taken in.
-    While `undo` is a list, each change puts there how to take it back.
+    While `undo` is a list, each change appends its undo functions.
     """
 
     def __init__(self, retention: Retention, key: tuple[Var, ...]) -> None:
@@ -163,22 +164,22 @@ class EventMemory:
         self.undo: Undo | None = None
         self._key = key
         self._orders: deque[tuple[int, int]] = deque()
-        self._events: dict[int, list[Kept]] = {}
-        self._index: dict[tuple[int, ...], dict[int, Kept]] = {}
+        self._events: dict[int, list[RetainedEvent]] = {}
+        self._index: dict[tuple[int, ...], dict[int, RetainedEvent]] = {}
         self._size = 0
 
     def add(self, event: MatchedEvent, binding: Binding) -> None:
-        """Keep an event, if anything can come after it that needs it."""
+        """Retain an event, if a partner can come after it."""
         if self.ticks is None:
             return
-        kept = (event, binding)
+        entry = (event, binding)
         self._orders.append((event.span.end, event.order))
-        self._list(kept)
+        self._list(entry)
         if self.undo is not None:
-            self.undo += [lambda: self._unlist(kept), self._orders.pop]
+            self.undo += [lambda: self._unlist(entry), self._orders.pop]
 
     def expire(self, now: int) -> None:
-        """Let go what no event at or after a time can need."""
+        """Evict the events that no partner at or after a time can need."""
         if self.ticks is None:
             return
         while self._orders and self._orders[0][0] + self.ticks < now:
@@ -188,23 +189,23 @@ class EventMemory:
             self.remove(first[1])
 
     def remove(self, order: int) -> None:
-        """Let go an event, if it is here; its place among the others is skipped later."""
-        for kept in tuple(self._events.get(order, ())):
-            self._unlist(kept)
+        """Remove an event, if it is here; `expire` skips its entry later."""
+        for entry in tuple(self._events.get(order, ())):
+            self._unlist(entry)
             if self.undo is not None:
-                self.undo.append(lambda kept=kept: self._list(kept))  # type: ignore[misc]
+                self.undo.append(lambda entry=entry: self._list(entry))  # type: ignore[misc]
 
-    def _list(self, kept: Kept) -> None:
-        self._events.setdefault(kept[0].order, []).append(kept)
-        self._index.setdefault(self._key_of(kept[1]), {})[id(kept)] = kept
+    def _list(self, entry: RetainedEvent) -> None:
+        self._events.setdefault(entry[0].order, []).append(entry)
+        self._index.setdefault(self._key_of(entry[1]), {})[id(entry)] = entry
         self._size += 1
 
-    def _unlist(self, kept: Kept) -> None:
-        order, key = kept[0].order, self._key_of(kept[1])
-        self._events[order].remove(kept)
+    def _unlist(self, entry: RetainedEvent) -> None:
+        order, key = entry[0].order, self._key_of(entry[1])
+        self._events[order].remove(entry)
         if not self._events[order]:
             del self._events[order]
-        del self._index[key][id(kept)]
+        del self._index[key][id(entry)]
         if not self._index[key]:
             del self._index[key]
         self._size -= 1
@@ -212,8 +213,8 @@ class EventMemory:
     def _key_of(self, binding: Binding) -> tuple[int, ...]:
         return tuple(binding[v] for v in self._key)
 
-    def find(self, binding: Binding) -> Collection[Kept]:
-        """The events that agree with a binding on the variables of the index."""
+    def find(self, binding: Binding) -> Collection[RetainedEvent]:
+        """The events that agree with a binding on the index variables."""
         found = self._index.get(self._key_of(binding))
         return () if found is None else found.values()
 
@@ -221,13 +222,13 @@ class EventMemory:
         return self._size
 
 
-# --- FactMemory: the rows of a rule's fact conditions, and since when each has held.
+# --- FactMemory
 
 
 class FactMemory:
-    """Follows a standing query; rows are looked up by the variables that events share with it.
+    """The facts of a rule, each with the transaction since which it holds, from a standing query.
 
-    `columns` are the variables of a row here: first the shared ones.
+    `columns` are the variables of a row: those shared with events, the key of the index, first.
     """
 
     def __init__(self, watch: Query, columns: Sequence[Var], shared: int) -> None:
@@ -237,53 +238,53 @@ class FactMemory:
         self._shared = shared
         self.facts = make_facts(MIN_CAPACITY, len(columns))
         self._changes: list[tuple[Ints, TransactionTimes]] = []
-        self._noted: list[tuple[Ints, int]] = []
+        self._journal: list[tuple[Ints, int]] = []
         self._tracking = False
 
     def catch_up(self) -> bool:
-        """Take in what has changed since last time, and say whether anything has.
+        """Apply the changes of the query; whether there were any.
 
-        A row that went and came back is a new one.
+        A row that was removed and added again is a new fact.
         """
         changed = self.looks_changed()
         for net, stamps in self._changes:
             self._make_room(len(net))
             if self._tracking:
-                self._note(net)
+                self._journal_rows(net)
             change_facts(self.facts, self._columns, self._shared, net, stamps.first)
         self._changes.clear()
         return changed
 
     def looks_changed(self) -> bool:
-        """Whether there is anything to take in."""
+        """Whether the query has changed."""
         self._changes += self._watch.drain()
         return bool(self._changes)
 
     def begin(self) -> None:
-        """Forget what was noted; what is taken in next belongs to the cause, and stays."""
-        self._noted.clear()
+        """Clear the journal, and stop journaling until `track`."""
+        self._journal.clear()
         self._tracking = False
 
     def track(self) -> None:
-        """From here on, note what is taken in."""
+        """Journal changes from here on."""
         self._tracking = True
 
-    def _note(self, net: Ints) -> None:
-        """Note the rows that change, and since when each has held before."""
+    def _journal_rows(self, net: Ints) -> None:
+        """Journal the rows that change, with the transactions since which they held."""
         for row in net[:, self._columns]:
-            self._noted.append((row.copy(), int(fact_number(self.facts, row, self._shared))))
+            self._journal.append((row.copy(), int(fact_number(self.facts, row, self._shared))))
 
-    def rollback_all(self) -> None:
-        """The graph is again as it was when tracking began: so are the facts, and since when."""
+    def rollback(self) -> None:
+        """Restore the facts of `track`, after the graph itself was rolled back."""
         self.looks_changed()
         self._changes.clear()
-        for row, number in reversed(self._noted):
+        for row, number in reversed(self._journal):
             there = int(fact_number(self.facts, row, self._shared)) != ABSENT
             if there:
                 self._set(row, -1, 1, 0)
             if number != ABSENT:
                 self._set(row, 1, 0, number)
-        self._noted.clear()
+        self._journal.clear()
 
     def _set(self, row: Ints, diff: int, before: int, number: int) -> None:
         net = np.zeros((1, DELTA_VALUES + len(row)), np.int32)
@@ -300,7 +301,7 @@ class FactMemory:
             self.facts = larger
 
     def held_since(self, row: Sequence[int], since: int) -> bool:
-        """Whether a row has held since before a number of transactions."""
+        """Whether a fact has held since before a number of transactions."""
         values = np.array(row, np.int32)
         number = fact_number(self.facts, values, self._shared)
         return bool(ABSENT < number < since)
@@ -310,7 +311,7 @@ class FactMemory:
 
 
 def make_facts(places: int, width: int) -> FactArrays:
-    """Room for some facts.
+    """An empty table for some facts.
 
     >>> len(make_facts(5, 2).rows)
     8

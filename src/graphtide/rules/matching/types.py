@@ -1,4 +1,4 @@
-"""MatchedEvent: an event that has come, and how events match the types that rules ask for."""
+"""How events match types and conditions, and the matches of rules in columns."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from graphtide.rules.model import EventCondition, EventType, Rule
 
 MAX_CHECKED = 100_000
-"""Rows of values of which it is remembered whether they pass a CHECK."""
+"""Rows of values for which the result of CHECK is cached."""
 
 Binding = dict[Var, int]
-"""Variables and the ids of their values."""
+"""The ids of variables' values."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedEvent:
-    """An event of a match: when it was, and what the graph was like when it came.
+    """An event of a match.
 
-    `order` counts events as they come. `since` is the number of transactions that were before it:
-    a fact is older if its own number is less.
+    `order` counts events as they come. `since` is the number of transactions before it: a fact is
+    older if the number of its transaction is less.
     """
 
     span: Span
@@ -65,8 +65,8 @@ class TypeMatcher:
             np.int32,
         ).reshape(-1, 3)
         ids = [int(row[column]) for column in (2, 0, 1) for row in self._pattern if row[column] > 0]
-        self.mark: int | None = ids[0] if ids else None
-        """An id that all graph events of the type have, if any; one that others hardly have."""
+        self.key_id: int | None = ids[0] if ids else None
+        """An id that all graph events of the type have, if any, preferably a selective one."""
         self._check, self._parameters, self._terms = type_.check, type_.parameters, terms
         self._checked: dict[tuple[int, ...], bool] = {}
         self._work = np.zeros((3, max(len(variables), len(self._pattern), 1)), np.int32)
@@ -108,7 +108,7 @@ class TypeMatcher:
             self._out = more
 
     def _passing(self, hits: Ints, check: Expression) -> Ints:
-        """The hits whose values pass the check; each row of values is looked at once."""
+        """The hits whose values pass the CHECK."""
         if len(self._checked) > MAX_CHECKED:
             self._checked.clear()
         passing = np.zeros(len(hits), np.bool_)
@@ -122,13 +122,13 @@ class TypeMatcher:
 
 
 class ConditionMatcher:
-    """From the parameters of events to the variables of a condition."""
+    """Maps the parameters of a type to the variables of a condition."""
 
     def __init__(
-        self, condition: EventCondition, place: int, number: Mapping[Var, int], width: int,
+        self, condition: EventCondition, index: int, number: Mapping[Var, int], width: int,
         terms: TermDictionary,
     ) -> None:  # fmt: skip
-        self._place = place
+        self._index = index
         self._width = width
         self._constants: list[tuple[int, int]] = []
         self._equal: list[tuple[int, int]] = []
@@ -144,7 +144,7 @@ class ConditionMatcher:
                 self._bound.append((column, HIT_VALUES + number[argument]))
 
     def rows(self, hits: Ints) -> Ints:
-        """The hits that fit, as rows of event, condition and the values of a rule's variables."""
+        """The hits that match, as rows of event, condition and the values of a rule's variables."""
         for column, value in self._constants:
             hits = hits[hits[:, column] == value]
         for column, other in self._equal:
@@ -152,14 +152,14 @@ class ConditionMatcher:
         if len(hits) == 1:
             (values,) = hits.tolist()
             row = [0] * (HIT_VALUES + self._width)
-            row[EVENT], row[CONDITION] = values[0], self._place
+            row[EVENT], row[CONDITION] = values[0], self._index
             for column, to in self._bound:
                 row[to] = values[column]
             return np.array([row], np.int32)
         rows = np.zeros((len(hits), HIT_VALUES + self._width), np.int32)
         if len(hits):
             rows[:, EVENT] = hits[:, 0]
-            rows[:, CONDITION] = self._place
+            rows[:, CONDITION] = self._index
             for column, to in self._bound:
                 rows[:, to] = hits[:, column]
         return rows
@@ -186,10 +186,10 @@ class TypeIndex:
         self._matchers.append(matcher)
         if matcher.type_id != GRAPH_EVENT:
             self._by_type.setdefault(matcher.type_id, []).append(number)
-        elif matcher.mark is None:
+        elif matcher.key_id is None:
             self._others.append(number)
         else:
-            self._by_id.setdefault(matcher.mark, []).append(number)
+            self._by_id.setdefault(matcher.key_id, []).append(number)
 
     def hits(self, events: EventBatch) -> dict[int, Ints]:
         """By number of a type, the indices of its events with their parameters."""
@@ -209,7 +209,7 @@ class TypeIndex:
         return numbers
 
 
-# --- Matches: matches of a rule in columns, made into objects only when somebody looks.
+# --- Matches of a rule in columns, decoded on access.
 
 Events = dict[str, MatchedEvent]
 
@@ -226,11 +226,11 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Matches that some events complete.
+    """Matches that a batch of events completes.
 
-    A row has the place of the event that completes it, then the values of the variables. `spans`
-    has start and end of each event, then order and since of each. `moments` are twice the place of
-    the event at which a match fires, or one more: a match that has waited comes before the event.
+    A row has the index of the event that completes the match, then the values of the variables.
+    `spans` has start and end of each event of the match, then order and since of each. `moments`
+    say when a match fires: 2 n + 1 is after event n, 2 n before it (at the end of a NO EVENT).
     """
 
     rows: Ints
@@ -241,25 +241,25 @@ class Matches:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def chosen(self, places: Longs) -> Matches:
-        """Some of the matches, in an order."""
+    def chosen(self, indices: Longs) -> Matches:
+        """Some of the matches, in the order of their indices."""
         return Matches(
-            self.rows[places], self.spans[places], self.moments[places], self.times[places]
+            self.rows[indices], self.spans[indices], self.moments[indices], self.times[indices]
         )
 
     def at_one_moment(self) -> Matches:
-        """The same, firing all together."""
+        """The same matches, all firing at one moment."""
         return replace(self, moments=np.ones_like(self.moments))
 
 
 class Shape(NamedTuple):
-    """What the columns of a rule's matches mean."""
+    """The columns of a rule's matches."""
 
     rule: Rule
     variables: tuple[Var, ...]
 
     def match(self, found: Matches, place: int) -> Match:
-        """One of the matches as an object."""
+        """Decode one of the matches."""
         row, spans = found.rows[place].tolist(), found.spans[place].tolist()
         binding = dict(zip(self.variables, row[1:], strict=True))
         half = len(spans) // 2
@@ -273,6 +273,6 @@ class Shape(NamedTuple):
 
 
 def completed(rows: Ints, spans: Longs, ends: Longs) -> Matches:
-    """Matches that fire as soon as their last event is there."""
+    """Matches that fire with their last event."""
     places = rows[:, 0].astype(np.int64)
     return Matches(rows, spans, 2 * places + 1, ends[places])

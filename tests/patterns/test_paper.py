@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from events.patterns import both, detector, either, no, plus, run, star, then, times, used, within
+from patterns.patterns import both, detector, either, no, plus, run, star, then, times, used, within
 
 FIGURE_5 = "a1 a1 a1 a2 a3 a2"
 

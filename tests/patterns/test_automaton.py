@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from events.patterns import (
+from patterns.patterns import (
     automaton,
     beside,
     both,

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from events.patterns import both, detector, either, holds, no, plus, run, then, times, used, within
+from patterns.patterns import (
+    both,
+    detector,
+    either,
+    holds,
+    no,
+    plus,
+    run,
+    then,
+    times,
+    used,
+    within,
+)
 
 from graphtide.errors import GraphtideError
 

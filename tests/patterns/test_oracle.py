@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from events.random_patterns import TYPES, declarations, per_declarations, streams
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from patterns.random_patterns import TYPES, declarations, per_declarations, streams
 
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import Detector, KernelDetector, make_detector

@@ -8,9 +8,9 @@ context. Where the paper says that a law does not hold, there is a counterexampl
 from __future__ import annotations
 
 import pytest
-from events.random_patterns import atoms, lengths, simple, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patterns.random_patterns import atoms, lengths, simple, streams
 
 from graphtide.lang.durations import WrittenDuration
 from graphtide.lang.tide.ast import (

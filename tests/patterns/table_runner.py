@@ -16,7 +16,7 @@ class Piece:
     last: int
     start: int
     used: list[int] = field(default_factory=list)
-    spoilt: set[int] = field(default_factory=set)
+    violated: set[int] = field(default_factory=set)
 
 
 class TableRunner:
@@ -81,7 +81,7 @@ class TableRunner:
     def _closed(self, token, move):
         entry = token.entry
         return (
-            any(n in token.spoilt for (n,) in self.tables.nots.of(move))
+            any(n in token.violated for (n,) in self.tables.nots.of(move))
             or any(token.last - entry[z] < least for z, least in self.tables.held.of(move))
             or any(entry[i] + amount > entry[o] for i, o, amount in self.tables.order.of(move))
         )
@@ -131,13 +131,13 @@ class TableRunner:
             for (n,) in self.tables.state_nots.of(token.state) if token is not user else ():
                 rows = self.tables.not_slots.of(n)
                 if self.tables.not_type[n] == type_ and self._matched(rows, values, token.slots):
-                    token.spoilt.add(n)
+                    token.violated.add(n)
                 if self.tables.not_type[n] == type_ and not rows:
-                    token.spoilt.add(n)
+                    token.violated.add(n)
         self.tokens = [t for t in self.tokens if t is user or self._deadline(t) >= time]
 
     def _make(self, token, move, slots, time, *, timer=False):
-        token.slots, token.last, token.spoilt = slots, time, set()
+        token.slots, token.last, token.violated = slots, time, set()
         token.state = int(self.tables.target[move])
         for (zone,) in () if timer else self.tables.enters.of(move):
             token.entry[zone] = time

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from events.patterns import (
+from patterns.patterns import (
     TYPES,
     beside,
     both,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 import pytest
-from events.patterns import automaton, detector, either, holds, no, plus, run, star, then, within
+from patterns.patterns import automaton, detector, either, holds, no, plus, run, star, then, within
 
 from graphtide.patterns.explain import explain_pattern
 from graphtide.patterns.measure import lifetime

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from events.patterns import (
+from patterns.patterns import (
     both,
     detector,
     either,
@@ -28,7 +28,7 @@ def test_the_event_that_ends_the_gap_may_be_what_not_forbids():
     assert used(run(detector(then("a", no("b"), "b")), "a b")) == [[0, 1]]
 
 
-def test_a_spoilt_instance_is_dropped():
+def test_an_instance_with_a_violated_not_is_dropped():
     running = detector(then("a", no("x"), "b"))
     run(running, "a x")
     assert running.tokens() == []

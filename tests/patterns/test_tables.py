@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from events.patterns import (
+from patterns.patterns import (
     TYPES,
     automaton,
     beside,
@@ -19,7 +19,7 @@ from events.patterns import (
     times,
     within,
 )
-from events.table_runner import TableRunner
+from patterns.table_runner import TableRunner
 
 from graphtide.errors import GraphtideError
 from graphtide.patterns.detector import Detector
