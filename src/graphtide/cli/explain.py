@@ -1,65 +1,88 @@
-"""`graphtide explain`: what a query means, and how it is maintained."""
+"""`graphtide explain`: logical and physical plans of queries; automata and rules of programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.cli.deltas import Changes, told_of
-from graphtide.cli.explain_program import explain_program
-from graphtide.cli.files import load_data, read_query, refuse_query
-from graphtide.cli.query_plan import plan_of
+from graphtide.cli.inputs import ChangeLog, load_data, read_query
+from graphtide.cli.options import (
+    FORMAT_HELP,
+    ChangesOption,
+    DataOption,
+    StrategyOption,
+    TickOption,
+    at_least,
+    invalid,
+)
 from graphtide.cli.session import Session
-from graphtide.engine.live_graph import LiveGraph
-from graphtide.engine.watch import Watch
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.program import PROGRAM_SUFFIX
+from graphtide.graph import LiveGraph
+from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.sparql.scanner import name_hint
+from graphtide.lang.tide.ast import CallFunction
+from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_program
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.explain import explain_pattern
 from graphtide.plan.build import build_plan
 from graphtide.plan.explain import ExplainFormat, explain_logical
 from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY, Strategy
+from graphtide.streams.query import explain_windows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from graphtide.algebra.windows import WindowedQuery
+    from graphtide.lang.tide.ast import PatternDeclaration
+    from graphtide.rules.program import RunningProgram
+
+TICK_MS: Final = 1000
 
 
 def explain(
     query: Path,
     *,
-    data: list[Path] | None = None,
-    changes: Path | None = None,
-    format: ExplainFormat = "text",  # noqa: A002 - the name of the option
-    strategy: Strategy | None = None,
+    data: DataOption = None,
+    changes: ChangesOption = None,
+    format: Annotated[  # noqa: A002 - the name of the option
+        ExplainFormat,
+        Parameter(
+            help=f"{FORMAT_HELP} text shows both plans of a query; mermaid and svg draw the "
+            "physical one, or with --logical (mermaid only) the other."
+        ),
+    ] = "text",
+    strategy: StrategyOption = None,
     logical: bool = False,
     pattern: str | None = None,
+    tick_ms: TickOption = TICK_MS,
 ) -> None:
     """Show a query's plans, or how a program works.
 
-    Example: graphtide explain doors.tide --pattern Left --format svg > left.svg
+    Example: `graphtide explain doors.tide --pattern Left --format svg > left.svg`
 
     Parameters
     ----------
     query
-        A file with a SPARQL SELECT query, over windows (RSP-QL) or not; or a program (.tide), of
-        which the plans of its queries are shown, the automata of its patterns, and for each rule
-        how long it keeps events, in ticks of a second.
-    data
-        RDF to load: the plan then shows the rows that each node holds, and a pattern its tokens.
-        Repeat for several files.
-    changes
-        A file of changes to apply after the data, and of events for windows: as for watch.
-    format
-        Text shows both plans; mermaid and svg draw one: the physical plan, or with --logical
-        (mermaid only) the other.
-    strategy
-        How patterns are matched; chosen by the planner if not given.
+        A SPARQL or RSP-QL SELECT query (.rq), or a program (.tide): the plans of its queries, the
+        automata of its patterns, and for each rule how long it retains events, in ticks.
     logical
         Show the logical plan only.
     pattern
-        Of a program, show this pattern only; it can be drawn, too.
+        Show only this pattern of a program; it can be drawn, too.
     """
+    at_least("--tick-ms", tick_ms, 1)
+    log = None if changes is None else ChangeLog(changes)
+    if log is not None:
+        log.check()
     if query.suffix == PROGRAM_SUFFIX:
-        print(
-            explain_program(query, pattern=pattern, format=format, data=data or (), changes=changes)
-        )
+        program = read_program(query)
+        running = _ran(program, data or (), log, tick_ms) if data or log is not None else None
+        print(explain_program(program, running, pattern, format, tick_ms))
         return
     if pattern is not None:
         raise GraphtideError("a query has no pattern", hint="--pattern is for programs (.tide)")
@@ -67,38 +90,112 @@ def explain(
     select = parsed if isinstance(parsed, SelectQuery) else parsed.select
     if logical:
         if format == "svg":
-            raise GraphtideError(
-                "the logical plan is drawn as text or mermaid only",
-                hint="leave --logical out, or use --format mermaid",
-            )
+            raise invalid("--format", format, "the logical plan is drawn as text or mermaid")
         print(explain_logical(select, format))
         return
     if format == "text":
         print("logical plan", explain_logical(select), "", "physical plan", sep="\n")
-    if data or changes is not None:
-        print(_with_rows(select.text, data or (), changes, format, strategy))
+    if data or log is not None:
+        graph = LiveGraph(tick_ms=tick_ms)
+        session = Session(graph, {"query": select.text}, strategy, tick_ms=tick_ms)
+        load_data(graph, data or ())
+        if log is not None:
+            for _ in session.follow(log):
+                pass
+        print(session.queries["query"].explain(format))
     elif format == "text":
-        print(plan_of(parsed, strategy))
+        print(plan_text(parsed, strategy))
     else:
         print(explain_plan(build_plan(select, strategy or DEFAULT_STRATEGY), format))
 
 
-def _with_rows(
-    text: str,
-    data: Sequence[Path],
-    changes: Path | None,
+def plan_text(query: SelectQuery | WindowedQuery, strategy: Strategy | None = None) -> str:
+    """The physical plan of a query, after its windows if it has any.
+
+    >>> print(plan_text(parse_standing("SELECT * { ?a <ex:p> ?b }")))
+    strategy search
+    answer ?a ?b
+    └─ [1] input ?a :ex:p ?b
+    """
+    if isinstance(query, SelectQuery):
+        return explain_plan(build_plan(query, strategy or DEFAULT_STRATEGY))
+    return f"{explain_windows(query)}\n{plan_text(query.select, strategy)}"
+
+
+# --- programs ---
+
+
+def explain_program(
+    program: Program,
+    running: RunningProgram | None,
+    pattern: str | None,
     format: ExplainFormat,  # noqa: A002 - the name of the option
-    strategy: Strategy | None,
+    tick_ms: int,
 ) -> str:
-    """The plan after data and changes, with the rows that each node holds."""
-    graph = LiveGraph()
-    session = Session(graph, {"query": text}, strategy)
+    """A program in words; or one of its patterns, which can be drawn.
+
+    Patterns of a `running` program are shown with their tokens.
+    """
+    if pattern is not None:
+        return _pattern(program, _named(program, pattern), running, format, tick_ms)
+    if format != "text":
+        allowed = "a whole program is explained as text; draw one of its patterns by --pattern NAME"
+        raise invalid("--format", format, allowed)
+    parts = [
+        f"QUERY {query.name}\n{indent(plan_text(parse_standing(query.text)), '  ')}"
+        for query in program.queries
+    ]
+    parts += [_pattern(program, each, running, format, tick_ms) for each in program.patterns]
+    if program.rules:
+        from graphtide.rules.explain import explain_rules
+
+        parts.append(explain_rules(program, tick_ms))
+    if program.goals or program.fixes:
+        from graphtide.repair.explain import explain_fixes
+
+        parts.append(explain_fixes(program))
+    return "\n\n".join(parts)
+
+
+def _named(program: Program, name: str) -> PatternDeclaration:
+    known = {pattern.name: pattern for pattern in program.patterns}
+    if name not in known:
+        hint = name_hint(name, known, "pattern") if known else "it has none"
+        raise GraphtideError(f"the program has no pattern named {name}", hint=hint)
+    return known[name]
+
+
+def _pattern(
+    program: Program,
+    pattern: PatternDeclaration,
+    running: RunningProgram | None,
+    format: ExplainFormat,  # noqa: A002 - the name of the option
+    tick_ms: int,
+) -> str:
+    if running is not None and running.detection is not None:
+        detector, terms = running.detection.patterns[pattern.name].detector, running.graph.terms
+        return explain_pattern(
+            detector.automaton, format, detector, lambda number: str(terms.decode(number))
+        )
+    types = {event.name: index for index, event in enumerate(program.events)}
+    return explain_pattern(compile_pattern(pattern, types, lambda _: 1, tick_ms), format)
+
+
+def _ran(
+    program: Program, data: Sequence[Path], log: ChangeLog | None, tick_ms: int
+) -> RunningProgram:
+    """The program after it has seen data and changes; functions that it calls do nothing."""
+    graph = LiveGraph(tick_ms=tick_ms)
     load_data(graph, data)
-    if changes is not None:
-        refuse_query(changes, "--changes")
-        for _ in told_of(session, Changes(changes)):
+    running = graph.run(program, functions=no_functions(program))
+    if log is not None:
+        session = Session(graph, {}, tick_ms=tick_ms)
+        for _ in session.follow(log):
             pass
-    query = session.queries["query"]
-    if isinstance(query, Watch):
-        return query.explain(format)
-    return query.explain() if format == "text" else query.watch.explain(format)
+    return running
+
+
+def no_functions(program: Program) -> dict[str, Callable[..., None]]:
+    """A function that does nothing for each that the rules of a program call."""
+    actions = (action for rule in program.rules for action in rule.actions)
+    return {a.function: lambda *_: None for a in actions if isinstance(a, CallFunction)}
