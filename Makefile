@@ -11,7 +11,7 @@ JOBS ?= 2
 EDGES ?= 1300000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench cluster-test faults fuzz w3c lock clean
+.PHONY: help setup demo test quick check format bench cluster-test faults fuzz w3c lock clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ demo: setup ## Watch a railway change: live + and - rows
 
 test: setup ## Run every test, on two processes (JOBS=…)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+quick: setup ## Run every test that is not slow: a few minutes
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(ARGS)
 
 check: setup ## Formatting, lint, types, and the arrows between the layers
 	@$(BIN)/ruff format --check .

@@ -142,8 +142,9 @@ class LiveGraph:
         transaction at that time; so is a file of plain RDF, at the current time if none is given.
 
         An insert into a graph with the name of one of this graph's streams is an event of that
-        stream. One batch is applied whole or, if something is wrong with it, not at all. Of several,
-        of a file, and where there are streams, the transactions before an error are applied.
+        stream. One batch is applied whole or, if something is wrong with it, not at all. Of
+        several, of a file, and where there are streams, the transactions before an error are
+        applied.
         """
         plain = isinstance(changes, (str, Path)) and find_format(changes).rdf is not None
         batches = read_changes(changes) if isinstance(changes, (str, Path, pa.Table)) else changes

@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import Slice
     from graphtide.algebra.variables import Schema
-    from graphtide.engine.dataflow.network import Found
+    from graphtide.engine.dataflow.network import SearchRows
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
 
 
-def evaluate_once(root: Physical, found: Found, terms: TermDictionary) -> Ints:
+def evaluate_once(root: Physical, search_rows: SearchRows, terms: TermDictionary) -> Ints:
     """The rows of a plan now, as a batch of one transaction."""
     volatile = RowVolatile()
     outputs: dict[Physical, Ints] = {}
     for node in nodes(root):
         operator = _operator(node, terms, volatile)
         inputs = [outputs[child] for child in children(node)]
-        outputs[node] = consolidate(first_rows(node, operator, inputs, found, terms))
+        outputs[node] = consolidate(first_rows(node, operator, inputs, search_rows, terms))
     return outputs[root]
 
 

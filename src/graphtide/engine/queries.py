@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphtide.engine.dataflow.network import Network, Places, actual_rows
+from graphtide.engine.dataflow.network import Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
 from graphtide.engine.evaluate import evaluate_once, measure
 from graphtide.errors import GraphtideError
@@ -42,27 +42,29 @@ class RunningPlans:
         self._leaves: dict[int, int] = {}
         self._statistics = Statistics()
 
-    def attach(self, plan: QueryPlan) -> tuple[Places, Ints]:
+    def attach(self, plan: QueryPlan) -> tuple[NodeIds, Ints]:
         """Start a plan: the ids of its nodes in the network, and its current answer."""
         searches = [node for node in nodes(plan.root) if isinstance(node, Search)]
         programs = [to_program(node, self._terms) for node in searches]
         numbers = dict(zip(searches, map(self.programs.acquire, programs), strict=True))
         try:
-            places, rows = self.network.attach(plan.root, self._rows_of)
+            node_ids, rows = self.network.attach(plan.root, self._rows_of)
         except BaseException:
             for number in numbers.values():
                 self.programs.release(number)
             raise
-        self._leaves.update((number, places[node]) for node, number in numbers.items())
-        return places, rows
+        self._leaves.update((number, node_ids[node]) for node, number in numbers.items())
+        return node_ids, rows
 
-    def detach(self, places: Places) -> None:
+    def detach(self, node_ids: NodeIds) -> None:
         """Stop a plan and free what only it needed."""
-        for node in places:
+        for node in node_ids:
             if isinstance(node, Search):
                 self.programs.release(self.programs.number(to_program(node, self._terms)))
-        self.network.detach(places)
-        self._leaves = {n: place for n, place in self._leaves.items() if place in self.network}
+        self.network.detach(node_ids)
+        self._leaves = {
+            n: node_id for n, node_id in self._leaves.items() if node_id in self.network
+        }
 
     def evaluate(self, plan: QueryPlan) -> Ints:
         """Evaluate a plan once: its current rows as a batch."""
@@ -81,14 +83,14 @@ class RunningPlans:
         """The output of each node of the network, by node id, for the output of the searches."""
         return self.network.step({self._leaves[n]: batch for n, batch in batches.items()})
 
-    def facts(self, plan: QueryPlan, places: Places, answer: int, *, actual: bool) -> NodeFacts:
+    def facts(self, plan: QueryPlan, node_ids: NodeIds, answer: int, *, actual: bool) -> NodeFacts:
         """What explain shows of a plan at work; counting actual rows costs as much as an answer."""
         statistics = self.statistics()
         expect = Estimator(statistics)
-        expected = {node: expect(node).rows for node in places} if statistics.known else None
+        expected = {node: expect(node).rows for node in node_ids} if statistics.known else None
         known = actual and self._store.stores
         counted = actual_rows(plan.root, self._rows_of, self._terms) if known else None
-        return NodeFacts(self.network.sizes(places), expected, counted, answer)
+        return NodeFacts(self.network.sizes(node_ids), expected, counted, answer)
 
     def _rows_of(self, node: Search) -> Ints:
         return self._store.evaluate(self.programs.number(to_program(node, self._terms)))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from graphtide.algebra.nodes import SelectQuery
-    from graphtide.engine.dataflow.network import Places
+    from graphtide.engine.dataflow.network import NodeIds
     from graphtide.engine.results import WindowResult
     from graphtide.plan.patterns import Strategy
     from graphtide.plan.physical import QueryPlan
@@ -132,7 +132,7 @@ class Query:
         self.name = name
         self.plan = plan
         self.order = next(_REGISTERED)
-        self.node_ids: Places = {}
+        self.node_ids: NodeIds = {}
         self.replannable: tuple[SelectQuery, Strategy | None] | None = None
         self.evicted = 0
         self.windows: WindowSide | None = None

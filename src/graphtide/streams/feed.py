@@ -111,8 +111,7 @@ class Feed:
             row = events[np.argmax(deletes)]
             stream = self._runtime.terms.text(int(row[GRAPH_COLUMN]))
             raise DataError(
-                f"a delete from the stream {stream} at time {int(times[row[TX]])}: events cannot be "
-                "deleted",
+                f"events cannot be deleted, as one of {stream} is at time {int(times[row[TX]])}",
                 hint="leave deletes out, as windows evict events by themselves; or skip them with "
                 "--on-error skip",
             )

@@ -1,6 +1,6 @@
-"""PruningFilter: which triples of a stream can be part of a match, by the constants of the patterns.
+"""PruningFilter: which triples of a stream can be part of a match, by the patterns' constants.
 
-Everything else is dropped before it is stored (the summarisation of paper 5).
+All others are dropped before anything is stored (paper 5 calls this summarisation).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints
     from graphtide.rdf.dictionary import TermDictionary
 
-if TYPE_CHECKING:
     Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 Asked = frozenset[tuple[int, int, int]]
@@ -73,9 +72,9 @@ def _is_within(pattern: tuple[int, int, int], wider: tuple[int, int, int]) -> bo
 class PruningFilter:
     """A test of triples against patterns: one look at a table for most of them.
 
-    >>> summary = PruningFilter(frozenset({(0, 7, 0), (0, 8, 3)}))
+    >>> pruning = PruningFilter(frozenset({(0, 7, 0), (0, 8, 3)}))
     >>> rows = np.array([[1, 7, 2, 0], [1, 8, 2, 0], [1, 8, 3, 0], [1, 9, 3, 0]], np.int32)
-    >>> summary.mask(rows).tolist()
+    >>> pruning.mask(rows).tolist()
     [True, False, True, False]
     """
 

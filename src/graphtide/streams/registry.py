@@ -10,18 +10,19 @@ import numpy as np
 from pyoxigraph import NamedNode
 
 from graphtide.algebra.rename import substitute
-from graphtide.algebra.windows import GRAPH, OBJECT, PREDICATE, SUBJECT, WINDOW_SPACE
+from graphtide.algebra.windows import WINDOW_SPACE
 from graphtide.errors import GraphtideError
-from graphtide.kernel import DistinctKernel
-from graphtide.kernel.batch import TX, VALUES, Ints, Longs
+from graphtide.kernel.batch import TX, Ints, Longs
 from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of, covers
 from graphtide.streams.query import NO_ROWS, QueryWindows
 from graphtide.streams.stream import EventPublisher, Stream
 from graphtide.streams.windows import (
+    GRAPH_COLUMN,
     NO_TIMES,
     ChangingWindow,
     Closes,
     ElementWindow,
+    StatementLog,
     TimeWindow,
     WindowContent,
     unite,
@@ -36,13 +37,9 @@ if TYPE_CHECKING:
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
     from graphtide.plan.patterns import Strategy
-    from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.streams.events import GraphEvents as EventBatch
     from graphtide.streams.windows import Alignment, WindowShape
-
-
-# --- Connect: which windows have to close together, and which streams they wait for.
 
 
 def connected(queries: Iterable[QueryWindows]) -> list[tuple[set[int], dict[str, Stream]]]:
@@ -65,12 +62,9 @@ def connected(queries: Iterable[QueryWindows]) -> list[tuple[set[int], dict[str,
     return groups
 
 
-GRAPH_COLUMN = VALUES + 3
-
-
 @dataclass(slots=True)
-class Placed:
-    """A window at work: on a stream, into a graph, for some queries."""
+class PlacedWindow:
+    """A window on a stream, whose content is a hidden graph of the store, and its queries."""
 
     stream: Stream
     content: WindowContent
@@ -90,17 +84,17 @@ class Placed:
         return self.stream.pruned == self.pruned or covers(self.asked(), asked)
 
     def watermark(self) -> int:
-        """Up to when all events are here, on every stream that has to be waited for."""
+        """The least watermark of the streams that the window has to wait for."""
         return min(stream.watermark for stream in (self.stream, *self.needed))
 
 
 class WindowRegistry:
-    """Closes windows as streams move on, and lets queries report."""
+    """The windows on all streams: closes them as watermarks advance, and lets queries report."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self.streams: dict[str, Stream] = {}
-        self._windows: dict[int, Placed] = {}
+        self._windows: dict[int, PlacedWindow] = {}
         self._moving = False
         self._publisher = EventPublisher(runtime, self._is_apart)
 
@@ -132,7 +126,9 @@ class WindowRegistry:
             raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")
         return found
 
-    def window(self, stream: Stream, shape: WindowShape, graph: int, asked: Asked) -> Placed | None:
+    def window(
+        self, stream: Stream, shape: WindowShape, graph: int, asked: Asked
+    ) -> PlacedWindow | None:
         """The window of a shape on a stream, whose content is the graph of that id.
 
         None if there is one already, but without some of what is asked for.
@@ -140,7 +136,7 @@ class WindowRegistry:
         placed = self._windows.get(graph)
         if placed is None:
             content = WindowContent(shape, stream.events, stream.name)
-            placed = Placed(stream, content, graph, stream.pruned)
+            placed = PlacedWindow(stream, content, graph, stream.pruned)
             self._windows[graph] = placed
         return placed if placed.serves(asked) else None
 
@@ -161,13 +157,13 @@ class WindowRegistry:
         self._connect()
 
     def _prune(self) -> None:
-        """Tell each stream what its queries can match."""
+        """Set the pruning filter of each stream: what its queries can match."""
         for stream in self.streams.values():
             placed = [p for p in self._windows.values() if p.stream is stream]
             stream.filter = PruningFilter(frozenset().union(*(p.asked() for p in placed)))
 
     def remove(self, query: QueryWindows) -> None:
-        """Let a query go, with the windows that only it had."""
+        """Remove a query, and the windows that only it had."""
         for number in query.windows:
             placed = self._windows[number]
             placed.queries.remove(query)
@@ -180,7 +176,7 @@ class WindowRegistry:
         self._connect()
 
     def _connect(self) -> None:
-        """Tell each window which streams to wait for."""
+        """Set which streams each window has to wait for."""
         queries = dict.fromkeys(q for placed in self._windows.values() for q in placed.queries)
         for windows, streams in connected(queries):
             for number in windows:
@@ -198,7 +194,7 @@ class WindowRegistry:
         """Events of streams reach the windows before they are published."""
 
     def _move(self) -> None:
-        """Close what can be closed; events that come in meanwhile wait their turn."""
+        """Close what can be closed; events that are pushed meanwhile are queued."""
         if self._moving:
             return
         self._moving = True
@@ -211,7 +207,7 @@ class WindowRegistry:
             needed = [p.content for p in self._windows.values() if p.stream is stream]
             events, moments = stream.events, stream.events.moments
             events.drop_before(min((c.oldest for c in needed), default=events.end))
-            moments.drop_before(min((c.oldest_moment for c in needed), default=moments.end))
+            moments.drop_before(min((c.oldest_time for c in needed), default=moments.end))
 
     def _close(self) -> bool:
         """Close some windows, all that close at one time together; whether there were any."""
@@ -237,7 +233,7 @@ class WindowRegistry:
         return True
 
     def _report(self, times: Longs, changes: Ints, own: Mapping[QueryWindows, Longs]) -> None:
-        """Take in what changed at some closes, and let each query report at its own of them."""
+        """Apply the changes of some closes, and let each query report at its own of them."""
         first = self._runtime.transactions
         self._runtime.apply_at(times, changes)
         for query, places in own.items():
@@ -255,7 +251,7 @@ def _united(places: list[Longs]) -> Longs:
     return places[0] if len(places) == 1 else np.unique(np.concatenate(places))
 
 
-def _merged(moved: list[tuple[Placed, Closes, Ints]], places: list[Longs]) -> Ints:
+def _merged(moved: list[tuple[PlacedWindow, Closes, Ints]], places: list[Longs]) -> Ints:
     """The changes of several windows, with the place of their close among all as `tx`."""
     parts = []
     for (placed, _, changes), at in zip(moved, places, strict=True):
@@ -272,54 +268,7 @@ def _merged(moved: list[tuple[Placed, Closes, Ints]], places: list[Longs]) -> In
     return merged[np.argsort(merged[:, TX], kind="stable")]
 
 
-# --- Statements: the quads of event graphs written down as triples, so that GRAPH can ask for
-# them.
-#
-# Each quad that is in a window is a node of the engine's own with four triples: its subject, its
-# predicate, its object, its graph. The numbers of these nodes are no terms and are used again.
-
-FIRST = 1 << 29
-"""Numbers from here up to the hidden graphs are quads, not terms."""
-
-
-class StatementLog:
-    """The quads of named event graphs in one window, and the triples that write them down."""
-
-    def __init__(self, graph: int, terms: TermDictionary) -> None:
-        self.graph = graph
-        self._counts = DistinctKernel(4)
-        self._numbers: dict[tuple[int, ...], int] = {}
-        self._free: list[int] = []
-        self._predicates = [terms.encode(p) for p in (SUBJECT, PREDICATE, OBJECT, GRAPH)]
-        self._rows: list[tuple[int, ...]] = []
-
-    def __len__(self) -> int:
-        return 4 * len(self._numbers)
-
-    def take(self, arrivals: Ints) -> None:
-        """Take in quads that come into the window or leave it."""
-        named = np.ascontiguousarray(arrivals[arrivals[:, VALUES + 3] != 0])
-        for tx, diff, *quad in self._counts.step(named).tolist():
-            number = self._number(tuple(quad), diff)
-            for predicate, part in zip(self._predicates, quad, strict=True):
-                self._rows.append((tx, diff, number, predicate, part, self.graph))
-
-    def _number(self, quad: tuple[int, ...], diff: int) -> int:
-        if diff < 0:
-            number = self._numbers.pop(quad)
-            self._free.append(number)
-            return number
-        number = self._free.pop() if self._free else FIRST + len(self._numbers)
-        self._numbers[quad] = number
-        return number
-
-    def changes(self) -> Ints:
-        """The changes since last asked; their `tx` is the place of a close."""
-        rows, self._rows = self._rows, []
-        return np.array(rows, np.int32).reshape(-1, VALUES + 4)
-
-
-# --- Streams of a live graph: the part of `LiveGraph` that has to do with windows.
+# --- streams and the queries over them ---
 
 ReportPolicy = Literal["close", "change"]
 """When a query reports: when a window closes, or whenever events come."""
@@ -373,7 +322,7 @@ class Streams:
             name_of, placed = self._place(clause, self._shape(clause, report), asked)
             graphs[clause.graph] = name_of
             if by_graph:
-                graphs[clause.quads] = self._written_down(placed, name_of)
+                graphs[clause.quads] = self._statements(placed, name_of)
             before = windows.get(placed.graph, (placed.stream, frozenset()))[1]
             windows[placed.graph] = placed.stream, before | asked
         select = replace(query.select, root=substitute(query.select.root, graphs))
@@ -393,7 +342,7 @@ class Streams:
 
     def _place(
         self, clause: WindowClause, shape: WindowShape, asked: Asked
-    ) -> tuple[NamedNode, Placed]:
+    ) -> tuple[NamedNode, PlacedWindow]:
         """A window and its graph's name: that of other queries, if it holds all that is asked."""
         stream = self._registry.stream(clause.stream.value, None)
         for number in count():
@@ -404,8 +353,8 @@ class Streams:
                 return name, placed
         raise AssertionError
 
-    def _written_down(self, placed: Placed, window: NamedNode) -> NamedNode:
-        """The graph in which the quads of a window's event graphs are written down."""
+    def _statements(self, placed: PlacedWindow, window: NamedNode) -> NamedNode:
+        """The graph that holds the quads of a window's event graphs as statements."""
         name = NamedNode(window.value.replace(WINDOW_SPACE, f"{WINDOW_SPACE}quads:", 1))
         content, terms = placed.content, self.runtime.terms
         if content.by_graph is None:

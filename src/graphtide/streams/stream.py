@@ -1,4 +1,4 @@
-"""Stream: graph events in order of time, put in order within a declared lateness."""
+"""Stream: events in order of time, sorted within a declared lateness; what comes later is late."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from graphtide.streams.pruning import Mask
 
 
-# --- Tail: the last part of a long sequence of rows, added at the end, dropped from the front.
-
 Rows = np.ndarray[Any, Any]
 
 SMALLEST = 1024
 
 
 class Tail:
-    """Rows of numbers. Places count from the first row ever, and stay valid.
+    """The last part of a long sequence of rows, appended at the end, dropped from the front.
+
+    Indexes count from the first row ever, and stay valid.
+
 
     >>> tail = Tail(np.int64)
     >>> tail.append(np.array([3, 5, 8]))
@@ -42,18 +43,18 @@ class Tail:
     def __init__(self, kind: type[np.generic], width: int | None = None) -> None:
         self._shape = () if width is None else (width,)
         self._rows: Rows = np.empty((SMALLEST, *self._shape), kind)
-        self._first = 0  # places in the array, of what is held
+        self._first = 0  # indexes in the array, of what is held
         self._last = 0
         self._moved = 0
 
     @property
     def begin(self) -> int:
-        """The place of the first row that is still held."""
+        """The index of the first row still held."""
         return self._moved + self._first
 
     @property
     def end(self) -> int:
-        """The place after the last row."""
+        """The index after the last row."""
         return self._moved + self._last
 
     def append(self, rows: Rows) -> None:
@@ -78,12 +79,12 @@ class Tail:
         self._first, self._last = 0, held
 
     def rows(self, first: int, last: int) -> Rows:
-        """The rows from one place up to another."""
+        """The rows from one index up to another."""
         return self._rows[first - self._moved : last - self._moved]
 
-    def drop_before(self, place: int) -> None:
-        """Forget the rows before a place."""
-        self._first = min(max(self._first, place - self._moved), self._last)
+    def drop_before(self, index: int) -> None:
+        """Drop the rows before an index."""
+        self._first = min(max(self._first, index - self._moved), self._last)
 
     def __len__(self) -> int:
         return self._last - self._first
@@ -94,20 +95,17 @@ class Tail:
         return self._rows.nbytes
 
 
-# --- Timelist: the events of a stream in order of time, added at the end, dropped from the front.
-
-
 class Timelist:
-    """Times and quads of events; beside them the moments at which there was any event at all.
+    """Times and quads of events; beside them all times at which there was any event (`moments`).
 
-    What no query can match is not held, but a window reports at its moment all the same. Places
-    count from the first event ever, and stay valid; those of moments are numbers of their own.
+    What no query can match is not held, but a window reports at its time all the same. Indexes
+    count from the first event ever, and stay valid; those of `moments` are counted separately.
 
     >>> events = Timelist()
     >>> quads = np.array([[1, 2, 3, 0], [4, 5, 6, 0]], np.int32)
     >>> events.append(np.array([3, 5]), quads)
     >>> events.append(np.array([7, 8]), quads, np.array([False, True]))
-    >>> events.place_of(6), events.times(1, 3).tolist(), events.moments.rows(1, 4).tolist()
+    >>> events.index_of(6), events.times(1, 3).tolist(), events.moments.rows(1, 4).tolist()
     (2, [5, 8], [5, 7, 8])
     """
 
@@ -118,12 +116,12 @@ class Timelist:
 
     @property
     def end(self) -> int:
-        """The place after the last event."""
+        """The index after the last event."""
         return self._times.end
 
     @property
     def begin(self) -> int:
-        """The place of the first event that is still held."""
+        """The index of the first event that is still held."""
         return self._times.begin
 
     def append(self, times: Longs, quads: Ints, held: Mask | None = None) -> None:
@@ -134,26 +132,26 @@ class Timelist:
         self._times.append(times)
         self._quads.append(quads)
 
-    def place_of(self, time: int) -> int:
-        """The place of the first event at or after a time."""
-        return _place_of(self._times, time)
+    def index_of(self, time: int) -> int:
+        """The index of the first event at or after a time."""
+        return _index_of(self._times, time)
 
     def moment_of(self, time: int) -> int:
-        """The place of the first moment at or after a time."""
-        return _place_of(self.moments, time)
+        """The index of the first moment at or after a time."""
+        return _index_of(self.moments, time)
 
     def times(self, first: int, last: int) -> Longs:
-        """The times of the events from one place up to another."""
+        """The times of the events from one index up to another."""
         return self._times.rows(first, last)
 
     def quads(self, first: int, last: int) -> Ints:
-        """The quads of the events from one place up to another."""
+        """The quads of the events from one index up to another."""
         return self._quads.rows(first, last)
 
-    def drop_before(self, place: int) -> None:
-        """Forget the events before a place."""
-        self._times.drop_before(place)
-        self._quads.drop_before(place)
+    def drop_before(self, index: int) -> None:
+        """Drop the events before an index."""
+        self._times.drop_before(index)
+        self._quads.drop_before(index)
 
     def __len__(self) -> int:
         return len(self._times)
@@ -164,7 +162,7 @@ class Timelist:
         return self._times.nbytes + self._quads.nbytes + self.moments.nbytes
 
 
-def _place_of(times: Tail, time: int) -> int:
+def _index_of(times: Tail, time: int) -> int:
     held = times.rows(times.begin, times.end)
     return times.begin + int(np.searchsorted(held, time, side="left"))
 
@@ -172,16 +170,16 @@ def _place_of(times: Tail, time: int) -> int:
 LARGEST = 2**61
 """Times beyond this leave no room for window arithmetic."""
 
-MOST_LATE = 10_000
-"""Late events that are kept to be looked at; all are counted."""
+MAX_LATE = 10_000
+"""Late events that are retained for inspection; all are counted."""
 
 
 class Stream:
     """Made by `LiveGraph.stream`. Events may come late by up to `lateness` ticks.
 
     Of the triples `received` in time, those that no registered query can match are `pruned` before
-    anything is stored. Triples that are older than the graph's clock when they come are `unpublished` to
-    rules, though they may be in time for windows.
+    anything is stored. Triples that are older than the graph's clock when they come are counted as
+    `unpublished`: rules do not see them, though they may be in time for windows.
 
     >>> from graphtide import LiveGraph
     >>> graph = LiveGraph()
@@ -224,7 +222,7 @@ class Stream:
         self, triples: Iterable[tuple[TermLike, TermLike, ObjectLike]], *, time: int,
         graph: TermLike | None = None,
     ) -> None:  # fmt: skip
-        """One graph event: triples that happen together at a time."""
+        """Push one event: triples that happen together at a time."""
         quads = [quad_ids(self._terms, s, p, o, graph) for s, p, o in triples]
         times = np.full(len(quads), time, np.int64)
         events = np.zeros(len(quads), np.int64)
@@ -234,7 +232,7 @@ class Stream:
     def push_ids(
         self, times: Longs, quads: Ints, *, newest: int | None = None, events: Longs | None = None
     ) -> None:
-        """Many events at once: rows of ids of `graph.terms`, with their times.
+        """Push many events: rows of ids of `graph.terms`, with their times.
 
         Rows with the same number in `events` are one event; without it, rows of one time and graph
         that stand together.
@@ -252,7 +250,7 @@ class Stream:
         self._release(self._newest - self.lateness)
 
     def feed(self, source: Events, *, timestamp: str = GENERATED_AT) -> None:
-        """Events from a file or from batches: RDF Patch, Parquet, Arrow, or TriG and N-Quads.
+        """Push the events of a file or of batches: RDF Patch, Parquet, Arrow, TriG or N-Quads.
 
         In TriG and N-Quads each named graph is an event, and the default graph says when it
         happened, by a triple with the predicate `timestamp`.
@@ -262,20 +260,20 @@ class Stream:
             self.push_ids(times, quads, events=events)
 
     def advance(self, to: int) -> None:
-        """All events before a time are here: let go what waited for them."""
+        """Raise the watermark: no event before that time comes any more."""
         self._newest = max(self._newest, to)
         self._release(to)
 
     def _without_late(self, lines: Lines, late: Mask) -> Lines:
         times, quads, numbers = lines
         self.late_count += int(late.sum())
-        room = MOST_LATE - len(self.late)
+        room = MAX_LATE - len(self.late)
         found = zip(times[late].tolist(), quads[late].tolist(), strict=True)
         self.late += [(time, tuple(quad)) for time, quad in found][:room]
         return times[~late], quads[~late], numbers[~late]
 
     def _release(self, watermark: int) -> None:
-        """Pass on, in order, the events that none before can come any more."""
+        """Pass on, in order, the events up to the new watermark."""
         ready = None
         if self._waiting:
             self._order()
@@ -300,11 +298,11 @@ class Stream:
 
     @property
     def waiting(self) -> bool:
-        """Whether events wait for others that may be earlier."""
+        """Whether events wait for earlier ones that may still come."""
         return bool(self._waiting)
 
     def _pass_on(self, lines: Lines | None, watermark: int) -> None:
-        """To the windows: some events, and that there are no others up to a time."""
+        """Hand events to the windows, and raise the watermark."""
         if lines is not None:
             self._append(lines[0], lines[1])
         if watermark > self.watermark:
@@ -319,7 +317,7 @@ class Stream:
         self.events.append(times, quads, held)
 
     def _order(self) -> None:
-        """What waits as one run of events in order of time; equal times as they came."""
+        """Sort the waiting events by time, stably."""
         times, quads, numbers = self._waiting[0]
         if len(self._waiting) > 1:
             times = np.concatenate([part for part, _, _ in self._waiting])
@@ -331,17 +329,16 @@ class Stream:
         self._waiting = [(times, quads, numbers)]
 
 
-# --- EventPublisher: the listeners of a graph, as its streams tell them of events.
-#
-# Events of a stream go to the windows first, then to the listeners. Where windows are registered, or
-# other streams hold events back, that happens time by time; else many events are told at once.
-
 Lines = tuple["Longs", "Ints", "Longs"]
 """Times, quads, and the number of the event that each quad is of."""
 
 
 class EventPublisher:
-    """Numbers the events of all streams of a graph, and tells its listeners of them."""
+    """Numbers the events of all streams, and publishes them to the runtime's subscribers.
+
+    Events of a stream go to the windows first, then to the subscribers. Where there are windows, or
+    other streams hold events back, that happens time by time; else many are published at once.
+    """
 
     def __init__(self, runtime: Runtime, apart: Callable[[], bool]) -> None:
         self._runtime = runtime
@@ -350,7 +347,7 @@ class EventPublisher:
 
     @property
     def listening(self) -> bool:
-        """Whether anybody wants to hear of events."""
+        """Whether there are subscribers."""
         return self._runtime.eager_subscribers > 0
 
     def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
@@ -369,7 +366,7 @@ class EventPublisher:
         return numbers
 
     def parts(self, lines: Lines, watermark: int) -> Iterator[tuple[Lines, int]]:
-        """Events to be told together, and the time up to which they are all."""
+        """Events that can be published at once, each with the watermark after them."""
         times, quads, numbers = lines
         if not self._apart() and self._runtime.eager_subscribers < 2:
             yield lines, watermark
@@ -380,7 +377,7 @@ class EventPublisher:
             yield (times[at], quads[at], numbers[at]), int(times[begin])
 
     def publish(self, lines: Lines) -> int:
-        """Tell of events; how many quads were not told, being older than the graph's clock."""
+        """Publish events; how many quads were too late, being older than the graph's clock."""
         runtime, (times, quads, numbers) = self._runtime, lines
         if int(times[-1]) < runtime.clock:
             return len(times)

@@ -1,7 +1,15 @@
-"""Window content: arrivals and evictions, as changes of a set of triples at each close.
+"""Windows: when they close, and what they hold, as changes of a set of triples at each close.
 
-A triple that arrives again while it is in the window lives until its latest copy leaves: copies are
-counted, and only the first to come and the last to go are changes. No window is ever computed anew.
+A triple that arrives again while it is in the window stays until its latest copy leaves: copies are
+counted, and only the first arrival and the last eviction are changes. No window is ever recomputed.
+
+A time window closes again and again, `step` apart, and holds the events of the last `range` ticks.
+Engines differ in which border is included, and in when the first window closes:
+
+    close     [close - range, close), the first close at origin + range (CSRBench; the default)
+    w3c       (close - range, close], from origin + step on (the draft's formula)
+    yabench   [close - range, close], from origin + step on: windows that are not yet full report
+    rsp4j     [close - range, close), from origin + step on
 """
 
 from __future__ import annotations
@@ -12,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from graphtide.algebra.windows import GRAPH, OBJECT, PREDICATE, SUBJECT
 from graphtide.errors import GraphtideError
 from graphtide.kernel import DistinctKernel
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
@@ -20,19 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.algebra.windows import WindowClause
-    from graphtide.streams.registry import StatementLog
+    from graphtide.rdf.dictionary import TermDictionary
     from graphtide.streams.stream import Timelist
 
 
-# --- Window shapes: when a window reports, and which events it then holds.
-#
-# A window closes again and again, `step` apart, and holds the events of the last `range` ticks. Who
-# counts which border in differs between engines, and so does when the first window closes:
-#
-#     close     [close - range, close), the first close at origin + range (CSRBench; the default)
-#     w3c       (close - range, close], from origin + step on (the draft's formula)
-#     yabench   [close - range, close], from origin + step on: windows that are not yet full report
-#     rsp4j     [close - range, close), from origin + step on
+# --- shapes ---
 
 Alignment = Literal["close", "w3c", "yabench", "rsp4j"]
 
@@ -179,16 +180,17 @@ def _ticks(milliseconds: int, tick_ms: int) -> int:
     return ticks
 
 
-# --- Closes: when windows report, and in which order those do that report at one time.
-#
-# At one time there may be several reports. A window that does not hold the events of its close closes
-# before they happen. Then come the windows of elements: a report for each element that completes one,
-# in the order in which the elements came; of several streams, by their names. Then close the windows
-# that do hold the events of their close. What closes at the same of these moments closes together.
+# --- closes ---
 
 
 class ReportPhase(IntEnum):
-    """The part of a time at which a window reports: before its events, with each, after them."""
+    """The order of reports at one time.
+
+    Windows without the events of their close report before these happen. Then windows of elements
+    report for each element that completes one, in the order in which elements came; of several
+    streams, by their names. Then windows with the events of their close report. What closes in the
+    same phase closes together.
+    """
 
     BEFORE = 0
     AMID = 1
@@ -197,16 +199,16 @@ class ReportPhase(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Closes:
-    """The next closes of one window, in order. Those of elements have a stream, and places in it.
+    """The next closes of one window, in order. Those of elements have a stream, and indexes in it.
 
-    A window has all closes of a part of a time at once, so one of them is known by its time alone
+    A window has all closes of a phase of a time at once, so one of them is known by its time alone
     unless elements are counted.
     """
 
     times: Longs
-    part: ReportPhase = ReportPhase.BEFORE
+    phase: ReportPhase = ReportPhase.BEFORE
     stream: str = ""
-    places: Longs | None = None
+    indexes: Longs | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -223,7 +225,7 @@ def unite(windows: Sequence[Closes]) -> tuple[Longs, list[Longs]]:
     """
     if len(windows) == 1:
         return windows[0].times, [np.arange(len(windows[0]))]
-    if all(w.places is None and w.part == windows[0].part for w in windows):
+    if all(w.indexes is None and w.phase == windows[0].phase for w in windows):
         times = np.unique(np.concatenate([w.times for w in windows]))
         return times, [np.searchsorted(times, w.times) for w in windows]
     return _ordered(windows)
@@ -244,22 +246,70 @@ def _ordered(windows: Sequence[Closes]) -> tuple[Longs, list[Longs]]:
 
 
 def _keys(window: Closes, rank: int) -> Longs:
-    """What the closes of a window are sorted by: time, part of it, stream, place."""
+    """What the closes of a window are sorted by: time, phase, stream, index."""
     keys = np.zeros((len(window), 4), np.int64)
     keys[:, 0] = window.times
-    keys[:, 1] = window.part
-    if window.places is not None:
+    keys[:, 1] = window.phase
+    if window.indexes is not None:
         keys[:, 2] = rank
-        keys[:, 3] = window.places
+        keys[:, 3] = window.indexes
     return keys
 
 
-GRAPH = VALUES + 3
+# --- content ---
+
+FIRST_STATEMENT: Final = 1 << 29
+"""Ids from here up to those of hidden graphs are statements, not terms."""
+
+
+class StatementLog:
+    """Reifies the quads of named event graphs in one window, so that GRAPH can ask for them.
+
+    Each quad in the window is a node with four triples: its subject, predicate, object and graph.
+    The ids of these nodes are no terms and are reused.
+    """
+
+    def __init__(self, graph: int, terms: TermDictionary) -> None:
+        self.graph = graph
+        self._counts = DistinctKernel(4)
+        self._ids: dict[tuple[int, ...], int] = {}
+        self._free: list[int] = []
+        self._predicates = [terms.encode(p) for p in (SUBJECT, PREDICATE, OBJECT, GRAPH)]
+        self._rows: list[tuple[int, ...]] = []
+
+    def __len__(self) -> int:
+        return 4 * len(self._ids)
+
+    def take(self, arrivals: Ints) -> None:
+        """Apply quads that enter the window or leave it."""
+        named = np.ascontiguousarray(arrivals[arrivals[:, VALUES + 3] != 0])
+        for tx, diff, *quad in self._counts.step(named).tolist():
+            node = self._id(tuple(quad), diff)
+            for predicate, part in zip(self._predicates, quad, strict=True):
+                self._rows.append((tx, diff, node, predicate, part, self.graph))
+
+    def _id(self, quad: tuple[int, ...], diff: int) -> int:
+        if diff < 0:
+            node = self._ids.pop(quad)
+            self._free.append(node)
+            return node
+        node = self._free.pop() if self._free else FIRST_STATEMENT + len(self._ids)
+        self._ids[quad] = node
+        return node
+
+    def changes(self) -> Ints:
+        """The changes since last asked; their `tx` is the index of a close."""
+        rows, self._rows = self._rows, []
+        return np.array(rows, np.int32).reshape(-1, VALUES + 4)
+
+
+GRAPH_COLUMN: Final = VALUES + 3
+"""The column of a change that has its graph."""
 
 NO_TIMES: Longs = np.empty(0, np.int64)
 
-MOST = 1 << 16
-"""Closes that are carried out at a time."""
+MAX_CLOSES: Final = 1 << 16
+"""Closes that are computed at a time."""
 
 UNLIMITED = 1 << 62
 
@@ -283,45 +333,49 @@ class WindowContent:
         self._last: int | None = None
 
     @property
-    def oldest_moment(self) -> int:
-        """The place of the oldest moment that the window may still need."""
+    def oldest_time(self) -> int:
+        """The index of the oldest time with events that the window may still need."""
         return self._seen
 
     @property
     def oldest(self) -> int:
-        """The place of the oldest event that the window may still need."""
+        """The index of the oldest event that the window may still need."""
         return self._left
 
     def __len__(self) -> int:
         """The different quads in the window."""
         return self._counts.sizes()["rows"]
 
-    def advance(self, complete: int) -> tuple[Closes, Ints]:
-        """Close windows that no further event can be part of: all before `complete` are here.
+    def advance(self, watermark: int) -> tuple[Closes, Ints]:
+        """Close windows up to the watermark: no event before it comes any more.
 
-        The next closes, and the changes of the content, with the close's place as `tx`.
+        The next closes, and the changes of the content, with the index of the close as `tx`.
         """
         match self.shape:
             case TimeWindow():
-                times, changes = self._advance_time(self.shape, complete)
-                part = ReportPhase.AFTER if self._lead(self.shape) else ReportPhase.BEFORE
-                return Closes(times, part), changes
+                times, changes = self._advance_time(self.shape, watermark)
+                phase = ReportPhase.AFTER if self._lead(self.shape) else ReportPhase.BEFORE
+                return Closes(times, phase), changes
             case ChangingWindow():
-                times, changes = self._advance_changing(self.shape, complete)
+                times, changes = self._advance_changing(self.shape, watermark)
                 return Closes(times, ReportPhase.AFTER), changes
             case ElementWindow(step=step):
-                times, changes = self._advance_elements(self.shape, complete)
-                places = self._entered - step * np.arange(len(times))[::-1]
-                return Closes(times, ReportPhase.AMID, self._stream, places), changes
+                times, changes = self._advance_elements(self.shape, watermark)
+                indexes = self._entered - step * np.arange(len(times))[::-1]
+                return Closes(times, ReportPhase.AMID, self._stream, indexes), changes
 
     def reach(self) -> int:
         """The time that it can be taken to at once: a few closes, not a whole backlog."""
         match self.shape:
             case TimeWindow(step=step):
                 begun = self._begun(self.shape)
-                return UNLIMITED if begun is None else begun + MOST * step + self._lead(self.shape)
-            case ChangingWindow() if self._seen + MOST < self._events.moments.end:
-                last = self._seen + MOST
+                return (
+                    UNLIMITED
+                    if begun is None
+                    else begun + MAX_CLOSES * step + self._lead(self.shape)
+                )
+            case ChangingWindow() if self._seen + MAX_CLOSES < self._events.moments.end:
+                last = self._seen + MAX_CLOSES
                 return int(self._events.moments.rows(last - 1, last)[0]) + 1
             case _:
                 return UNLIMITED
@@ -339,20 +393,20 @@ class WindowContent:
         """How long after a close an event may still be part of the window."""
         return shape.bounds(0)[1] + (shape.alignment == "rsp4j")
 
-    def _advance_time(self, shape: TimeWindow, complete: int) -> tuple[Longs, Ints]:
+    def _advance_time(self, shape: TimeWindow, watermark: int) -> tuple[Longs, Ints]:
         begun = self._begun(shape)
         if begun is None:
             return NO_TIMES, _no_changes()
-        closes = shape.closes(begun, complete - self._lead(shape))
+        closes = shape.closes(begun, watermark - self._lead(shape))
         if not len(closes):
             return NO_TIMES, _no_changes()
         last = int(closes[-1])
         first_out, first_in = shape.bounds(last)
-        come = self._place_of(first_in, self._entered)
-        gone = min(self._place_of(first_out, self._left), come)
-        arrived = self._changes(shape, self._entered, come, closes, 1)
-        evicted = self._changes(shape, self._left, gone, closes, -1)
-        self._entered, self._left, self._last = come, gone, last
+        entered = self._index_of(first_in, self._entered)
+        left = min(self._index_of(first_out, self._left), entered)
+        arrived = self._changes(shape, self._entered, entered, closes, 1)
+        evicted = self._changes(shape, self._left, left, closes, -1)
+        self._entered, self._left, self._last = entered, left, last
         if shape.alignment == "rsp4j" and len(closes) > 1:  # only the latest of them reports
             closes = closes[-1:]
             arrived[:, TX] = evicted[:, TX] = 0
@@ -368,25 +422,25 @@ class WindowContent:
         rows[:, TX] = np.maximum(at - closes[0], 0) // shape.step
         return rows if held.all() else rows[held]
 
-    def _advance_changing(self, shape: ChangingWindow, complete: int) -> tuple[Longs, Ints]:
+    def _advance_changing(self, shape: ChangingWindow, watermark: int) -> tuple[Longs, Ints]:
         """A report for every time at which there are events."""
-        seen = max(self._events.moment_of(complete), self._seen)
+        seen = max(self._events.moment_of(watermark), self._seen)
         reports = _different(self._events.moments.rows(self._seen, seen))
         if not len(reports):
             return NO_TIMES, _no_changes()
-        come = self._place_of(int(reports[-1]) + 1, self._entered)
+        entered = self._index_of(int(reports[-1]) + 1, self._entered)
         begins = shape.begin(reports)
-        gone = min(self._place_of(int(begins[-1]), self._left), come)
-        arrived = self._rows(self._entered, come, 1)
-        arrived[:, TX] = np.searchsorted(reports, self._events.times(self._entered, come))
-        evicted = self._rows(self._left, gone, -1)
-        evicted[:, TX] = np.searchsorted(begins, self._events.times(self._left, gone), side="right")
-        self._entered, self._left, self._seen = come, gone, seen
+        left = min(self._index_of(int(begins[-1]), self._left), entered)
+        arrived = self._rows(self._entered, entered, 1)
+        arrived[:, TX] = np.searchsorted(reports, self._events.times(self._entered, entered))
+        evicted = self._rows(self._left, left, -1)
+        evicted[:, TX] = np.searchsorted(begins, self._events.times(self._left, left), side="right")
+        self._entered, self._left, self._seen = entered, left, seen
         return reports, self._counted(arrived, evicted)
 
-    def _place_of(self, time: int, least: int) -> int:
-        """The place of the first event at or after a time; older ones are none of the window's."""
-        return max(self._events.place_of(time), least)
+    def _index_of(self, time: int, least: int) -> int:
+        """The index of the first event at or after a time; older ones are none of the window's."""
+        return max(self._events.index_of(time), least)
 
     def _rows(self, first: int, last: int, diff: int) -> Ints:
         rows = np.empty((last - first, VALUES + 4), np.int32)
@@ -394,10 +448,10 @@ class WindowContent:
         rows[:, VALUES:] = self._events.quads(first, last)
         return rows
 
-    def _advance_elements(self, shape: ElementWindow, complete: int) -> tuple[Longs, Ints]:
+    def _advance_elements(self, shape: ElementWindow, watermark: int) -> tuple[Longs, Ints]:
         """One event more and one less, and a report after every `step` events."""
         self._seen = self._events.moments.end
-        end = self._place_of(complete, self._entered)
+        end = self._index_of(watermark, self._entered)
         reports = np.arange(self._entered + shape.step, end + 1, shape.step)
         if not len(reports):
             return NO_TIMES, _no_changes()
@@ -422,7 +476,7 @@ class WindowContent:
             both = both[np.argsort(both[:, TX], kind="stable")]
         if self.by_graph is not None:
             self.by_graph.take(both)
-        both[:, GRAPH] = 0
+        both[:, GRAPH_COLUMN] = 0
         return self._counts.step(both)
 
 

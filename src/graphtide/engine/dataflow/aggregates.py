@@ -1,6 +1,8 @@
-"""GroupRows: one row per group, and what a change of a group's rows does to it.
+"""GROUP BY: one row per group, and the states of its aggregates.
 
-d(group): for each transaction and each group it touches, the old row goes and the new one comes.
+d(group): for each transaction and each group it touches, the old row is removed, the new one added.
+An aggregate state takes values that come (a positive count) and go (a negative one), by id, and
+gives the aggregate of what is left. Id 0 is an error: a value that could not be computed.
 """
 
 from __future__ import annotations
@@ -31,12 +33,6 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
-# --- Aggregate states: what is remembered of a group's values so that one change costs little.
-#
-# Every state is told of values that come (a positive count) and go (a negative one), by id, and gives
-# the aggregate of what is left. Id 0 is an error: a value that could not be computed.
-
-
 class AggregateState(Protocol):
     """One aggregate of one group."""
 
@@ -65,14 +61,14 @@ def make_state(aggregate: Aggregate, terms: TermDictionary) -> AggregateState:
 
 
 class DistinctState:
-    """Passes each value on once, when it comes first and when it goes last."""
+    """Forwards each distinct value: its first copy, and the removal of its last."""
 
     def __init__(self, inner: AggregateState) -> None:
         self._inner = inner
         self._counts: Counter[int] = Counter()
 
     def add(self, value: int, count: int) -> None:
-        """Tell the inner state where a value's count leaves zero or comes back to it."""
+        """Update the inner state where a value's count leaves zero or returns to it."""
         before = self._counts[value]
         self._counts[value] = after = before + count
         if after == 0:
@@ -104,7 +100,7 @@ class CountState:
 
 
 class SumState:
-    """An exact sum, rounded once when asked for: what goes takes away just what it gave."""
+    """An exact sum, rounded once when asked for, so that a removed value leaves no error behind."""
 
     def __init__(self, terms: TermDictionary, *, mean: bool) -> None:
         self._terms = terms
@@ -234,7 +230,7 @@ Change = tuple[int, int, Key, Key]
 
 
 class GroupState:
-    """The states of a group, and its row as it was last passed on."""
+    """The aggregate states of a group, and the row last emitted for it."""
 
     __slots__ = ("row", "rows", "states")
 
@@ -267,7 +263,7 @@ class GroupRows:
         out: list[tuple[int, ...]] = []
         if self._first:
             self._first = False
-            self._pass_on(0, (), self._group(()), out)
+            self._emit(0, (), self._group(()), out)
         for tx, changes in groupby(self._changes(batch), itemgetter(0)):
             touched: dict[Key, GroupState] = {}
             for _, diff, key, values in changes:
@@ -276,7 +272,7 @@ class GroupRows:
                 for state, value in zip(group.states, values, strict=True):
                     state.add(value, diff)
             for key, group in touched.items():
-                self._pass_on(tx, key, group, out)
+                self._emit(tx, key, group, out)
         return make_batch(out, self._width)
 
     def _changes(self, batch: Ints) -> list[Change]:
@@ -289,8 +285,8 @@ class GroupRows:
             values[:, i] = self._numbered(batch) if self._aggregates[i].distinct else 0
         lines = np.column_stack([batch[:, TX], batch[:, self._keys], values])
         if len(lines) > 1:
-            lines, places = np.unique(lines, axis=0, return_inverse=True)
-            diffs = np.bincount(places.reshape(-1), batch[:, DIFF]).astype(np.int64)
+            lines, inverse = np.unique(lines, axis=0, return_inverse=True)
+            diffs = np.bincount(inverse.reshape(-1), batch[:, DIFF]).astype(np.int64)
         else:
             diffs = batch[:, DIFF].astype(np.int64)
         keys = 1 + len(self._keys)
@@ -312,7 +308,7 @@ class GroupRows:
             self._groups[key] = group
         return group
 
-    def _pass_on(self, tx: int, key: Key, group: GroupState, out: list[tuple[int, ...]]) -> None:
+    def _emit(self, tx: int, key: Key, group: GroupState, out: list[tuple[int, ...]]) -> None:
         """Replace a group's row by what it is now; a group without rows has none."""
         there = group.rows > 0 or not self._keys
         row = (*key, *map(self._value, group.states)) if there else None

@@ -40,10 +40,8 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
 
 
-# --- Memo: a function of terms applied to id columns, computed once per distinct argument tuple.
-
-MOST_REMEMBERED = 200_000
-"""Distinct argument tuples whose results are kept; then the memo starts afresh."""
+MAX_REMEMBERED = 200_000
+"""Distinct argument tuples whose results are retained; then the memo is cleared."""
 
 Columns = tuple[tuple[Var, int], ...]
 
@@ -55,7 +53,7 @@ def argument_columns(expression: Expression, schema: Schema) -> Columns:
 
 
 class Memo:
-    """Results (small integers or ids) of a function of a row, by the ids of its arguments."""
+    """A function of a row to integers, computed once per distinct tuple of argument ids."""
 
     def __init__(
         self, function: Callable[[Row], int], columns: Columns, terms: TermDictionary
@@ -74,9 +72,9 @@ class Memo:
             )
         if not self._at:
             return np.full(len(batch), self._one(()), np.int32)
-        distinct, places = np.unique(batch[:, self._at], axis=0, return_inverse=True)
+        distinct, inverse = np.unique(batch[:, self._at], axis=0, return_inverse=True)
         results = np.array([self._one(tuple(row)) for row in distinct.tolist()], np.int32)
-        return results[places.reshape(-1)]
+        return results[inverse.reshape(-1)]
 
     def _one(self, ids: tuple[int, ...]) -> int:
         found = self._known.get(ids)
@@ -85,7 +83,7 @@ class Memo:
                 var: self._terms.decode(i) for var, i in zip(self._variables, ids, strict=True) if i
             }
             found = self._function(row)
-            if len(self._known) >= MOST_REMEMBERED:
+            if len(self._known) >= MAX_REMEMBERED:
                 self._known.clear()
             self._known[ids] = found
         return found

@@ -1,7 +1,7 @@
 """Network: the operators of all standing queries of a graph, wired as their plans say.
 
-Equal sub-plans are one node, within a query and between queries: it keeps its memories once and
-does its work once. A node goes when the last query that uses it ends.
+Equal sub-plans are one node, within a query and between queries: one memory, one computation. A
+node is removed when the last query that uses it ends.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from graphtide.plan.physical import Constant, GroupBy, Physical, Search, childre
 if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
 
-Places = dict[Physical, int]
-"""Where the nodes of one plan are in the network."""
+NodeIds = dict[Physical, int]
+"""The ids that the nodes of one plan have in the network."""
 
-Found = Callable[[Search], Ints]
-"""Gives the rows of a search now."""
+SearchRows = Callable[[Search], Ints]
+"""Gives the current rows of a search."""
 
 Step = tuple[int, Callable[..., Ints], tuple[int, ...]]
 
-MOST_ROUTES = 10_000
+MAX_ROUTES = 10_000
+"""Sets of changed leaves for which the order of steps is remembered."""
 
 
 @dataclass(slots=True)
 class Node:
-    """An operator at its place, and who depends on it."""
+    """An operator, its inputs, and the nodes and queries that depend on it."""
 
     key: Hashable
     operator: Operator
@@ -46,12 +47,12 @@ def first_rows(
     node: Physical,
     operator: Operator,
     inputs: Sequence[Ints],
-    found: Found,
+    search_rows: SearchRows,
     terms: TermDictionary,
 ) -> Ints:
-    """All rows of a node now: what a fresh operator answers to all rows of its inputs."""
+    """All current rows of a node: the output of a fresh operator for all rows of its inputs."""
     if isinstance(node, Search):
-        return found(node)
+        return search_rows(node)
     if isinstance(node, Constant):
         return constant_batch(node, terms)
     # A group without keys has a row even when nothing is in it.
@@ -60,100 +61,102 @@ def first_rows(
     return empty_batch(len(node.schema))
 
 
-def actual_rows(root: Physical, found: Found, terms: TermDictionary) -> dict[Physical, int]:
-    """How many rows each node of a plan has now, worked out from scratch."""
+def actual_rows(
+    root: Physical, search_rows: SearchRows, terms: TermDictionary
+) -> dict[Physical, int]:
+    """How many rows each node of a plan has now, evaluated from scratch."""
     outputs: dict[Physical, Ints] = {}
     for node in nodes(root):
         inputs = [outputs[child] for child in children(node)]
-        outputs[node] = first_rows(node, make_operator(node, terms), inputs, found, terms)
+        outputs[node] = first_rows(node, make_operator(node, terms), inputs, search_rows, terms)
     return {node: int(batch[:, DIFF].sum()) for node, batch in outputs.items()}
 
 
 class Network:
-    """Nodes by place; a node's place is higher than those of its inputs."""
+    """Nodes by id; a node's id is higher than those of its inputs."""
 
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
         self._nodes: dict[int, Node] = {}
-        self._places: dict[Hashable, int] = {}
+        self._ids: dict[Hashable, int] = {}
         self._next = 0
         self._routes: dict[tuple[int, ...], list[Step]] = {}
 
-    def attach(self, root: Physical, found: Found) -> tuple[Places, Ints]:
-        """Take in a plan; the places of its nodes, and its root's rows now.
+    def attach(self, root: Physical, search_rows: SearchRows) -> tuple[NodeIds, Ints]:
+        """Add a plan; the ids of its nodes, and the current rows of its root.
 
-        `found` gives the rows of a search. Nodes that are there already keep their state; what they
-        have passed on before is worked out once more, for the new nodes that want to read it.
+        Nodes that other plans use keep their state; their rows are evaluated once more, for the new
+        nodes that read them.
         """
-        places: Places = {}
+        node_ids: NodeIds = {}
         outputs: dict[int, Ints] = {}
         try:
             for node in nodes(root):
-                self._place(node, places, outputs, found)
+                self._attach_node(node, node_ids, outputs, search_rows)
         finally:
-            for place in set(places.values()):
-                self._nodes[place].users += 1
+            for node_id in set(node_ids.values()):
+                self._nodes[node_id].users += 1
             self._routes.clear()
-            if root not in places or places[root] not in outputs:
-                self.detach(places)
-        return places, outputs[places[root]]
+            if root not in node_ids or node_ids[root] not in outputs:
+                self.detach(node_ids)
+        return node_ids, outputs[node_ids[root]]
 
-    def _place(
+    def _attach_node(
         self,
         node: Physical,
-        places: Places,
+        node_ids: NodeIds,
         outputs: dict[int, Ints],
-        found: Found,
+        search_rows: SearchRows,
     ) -> None:
-        """Find or make a node's place, and work out its rows, given those of its inputs."""
-        inputs = tuple(places[child] for child in children(node))
+        """Find or make a node, and evaluate its rows, given those of its inputs."""
+        inputs = tuple(node_ids[child] for child in children(node))
         key = identity(node, inputs, self._terms)
         operator = make_operator(node, self._terms)
-        place = self._places.get(key)
-        if place is None:
-            place = self._add(key, operator, inputs, empty_batch(len(node.schema)))
-        places[node] = place
-        if place in outputs:
+        node_id = self._ids.get(key)
+        if node_id is None:
+            node_id = self._add(key, operator, inputs, empty_batch(len(node.schema)))
+        node_ids[node] = node_id
+        if node_id in outputs:
             return
         batches = [outputs[i] for i in inputs]
-        outputs[place] = first_rows(node, operator, batches, found, self._terms)
+        outputs[node_id] = first_rows(node, operator, batches, search_rows, self._terms)
 
     def _add(
         self, key: Hashable, operator: Operator, inputs: tuple[int, ...], nothing: Ints
     ) -> int:
-        place = self._next
+        node_id = self._next
         self._next += 1
-        self._nodes[place] = Node(key, operator, inputs, nothing)
-        self._places[key] = place
+        self._nodes[node_id] = Node(key, operator, inputs, nothing)
+        self._ids[key] = node_id
         for each in inputs:
-            self._nodes[each].readers.add(place)
-        return place
+            self._nodes[each].readers.add(node_id)
+        return node_id
 
-    def detach(self, places: Places) -> None:
-        """Let a plan go, and the nodes that no other plan uses."""
-        for place in sorted(set(places.values()), reverse=True):
-            node = self._nodes[place]
+    def detach(self, node_ids: NodeIds) -> None:
+        """Remove a plan, and the nodes that no other plan uses."""
+        for node_id in sorted(set(node_ids.values()), reverse=True):
+            node = self._nodes[node_id]
             node.users -= 1
             if node.users == 0:
                 for each in node.inputs:
-                    self._nodes[each].readers.discard(place)
-                del self._places[node.key], self._nodes[place]
+                    self._nodes[each].readers.discard(node_id)
+                del self._ids[node.key], self._nodes[node_id]
         self._routes.clear()
 
     def step(self, leaves: Mapping[int, Ints]) -> dict[int, Ints]:
-        """What changes at every node that changes of some leaves reach, by place."""
+        """The output of every node that changes of some leaves reach, by node id."""
         outputs = dict(leaves)
-        for place, step, inputs in self._route(tuple(leaves)):
+        for node_id, step, inputs in self._route(tuple(leaves)):
             if len(inputs) == 1:
                 batch = outputs.get(inputs[0])
                 if batch is not None and len(batch):
-                    outputs[place] = step(batch)
+                    outputs[node_id] = step(batch)
             else:
                 batches = [outputs.get(i, self._nodes[i].nothing) for i in inputs]
                 if any(map(len, batches)):
-                    outputs[place] = step(*batches)
-        for place, batch in outputs.items():
-            self._nodes[place].messages += len(batch)
+                    outputs[node_id] = step(*batches)
+        for node_id, batch in outputs.items():
+            self._nodes[node_id].messages += len(batch)
         return outputs
 
     def _route(self, leaves: tuple[int, ...]) -> list[Step]:
@@ -168,34 +171,34 @@ class Network:
                 ahead += fresh
             at = self._nodes
             route = [(p, at[p].operator.step, at[p].inputs) for p in sorted(reached)]
-            if len(self._routes) >= MOST_ROUTES:
+            if len(self._routes) >= MAX_ROUTES:
                 self._routes.clear()
             self._routes[leaves] = route
         return route
 
-    def sizes(self, places: Places) -> dict[Physical, dict[str, int]]:
-        """The rows that each node of a plan holds now."""
-        return {node: self._nodes[place].operator.sizes() for node, place in places.items()}
+    def sizes(self, node_ids: NodeIds) -> dict[Physical, dict[str, int]]:
+        """The rows that each node of a plan stores."""
+        return {node: self._nodes[node_id].operator.sizes() for node, node_id in node_ids.items()}
 
-    def messages(self, places: Places) -> dict[Physical, int]:
-        """How many rows each node of a plan has passed on since it is there."""
-        return {node: self._nodes[place].messages for node, place in places.items()}
+    def messages(self, node_ids: NodeIds) -> dict[Physical, int]:
+        """How many rows each node of a plan has put out since it was made."""
+        return {node: self._nodes[node_id].messages for node, node_id in node_ids.items()}
 
-    def users(self, places: Places) -> dict[Physical, int]:
+    def users(self, node_ids: NodeIds) -> dict[Physical, int]:
         """How many queries use each node of a plan."""
-        return {node: self._nodes[place].users for node, place in places.items()}
+        return {node: self._nodes[node_id].users for node, node_id in node_ids.items()}
 
-    def bytes_of(self, places: Places) -> int:
+    def bytes_of(self, node_ids: NodeIds) -> int:
         """Bytes held by the nodes of a plan, shared ones included."""
-        return sum(self._nodes[place].operator.nbytes for place in set(places.values()))
+        return sum(self._nodes[node_id].operator.nbytes for node_id in set(node_ids.values()))
 
     @property
     def nbytes(self) -> int:
         """Bytes held by all nodes."""
         return sum(node.operator.nbytes for node in self._nodes.values())
 
-    def __contains__(self, place: int) -> bool:
-        return place in self._nodes
+    def __contains__(self, node_id: int) -> bool:
+        return node_id in self._nodes
 
     def __len__(self) -> int:
         return len(self._nodes)

@@ -1,4 +1,7 @@
-"""Operators: plan nodes at work, each a function from changes of its inputs to changes."""
+"""Operators: plan nodes at work, each a function from changes of its inputs to changes.
+
+Joins (`JoinKernel`), EXISTS and NOT EXISTS (`SemiJoinKernel`) and DISTINCT are kernels.
+"""
 
 from __future__ import annotations
 
@@ -56,10 +59,10 @@ class Operator(Protocol):
 
 
 def make_operator(node: Physical, terms: TermDictionary) -> Operator:
-    """The operator of a node; Search and Constant pass on what the network hands them."""
+    """The operator of a node; Search and Constant forward what the network hands them."""
     match node:
         case Search() | Constant():
-            return PassOn()
+            return Forward()
         case Decomposed():
             return Instances(*instance_numbers(node))
         case HashJoin():
@@ -114,7 +117,7 @@ def constant_batch(node: Constant, terms: TermDictionary) -> Ints:
 
 
 class Stateless:
-    """A node that remembers nothing."""
+    """A node without memory."""
 
     nbytes = 0
 
@@ -123,8 +126,8 @@ class Stateless:
         return {}
 
 
-class PassOn(Stateless):
-    """A leaf: its batch comes from outside."""
+class Forward(Stateless):
+    """A leaf: its batch comes from the store."""
 
     def step(self, batch: Ints) -> Ints:
         """The batch as it is."""

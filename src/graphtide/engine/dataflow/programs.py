@@ -1,4 +1,4 @@
-"""Search nodes as kernel programs, one for all queries that ask the same."""
+"""Plan nodes by position: searches as kernel programs, and which nodes queries can share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def to_program(node: Search, terms: TermDictionary) -> SearchProgram:
-    """A search with ids for terms and numbers for variables."""
+    """A search with ids for terms and indexes for variables."""
     numbers = {var: number for number, var in enumerate(node.schema)}
 
     def position(value: object) -> int:
@@ -89,7 +89,7 @@ class SharedPrograms:
         return self._numbers[program]
 
     def release(self, number: int) -> None:
-        """One user less; the last one takes the program along."""
+        """One user less; without users the program is removed from the store."""
         self._users[number] -= 1
         if self._users[number] == 0:
             del self._users[number]
@@ -100,15 +100,15 @@ class SharedPrograms:
         return len(self._users)
 
 
-# --- Identity: what makes two plan nodes the same node of a network, whatever their variables'
-# names.
-#
-# An operator works on columns by position, so two nodes of the same kind, with the same positions and
-# the same inputs, do the same work: queries that ask for `?a :p ?b` and `?x :p ?y` share it.
+# --- equal nodes ---
 
 
 def identity(node: Physical, inputs: Sequence[int], terms: TermDictionary) -> Hashable:
-    """A key that is equal for nodes that can share one operator; `inputs` are those of the node."""
+    """A key that is equal for nodes that can share one operator, given the ids of their inputs.
+
+    An operator works on columns by position, so two nodes of one kind with the same positions and
+    inputs do the same work: queries with `?a :p ?b` and `?x :p ?y` share it.
+    """
     return (type(node), tuple(inputs), *_positions(node, terms))
 
 
@@ -124,7 +124,7 @@ def _positions(node: Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
             pairs = [_pairs(variables, left, right) for variables in (keys, loose, overlap)]
             return (*pairs, _pairs(node.schema, left, right))
         case SemiJoin(left, _, keys, negated):
-            return (_places(keys, left.schema), negated)
+            return (_columns(keys, left.schema), negated)
         case Select(child, condition):
             return (by_position(condition, child.schema),)
         case Compute(child, _, expression):
@@ -132,16 +132,16 @@ def _positions(node: Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
         case Keep(child, sources):
             return tuple(-1 if v is None else child.schema.index(v) for v in sources)
         case GroupBy(child, keys, aggregates):
-            places = _places(keys, child.schema)
+            columns = _columns(keys, child.schema)
             called = tuple(
                 (a.function, _argument(a.argument, child.schema), a.distinct, a.separator)
                 for a in aggregates
             )
-            return (places, called)
+            return (columns, called)
         case TopK(child, keys, distinct, offset, limit, per):
-            columns = _places(node.schema, child.schema)
-            order = tuple((_place(k.var, child.schema), k.descending) for k in keys)
-            return (columns, order, distinct, offset, limit, _places(per, node.schema))
+            columns = _columns(node.schema, child.schema)
+            order = tuple((_column(k.var, child.schema), k.descending) for k in keys)
+            return (columns, order, distinct, offset, limit, _columns(per, node.schema))
         case Closure(_, source):
             return (source,)
         case Merge() | Unique():
@@ -154,24 +154,24 @@ def instance_numbers(
     node: Decomposed,
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
     """The columns of each input, and the order of instantiation, as numbers of output columns."""
-    patterns = tuple(_places(each.schema, node.schema) for each in node.inputs)
-    order = tuple(_places(each.variables, node.schema) for each in node.order)
+    patterns = tuple(_columns(each.schema, node.schema) for each in node.inputs)
+    order = tuple(_columns(each.variables, node.schema) for each in node.order)
     return patterns, order
 
 
 def _pairs(variables: Schema, left: Physical, right: Physical) -> tuple[tuple[int, int], ...]:
-    return tuple((_place(v, left.schema), _place(v, right.schema)) for v in variables)
+    return tuple((_column(v, left.schema), _column(v, right.schema)) for v in variables)
 
 
-def _places(variables: Schema, schema: Schema) -> tuple[int, ...]:
-    return tuple(_place(v, schema) for v in variables)
+def _columns(variables: Schema, schema: Schema) -> tuple[int, ...]:
+    return tuple(_column(v, schema) for v in variables)
 
 
 def _argument(var: Var | None, schema: Schema) -> int | None:
-    return None if var is None else _place(var, schema)
+    return None if var is None else _column(var, schema)
 
 
-def _place(var: Var, schema: Schema) -> int:
+def _column(var: Var, schema: Schema) -> int:
     return schema.index(var) if var in schema else -1
 
 
@@ -183,7 +183,7 @@ def by_position(expression: Expression, schema: Schema) -> Expression:
     """
     match expression:
         case Var():
-            return Var(str(_place(expression, schema)))
+            return Var(str(_column(expression, schema)))
         case Call(name, args):
             return Call(name, tuple(by_position(arg, schema) for arg in args))
         case Const() | Exists():  # a plan has no EXISTS left

@@ -1,10 +1,10 @@
-"""Reach: which nodes can be reached from which, along edges that come and go.
+"""Transitive closure (property paths `+` and `*`): which nodes reach which, under edge changes.
 
-For every source there is a tree of the nodes it reaches: each has one parent, the node it was first
-reached from. That is a set of pairs, whatever the number of paths. A new edge lets a tree grow from
-its end. An edge that goes only matters to the trees that it is part of: the nodes below it look for
-another parent that is still reached, and those that find none go (delete and rederive). The cost is
-that of the nodes affected and their edges.
+For every source there is a spanning tree of the nodes it reaches: each has one parent, the node it
+was first reached from. That is a set of pairs, whatever the number of paths. An inserted edge lets
+trees grow from its end. A deleted edge only matters to the trees that it is part of: the nodes
+below it look for another parent that is still reached, and those that find none are removed (delete
+and rederive). The cost is that of the nodes affected and their edges.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ Tree = dict[int, int]
 class Reach:
     """The pairs connected by one or more edges; `step` takes edges, as a set, and gives pairs.
 
-    Rows are `[from, to]`, or `[from, to, graph]`: graphs are worlds apart. Sources are all nodes,
+    Rows are `[from, to]`, or `[from, to, graph]`: graphs are separate. Sources are all nodes,
     or the node `only`.
     """
 
     def __init__(self, width: int, only: int | None = None) -> None:
         self._width = width
         self._only = only
-        self._worlds: dict[int, World] = defaultdict(lambda: World(only))
+        self._graphs: dict[int, EdgeGraph] = defaultdict(lambda: EdgeGraph(only))
 
     def step(self, batch: Ints) -> Ints:
         """The pairs that come to be connected, or cease to be."""
         out: list[tuple[int, ...]] = []
         for line in batch.tolist():
             graph = line[VALUES + 2 :]
-            world = self._worlds[graph[0] if graph else 0]
-            change = world.insert if line[DIFF] > 0 else world.delete
+            edges = self._graphs[graph[0] if graph else 0]
+            change = edges.insert if line[DIFF] > 0 else edges.delete
             tx, sign = line[TX], 1 if line[DIFF] > 0 else -1
             out += [(tx, sign, *pair, *graph) for pair in change(line[VALUES], line[VALUES + 1])]
         return make_batch(out, self._width)
 
     def sizes(self) -> dict[str, int]:
         """Edges and pairs held."""
-        worlds = self._worlds.values()
+        graphs = self._graphs.values()
         return {
-            "edges": sum(len(ends) for world in worlds for ends in world.after.values()),
-            "pairs": sum(len(tree) for world in worlds for tree in world.trees.values()),
+            "edges": sum(len(ends) for edges in graphs for ends in edges.after.values()),
+            "pairs": sum(len(tree) for edges in graphs for tree in edges.trees.values()),
         }
 
     @property
@@ -60,7 +60,7 @@ class Reach:
         return 150 * held["edges"] + 120 * held["pairs"]
 
 
-class World:
+class EdgeGraph:
     """The edges of one graph, both ways, and a tree per source."""
 
     def __init__(self, only: int | None) -> None:

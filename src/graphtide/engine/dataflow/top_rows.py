@@ -1,7 +1,7 @@
-"""TopRows: the rows between two places of an order, kept in step with the rows themselves.
+"""ORDER BY with LIMIT and OFFSET: the rows of a range of an order, maintained in a sorted list.
 
-A row that comes in before the end of the range pushes the last one out; a row that goes pulls the
-next one in. Either costs a look-up in a sorted list.
+A row added before the end of the range pushes the last one out; a removed row pulls the next one
+in. Either costs a look-up in the list.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 Row = tuple[int, ...]
 Entry = tuple[tuple[object, ...], Row]
-"""What a row is sorted by, and the row as it is passed on."""
+"""What a row is sorted by, and the row as it is emitted."""
 
-MOST_REMEMBERED = 200_000
+MAX_REMEMBERED = 200_000
 
 
 @total_ordering
@@ -89,7 +89,7 @@ class TopRows:
     def _value(self, term: int) -> tuple[object, ...]:
         found = self._values.get(term)
         if found is None:
-            if len(self._values) >= MOST_REMEMBERED:
+            if len(self._values) >= MAX_REMEMBERED:
                 self._values.clear()
             found = order_value(self._terms.decode(term) if term else None)
             self._values[term] = found
@@ -117,17 +117,17 @@ class TopRows:
         sign = 1 if comes else -1
         if comes:
             order.add(entry)
-        place = order.bisect_left(entry)
+        index = order.bisect_left(entry)
         begin, end = self._begin, self._end
-        if end is None or place < end:
-            if place >= begin:
+        if end is None or index < end:
+            if index >= begin:
                 out.append((tx, sign, *entry[1]))
             elif len(order) > begin:
                 out.append((tx, sign, *order[begin][1]))
             if end is not None and len(order) > end:
                 out.append((tx, -sign, *order[end][1]))
         if not comes:
-            del order[place]
+            del order[index]
             if not order:
                 del self._lists[key]
 

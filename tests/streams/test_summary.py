@@ -77,7 +77,7 @@ def test_reports_of_every_change_are_what_the_definition_says(body, extent, step
         loud.on_result(heard.append)
         stream = graph.stream("<ex:s>")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(content, "MOST", most)
+            patch.setattr(content, "MAX_CLOSES", most)
             for time, what in happened:
                 stream.push(what, time=time)
             graph.advance(now + 1)
@@ -188,7 +188,7 @@ def test_windows_of_different_steps_stay_in_step(monkeypatch):
         graph.advance(60)
         return [(r.time, len(r)) for r in query.results()]
 
-    monkeypatch.setattr(content, "MOST", 3)
+    monkeypatch.setattr(content, "MAX_CLOSES", 3)
     expected = [(t, int(10 <= t <= 13)) for t in range(4, 61)]
     assert reports() == expected
 

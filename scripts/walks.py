@@ -1,0 +1,136 @@
+"""Trace what one datum walks through: the files that are entered, and the hops between them.
+
+    python scripts/walks.py            # a table of all walks
+    python scripts/walks.py --files    # and the files of each, in the order in which they are entered
+
+A hop is a call from a function of one file into a function of another. Compiled loops do not show.
+Everything is warmed up first: what is traced is the way of one change, not that of starting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+import graphtide as gt
+
+PACKAGE = str(Path(gt.__file__).parent)
+EX = "<http://example.org/{}>".format
+ROUTE = """PREFIX : <http://example.org/>
+    SELECT ?route ?sensor { ?route :follows ?switch . ?switch :monitoredBy ?sensor
+                            FILTER NOT EXISTS { ?route :requires ?sensor } }"""
+RULE = """PREFIX : <http://example.org/>
+    EVENT Seen(?x) AS { ?x :seen ?y }
+    RULE Note ON Seen(?x) THEN INSERT { ?x a :Known }"""
+
+
+@dataclass
+class Walk:
+    """The files that were entered, and how often the walk went from one into another."""
+
+    files: dict[str, None] = field(default_factory=dict)
+    hops: int = 0
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        """Note a call (as `sys.setprofile` reports it)."""
+        name = frame.f_code.co_filename
+        if event != "call" or not name.startswith(PACKAGE):
+            return
+        self.files[name[len(PACKAGE) + 1 :]] = None
+        caller = frame.f_back
+        while caller is not None and not caller.f_code.co_filename.startswith(PACKAGE):
+            caller = caller.f_back
+        self.hops += caller is not None and caller.f_code.co_filename != name
+
+
+@contextlib.contextmanager
+def traced() -> Iterator[Walk]:
+    """Trace the calls of a block."""
+    walk = Walk()
+    sys.setprofile(walk)
+    try:
+        yield walk
+    finally:
+        sys.setprofile(None)
+
+
+def insert_to_delta() -> Walk:
+    """`graph.insert`, then `query.delta()`."""
+    graph = gt.LiveGraph()
+    query = graph.watch(ROUTE)
+    for n in range(2):
+        graph.insert(EX("route"), EX("follows"), EX(f"switch{n}"))
+        assert not query.delta()
+        with traced() as walk:
+            graph.insert(EX(f"switch{n}"), EX("monitoredBy"), EX(f"sensor{n}"))
+            print(query.delta())
+    return walk
+
+
+def rule_that_inserts() -> Walk:
+    """An event is published, a rule fires and inserts a quad."""
+    graph = gt.LiveGraph()
+    program = graph.run(gt.Program.parse(RULE))
+    for n in range(2):
+        with traced() as walk:
+            graph.publish([(EX(f"x{n}"), EX("seen"), n)], time=n)
+        assert len(program.firings()) == len(graph) == n + 1
+    return walk
+
+
+def change_on_spark() -> Walk:
+    """One change through the stages of the Spark pipeline, without Spark around them."""
+    from graphtide.testing.partitions import walk_one_change  # noqa: PLC0415 - not always installed
+
+    walk_one_change(ROUTE)
+    with traced() as walk:
+        walk_one_change(ROUTE)
+    return walk
+
+
+def watch_command() -> Walk:
+    """`graphtide watch`, from a line of RDF Patch to the printed row."""
+    from graphtide.cli.main import main  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder:
+        query, changes = Path(folder, "q.rq"), Path(folder, "c.rdfp")
+        query.write_text("SELECT * { ?s <http://example.org/p> ?o }")
+        changes.write_text("TX .\nA <http://example.org/a> <http://example.org/p> 1 .\nTC .\n")
+        arguments = ["watch", str(query), "--changes", str(changes)]
+        for _ in range(2):
+            with contextlib.suppress(SystemExit), traced() as walk:
+                main(arguments)
+    return walk
+
+
+WALKS: dict[str, tuple[Callable[[], Walk], int]] = {
+    "`insert` to delta": (insert_to_delta, 14),
+    "a rule that inserts": (rule_that_inserts, 24),
+    "one change through the Spark stages": (change_on_spark, 26),
+    "`graphtide watch`, from a patch line to the printed row": (watch_command, 22),
+}
+"""What is traced, and how many files it may enter."""
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table; the exit code says whether every walk keeps to its limit."""
+    kept = True
+    print("| walk | files | hops | limit |\n|---|---|---|---|")
+    for name, (trace, limit) in WALKS.items():
+        with contextlib.redirect_stdout(io.StringIO()):
+            walk = trace()
+        kept = kept and len(walk.files) <= limit
+        print(f"| {name} | {len(walk.files)} | {walk.hops} | {limit} |")
+        if "--files" in arguments:
+            print(*(f"    {file}" for file in walk.files), sep="\n")
+    return not kept
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
