@@ -28,11 +28,11 @@ def test_plans_are_shown_the_best_first(rail, run):
     ran = run("repair", "rail.tide", "--data", "rail.ttl")
     assert ran.code == 0
     assert [line.rstrip() for line in ran.lines] == [
-        "plan  cost  steps  changes  what",
+        "plan  cost  steps  changes  fixes",
         "   1     1      1    +1 -0  Link(?route=:route1, ?sensor=:sensor1)",
         "   2     5      1    +0 -1  Unplug(?sw=:sw1, ?sensor=:sensor1)",
     ]
-    assert ran.err.startswith("2 plans; 3 states were looked at in ")
+    assert ran.err.startswith("2 plans; 3 states searched in ")
     assert ran.err.endswith(", which is all there are\n")
 
 
@@ -55,7 +55,7 @@ def test_a_plan_is_applied(rail, run):
     assert (rail / "rail.ttl").read_text() == DATA
     again = run("repair", "rail.tide", "--data", "mended.nt")
     assert again.code == 0
-    assert "nothing to do, all goals are met" in again.out
+    assert "nothing to do: all goals are met" in again.out
 
 
 def test_without_a_file_the_data_goes_to_standard_output_and_the_rest_aside(rail, run):
@@ -100,7 +100,7 @@ def test_every_strategy(rail, run, strategy):
 def test_no_plan(rail, run):
     ran = run("repair", "rail.tide", "--data", "rail.ttl", "--max-steps", 0, "--apply", 1)
     assert (ran.code, ran.out) == (1, "")
-    assert "no plan was found: 1 state was looked at" in ran.err
+    assert "no plan was found: 1 state searched" in ran.err
     assert "the nearest, in 0 steps, leaves violations of Sound: 1" in ran.err
     ran = run("repair", "rail.tide", "--data", "rail.ttl", "--max-states", 1)
     assert ran.code == 1
@@ -110,13 +110,13 @@ def test_no_plan(rail, run):
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        (("--apply", 3), "there is no plan 3: 2 found"),
-        (("--apply", 0), "there is no plan 0"),
+        (("--apply", 3), 'invalid --apply "3": 2 plans found'),
+        (("--apply", 0), 'invalid --apply "0": plans are numbered from 1'),
         (("--out", "x.nt"), "--out is for the result of --apply"),
         (("--apply", 1, "--json"), "cannot both go to standard output"),
         (("--apply", 1, "--out", "x.rdfp"), "the result is a graph, not a change log"),
-        (("--max-steps", -1), "depth=-1 is no limit"),
-        (("--max-seconds", 0), "is no limit"),
+        (("--max-steps", -1), 'invalid --max-steps "-1": give 0 or more'),
+        (("--max-seconds", 0), 'invalid --max-seconds "0": give more than 0'),
         (("--search", "best"), "best-first"),
         (("--data", "nope.ttl"), "nope.ttl: there is no such file"),
         (("--data", "route.rq"), "is a query"),
