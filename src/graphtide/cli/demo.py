@@ -15,7 +15,7 @@ from graphtide.cli.options import EngineOption, JsonOption, SeedOption, at_least
 from graphtide.cli.output import open_output, summary
 from graphtide.cli.run import choose_engine
 from graphtide.cli.session import Session
-from graphtide.cli.watch import INTERRUPTED
+from graphtide.cli.watch import INTERRUPTED, stoppable
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.ast import NamedQuery
 from graphtide.lang.tide.program import Program
@@ -116,7 +116,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
     from graphtide.spark.driver.run import start
     from graphtide.spark.session import open_session
 
-    with temporary_directory("graphtide-demo-") as directory:
+    with stoppable(), temporary_directory("graphtide-demo-") as directory:
         home = Path(directory)
         for name in ("changes", "checkpoint"):
             (home / name).mkdir()

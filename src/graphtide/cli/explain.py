@@ -46,6 +46,7 @@ TICK_MS: Final = 1000
 
 def explain(
     query: Path,
+    /,
     *,
     data: DataOption = None,
     changes: ChangesOption = None,

@@ -43,6 +43,7 @@ TRIPLE_FORMATS: Final = ("nt", "ttl")
 
 def query(
     query: Path,
+    /,
     *,
     data: DataOption = None,
     format: Annotated[  # noqa: A002 - the name of the option
@@ -86,6 +87,7 @@ def query(
 
 def update(
     request: Path,
+    /,
     *,
     data: DataOption = None,
     out: Annotated[

@@ -51,6 +51,7 @@ PIPE_WIDTH: Final = 200
 
 def repair(
     program: Path,
+    /,
     *,
     data: DataOption,
     search: SearchStrategy = "best-first",

@@ -107,6 +107,7 @@ class RunRequest:
 
 def run(
     program: Path,
+    /,
     *,
     changes: ChangesOption,
     data: DataOption = None,

@@ -24,7 +24,7 @@ from rich.text import Text
 from graphtide.cli.inputs import STANDARD_INPUT
 from graphtide.cli.output import FRAMES_PER_SECOND, counted, open_output
 from graphtide.cli.session import EventOutput, FiringOutput, RowOutput
-from graphtide.cli.watch import INTERRUPTED
+from graphtide.cli.watch import INTERRUPTED, stoppable
 from graphtide.engine.results import DeltaRow
 from graphtide.errors import GraphtideError
 from graphtide.rdf.terms import parse_term
@@ -138,6 +138,7 @@ def run_on_spark(request: RunRequest) -> int:
             hint="name a change log, or a directory of them",
         )
     with ExitStack() as stack:
+        stack.enter_context(stoppable())
         home = Path(stack.enter_context(temporary_directory("graphtide-run-")))
         options = _options(request, home)
         _check(request, options)
@@ -174,7 +175,7 @@ def _options(request: RunRequest, home: Path) -> RunOptions:
         partitions or default_partitions(request.master),
         trigger=request.trigger,
         once=not request.follow,
-        output_format=request.output_format,
+        output_format="parquet" if request.out is None else request.output_format,
         rows_per_batch=request.rows_per_batch,
         on_error=request.on_error,
         max_quarantined=request.max_quarantined,
@@ -190,6 +191,11 @@ def _check(request: RunRequest, options: RunOptions) -> None:
     """Check all that can be checked before Spark starts."""
     from graphtide.spark.driver.options import check_options
 
+    if request.data and request.start == "latest":
+        raise GraphtideError(
+            "--data is read from its start: --start latest cannot be used with it on Spark",
+            hint="leave one of them out, or use --engine process",
+        )
     check_options(request.program, options)
 
 
