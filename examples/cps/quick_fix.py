@@ -29,7 +29,7 @@ Prints:
 from pathlib import Path
 
 import graphtide as gt
-from graphtide.lang.tide.program import read_program
+from graphtide.lang.tide.program import Program
 from graphtide.repair.plan import RepairPlan
 from graphtide.repair.search import explore
 from graphtide.rules.program import run
@@ -50,7 +50,7 @@ def short(term: object) -> str:
 
 # --- the model, and the program at work on it ---
 
-program = read_program(FOLDER / "cps.tide")
+program = Program.read(FOLDER / "cps.tide")
 graph = gt.LiveGraph()
 graph.apply(str(FOLDER / "cps.ttl"))
 

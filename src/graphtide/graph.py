@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import as_select
+from graphtide.engine.events import make_events
 from graphtide.engine.ingest import as_term, quad_ids
 from graphtide.engine.results import SHOWN_ROWS, Stats, answer_table, html_table
 from graphtide.engine.runtime import Runtime
@@ -20,15 +21,17 @@ from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
+from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
-from graphtide.streams.events import make_events
+from graphtide.rules.program import RunningProgram, run
+from graphtide.rules.runtime import MAX_FIRINGS
 from graphtide.streams.feed import Feed
 from graphtide.streams.registry import Streams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from graphtide.algebra.windows import WindowedQuery
     from graphtide.engine.ingest import ObjectLike, TermLike
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
+    from graphtide.rules.actions import OnError
+    from graphtide.rules.agenda import Resolver
+    from graphtide.rules.program import FiringMode, StartAt
     from graphtide.streams.registry import ReportPolicy
     from graphtide.streams.stream import Stream
     from graphtide.streams.windows import Alignment
@@ -211,8 +217,10 @@ class LiveGraph:
 
         >>> graph = LiveGraph()
         >>> program = graph.run(
-        ...     '''EVENT Seen(?x) AS { ?x <ex:seen> ?y }
-        ...     RULE Note ON Seen(?x) THEN INSERT { ?x a <ex:Known> }'''
+        ...     Program.parse(
+        ...         '''EVENT Seen(?x) AS { ?x <ex:seen> ?y }
+        ...         RULE Note ON Seen(?x) THEN INSERT { ?x a <ex:Known> }'''
+        ...     )
         ... )
         >>> graph.publish([("<ex:a>", "<ex:seen>", 1)], time=5)
         >>> print(program.firings()[0].why())
@@ -264,6 +272,59 @@ class LiveGraph:
                 hint='use LiveGraph(store="all"): streams leave out what no query can match',
             )
         return self._streams.watch(parsed, strategy, name, report, reevaluate=reevaluate)
+
+    def run(
+        self,
+        program: Program,
+        *,
+        functions: Mapping[str, Callable[..., object]] | None = None,
+        on_error: OnError = "raise",
+        retries: int = 0,
+        max_firings: int = MAX_FIRINGS,
+        max_event_duration: int = 0,
+        start: StartAt = "latest",
+        firing: FiringMode = "events",
+        resolver: Resolver = "priority",
+        seed: int = 0,
+    ) -> RunningProgram:
+        """Run a program: its queries, rules and patterns follow the graph until `close()`.
+
+        CALL finds its functions in `functions`, and nowhere else. An action that fails is tried
+        again `retries` times; then its error is raised, or with `on_error="skip"` collected in
+        `program.problems`. With `start="earliest"`, the rows that queries have already count as
+        appearing now. No event may last longer than `max_event_duration` ticks.
+
+        `firing` says when matches fire: all that an event completes, one after the other
+        ("events"); one at a time, if its row is still there when its turn comes ("agenda"); or only
+        when `program.fire()` is called ("manual"). For the last two, `resolver` chooses the next
+        one: "priority", "oldest", "newest", "random" (by `seed`), or a function that gives an
+        activation its rank.
+
+        >>> graph = LiveGraph()
+        >>> program = graph.run(
+        ...     Program.parse(
+        ...         '''PREFIX : <http://example.org/>
+        ...         QUERY Hot AS SELECT ?room { ?room :temperature ?t FILTER (?t > 30) }
+        ...         RULE Warn ON APPEAR OF Hot THEN CALL warn(?room)'''
+        ...     ),
+        ...     functions={"warn": print},
+        ... )
+        >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
+        <http://example.org/kitchen>
+        """
+        return run(
+            program,
+            self._streams,
+            functions=functions,
+            on_error=on_error,
+            retries=retries,
+            max_firings=max_firings,
+            max_event_duration=max_event_duration,
+            start=start,
+            firing=firing,
+            resolver=resolver,
+            seed=seed,
+        )
 
     @property
     def queries(self) -> tuple[Query, ...]:

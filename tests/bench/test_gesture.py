@@ -24,7 +24,7 @@ from graphtide.bench.gesture.worker import figures
 from graphtide.bench.sequence.detector import make_detector
 from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.rdf.formats.change_log import read_changes
 
 STAGE = Stage(bodies=5, cycles=2)
@@ -172,7 +172,7 @@ def test_every_turn_is_one_gesture():
 
 def detect(*events):
     """The bodies whose gestures are found in events `(name, body)`, one after the other."""
-    (pattern,) = (p for p in parse_program(program_text()).patterns if p.name == GESTURE)
+    (pattern,) = (p for p in Program.parse(program_text()).patterns if p.name == GESTURE)
     detector = make_detector(pattern, TYPES, tick_ms=1)
     found = []
     for time, (name, body) in enumerate(events):

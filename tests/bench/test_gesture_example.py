@@ -7,13 +7,13 @@ from pathlib import Path
 
 from graphtide.bench.gesture.queries import program_text
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.lang.tide.program import parse_program, read_program
+from graphtide.lang.tide.program import Program
 
 FOLDER = Path(__file__).parents[2] / "examples" / "gesture"
 
 
 def test_the_example_is_the_program_that_is_measured():
-    example, measured = read_program(FOLDER / "gesture.tide"), parse_program(program_text())
+    example, measured = Program.read(FOLDER / "gesture.tide"), Program.parse(program_text())
     assert [q.name for q in example.queries] == [q.name for q in measured.queries]
     for one, other in zip(example.queries, measured.queries, strict=True):
         assert parse_query(one.text).root == parse_query(other.text).root

@@ -30,7 +30,7 @@ def test_mermaid_alone_is_a_diagram(files, run):
     physical = run("explain", "route.rq", "--format", "mermaid")
     logical = run("explain", "route.rq", "--format", "mermaid", "--logical")
     assert physical.lines[0] == logical.lines[0] == "flowchart BT"
-    assert "n4 -- not exists --> n2" in logical.out
+    assert 'n4 -->|"not exists"| n2' in logical.out
     assert "answer" not in logical.out
 
 

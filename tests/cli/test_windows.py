@@ -257,5 +257,5 @@ def test_a_program_shows_its_windows(folder, run):
 def test_a_query_over_windows_is_not_answered_once(folder, run):
     ran = run("query", "hot.rq", "--data", "room.ttl")
     assert ran.code == 2
-    assert "hot.rq:1:1: a query over windows has no answer once and for all" in ran.err
+    assert "hot.rq:1:1: a windowed query cannot be evaluated once" in ran.err
     assert "graphtide watch" in ran.err

@@ -3,19 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from events.patterns import (
-    both,
-    detector,
-    either,
-    holds,
-    no,
-    plus,
-    run,
-    then,
-    times,
-    used,
-    within,
-)
+from events.patterns import both, detector, either, holds, no, plus, run, then, times, used, within
 
 from graphtide.errors import GraphtideError
 

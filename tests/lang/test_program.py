@@ -6,19 +6,19 @@ import pytest
 
 from graphtide.errors import QueryError, UnsupportedError
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.lang.tide.program import parse_program, read_program
+from graphtide.lang.tide.program import Program
 
 ALL = "SELECT * { ?s ?p ?o }"
 
 
 def error_of(text):
     with pytest.raises(QueryError) as caught:
-        parse_program(text)
+        Program.parse(text)
     return caught.value
 
 
 def test_queries_keep_their_order_names_and_lines():
-    program = parse_program(
+    program = Program.parse(
         "# a program\nQUERY b AS\n  SELECT ?x { ?x <ex:p> 1 }\nquery a as select * { ?s ?p ?o }\n"
     )
     assert [(query.name, query.line) for query in program.queries] == [("b", 3), ("a", 4)]
@@ -26,7 +26,7 @@ def test_queries_keep_their_order_names_and_lines():
 
 
 def test_prefixes_hold_for_every_query_of_the_file():
-    program = parse_program(
+    program = Program.parse(
         "PREFIX : <http://example.org/>\nQUERY a AS SELECT ?x { ?x :p ex:o }\n"
         "PREFIX ex: <http://example.com/>\nQUERY b AS SELECT ?x { ?x ex:q :o }"
     )
@@ -39,7 +39,7 @@ def test_prefixes_hold_for_every_query_of_the_file():
 
 
 def test_words_in_strings_iris_comments_and_groups_start_no_declaration():
-    program = parse_program(
+    program = Program.parse(
         "QUERY a AS SELECT ?QUERY { ?QUERY <http://example.org/QUERY> 'QUERY }' . # QUERY x AS {\n"
         '  ?QUERY <ex:p> """RULE\n" QUERY""" { ?QUERY <ex:q> ?rule } }\n'
         f"QUERY b AS {ALL} # the end }}"
@@ -64,7 +64,7 @@ def test_words_in_strings_iris_comments_and_groups_start_no_declaration():
         (f"{ALL}", (1, 1), "expected PREFIX, INCLUDE, CONTEXT, QUERY, EVENT, PATTERN, RULE, GOAL"),
         (f"QUERY a AS {ALL}\n\nQUERY a AS {ALL}", (3, 7), "there are two queries named a"),
         ("PREFIX x: <ex:a>\nPREFIX x: <ex:b>", (2, 8), "the prefix 'x:' already stands for"),
-        ("QUERY a AS SELECT * { ?s ?p 'x }", (1, 29), "this string is never closed"),
+        ("QUERY a AS SELECT * { ?s ?p 'x }", (1, 29), "unterminated string"),
     ],
 )
 def test_an_error_has_its_place_and_what_was_expected(text, place, message):
@@ -96,7 +96,7 @@ def test_an_error_inside_a_query_is_placed_in_the_program(text, place, message):
 @pytest.mark.parametrize("word", ["STREAM", "stream"])
 def test_what_the_language_is_going_to_have_is_refused_by_name(word):
     with pytest.raises(UnsupportedError, match=f"{word.upper()} is not available yet") as caught:
-        parse_program(f"QUERY a AS {ALL}\n  {word} X ON APPEAR OF a")
+        Program.parse(f"QUERY a AS {ALL}\n  {word} X ON APPEAR OF a")
     assert (caught.value.line, caught.value.column) == (2, 3)
 
 
@@ -113,7 +113,7 @@ def test_a_program_without_a_query(text):
 def test_a_query_file_is_a_program_with_one_query(tmp_path):
     path = tmp_path / "hot.rq"
     path.write_text(ALL)
-    assert read_program(path).texts == {"hot": ALL}
+    assert Program.read(path).texts == {"hot": ALL}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_an_error_names_the_file(tmp_path, name, content, message):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(QueryError) as caught:
-        read_program(tmp_path / name)
+        Program.read(tmp_path / name)
     assert message in str(caught.value)
     assert str(tmp_path / name) in str(caught.value)
 
@@ -137,7 +137,7 @@ def test_an_error_names_the_file(tmp_path, name, content, message):
 def test_the_example_is_the_railway_of_the_demo():
     from graphtide.bench.railway import QUERIES
 
-    example = read_program(Path(__file__).parents[2] / "examples" / "rail.tide")
+    example = Program.read(Path(__file__).parents[2] / "examples" / "rail.tide")
     assert list(example.texts) == list(QUERIES)
     for name, text in QUERIES.items():
         assert parse_query(example.texts[name]).root == parse_query(text).root

@@ -40,7 +40,7 @@ MISTAKES = {
     "nothing": ("^", "expected SELECT or PREFIX, found the end of the query", None),
     "group not closed": (
         "SELECT * { ?s ?p ?o\nOPTIONAL ^{ ?s ?q ?r\n",
-        "this group is never closed",
+        "unterminated group",
         "add '}'",
     ),
     "text after the query": (
@@ -58,7 +58,7 @@ MISTAKES = {
     "no columns": ("SELECT ^{ ?s ?p ?o }", "expected '*' or a variable after SELECT", None),
     "string not closed": (
         'SELECT * { ?s ?p ^"abc }',
-        "this string is never closed",
+        "unterminated string",
         'close it with "',
     ),
     "relative IRI": (
@@ -69,7 +69,7 @@ MISTAKES = {
     "strange character": ("SELECT * { ?s ?p ^§ }", "unexpected character '§'", None),
     "bad escape": (
         'SELECT * { ?s ?p ^"\\uD800" }',
-        "an escape here stands for no character",
+        "invalid character escape",
         None,
     ),
     "filter without brackets": (
@@ -80,7 +80,7 @@ MISTAKES = {
     "comparison read as an IRI": (
         "SELECT * { ?s ?p ?o FILTER(?s^<?p&&?o>?s) }",
         "expected an operator, found the IRI '<?p&&?o>'",
-        "to compare with <, write a space after it",
+        "write a space after the operator <",
     ),
     "misspelt function": (
         "SELECT * { ?s ?p ?o FILTER(^STRLENGTH(?o) = 1) }",
@@ -94,8 +94,8 @@ MISTAKES = {
     ),
     "BIND of a used variable": (
         "SELECT * { ?s ?p ?o BIND(1 AS ^?o) }",
-        "BIND sets ?o, which the group already uses before it",
-        "bind a new name and compare with FILTER",
+        "BIND assigns ?o, which the group already uses",
+        "use another name, and compare with FILTER",
     ),
     "SELECT expression under a used name": (
         "SELECT (1 AS ^?o) { ?s ?p ?o }",
@@ -106,12 +106,12 @@ MISTAKES = {
     "blank label in two patterns": (
         "SELECT * { _:a ?p ?o OPTIONAL { ^_:a ?q ?r } }",
         "the blank node _:a is used in two basic graph patterns",
-        "use a variable instead: blank labels do not reach over group boundaries",
+        "use a variable: the scope of a blank node label is one basic graph pattern",
     ),
     "blank label inside and around EXISTS": (
         "SELECT * { _:a ?p ?o FILTER EXISTS { ^_:a ?q ?r } }",
         "the blank node _:a is used in two basic graph patterns",
-        "use a variable instead: blank labels do not reach over group boundaries",
+        "use a variable: the scope of a blank node label is one basic graph pattern",
     ),
     "VALUES row of another width": (
         "SELECT * { VALUES (?a ?b) { (1 2) ^(1) } }",
@@ -134,11 +134,11 @@ REFUSALS = {
         "LiveGraph.update",
     ),
     "SERVICE": ("SELECT * { ^SERVICE <http://x> { ?s ?p ?o } }", "SERVICE", "load the remote data"),
-    "RAND": ("SELECT (^RAND() AS ?r) { }", "RAND", "insert it as data"),
-    "NOW": ("SELECT * { ?s ?p ?t FILTER(?t < ^NOW()) }", "NOW", "insert it as data"),
-    "UUID": ("SELECT * { BIND(^UUID() AS ?u) }", "UUID", "insert it as data"),
-    "STRUUID": ("SELECT * { BIND(^STRUUID() AS ?u) }", "STRUUID", "insert it as data"),
-    "BNODE": ("SELECT * { BIND(^BNODE() AS ?u) }", "BNODE", "insert it as data"),
+    "RAND": ("SELECT (^RAND() AS ?r) { }", "RAND", "and insert it"),
+    "NOW": ("SELECT * { ?s ?p ?t FILTER(?t < ^NOW()) }", "NOW", "and insert it"),
+    "UUID": ("SELECT * { BIND(^UUID() AS ?u) }", "UUID", "and insert it"),
+    "STRUUID": ("SELECT * { BIND(^STRUUID() AS ?u) }", "STRUUID", "and insert it"),
+    "BNODE": ("SELECT * { BIND(^BNODE() AS ?u) }", "BNODE", "and insert it"),
     "custom function": (
         "SELECT (^<http://x/f>(?s) AS ?y) { ?s ?p ?o }",
         "the function <http://x/f>",

@@ -13,11 +13,11 @@ MISTAKES = {
     # variables that are already in scope
     "BIND after a path": (
         "SELECT * { ?s <a:p>+ ?o BIND(1 AS ^?o) }",
-        "BIND sets ?o, which the group already uses before it",
+        "BIND assigns ?o, which the group already uses",
     ),
     "BIND after a sub-SELECT": (
         "SELECT * { { SELECT (COUNT(*) AS ?n) { ?s ?p ?o } } BIND(1 AS ^?n) }",
-        "BIND sets ?n, which the group already uses before it",
+        "BIND assigns ?n, which the group already uses",
     ),
     "AS after a GROUP BY name": (
         "SELECT (COUNT(*) AS ^?k) { ?s ?p ?o } GROUP BY (STR(?o) AS ?k)",
@@ -38,54 +38,54 @@ MISTAKES = {
     "AS twice": ("SELECT (1 AS ?x) (2 AS ^?x) { }", "?x is selected twice"),
     "VALUES names a variable twice": (
         "SELECT * { VALUES (?x ^?x) { (1 2) } }",
-        "VALUES names ?x twice",
+        "?x is twice in VALUES",
     ),
     # grouping
     "a variable that is not grouped": (
         "SELECT ?s ^?o { ?s ?p ?o } GROUP BY ?s",
-        "?o is neither grouped nor inside an aggregate",
+        "?o is neither in GROUP BY nor in an aggregate",
     ),
     "a variable beside an aggregate": (
         "SELECT ^?s (COUNT(*) AS ?n) { ?s ?p ?o }",
-        "?s is neither grouped nor inside an aggregate",
+        "?s is neither in GROUP BY nor in an aggregate",
     ),
     "inside an expression": (
         "SELECT (?s + COUNT(?p) - ^?o AS ?n) { ?s ?p ?o } GROUP BY ?s",
-        "?o is neither grouped nor inside an aggregate",
+        "?o is neither in GROUP BY nor in an aggregate",
     ),
     "of a grouped expression": (
         "SELECT (^?a + ?b AS ?c) { ?a ?p ?b } GROUP BY (?a + ?b)",
-        "?a is neither grouped nor inside an aggregate",
+        "?a is neither in GROUP BY nor in an aggregate",
     ),
     "a later name": (
         "SELECT (^?m + 1 AS ?n) (COUNT(*) AS ?m) { ?s ?p ?o }",
-        "?m is neither grouped nor inside an aggregate",
+        "?m is neither in GROUP BY nor in an aggregate",
     ),
-    "everything": ("SELECT * { ?s ?p ?o } ^GROUP BY ?s", "SELECT * cannot be grouped"),
+    "everything": ("SELECT * { ?s ?p ?o } ^GROUP BY ?s", "SELECT * cannot be used with GROUP BY"),
     "in a sub-SELECT": (
         "SELECT * { { SELECT ^?o (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s } }",
-        "?o is neither grouped nor inside an aggregate",
+        "?o is neither in GROUP BY nor in an aggregate",
     ),
     # aggregates
     "aggregate in FILTER": (
         "SELECT * { ?s ?p ?o FILTER(^COUNT(?o) > 1) }",
-        "the aggregate COUNT has no group here",
+        "the aggregate COUNT is not allowed here",
     ),
     "aggregate in BIND": (
         "SELECT * { ?s ?p ?o BIND(^MAX(?o) AS ?m) }",
-        "the aggregate MAX has no group here",
+        "the aggregate MAX is not allowed here",
     ),
     "aggregate in GROUP BY": (
         "SELECT (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY (^MAX(?o) AS ?m)",
-        "the aggregate MAX has no group here",
+        "the aggregate MAX is not allowed here",
     ),
     "aggregate in a filter inside HAVING": (
         "SELECT (COUNT(*) AS ?n) { ?s ?p ?o } HAVING (EXISTS { ?a ?b ?c FILTER(^SUM(?c) > 1) })",
-        "the aggregate SUM has no group here",
+        "the aggregate SUM is not allowed here",
     ),
     "aggregate in an aggregate": (
         "SELECT (SUM(1 + ^COUNT(?o)) AS ?n) { ?s ?p ?o }",
-        "the aggregate COUNT stands inside another one",
+        "the aggregate COUNT is nested in another one",
     ),
     "star in SUM": ("SELECT (SUM(^*) AS ?n) { ?s ?p ?o }", "expected an expression, found '*'"),
     "separator": (
@@ -102,7 +102,7 @@ MISTAKES = {
         "the blank node _:k is used in two basic graph patterns",
     ),
     # modifiers
-    "LIMIT twice": ("SELECT * { } LIMIT 1 ^LIMIT 2", "there is a second LIMIT"),
+    "LIMIT twice": ("SELECT * { } LIMIT 1 ^LIMIT 2", "LIMIT is given twice"),
     "LIMIT of a fraction": ("SELECT * { } LIMIT ^1.5", "expected a whole number, found '1.5'"),
     "ORDER BY nothing": (
         "SELECT * { } ORDER BY ^LIMIT 1",
@@ -151,22 +151,22 @@ UPDATES = {
         "CLEAR ALL ^CLEAR ALL",
         "expected ';' or the end of the update, found 'CLEAR'",
     ),
-    "variable in data": ("INSERT DATA ^{ ?s <a:p> 1 }", "there is a variable in the data here"),
+    "variable in data": ("INSERT DATA ^{ ?s <a:p> 1 }", "data must not contain variables"),
     "variable graph in data": (
         "DELETE DATA ^{ GRAPH ?g { <a:a> <a:p> 1 } }",
-        "there is a variable in the data here",
+        "data must not contain variables",
     ),
     "blank node in DELETE DATA": (
         "DELETE DATA ^{ _:a <a:p> 1 }",
-        "there is a blank node in what is deleted here",
+        "DELETE must not contain blank nodes",
     ),
     "blank node in DELETE": (
         "DELETE ^{ ?s <a:p> [] } WHERE { ?s ?p ?o }",
-        "there is a blank node in what is deleted here",
+        "DELETE must not contain blank nodes",
     ),
     "blank node in DELETE WHERE": (
         "DELETE WHERE ^{ ?s <a:p> () . _:a ?p ?o }",
-        "there is a blank node in what is deleted here",
+        "DELETE must not contain blank nodes",
     ),
     "label in two operations": (
         "INSERT DATA { _:a <a:p> 1 } ; INSERT DATA ^{ _:a <a:p> 2 }",

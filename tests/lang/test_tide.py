@@ -9,7 +9,7 @@ from graphtide.lang.tide.ast import Combined, TimeTest
 from graphtide.lang.tide.builder import ProgramBuilder
 from graphtide.lang.tide.format import format_program
 from graphtide.lang.tide.lexer import RELATIONS
-from graphtide.lang.tide.program import check_program, parse_program, read_program
+from graphtide.lang.tide.program import Program
 from graphtide.rules import temporal
 
 HEAD = """PREFIX : <http://example.org/>
@@ -20,7 +20,7 @@ RULE = "RULE r WHEN EVENT a = G(?x, ?y) EVENT b = G(?x, ?z) "
 
 
 def errors_of(text):
-    return check_program(text)[1]
+    return Program.check(text)[1]
 
 
 def test_the_relations_are_those_of_the_rule_engine():
@@ -50,7 +50,7 @@ def test_what_is_no_duration(text):
 
 
 def conditions(text):
-    return parse_program(f"{HEAD}{RULE}{text} THEN CALL f()").rules[0].tests
+    return Program.parse(f"{HEAD}{RULE}{text} THEN CALL f()").rules[0].tests
 
 
 def after(this, other, *numbers):
@@ -71,21 +71,21 @@ def test_a_test_can_stand_after_its_event_or_after_where():
 
 
 def test_events_without_a_name_are_called_by_their_type():
-    rule = parse_program(f"{HEAD}RULE r WHEN EVENT G(?x, ?y) EVENT G(?y, ?z) THEN CALL f()").rules[
+    rule = Program.parse(f"{HEAD}RULE r WHEN EVENT G(?x, ?y) EVENT G(?y, ?z) THEN CALL f()").rules[
         0
     ]
     assert [use.name for use in rule.events] == ["G", "G2"]
 
 
 def test_arguments_that_are_left_out_are_the_parameters():
-    rule = parse_program(f"{HEAD}RULE r ON APPEAR OF Hot THEN CALL f(?r, ?t)").rules[0]
+    rule = Program.parse(f"{HEAD}RULE r ON APPEAR OF Hot THEN CALL f(?r, ?t)").rules[0]
     assert rule.events[0].arguments == (Var("r"), Var("t"))
-    rule = parse_program(f"{HEAD}RULE r ON G THEN CALL f(?x)").rules[0]
+    rule = Program.parse(f"{HEAD}RULE r ON G THEN CALL f(?x)").rules[0]
     assert rule.events[0].arguments == (Var("x"), Var("y"))
 
 
 def test_declarations_know_their_lines_and_may_come_in_any_order():
-    program = parse_program(
+    program = Program.parse(
         "RULE r ON E(?r)\n  THEN CALL f(?r)\n\nEVENT E(?r) ON DISAPPEAR OF Q\nPREFIX : <ex:>\n"
         "QUERY Q AS SELECT ?r { ?r a :A }"
     )
@@ -97,50 +97,50 @@ MISTAKES = [
     ("QUERY Hot AS SELECT * { ?s ?p ?o }", (4, 7), "there are two queries named Hot", "line 2"),
     ("EVENT G(?a) AS { ?a :b :c }", (4, 7), "there are two events named G", "line 3"),
     ("RULE a ON G THEN CALL f() RULE a ON G THEN CALL f()", (4, 32), "two rules named a", "line 4"),
-    ("EVENT A(?x) AS { ?x a :A FILTER (?x > 3) }", (4, 16), "holds triples only", "FILTER in the"),
-    ("EVENT A AS { }", (4, 12), "this pattern is empty", None),
-    ("EVENT B(?y) AS { ?x a :B }", (4, 9), "the parameter ?y, which nothing binds", "there is ?x"),
+    ("EVENT A(?x) AS { ?x a :A FILTER (?x > 3) }", (4, 16), "only contain triples", "FILTER in"),
+    ("EVENT A AS { }", (4, 12), "must not be empty", None),
+    ("EVENT B(?y) AS { ?x a :B }", (4, 9), "?y of the event B is not bound", "there is ?x"),
     ("EVENT C ON APPEAR OF Hot(?r, ?tt)", (4, 30), "Hot has no variable ?tt", "did you mean ?t?"),
     ("EVENT C ON APPEAR OF Hott", (4, 22), "there is no query named Hott", "did you mean Hot?"),
-    ("EVENT C(?r, ?r) ON APPEAR OF Hot", (4, 9), "?r stands here twice", None),
-    ("EVENT C(:r) ON APPEAR OF Hot", (4, 8), "only variables can stand here", None),
-    ("EVENT C ON CHANGE OF ?r FROM { ?r a :A } TO { ?z a :B }", (4, 45), "tell of ?r", "use ?r"),
+    ("EVENT C(?r, ?r) ON APPEAR OF Hot", (4, 9), "?r is given twice", None),
+    ("EVENT C(:r) ON APPEAR OF Hot", (4, 8), "only variables are allowed here", None),
+    ("EVENT C ON CHANGE OF ?r FROM { ?r a :A } TO { ?z a :B }", (4, 45), "?r does not", "use ?r"),
     ("RULE r WHEN EVENT G(?x) THEN CALL f()", (4, 20), "2 parameters, not 1", "it is G(?x, ?y)"),
     ("RULE r WHEN EVENT a = GG(?x) THEN CALL f()", (4, 23), "no event named GG", "did you mean G?"),
-    ("RULE r WHEN NO EVENT G THEN CALL f()", (4, 6), "waits for no event", "write a query"),
+    ("RULE r WHEN NO EVENT G THEN CALL f()", (4, 6), "has no event", "write a query"),
     ("RULE r WHEN FACT { ?x ?y } EVENT G THEN CALL f()", (4, 26), "expected a term or", None),
     (RULE + "AFTER[1,2] aa THEN CALL f()", (4, 64), "no event named aa in", "did you mean a?"),
-    (RULE + "AFTER[5,2] a THEN CALL f()", (4, 58), "the wrong way round", "lower bound first"),
-    (RULE + "AFTER[1,2,3] a THEN CALL f()", (4, 58), "takes up to 2 numbers, not 3", None),
-    (RULE + "DURING[1,2,3] a THEN CALL f()", (4, 59), "takes up to 4 numbers, not 3", None),
+    (RULE + "AFTER[5,2] a THEN CALL f()", (4, 58), "the lower bound is above", "lower bound first"),
+    (RULE + "AFTER[1,2,3] a THEN CALL f()", (4, 58), "takes up to 2 bounds, not 3", None),
+    (RULE + "DURING[1,2,3] a THEN CALL f()", (4, 59), "takes up to 4 bounds, not 3", None),
     (RULE + "AFTER[1x] a THEN CALL f()", (4, 58), "expected a duration, found '1x'", "10s"),
     (RULE + "AFTER[1,] a THEN CALL f()", (4, 58), "expected a duration, found nothing", "10s"),
     (RULE + "AFTER b THEN CALL f()", (4, 59), "the event b is compared with itself", None),
-    (RULE + "WHERE AFTER a THEN CALL f()", (4, 59), "which event it is about", "before AFTER"),
+    (RULE + "WHERE AFTER a THEN CALL f()", (4, 59), "needs an event on its left", "before AFTER"),
     (RULE + "FILTER (?zz > 3) THEN CALL f()", (4, 61), "?zz has no value", "did you mean ?z?"),
     (RULE + "FILTER EXISTS { } THEN CALL f()", (4, 60), "expected '(', found 'EXISTS'", None),
-    (RULE + "FILTER (EXISTS { ?x :a ?b }) THEN CALL f()", (4, 60), "EXISTS cannot be", "FACT"),
+    (RULE + "FILTER (EXISTS { ?x :a ?b }) THEN CALL f()", (4, 60), "EXISTS is not allowed", "FACT"),
     (RULE + "EVENT a = G THEN CALL f()", (4, 59), "two events named a in this rule", None),
     (
         "RULE r WHEN EVENT a = G NO EVENT b = G NO EVENT c = G AFTER b THEN CALL f()",
-        (4, 55), "b and c must not happen", "compare each",
+        (4, 55), "b and c are both NO EVENT", "compare each",
     ),
     (RULE + "THEN INSERT { ?x :is ?zz }", (4, 74), "?zz has no value in", "did you mean ?z?"),
     (RULE + "THEN INSERT { ?x :is }", (4, 74), "expected a term or variable", None),
-    (RULE + "THEN DELETE { [] :is ?x }", (4, 65), "a blank node in what is deleted", "variable"),
-    (RULE + "THEN EMIT :s { GRAPH :g { ?x :is 1 } }", (4, 66), "an event has no GRAPH", "plain"),
+    (RULE + "THEN DELETE { [] :is ?x }", (4, 65), "must not contain blank nodes", "variable"),
+    (RULE + "THEN EMIT :s { GRAPH :g { ?x :is 1 } }", (4, 66), "must not contain GRAPH", "plain"),
     (RULE + "THEN EMIT foo:s { ?x :is 1 }", (4, 63), "the prefix 'foo:' is not", None),
     (RULE + "THEN CALL f(?w)", (4, 65), "?w has no value in this rule", "?x"),
     (RULE + "THEN RETRACT c", (4, 66), "no event named c in this rule", "there are a, b"),
-    (RULE + "TEHN CALL f()", (4, 53), "'TEHN' has no meaning here", "did you mean THEN?"),
+    (RULE + "TEHN CALL f()", (4, 53), "unexpected 'TEHN'", "did you mean THEN?"),
     (RULE + "THEN CAL f()", (4, 58), "expected INSERT, DELETE, EMIT, CALL or RETRACT", "CALL?"),
     (RULE, (4, 52), "found the end of the program", None),
     ("RULE r THEN CALL f()", (4, 8), "expected ON, PRIORITY or WHEN", None) ,
-    ("EVENT To AS { ?x :is ?y }", (4, 7), "expected a name for", "'To' is a word of the language"),
+    ("EVENT To AS { ?x :is ?y }", (4, 7), "expected a name for", "'To' is a keyword"),
     ("EVENT", (4, 6), "expected a name for the event, found the end", None),
-    ("RULE r ON G THEN INSERT { ?x :is 'a }", (4, 34), "this string is never closed", "with '"),
-    ("RULE r ON G THEN INSERT { ?x :is :a", (4, 25), "this bracket is never closed", "add '}'"),
-    ('INCLUDE "x.tide"', (4, 9), "INCLUDE needs to know where", "from a file"),
+    ("RULE r ON G THEN INSERT { ?x :is 'a }", (4, 34), "unterminated string", "with '"),
+    ("RULE r ON G THEN INSERT { ?x :is :a", (4, 25), "unclosed bracket", "add '}'"),
+    ('INCLUDE "x.tide"', (4, 9), "INCLUDE works only in a program that is read", "Program.read"),
 ]  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def test_all_mistakes_are_found_in_one_go():
     told = {4 + n + (text in (RULE, "EVENT")) for n, text in enumerate(broken)}
     assert {error.line for error in found} == told
     with pytest.raises(ProgramError) as caught:
-        parse_program(HEAD + "\n".join(numbered))
+        Program.parse(HEAD + "\n".join(numbered))
     assert len(caught.value.errors) == len(found)
     assert str(caught.value).count("\n4:") + str(caught.value).startswith("4:") == 1
 
@@ -189,7 +189,7 @@ def test_a_file_includes_others_once(tmp_path):
         'INCLUDE "../c.tide" PREFIX : <ex:> EVENT B(?x) AS { ?x a :B }'
     )
     (tmp_path / "c.tide").write_text("PREFIX : <other:> QUERY C AS SELECT ?x { ?x a :C }")
-    program = read_program(tmp_path / "a.tide")
+    program = Program.read(tmp_path / "a.tide")
     assert [query.name for query in program.queries] == ["C"]
     assert [event.name for event in program.events] == ["B"]
 
@@ -198,7 +198,7 @@ def test_mistakes_in_includes(tmp_path):
     (tmp_path / "a.tide").write_text('INCLUDE "b.tide"\nINCLUDE "none.tide"')
     (tmp_path / "b.tide").write_text('INCLUDE "b.tide"\nQUERY q AS SELECT * { ?s ?p }')
     with pytest.raises(ProgramError) as caught:
-        read_program(tmp_path / "a.tide")
+        Program.read(tmp_path / "a.tide")
     first, second, third = caught.value.errors
     assert "b.tide includes itself" in first.message
     assert (second.source, second.line) == (str(tmp_path / "b.tide"), 2)
@@ -254,7 +254,7 @@ def test_comments_alone(text, laid_out):
 
 
 def test_a_comment_that_cannot_be_kept_is_refused():
-    with pytest.raises(QueryError, match="cannot be kept") as caught:
+    with pytest.raises(QueryError, match="cannot be formatted") as caught:
         format_program("EVENT G(?x)\n  # why\n  AS { ?x a ?y }")
     assert (caught.value.line, caught.value.column) == (2, 3)
 
@@ -286,7 +286,7 @@ def test_a_program_without_text_is_the_same_program():
         )
     )
     program = built.build()
-    assert program == parse_program(built.text)
+    assert program == Program.parse(built.text)
     assert [event.name for event in program.events] == ["Alarm", "Rises", "Falls", "Begins"]
     rule = program.rules[0]
     assert (rule.priority, [use.negated for use in rule.events]) == (2, [False, False, True])
@@ -296,8 +296,8 @@ def test_a_priority_is_a_whole_number():
     text = (
         "PREFIX : <ex:>\nEVENT A(?x) AS { ?x a :A }\nRULE r PRIORITY 1.5 ON A(?x) THEN CALL f(?x)"
     )
-    with pytest.raises(QueryError, match=r"3:17: 1\.5 is no priority"):
-        parse_program(text)
+    with pytest.raises(QueryError, match=r"3:17: invalid priority 1\.5"):
+        Program.parse(text)
 
 
 UPDATES = "PREFIX : <ex:>\nQUERY Q AS SELECT ?x ?y { ?x :p ?y }\n"
@@ -305,15 +305,15 @@ UPDATES = "PREFIX : <ex:>\nQUERY Q AS SELECT ?x ?y { ?x :p ?y }\n"
 
 def test_an_update_leaves_some_variable_to_change():
     event = "EVENT E(?x) ON UPDATE OF Q(?x)"
-    (parsed,) = parse_program(UPDATES + event).events
+    (parsed,) = Program.parse(UPDATES + event).events
     builder = ProgramBuilder({"": "ex:"}).query("Q", "SELECT ?x ?y { ?x :p ?y }")
     built = builder.update("E", "?x", "Q").build()
     assert built.events[0].source == parsed.source
     assert event in format_program(UPDATES + event)
-    with pytest.raises(QueryError, match=r"3:30: nothing but \(\?x, \?y\) can change in Q"):
-        parse_program(UPDATES + "EVENT E(?x, ?y) ON UPDATE OF Q")
+    with pytest.raises(QueryError, match=r"3:30: Q has no other columns than \(\?x, \?y\)"):
+        Program.parse(UPDATES + "EVENT E(?x, ?y) ON UPDATE OF Q")
 
 
 def test_update_is_no_reserved_word():
     text = UPDATES + "RULE update ON APPEAR OF Q THEN CALL f(?x)"
-    assert parse_program(text).rules[0].name == "update"
+    assert Program.parse(text).rules[0].name == "update"

@@ -24,9 +24,10 @@ from graphtide.lang.tide.ast import (
 from graphtide.lang.tide.builder import ProgramBuilder
 from graphtide.lang.tide.format import absent, event, format_program, interleaved
 from graphtide.lang.tide.lexer import cut
-from graphtide.lang.tide.parser import Source, tree_of
+from graphtide.lang.tide.parser import tree_of
 from graphtide.lang.tide.patterns import PatternReader
-from graphtide.lang.tide.program import DeclaredNames, check_program, parse_program
+from graphtide.lang.tide.program import Program
+from graphtide.lang.tide.source import DeclaredNames, Source
 
 HEAD = """PREFIX : <http://example.org/>
 EVENT A(?x) AS { ?x a :A }
@@ -97,10 +98,10 @@ EVENT E(?x) AS { ?x a :E } CHECK (?x>3)
 
 
 def test_a_pattern_that_cannot_be_laid_out():
-    with pytest.raises(QueryError, match="cannot be kept") as caught:
+    with pytest.raises(QueryError, match="cannot be formatted") as caught:
         format_program("PATTERN P AS a\n  -> # why\n  b")
     assert (caught.value.line, caught.value.column) == (2, 6)
-    with pytest.raises(QueryError, match="nested more than 100 deep"):
+    with pytest.raises(QueryError, match="nested deeper than 100"):
         format_program("PATTERN P AS " + "(" * 5000 + "a" + ")" * 5000)
 
 
@@ -175,7 +176,7 @@ def body_of(text):
     source = Source(f"{HEAD}PATTERN P AS {text}")
     (chunk,) = (chunk for chunk in cut(source.text) if chunk.word == "PATTERN")
     (expression,) = (part for part in tree_of(chunk).children if hasattr(part, "data"))
-    names = DeclaredNames(events={each.name: each for each in parse_program(HEAD).events})
+    names = DeclaredNames(events={each.name: each for each in Program.parse(HEAD).events})
     body = PatternReader(source, names).read(expression)
     assert source.errors == []
     return body
@@ -214,7 +215,7 @@ def test_chains_are_read_from_the_left(first, others):
 @given(patterns)
 def test_the_same_is_refused_before_and_after(pattern):
     def told(text):
-        program, errors = check_program(f"{HEAD}PATTERN P AS {text}")
+        program, errors = Program.check(f"{HEAD}PATTERN P AS {text}")
         found = [(p.parameters, p.body, p.context) for p in program.patterns]
         return found, sorted(error.message.split("\n")[0] for error in errors)
 
@@ -261,7 +262,7 @@ def test_a_pattern_written_in_python(pattern, text):
     assert (
         built
         == program().pattern("P", "", text).build()
-        == parse_program(
+        == Program.parse(
             f"PREFIX : <http://example.org/>\nEVENT A(?x) AS {{ ?x a :A }}\n"
             "EVENT B(?x, ?y) AS { ?x :b ?y } CHECK (?y > 3)\nEVENT C() AS { :c :c :c }\n"
             f"PATTERN P AS {text}"
@@ -283,9 +284,9 @@ def test_contexts_in_python():
 
 
 def test_mistakes_in_python_are_told_of():
-    with pytest.raises(GraphtideError, match="'soon' is no duration"):
+    with pytest.raises(GraphtideError, match="invalid duration 'soon'"):
         (a >> b).within("soon")
     with pytest.raises(GraphtideError, match="cannot be an argument of an event"):
         event("A", object())
-    with pytest.raises(QueryError, match="NOT cannot be what a pattern begins with"):
+    with pytest.raises(QueryError, match="a pattern cannot begin with NOT"):
         ProgramBuilder().event("C", "", "<ex:c> <ex:c> 1").pattern("P", "", absent(c)).build()

@@ -17,7 +17,7 @@ from graphtide.lang.tide.ast import (
     Within,
 )
 from graphtide.lang.tide.pattern_checks import check_pattern
-from graphtide.lang.tide.program import check_program
+from graphtide.lang.tide.program import Program
 
 HEAD = """PREFIX : <http://example.org/>
 EVENT a AS { :a :is :a } EVENT b AS { :b :is :b } EVENT c AS { :c :is :c } EVENT d AS { :d :is :d }
@@ -26,7 +26,7 @@ EVENT A(?x) AS { ?x a :A } EVENT B(?x, ?y) AS { ?x :b ?y }
 
 
 def errors_of(text):
-    found = check_program(HEAD + text)[1]
+    found = Program.check(HEAD + text)[1]
     return [(e.line, e.column, e.message.split("\n")[0], e.hint or "") for e in found]
 
 
@@ -37,73 +37,73 @@ def only_error_of(text):
 
 SHAPES = [
     # what accepts the empty trace, or none
-    ("a{*}", 2, "the pattern P accepts no event at all as a match", "{+} instead of {*}"),
-    ("a{*} OR b", 2, "the pattern P accepts no event at all as a match", "{+} instead of {*}"),
-    ("(a -> b){*}", 9, "the pattern P accepts no event at all as a match", "{+} instead of {*}"),
-    ("(a -> b) WITHIN 1s HOLDS FOR 2s", 20, "longer than it may", "WITHIN is how long"),
-    ("(a -> b) WITHIN 1 HOLDS FOR 2", 19, "longer than it may", "WITHIN is how long"),
-    ("((a -> b) HOLDS FOR 2s -> c) WITHIN 1s", 30, "longer than it may", "WITHIN is how long"),
-    ("((a -> b) HOLDS FOR 2s){3} WITHIN 5s", 28, "longer than it may", "WITHIN is how long"),
-    ("ALL((a -> b) HOLDS FOR 2s, c) WITHIN 1s", 31, "longer than it may", "WITHIN is how long"),
-    ("(a -> NOT b WITHIN 5s) WITHIN 3s", 24, "longer than it may", "WITHIN is how long"),
-    ("(a -> NOT b WITHIN 5s) HOLDS FOR 6s", 24, "longer than it may", "WITHIN is how long"),
-    ("(a OR b) HOLDS FOR 1s", 10, "longer than it may", "WITHIN is how long"),
+    ("a{*}", 2, "the pattern P accepts the empty sequence", "{+} instead of {*}"),
+    ("a{*} OR b", 2, "the pattern P accepts the empty sequence", "{+} instead of {*}"),
+    ("(a -> b){*}", 9, "the pattern P accepts the empty sequence", "{+} instead of {*}"),
+    ("(a -> b) WITHIN 1s HOLDS FOR 2s", 20, "HOLDS FOR is longer", "WITHIN is the maximum"),
+    ("(a -> b) WITHIN 1 HOLDS FOR 2", 19, "HOLDS FOR is longer", "WITHIN is the maximum"),
+    ("((a -> b) HOLDS FOR 2s -> c) WITHIN 1s", 30, "HOLDS FOR is longer", "WITHIN is the maximum"),
+    ("((a -> b) HOLDS FOR 2s){3} WITHIN 5s", 28, "HOLDS FOR is longer", "WITHIN is the maximum"),
+    ("ALL((a -> b) HOLDS FOR 2s, c) WITHIN 1s", 31, "HOLDS FOR is longer", "WITHIN is the maximum"),
+    ("(a -> NOT b WITHIN 5s) WITHIN 3s", 24, "HOLDS FOR is longer", "WITHIN is the maximum"),
+    ("(a -> NOT b WITHIN 5s) HOLDS FOR 6s", 24, "HOLDS FOR is longer", "WITHIN is the maximum"),
+    ("(a OR b) HOLDS FOR 1s", 10, "HOLDS FOR is longer", "WITHIN is the maximum"),
     ("a{0}", 2, "nothing can match {0}", "write {1} or more"),
     ("a -> b{0}", 7, "nothing can match {0}", "write {1} or more"),
     # NOT
-    ("NOT a", 1, "NOT cannot be what a pattern begins with", "write before it"),
-    ("NOT a -> b", 1, "NOT cannot be what a pattern begins with", "write before it"),
-    ("NOT a WITHIN 5s", 1, "NOT cannot be what a pattern begins with", "write before it"),
-    ("a{*} -> NOT b -> c", 9, "NOT cannot be what a pattern begins with", "write before it"),
-    ("(NOT a -> b){+} -> c", 2, "NOT cannot be what a pattern begins with", "write before it"),
-    ("a -> NOT b", 6, "NOT does not say until when", "the event after it, or WITHIN"),
-    ("a -> NOT b -> c{*}", 6, "NOT does not say until when", "the event after it, or WITHIN"),
-    ("(a -> NOT b){3}", 7, "NOT does not say until when", "the event after it, or WITHIN"),
-    ("(a -> NOT b) AND c", 7, "NOT does not say until when", "the event after it, or WITHIN"),
-    ("a -> (NOT b OR c)", 7, "NOT cannot stand by itself in OR", "an event before it"),
-    ("a -> (c OR NOT b WITHIN 5s)", 12, "NOT cannot stand by itself in OR", "an event before it"),
-    ("a AND NOT b", 7, "NOT cannot stand by itself in AND", "an event before it"),
-    ("a -> ALL(b, NOT c)", 13, "NOT cannot stand by itself in ALL", "an event before it"),
-    ("a -> NOT b{*} -> c", 6, "what stands after NOT may be empty", "{+} instead of {*}"),
-    ("a -> NOT (b{*} OR c) -> d", 6, "what stands after NOT may be empty", "{+} instead of {*}"),
-    ("a -> NOT NOT b -> c", 6, "NOT NOT has no meaning", "leave both out"),
-    ("a -> NOT (NOT b) -> c", 6, "NOT NOT has no meaning", "leave both out"),
-    ("a -> NOT (NOT b WITHIN 5s) -> c", 6, "NOT NOT has no meaning", "leave both out"),
-    ("a -> NOT (NOT b -> c) -> d", 11, "NOT cannot be what a pattern begins", "write before it"),
-    ("a -> NOT (b -> NOT c) -> d", 16, "NOT does not say until when", "the event after it"),
+    ("NOT a", 1, "cannot begin with NOT", "event before it"),
+    ("NOT a -> b", 1, "cannot begin with NOT", "event before it"),
+    ("NOT a WITHIN 5s", 1, "cannot begin with NOT", "event before it"),
+    ("a{*} -> NOT b -> c", 9, "cannot begin with NOT", "event before it"),
+    ("(NOT a -> b){+} -> c", 2, "cannot begin with NOT", "event before it"),
+    ("a -> NOT b", 6, "the end of a pattern needs WITHIN", "add WITHIN and a duration"),
+    ("a -> NOT b -> c{*}", 6, "the end of a pattern needs WITHIN", "add WITHIN and a duration"),
+    ("(a -> NOT b){3}", 7, "the end of a pattern needs WITHIN", "add WITHIN and a duration"),
+    ("(a -> NOT b) AND c", 7, "the end of a pattern needs WITHIN", "add WITHIN and a duration"),
+    ("a -> (NOT b OR c)", 7, "NOT cannot be an operand of OR", "an event before it"),
+    ("a -> (c OR NOT b WITHIN 5s)", 12, "NOT cannot be an operand of OR", "an event before it"),
+    ("a AND NOT b", 7, "NOT cannot be an operand of AND", "an event before it"),
+    ("a -> ALL(b, NOT c)", 13, "NOT cannot be an operand of ALL", "an event before it"),
+    ("a -> NOT b{*} -> c", 6, "the pattern after NOT accepts", "{+} instead of {*}"),
+    ("a -> NOT (b{*} OR c) -> d", 6, "the pattern after NOT accepts", "{+} instead of {*}"),
+    ("a -> NOT NOT b -> c", 6, "NOT NOT is not allowed", "remove both"),
+    ("a -> NOT (NOT b) -> c", 6, "NOT NOT is not allowed", "remove both"),
+    ("a -> NOT (NOT b WITHIN 5s) -> c", 6, "NOT NOT is not allowed", "remove both"),
+    ("a -> NOT (NOT b -> c) -> d", 11, "cannot begin with NOT", "event before it"),
+    ("a -> NOT (b -> NOT c) -> d", 16, "the end of a pattern needs WITHIN", "an event after it"),
     ("a -> (NOT b){3} -> c", 13, "NOT alone cannot be repeated", "NOT a{3}"),
-    ("a -> (NOT b) HOLDS FOR 5s -> c", 14, "HOLDS FOR cannot be about NOT", "NOT … WITHIN"),
-    ("a -> (NOT b -> NOT c) WITHIN 5s", 23, "WITHIN has no event to be about", "same brackets"),
+    ("a -> (NOT b) HOLDS FOR 5s -> c", 14, "HOLDS FOR cannot be applied to NOT", "NOT … WITHIN"),
+    ("a -> (NOT b -> NOT c) WITHIN 5s", 23, "needs an event outside of NOT", "same brackets"),
     # times on what takes none
-    ("a WITHIN 5s", 3, "WITHIN on a single event says nothing", "(a -> b) WITHIN"),
-    ("((a)){1} WITHIN 5s", 10, "WITHIN on a single event says nothing", "(a -> b) WITHIN"),
-    ("b -> a HOLDS FOR 5s", 8, "HOLDS FOR on a single event says nothing", "HOLDS FOR …"),
-    ("a -> NOT b HOLDS FOR 5s -> c", 12, "HOLDS FOR on a single event says nothing", "HOLDS FOR"),
-    ("(a -> b) WITHIN -5s", 10, "WITHIN takes no negative duration", "0 or more"),
+    ("a WITHIN 5s", 3, "WITHIN on a single event has no effect", "(a -> b) WITHIN"),
+    ("((a)){1} WITHIN 5s", 10, "WITHIN on a single event has no effect", "(a -> b) WITHIN"),
+    ("b -> a HOLDS FOR 5s", 8, "HOLDS FOR on a single event has no effect", "HOLDS FOR …"),
+    ("a -> NOT b HOLDS FOR 5s -> c", 12, "HOLDS FOR on a single event has no effect", "HOLDS FOR"),
+    ("(a -> b) WITHIN -5s", 10, "WITHIN is negative", "0 or more"),
     # ALL
-    ("ALL(a{+}, b)", 6, "{+} and {*} cannot stand inside ALL", "say how many"),
-    ("ALL(a -> (b OR c{*}), d)", 17, "{+} and {*} cannot stand inside ALL", "say how many"),
-    ("ALL(ALL(a{+}, b), c)", 10, "{+} and {*} cannot stand inside ALL", "say how many"),
-    ("ALL(a -> NOT b -> c, d)", 10, "NOT cannot stand inside ALL", "use AND"),
+    ("ALL(a{+}, b)", 6, "{+} and {*} are not allowed inside ALL", "a fixed number"),
+    ("ALL(a -> (b OR c{*}), d)", 17, "{+} and {*} are not allowed inside ALL", "a fixed number"),
+    ("ALL(ALL(a{+}, b), c)", 10, "{+} and {*} are not allowed inside ALL", "a fixed number"),
+    ("ALL(a -> NOT b -> c, d)", 10, "NOT is not allowed inside ALL", "use AND"),
     # size
-    ("a{10001}", -9, "the pattern P has more than 10,000 positions", "fewer at once"),
-    ("(a -> b){100}{51}", -9, "the pattern P has more than 10,000 positions", "fewer at once"),
-    (" AND ".join("a" * 11), -9, "the pattern P has more than 10,000 positions", "fewer at once"),
-    ("ALL(a{99}, b{99})", -9, "the pattern P has more than 10,000 positions", "fewer at once"),
+    ("a{10001}", -9, "P has more than 10,000 positions", "use smaller parts"),
+    ("(a -> b){100}{51}", -9, "P has more than 10,000 positions", "use smaller parts"),
+    (" AND ".join("a" * 11), -9, "P has more than 10,000 positions", "use smaller parts"),
+    ("ALL(a{99}, b{99})", -9, "P has more than 10,000 positions", "use smaller parts"),
     # what cannot be read
     ("cc -> A(?x)", 1, "there is no event named cc", "did you mean c?"),
     ("A(?x, ?y) -> b", 2, "the event A has 1 parameter, not 2", "it is A(?x)"),
     ("A(x) -> b", 3, "expected a variable or a term, found 'x'", ""),
     ("A(ex:c) -> b", 3, "the prefix 'ex:' is not declared", ""),
-    ("a{} -> b", 2, "expected how often, found '{}'", "{3} for three times"),
-    ("a{1 0} -> b", 2, "expected how often, found '{1 0}'", "{3} for three times"),
+    ("a{} -> b", 2, "invalid repetition '{}'", "{3} for three times"),
+    ("a{1 0} -> b", 2, "invalid repetition '{1 0}'", "{3} for three times"),
     ("(a -> b) WITHIN 1.5s", 17, "expected a duration, found '1.5s'", "500ms"),
     ("(a -> b) WITHIN 5x", 17, "expected a duration, found '5x'", "500ms"),
     ("(a -> b) WITHIN c", 17, "expected a duration such as 10s, found 'c'", ""),
     ("(a -> b) WITHN 5s", 10, "expected '->', a number such as '{3}'", "did you mean WITHIN?"),
     ("a - > b", 3, "expected '(', '->'", ""),
     ("a ->", 4, "expected a name, '(', NOT or ALL, found the end", ""),
-    ("a -> Strict", 6, "expected a name, '(', NOT or ALL, found 'Strict'", "a word of the"),
+    ("a -> Strict", 6, "expected a name, '(', NOT or ALL, found 'Strict'", "is a keyword"),
     ("(a -> b", 7, "expected ')', found the end", ""),
     ("a -> b CONTEXT STRCT", 16, "expected CHRONICLE, IMMEDIATE or STRICT", "STRICT?"),
 ]  # fmt: skip
@@ -120,20 +120,20 @@ def test_a_mistake_has_its_place_and_advice(text, column, message, hint):
 
 
 VARIABLES = [  # the mark is where the mistake is
-    ("(^?z) AS A(?x) -> B", "the parameter ?z, which nothing binds", "there are ?x, ?y"),
-    ("(^?x) AS A(?x) OR a", "?x has no value in some matches of the pattern P", "OR"),
-    ("(^?x) AS a -> A(?x){*}", "?x has no value in some matches of the pattern P", "{*}"),
-    ("(?a, ^?x) AS B(?a, _) -> NOT A(?x) -> b", "?x stands only in NOT", "does happen"),
-    ("(^?x, ?x) AS A(?x)", "?x stands here twice", ""),
-    ("^(:x) AS a -> b", "only variables can stand here", ""),
-    (" AS a -> ^NOT A(?x) -> A(?x)", "?x stands in NOT, but has its value only", "before NOT"),
-    (" AS a -> ^NOT (A(?x) -> b) -> c -> A(?x)", "has its value only later", "before NOT"),
-    (" AS a -> (^NOT A(?x) -> A(?x)){2}", "?x stands in NOT, but has its", "before NOT"),
-    (" AS (a -> ^NOT A(?x) -> b) AND A(?x)", "?x stands in NOT, but has its", "before NOT"),
-    (" AS A(?x) OR a -> ^NOT A(?x) -> A(?x)", "?x stands in NOT, but has", "before NOT"),
+    ("(^?z) AS A(?x) -> B", "the parameter ?z of the pattern P is not bound", "there are ?x, ?y"),
+    ("(^?x) AS A(?x) OR a", "?x is not bound in some matches of the pattern P", "OR"),
+    ("(^?x) AS a -> A(?x){*}", "?x is not bound in some matches of the pattern P", "{*}"),
+    ("(?a, ^?x) AS B(?a, _) -> NOT A(?x) -> b", "?x occurs only in NOT", "outside of NOT"),
+    ("(^?x, ?x) AS A(?x)", "?x is given twice", ""),
+    ("^(:x) AS a -> b", "only variables are allowed here", ""),
+    (" AS a -> ^NOT A(?x) -> A(?x)", "?x is used in NOT before", "before NOT"),
+    (" AS a -> ^NOT (A(?x) -> b) -> c -> A(?x)", "is used in NOT before", "before NOT"),
+    (" AS a -> (^NOT A(?x) -> A(?x)){2}", "?x is used in NOT before", "before NOT"),
+    (" AS (a -> ^NOT A(?x) -> b) AND A(?x)", "?x is used in NOT before", "before NOT"),
+    (" AS A(?x) OR a -> ^NOT A(?x) -> A(?x)", "?x is used in NOT before", "before NOT"),
     (" AS A -> B CONTEXT STRICT PER ^?y", "PER ?y: the event A does not have ?y", "every event"),
     (" AS A -> NOT a -> A CONTEXT STRICT PER ^?x", "PER ?x: the event a does", "every event"),
-    (" AS A -> A CONTEXT STRICT PER ?x, ^?x", "?x stands here twice", ""),
+    (" AS A -> A CONTEXT STRICT PER ?x, ^?x", "?x is given twice", ""),
 ]
 
 
@@ -205,7 +205,7 @@ def test_each_circle_is_told_of():
 def test_a_mistake_that_a_use_makes_is_where_the_use_is():
     text = "PATTERN P AS a{+} -> b\nPATTERN Q AS ALL(c, P)\nPATTERN R AS c -> NOT Q -> d"
     line, column, told, _ = only_error_of(text)
-    assert (line, column, told) == (5, 21, "{+} and {*} cannot stand inside ALL")
+    assert (line, column, told) == (5, 21, "{+} and {*} are not allowed inside ALL")
 
 
 def test_names_are_shared_with_events():
@@ -221,10 +221,10 @@ def test_names_are_shared_with_events():
 def test_the_context_of_a_file():
     text = "PATTERN P AS a -> b CONTEXT STRICT\nCONTEXT STRICT"
     line, column, told, advice = only_error_of(text)
-    assert (line, column, told) == (5, 1, "the context of a file comes before its patterns")
+    assert (line, column, told) == (5, 1, "CONTEXT must come before the patterns of a file")
     assert advice == "write it above the first PATTERN"
     told = only_error_of("CONTEXT STRICT CONTEXT STRICT")[2]
-    assert told == "there are two contexts for the patterns of this file"
+    assert told == "CONTEXT is given twice in this file"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_the_context_of_a_file():
     ["(" * 5000 + "a" + ")" * 5000, "a" + "{1}" * 5000, "a -> NOT (" * 200 + "a" + ")" * 200],
 )
 def test_what_is_nested_too_deep(text):
-    assert "nested more than 100 deep" in only_error_of(f"PATTERN P AS {text}")[2]
+    assert "nested deeper than 100" in only_error_of(f"PATTERN P AS {text}")[2]
 
 
 def test_patterns_inside_of_patterns_do_not_explode():
@@ -243,7 +243,7 @@ def test_patterns_inside_of_patterns_do_not_explode():
     }
     wrapped = " ".join(f"PATTERN P{n + 1} AS (P{n} OR a) -> b" for n in range(80))
     found = errors_of(f"PATTERN P0 AS a -> b {wrapped}")
-    assert {told for *_, told, _ in found} == {"this pattern is nested more than 100 deep"}
+    assert {told for *_, told, _ in found} == {"this pattern is nested deeper than 100"}
 
 
 # --- patterns made in Python ---
@@ -251,19 +251,19 @@ def test_patterns_inside_of_patterns_do_not_explode():
 a, b = Atom("a", ()), Atom("b", ())
 x = Var("x")
 MADE = [
-    (Repeat(a, 0, None), (), "accepts no event at all"),
+    (Repeat(a, 0, None), (), "accepts the empty sequence"),
     (Repeat(a, 2, 5), (), "a repetition is {n}, {+} or {*}"),
     (Repeat(a, -1, -1), (), "nothing can match {-1}"),
-    (Not(a), (), "NOT cannot be what a pattern begins with"),
-    (Either((a, Not(b))), (), "NOT cannot stand by itself in OR"),
-    (Interleaved((a, Repeat(b, 1, None))), (), "cannot stand inside ALL"),
+    (Not(a), (), "cannot begin with NOT"),
+    (Either((a, Not(b))), (), "NOT cannot be an operand of OR"),
+    (Interleaved((a, Repeat(b, 1, None))), (), "are not allowed inside ALL"),
     (Within(a, WrittenDuration(5)), (), "WITHIN on a single event"),
     (
         HoldsFor(Within(Follows((a, b)), WrittenDuration(1)), WrittenDuration(2)),
         (),
-        "longer than it may",
+        "HOLDS FOR is longer",
     ),
-    (Follows((a, b)), (x,), "the parameter ?x, which nothing binds"),
+    (Follows((a, b)), (x,), "the parameter ?x of the pattern P is not bound"),
 ]
 
 

@@ -4,14 +4,7 @@ import pytest
 from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import (
-    DEFAULT_GRAPH,
-    Bgp,
-    Dataset,
-    Project,
-    SelectQuery,
-    TriplePattern,
-)
+from graphtide.algebra.nodes import DEFAULT_GRAPH, Bgp, Dataset, Project, SelectQuery, TriplePattern
 from graphtide.algebra.updates import (
     Add,
     Clear,

@@ -9,18 +9,13 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
-
-from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import TriplePattern
-from graphtide.plan.decomposition import (
+from support.decomposition import (
     central_nodes,
     compatible,
-    decompose,
     distance,
     is_connected_variable,
     is_decomposition,
     is_embedding,
-    is_loosely_connected,
     is_partial_embedding,
     is_simple_star,
     is_star,
@@ -30,8 +25,15 @@ from graphtide.plan.decomposition import (
     joined,
     query_class,
     query_nodes,
-    query_variables,
     shortest_path,
+)
+
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import TriplePattern
+from graphtide.plan.decomposition import (
+    decompose,
+    is_loosely_connected,
+    query_variables,
     variable_partition,
 )
 

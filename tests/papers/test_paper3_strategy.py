@@ -7,11 +7,11 @@ before it have not, and the other way round. Expected rows are worked out by han
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.decomposition import query_class
 
 from graphtide import LiveGraph
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.decomposition import query_class
 from graphtide.plan.physical import Decomposed, Search, nodes
 from graphtide.testing.cells import CellRun, change_rows, net_of
 from graphtide.testing.fuzz import check_case

@@ -12,7 +12,7 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.choose import choose_plan
-from graphtide.plan.decomposition import MOST_EXACT, instantiation_order
+from graphtide.plan.decomposition import MAX_EXACT, instantiation_order
 from graphtide.plan.estimate import Statistics
 from graphtide.plan.explain import explain
 
@@ -69,7 +69,7 @@ def dependences(found, edges):
     return needs
 
 
-@pytest.mark.parametrize("size", [3, MOST_EXACT, MOST_EXACT + 1, 25, 40])
+@pytest.mark.parametrize("size", [3, MAX_EXACT, MAX_EXACT + 1, 25, 40])
 def test_in_a_chain_every_variable_depends_on_one_other(size):
     """Nothing is ever kept for two ends that only other variables connect."""
     found = instantiation_order(

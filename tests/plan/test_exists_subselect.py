@@ -51,5 +51,5 @@ def test_a_range_in_each_graph(stream):
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
     query = f"{PREFIX} SELECT * {{ ?x :p ?y FILTER EXISTS {{ {REFUSED[name]} }} }}"
-    with pytest.raises(UnsupportedError, match="depends on the row that is tested"):
+    with pytest.raises(UnsupportedError, match="depends on the outer row"):
         LiveGraph().watch(query)

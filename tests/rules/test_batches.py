@@ -10,9 +10,9 @@ from rules.brute_force import matches
 from rules.test_matches import found, gaps, happenings, rules, run
 
 from graphtide import LiveGraph
+from graphtide.engine.events import make_events
 from graphtide.rules.model import Rule
 from graphtide.rules.program import run as run_program
-from graphtide.streams.events import make_events
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 
@@ -22,7 +22,7 @@ def iri(name):
 
 
 def told(engine):
-    return [(f.rule, f.time, f.number, f.values, f.events, f.why()) for f in engine.firings]
+    return [(f.rule, f.time, f.number, f.values, f.events, f.why()) for f in engine.firings()]
 
 
 @settings(deadline=None, max_examples=200)
@@ -97,7 +97,7 @@ def test_actions_that_concern_the_rules(history, stride):
         heard = []
         graph, running = start(heard)
         if batched:
-            running._stride = stride
+            running.engine.batch_size = stride
             encode = graph.terms.encode
             ids = [[tuple(map(encode, t)) for t in triples] for triples, _ in events]
             running.take_events(make_events(ids, [time for _, time in events]))
@@ -165,11 +165,11 @@ def test_firings_are_looked_at_by_place():
     encode = graph.terms.encode
     ids = [[tuple(map(encode, t)) for t in triples] for triples in rows]
     running.take_events(make_events(ids, times))
-    assert [f.time for f in running.firings] == list(range(2, 10))
-    assert running.firings[0].time == running.firings[-8].time == 2
-    assert [f.time for f in running.firings[2:4]] == [4, 5]
+    assert [f.time for f in running.firings()] == list(range(2, 10))
+    assert running.firings()[0].time == running.firings()[-8].time == 2
+    assert [f.time for f in running.firings()[2:4]] == [4, 5]
     with pytest.raises(IndexError):
-        running.firings[8]
+        running.firings()[8]
 
 
 def test_many_ways_to_match_one_event():
@@ -185,6 +185,6 @@ def test_many_ways_to_match_one_event():
     graph.publish(
         [(iri("a"), iri("x"), int(x)) for x in xs] + [(iri("a"), iri("y"), int(y)) for y in ys]
     )
-    assert len(running.firings) == 300
-    pairs = {(f.values["x"].value, f.values["y"].value) for f in running.firings}
+    assert len(running.firings()) == 300
+    pairs = {(f.values["x"].value, f.values["y"].value) for f in running.firings()}
     assert pairs == {(str(x), str(y)) for x in range(20) for y in range(15)}

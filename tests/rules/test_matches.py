@@ -9,16 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 from rules.brute_force import Event, matches
+from rules.engine import Engine
 
-from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import TriplePattern
+from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.rules.model import EventCondition, EventType, Rule
-from graphtide.rules.runtime import RuleEngine
 from graphtide.rules.temporal import AllTests, AnyTest, NotTest, Temporal
-from graphtide.streams.events import make_events
 
 
 def iri(name):
@@ -111,8 +110,8 @@ def run(rule_list, history, times, end=60, *, batched=False, stride=1024):
 
     `batched` tells of events all at once, up to the next change of the graph.
     """
-    engine = RuleEngine(LiveGraph())
-    engine._stride = stride
+    engine = Engine()
+    engine.engine.batch_size = stride
     held = []
 
     def tell():
@@ -154,7 +153,7 @@ def found(engine, rule):
             tuple(firing.events[name][1] for name in names),
             frozenset((Var(v), t) for v, t in firing.values.items()),
         )
-        for firing in engine.firings
+        for firing in engine.firings()
         if firing.rule == rule.name
     )
 
@@ -223,7 +222,7 @@ CANCELLED = Rule(
 
 @pytest.fixture
 def engine():
-    engine = RuleEngine(LiveGraph())
+    engine = Engine()
     engine.add(CONFIRMED)
     return engine
 
@@ -241,7 +240,7 @@ def confirm(engine, number, time):
 
 
 def fired(engine):
-    return [(f.rule, f.time, f.values["alarm"].value) for f in engine.firings]
+    return [(f.rule, f.time, f.values["alarm"].value) for f in engine.firings()]
 
 
 def test_a_confirmation_within_five_ticks(engine):
@@ -291,7 +290,7 @@ def test_a_state_that_flips_in_between_spoils_the_match(engine):
 
 
 def test_memory_is_bounded_by_the_constraint():
-    engine = RuleEngine(LiveGraph())
+    engine = Engine()
     engine.add(CONFIRMED)
     for time in range(3000):
         alarm(engine, time, time)
@@ -299,7 +298,7 @@ def test_memory_is_bounded_by_the_constraint():
 
 
 def test_actions_run_by_priority_then_declaration():
-    engine = RuleEngine(LiveGraph())
+    engine = Engine()
     heard = []
     one = (EventCondition("a", ALARM, (Var("alarm"), Var("e"))),)
     for name, priority in (("low", 0), ("high", 5), ("later", 0)):
@@ -309,7 +308,7 @@ def test_actions_run_by_priority_then_declaration():
 
 
 def test_rules_that_cause_each_other_without_end_are_named():
-    engine = RuleEngine(LiveGraph())
+    engine = Engine()
     again = Rule("again", (EventCondition("a", ALARM, (Var("alarm"), Var("e"))),))
     engine.add(again, lambda _: alarm(engine, 1, None))
     with pytest.raises(GraphtideError, match="without end: again"):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rules.engine import Engine
 
 from graphtide import LiveGraph
+from graphtide.engine.events import EventBatch
 from graphtide.jit import JIT
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.rules.compile import Compiler
-from graphtide.rules.runtime import RuleEngine
-from graphtide.streams.events import GraphEvents
 
 PROGRAM = """
 PREFIX : <http://example.org/>
@@ -36,9 +36,9 @@ NAMES = 997
 def make_engine():
     """The rules without their actions: only matching is under test."""
     graph = LiveGraph()
-    program = parse_program(PROGRAM)
+    program = Program.parse(PROGRAM)
     compiler = Compiler(1000)
-    engine = RuleEngine(graph)
+    engine = Engine(graph)
     for rule in program.rules:
         engine.add(compiler.rule(rule))
     graph.insert("<http://example.org/x0>", "<http://example.org/on>", True)
@@ -62,7 +62,7 @@ def endless(engine, ticks, rng):
         triples[:, 1] = kinds
         triples[:, 2] = objects[rng.integers(0, 5, len(times))]
         begins = np.arange(len(times) + 1, dtype=np.int64)
-        yield GraphEvents(triples, begins, times, times, np.full(len(times), -1, np.int64))
+        yield EventBatch(triples, begins, times, times, np.full(len(times), -1, np.int64))
 
 
 def stream(ticks):

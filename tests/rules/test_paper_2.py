@@ -42,7 +42,7 @@ class Supervisor:
     def fired(self):
         return [
             (f.rule, f.time, f.values["alarm"].value.removeprefix("http://example.org/"))
-            for f in self.running.firings
+            for f in self.running.firings()
         ]
 
     def states(self, equipment):

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
+from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.tide.ast import EventDeclaration, GraphPattern
-from graphtide.lang.tide.program import Program, parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.rules.program import run
-from graphtide.streams.events import make_events
 from graphtide.testing.event_oracle import EventOracle
 
 PREFIX = "PREFIX : <http://example.org/>\n"
@@ -39,7 +39,7 @@ def found(running, pattern):
     """The complex events of a pattern: parameters' local names, start and time."""
     return [
         (*(term.value.rpartition("/")[2] for term in each.values.values()), each.start, each.time)
-        for each in running.complex_events(pattern)
+        for each in running.matches(pattern)
     ]
 
 
@@ -69,7 +69,7 @@ def test_absence_completes_when_time_has_passed_and_not_before() -> None:
     running.advance(41)
     assert found(running, "Left") == [("front", 10, 40)]
     assert [str(term) for term in told] == [iri("front")]
-    assert [(f.rule, f.time) for f in running.firings] == [("Tell", 40)]
+    assert [(f.rule, f.time) for f in running.firings()] == [("Tell", 40)]
     running.advance(200)
     assert len(told) == 1  # back was closed 20 after it was opened
 
@@ -151,7 +151,7 @@ def test_a_transformation_causes_further_complex_events_in_the_same_run() -> Non
     running.assert_event(event("Closed", door=iri("front")), time=2)
     assert found(running, "Noted") == [("front", 2, 2)]
     assert (iri("front"), iri("noted"), True) in graph
-    assert [f.rule for f in running.firings] == ["Mark", "Note"]
+    assert [f.rule for f in running.firings()] == ["Mark", "Note"]
 
 
 def test_complex_events_in_conditions_with_time_and_facts() -> None:
@@ -171,7 +171,7 @@ def test_complex_events_in_conditions_with_time_and_facts() -> None:
         running.assert_event(event("Bell", door=iri(door)), time=bell)
         running.assert_event(event("Opened", door=iri(door)), time=opened)
         running.assert_event(event("Closed", door=iri(door)), time=closed)
-    assert [(f.rule, f.time) for f in running.firings] == [("Guest", 12)]
+    assert [(f.rule, f.time) for f in running.firings()] == [("Guest", 12)]
 
 
 def test_check_chooses_events_by_their_values() -> None:
@@ -194,7 +194,7 @@ def test_noise_of_a_declared_event_breaks_what_is_immediate() -> None:
         running.assert_event(event("Bell"), time=2)
         running.assert_event(event("Other"), time=2)  # no declared event: nobody sees it
         running.assert_event(event("Closed", door=iri("front")), time=3)
-        assert len(running.complex_events("Use")) == expected
+        assert len(running.matches("Use")) == expected
 
 
 def test_an_endless_cascade_leaves_the_tokens_as_they_were() -> None:
@@ -222,7 +222,7 @@ def test_an_endless_cascade_leaves_the_tokens_as_they_were() -> None:
 def test_an_unknown_pattern_is_named_with_the_nearest() -> None:
     running = started(DOORS + "PATTERN Used(?d) AS Opened(?d) -> Closed(?d)")
     with pytest.raises(GraphtideError, match="no pattern named Usd"):
-        running.complex_events("Usd")
+        running.matches("Usd")
 
 
 # --- batches, single events and the definitions agree ---
@@ -249,7 +249,7 @@ def told(graph, name, values):
 
 def test_a_program_parses_as_it_is_built_here() -> None:
     text = PREFIX + "EVENT a(?v0) AS { ?e a :a ; :p0 ?v0 }"
-    (parsed,) = parse_program(text).events
+    (parsed,) = Program.parse(text).events
     assert parsed.source.patterns == program_of(None).events[0].source.patterns
 
 

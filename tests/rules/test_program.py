@@ -3,9 +3,9 @@
 import pytest
 
 from graphtide import LiveGraph
+from graphtide.engine.events import make_events
 from graphtide.errors import ActionError, GraphtideError
 from graphtide.rules.program import run
-from graphtide.streams.events import make_events
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 DESIGN = """
@@ -38,7 +38,7 @@ def iri(name):
 
 
 def rules(running):
-    return [firing.rule for firing in running.firings]
+    return [firing.rule for firing in running.firings()]
 
 
 @pytest.fixture
@@ -103,13 +103,13 @@ def test_a_row_counts_once_for_the_parameters_of_an_event(graph):
     assert rules(running) == ["In"]
 
 
-@pytest.mark.parametrize("catch_up", [False, True])
-def test_what_is_there_already(graph, catch_up):
+@pytest.mark.parametrize(("start", "count"), [("latest", 0), ("earliest", 1)])
+def test_what_is_there_already(graph, start, count):
     graph.insert(iri("x"), iri("p"), 1)
     text = PREFIX + "QUERY Q AS SELECT ?x { ?x :p ?y } RULE R ON APPEAR OF Q THEN CALL f(?x)"
     heard = []
-    run(text, graph, functions={"f": heard.append}, catch_up=catch_up)
-    assert len(heard) == catch_up
+    run(text, graph, functions={"f": heard.append}, start=start)
+    assert len(heard) == count
 
 
 def test_a_window_that_closes_is_a_change_of_its_query(graph):
@@ -153,7 +153,7 @@ CYCLE = (
 
 def test_rules_without_end_are_named_and_their_changes_taken_back(graph):
     graph.insert(iri("old"), iri("p"), 1)
-    running = run(CYCLE, graph, most_firings=300)
+    running = run(CYCLE, graph, max_firings=300)
     watch = graph.watch(f"SELECT ?n {{ ?n {iri('of')} ?x }}")
     with pytest.raises(GraphtideError, match="without end: Back, Ping; what their actions") as told:
         graph.insert(iri("x"), iri("on"), True)
@@ -170,7 +170,7 @@ def test_many_rows_at_once_are_no_loop(graph):
         PREFIX + "QUERY Q AS SELECT ?x { :a :p ?x } RULE R ON APPEAR OF Q THEN CALL f(?x)",
         graph,
         functions={"f": heard.append},
-        most_firings=10,
+        max_firings=10,
     )
     graph.update(f"INSERT DATA {{ {iri('a')} {iri('p')} {', '.join(map(str, range(50)))} }}")
     assert len(heard) == 50
@@ -254,7 +254,7 @@ def test_values_and_times_are_tested_together(graph):
     )
     for time, value in ((0, 20), (2, 21), (6, 0), (7, 32), (30, 99)):
         running.assert_event([(iri("s"), iri("shows"), value)], time=time)
-    pairs = [(f.events["a"][1], f.events["b"][1]) for f in running.firings]
+    pairs = [(f.events["a"][1], f.events["b"][1]) for f in running.firings()]
     assert pairs == [(0, 2), (0, 7), (2, 7), (6, 7)]
 
 
@@ -267,7 +267,7 @@ def test_durations_are_in_the_ticks_of_the_graph():
         running = run(text, LiveGraph(tick_ms=tick_ms))
         running.assert_event([(iri("x"), iri("a"), 1)], time=0)
         running.assert_event([(iri("x"), iri("b"), 1)], time=10)
-        assert len(running.firings) == fires
+        assert len(running.firings()) == fires
     with pytest.raises(GraphtideError, match="no whole number of ticks of 300 ms"):
         run(text, LiveGraph(tick_ms=300))
 
@@ -298,7 +298,7 @@ def test_why_a_rule_fired(graph):
     running.assert_event(alarm, time=10)
     yes = [(f"<{name}c>", type_, f"<{name}Confirmation>")]
     running.assert_event([*yes, (f"<{name}c>", f"<{name}alarm>", f"<{name}a>")], time=12)
-    (firing,) = running.firings
+    (firing,) = running.firings()
     assert firing.why().replace(name, "") == (
         "AlarmConfirmation fired at 12\n  a = Alarm(<a>, <e>) at 10\n"
         "  c = Confirmation(<c>, <a>) at 12\n"
@@ -308,7 +308,7 @@ def test_why_a_rule_fired(graph):
 
 def test_a_program_can_be_stopped(graph):
     running = run(CYCLE, graph)
-    running.stop()
+    running.close()
     graph.insert(iri("x"), iri("on"), True)
     assert graph.queries == ()
     assert len(graph) == 1
@@ -349,7 +349,7 @@ RULE Quiet  WHEN FACT { ?x :on true } EVENT a = Ask(?x) NO EVENT Tick(?x, ?n) AF
 
 def runaway(graph):
     """Ask at 1, a tick at 3 that would go round for ever."""
-    running = run(RUNAWAY, graph, most_firings=50)
+    running = run(RUNAWAY, graph, max_firings=50)
     windows = graph.watch(
         PREFIX.replace("\n", " ") + "REGISTER RSTREAM :out AS SELECT ?x FROM NAMED WINDOW :w ON"
         " STREAM :ticks [RANGE 5 STEP 5] WHERE { WINDOW :w { ?x :tick ?n } }"
@@ -466,7 +466,7 @@ def test_what_must_not_happen_bounds_nothing_for_what_does(graph):
     graph.publish([(iri("y"), iri("n"), 1)], time=2)
     graph.publish([(iri("y"), iri("b"), 1)], time=6)  # the n came 4 before it
     graph.publish([(iri("x"), iri("b"), 1)], time=100)
-    assert [(str(f.values["x"]), f.time) for f in running.firings] == [(iri("x"), 100)]
+    assert [(str(f.values["x"]), f.time) for f in running.firings()] == [(iri("x"), 100)]
 
 
 LASTING = [
@@ -489,12 +489,12 @@ def test_events_that_last(graph, relation, other, this, fires):
         PREFIX + "EVENT A(?x) AS { ?x :a 1 } EVENT B(?x) AS { ?x :b 1 }\n"
         f"RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) {relation} a THEN INSERT {{ ?x :c 1 }}",
         graph,
-        longest=8,
+        max_event_duration=8,
     )
     told = sorted([(other[1], "a", other), (this[1], "b", this)])
     for end, name, (begin, _) in told:
         graph.publish([(iri("x"), iri(name), 1)], time=end, duration=end - begin)
-    assert len(running.firings) == fires
+    assert len(running.firings()) == fires
     with pytest.raises(GraphtideError, match="lasts for 9 ticks, but 8 is the most"):
         graph.publish([(iri("x"), iri("a"), 1)], duration=9)
-    assert not fires or running.firings[0].events == {"a": other, "b": this}
+    assert not fires or running.firings()[0].events == {"a": other, "b": this}

@@ -250,14 +250,16 @@ def test_what_a_program_emits_it_hears_once_and_others_hear_it_too():
     )
     two = run(text + "RULE Other ON Pong(?x) THEN INSERT { ?x :other 1 }", graph)
     graph.publish([(iri("x"), iri("ping"), 1)], time=3)
-    assert [f.rule for f in one.firings] == ["Answer", "Heard"]
-    assert [f.rule for f in two.firings] == ["Other"]
+    assert [f.rule for f in one.firings()] == ["Answer", "Heard"]
+    assert [f.rule for f in two.firings()] == ["Other"]
     assert [f.rule for f in graph.firings()] == ["Answer", "Heard", "Other"]
 
 
-def test_a_program_that_was_stopped_hears_nothing(graph):
-    (running,) = graph.listeners
+def test_a_program_that_was_stopped_hears_nothing():
+    graph = LiveGraph()
+    running = run(PROGRAM, graph)
+    graph.insert(iri("pump"), iri("state"), iri("ACTIVE"))
     graph.publish(alarm("a1"), time=1)
-    running.stop()
+    running.close()
     graph.publish(confirmation("c1", "a1"), time=3)
     assert fired(graph) == []

@@ -226,7 +226,7 @@ def test_no_match_of_events_that_last_needs_one_after_it_was_dropped(tests, draw
     test = AllTests(tuple(tests))
     if not holds(test, spans):
         return
-    for keeping in keepings("abc", test, longest=5):
+    for keeping in keepings("abc", test, max_duration=5):
         own = spans[keeping.event].end
         last = max(span.end for span in spans.values())
         assert last == own if keeping.ticks is None else last <= own + keeping.ticks

@@ -6,15 +6,15 @@ import pytest
 from events.random_patterns import declarations, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rules.engine import Engine
 from rules.test_matches import gaps, happenings, rules, triples
 from rules.test_patterns import program_of, told
 
 from graphtide import LiveGraph
+from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.rules import detection as token_history
 from graphtide.rules.program import run
-from graphtide.rules.runtime import RuleEngine
-from graphtide.streams.events import make_events
 from graphtide.testing.event_oracle import EventOracle
 
 
@@ -37,7 +37,7 @@ def happens(engine, history, times, begin, end):
 
 
 def seen(engine, since):
-    return [(f.rule, f.time, f.values, f.events) for f in engine.firings[since:]]
+    return [(f.rule, f.time, f.values, f.events) for f in engine.firings()[since:]]
 
 
 events = st.lists(
@@ -54,30 +54,30 @@ def test_what_rules_remember_comes_back(drawn, history, times, between, at, widt
     """Events that were taken in and retracted in between leave no trace, however many they were."""
     engines = []
     for goes_astray in (False, True):
-        engine = RuleEngine(LiveGraph())
+        engine = Engine()
         for name in "uvw":  # matches fire in the order of ids
             engine.graph.terms.encode(f"<ex:{name}>")
         for number, rule in enumerate(drawn):
             engine.add(type(rule)(f"rule{number}", rule.events, rule.facts, rule.test))
         happens(engine, history, times, 0, at)
-        before = len(engine.firings)
+        before = len(engine.firings())
         if goes_astray:
-            order, now, kept = engine._rules.order, engine.clock, engine.kept
-            states = engine._rules.mark()
+            order, now, kept = engine.rules.order, engine.clock, engine.kept
+            states = engine.rules.mark()
             inner = None
             for place, (kind, x, y) in enumerate(between):
                 if place == width:
-                    inner = engine._rules.mark(), engine._rules.order
+                    inner = engine.rules.mark(), engine.rules.order
                 encode = engine.graph.terms.encode
                 ids = [tuple(map(encode, t)) for t in triples(kind, f"<ex:{x}>", f"<ex:{y}>", 99)]
-                engine._rules.take(make_events([ids], [now + place // 3]), 1)
+                engine.rules.take(make_events([ids], [now + place // 3]), 1)
                 if place % 4 == 3:
-                    engine._rules.retract(data.draw(st.integers(0, engine._rules.order)))
+                    engine.rules.retract(data.draw(st.integers(0, engine.rules.order)))
             if inner is not None and data.draw(st.booleans()):
-                engine._rules.back_to(*inner)
-            engine._rules.back_to(states, order)
+                engine.rules.back_to(*inner)
+            engine.rules.back_to(states, order)
             assert engine.kept == kept
-            engine._rules.begin()
+            engine.rules.begin()
         happens(engine, history, times, at, 14)
         engine.advance(60)
         engines.append((seen(engine, before), engine.kept, engine.most_kept))
@@ -94,7 +94,7 @@ def test_events_after_a_loop_stand_in_line_with_those_before_it(rounds):
         "RULE Pair WHEN EVENT a = A(?x, ?n) EVENT b = B(?x) AFTER[0,9] a THEN INSERT { ?n :ok 1 }\n"
         "RULE Round ON Spin(?x) THEN EMIT :s { [] :a ?x } ; EMIT :s { [] :spin ?x }",
         graph,
-        most_firings=rounds,
+        max_firings=rounds,
     )
     for time, (kind, name) in enumerate([("a", "n0"), ("spin", "n1"), ("a", "n2"), ("b", "n3")]):
         given = [(iri(name), iri(kind), iri("u"))]
@@ -104,7 +104,7 @@ def test_events_after_a_loop_stand_in_line_with_those_before_it(rounds):
             assert running.kept == 1
         else:
             graph.publish(given, time=time)
-    assert [str(f.values["n"]) for f in running.firings] == [iri("n0"), iri("n2")]
+    assert [str(f.values["n"]) for f in running.firings()] == [iri("n0"), iri("n2")]
 
 
 PROGRAM = """
@@ -144,7 +144,7 @@ def test_a_program_goes_on_as_if_a_loop_had_not_been(history):
     results = []
     for loops in (False, True):
         graph = LiveGraph(tick_ms=1000)
-        running = run(PROGRAM + (LOOP if loops else ""), graph, most_firings=40)
+        running = run(PROGRAM + (LOOP if loops else ""), graph, max_firings=40)
         graph.update(f"INSERT DATA {{ {iri('u')} {iri('on')} true }}")
         time = 0
         for number, (kind, x, gap) in enumerate(history):
@@ -156,9 +156,9 @@ def test_a_program_goes_on_as_if_a_loop_had_not_been(history):
             else:
                 graph.publish(given, time=time)
         graph.advance(time + 10)
-        fired = [(f.rule, f.time, f.number, f.values, f.events) for f in running.firings]
+        fired = [(f.rule, f.time, f.number, f.values, f.events) for f in running.firings()]
         quads = sorted(" ".join(map(str, quad)) for quad in graph.quads())
-        results.append((fired, quads, running.complex_events("Both"), running.fired))
+        results.append((fired, quads, running.matches("Both"), running.fired))
     assert results[0] == results[1]
 
 
@@ -188,5 +188,5 @@ def test_tokens_come_back(pattern, stream, other, at, least):
     expected = [each for each_event in stream for each in oracle.step(*each_event)]
     expected += oracle.advance(1000)
     wanted = [([f"<http://example.org/v{v}>" for v in each.values], each.time) for each in expected]
-    got = [([*map(str, e.values.values())], e.time) for e in running.complex_events("p")]
+    got = [([*map(str, e.values.values())], e.time) for e in running.matches("p")]
     assert sorted(got) == sorted(wanted)

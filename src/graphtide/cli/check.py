@@ -12,7 +12,7 @@ from graphtide.cli.output import counted
 from graphtide.engine.ingest import check_order
 from graphtide.errors import GraphtideError, PlacedError, ProgramError, QueryError
 from graphtide.lang.tide.format import format_program
-from graphtide.lang.tide.program import PROGRAM_SUFFIX, check_program, read_text
+from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_text
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.problems import BrokenLine
 
@@ -54,7 +54,7 @@ def _problems(path: Path) -> Iterator[str]:
 
 
 def _program_problems(path: Path) -> Iterator[str]:
-    program, errors = check_program(read_text(path), name=str(path), folder=path.parent)
+    program, errors = Program.check(read_text(path), name=str(path), folder=path.parent)
     yield from map(str, errors)
     if not errors:
         parts = [counted(len(program.queries), "query"), counted(len(program.events), "event")]

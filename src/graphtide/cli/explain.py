@@ -25,7 +25,7 @@ from graphtide.graph import LiveGraph
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction
-from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_program
+from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.explain import explain_pattern
 from graphtide.plan.build import build_plan
@@ -81,7 +81,7 @@ def explain(
     if log is not None:
         log.check()
     if query.suffix == PROGRAM_SUFFIX:
-        program = read_program(query)
+        program = Program.read(query)
         running = _ran(program, data or (), log, tick_ms) if data or log is not None else None
         print(explain_program(program, running, pattern, format, tick_ms))
         return

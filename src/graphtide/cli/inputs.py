@@ -24,7 +24,7 @@ from graphtide.rdf.formats.patch import PatchReader
 from graphtide.rdf.formats.read import read_quads
 from graphtide.rdf.formats.registry import find_format, open_text_source
 from graphtide.rdf.problems import BrokenLine
-from graphtide.streams.events import GENERATED_AT
+from graphtide.streams.read import GENERATED_AT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

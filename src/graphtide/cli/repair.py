@@ -25,7 +25,7 @@ from graphtide.cli.output import counted, shortener
 from graphtide.cli.query import check_out, write_graph
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
-from graphtide.lang.tide.program import read_program
+from graphtide.lang.tide.program import Program
 from graphtide.repair.model import MOST_PLANS, MOST_SECONDS, MOST_STATES
 from graphtide.repair.search import Strategy as SearchStrategy
 
@@ -96,7 +96,7 @@ def repair(
     at_least("--max-plans", max_plans, 1)
     if max_seconds <= 0:
         raise invalid("--max-seconds", f"{max_seconds:g}", "give more than 0")
-    parsed = read_program(program)
+    parsed = Program.read(program)
     graph = LiveGraph()
     load_data(graph, data or ())
     found = graph.repairs(

@@ -27,13 +27,12 @@ from graphtide.cli.options import (
 )
 from graphtide.errors import DataError, GraphtideError
 from graphtide.lang.tide.ast import CallFunction
-from graphtide.lang.tide.program import read_program
+from graphtide.lang.tide.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from graphtide.cli.options import OnError
-    from graphtide.lang.tide.program import Program
 
 OutputFormat = Literal["parquet", "json"]
 Start = Literal["earliest", "latest"]
@@ -175,7 +174,7 @@ def run(
     """
     assert changes is not None  # noqa: S101 - the command line requires it
     request = RunRequest(
-        read_program(program), changes, tuple(data or ()), out, checkpoint, follow, as_json, format,
+        Program.read(program), changes, tuple(data or ()), out, checkpoint, follow, as_json, format,
         on_error, max_quarantined, start, tick_ms, lateness, until, stream, master, partitions,
         trigger, rows_per_batch,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from graphtide.kernel.batch import TX
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rdf.changes import concat_batches
 from graphtide.rdf.formats.registry import find_format
-from graphtide.streams.events import has_timestamps, timestamped
+from graphtide.streams.read import has_timestamps, timestamped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

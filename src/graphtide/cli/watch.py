@@ -27,7 +27,7 @@ from graphtide.cli.session import RowOutput, Session, SessionOutput
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import PROGRAM_SUFFIX
-from graphtide.streams.events import GENERATED_AT
+from graphtide.streams.read import GENERATED_AT
 
 INTERRUPTED: Final = 130
 

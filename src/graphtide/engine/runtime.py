@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.nodes import SelectQuery
+    from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import Ids, Lines, Piece, Transactions
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.estimate import Statistics
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
-    from graphtide.streams.events import GraphEvents as EventBatch
 
 
 class Subscriber(Protocol):

@@ -1,1 +1,1 @@
-"""Query languages: text in, algebra out."""
+"""Parsers: SPARQL, RSP-QL and .tide texts to algebra and declarations."""

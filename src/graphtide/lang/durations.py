@@ -1,4 +1,4 @@
-"""Durations as people write them: `5` ticks, `500ms`, `10s`, `2h`, `PT10S`."""
+"""Parse durations: `5` (ticks), `500ms`, `10s`, `2h`, `PT10S`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ISO_UNITS: Final = (7 * UNITS["d"], UNITS["d"], UNITS["h"], UNITS["m"], UNITS["
 
 
 def iso_milliseconds(text: str) -> int | None:
-    """The length of an ISO 8601 duration; None if it is none, or has months or years.
+    """An ISO 8601 duration in milliseconds; None if invalid, or if it has months or years.
 
     >>> iso_milliseconds("PT1M10.5S"), iso_milliseconds("P1D"), iso_milliseconds("P1Y")
     (70500, 86400000, None)
@@ -37,15 +37,15 @@ _WRITTEN: Final = re.compile(r"([+-]?)\s*(?:(\d+)\s*([A-Za-z]*)|(P[0-9A-Za-z.]+)
 
 @dataclass(frozen=True, slots=True)
 class WrittenDuration:
-    """A length of time: ticks, or milliseconds where `in_time`; only a graph knows its ticks."""
+    """A duration as written: milliseconds if `in_time`, else ticks, whose length the graph sets."""
 
     amount: float
     in_time: bool = False
 
     def ticks(self, tick_ms: int) -> float:
-        """How many ticks it is.
+        """The duration in ticks.
 
-        >>> WrittenDuration(10_000, in_time=True).ticks(1000), Duration(5).ticks(1000)
+        >>> WrittenDuration(10_000, in_time=True).ticks(1000), WrittenDuration(5).ticks(1000)
         (10, 5)
         """
         if not self.in_time or abs(self.amount) == inf:
@@ -53,18 +53,19 @@ class WrittenDuration:
         ticks, rest = divmod(int(self.amount), tick_ms)
         if rest:
             raise GraphtideError(
-                f"{self.amount:g} ms is no whole number of ticks of {tick_ms} ms",
-                hint="use LiveGraph(tick_ms=…) with a shorter tick, and times in such ticks",
+                f"{self.amount:g} ms is not a whole number of ticks of {tick_ms} ms",
+                hint="set a shorter tick with LiveGraph(tick_ms=…), and give times in that tick",
             )
         return ticks
 
 
 def parse_duration(text: str) -> WrittenDuration | None:
-    """What a text means as a duration; None if it is none.
+    """Parse a duration; None if invalid.
 
-    >>> parse_duration("-2h"), parse_duration("5"), parse_duration("PT1S"), parse_duration("5x")
-    (Duration(amount=-7200000, in_time=True), Duration(amount=5, in_time=False), \
-WrittenDuration(amount=1000, in_time=True), None)
+    >>> parse_duration("-2h"), parse_duration("5x")
+    (WrittenDuration(amount=-7200000, in_time=True), None)
+    >>> parse_duration("5"), parse_duration("PT1S").amount
+    (WrittenDuration(amount=5, in_time=False), 1000)
     """
     match = _WRITTEN.fullmatch(text.strip())
     if match is None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from html import escape
 from math import inf
-from textwrap import wrap
 from typing import TYPE_CHECKING, assert_never
 
+from graphtide.diagram import DiagramEdge, DiagramNode, Mermaid, draw_svg
 from graphtide.lang.tide.ast import (
     Atom,
     Both,
@@ -26,10 +25,9 @@ from graphtide.patterns.determine import determine
 from graphtide.patterns.measure import lifetime
 from graphtide.patterns.tables import key_of
 from graphtide.plan.describe import names
-from graphtide.plan.explain import CHARACTER, FONT, GAP, LINE, MARGIN, STYLE, WIDEST, Box
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from graphtide.lang.durations import WrittenDuration
     from graphtide.patterns.automaton import Automaton, Position, Transition
@@ -164,79 +162,6 @@ def token_text(token: Token, reader: ConfigurationMover, decode: Callable[[int],
     return " ".join([f"token since {token.start:,} at {places}", *values, f"waits {until}"])
 
 
-# --- Draws an automaton as SVG: the start on top, positions below in order of the steps to them.
-
-Edge = tuple[int, int, str]
-"""From, to, what is written beside it."""
-
-
-def picture(nodes: Sequence[list[str]], edges: Sequence[Edge]) -> str:
-    """A graph as SVG; node 0 is the start, each node has lines of text.
-
-    >>> picture([["start"], ["after A"]], [(0, 1, "A")]).count("<rect")
-    2
-    """
-    boxes = [Box([part for line in lines for part in wrap(line, WIDEST)]) for lines in nodes]
-    _place(boxes, _levels(len(nodes), edges))
-    drawn = [_arrow(boxes[a], boxes[b], text, side=b <= a) for a, b, text in edges]
-    drawn += [_drawn(box) for box in boxes]
-    longest = max((len(text) for _, _, text in edges), default=0) * CHARACTER
-    width = max(box.x + box.width for box in boxes) + longest + 4 * MARGIN
-    height = max(box.y + box.height for box in boxes) + MARGIN
-    size = f"viewBox='0 0 {width:.0f} {height:.0f}' width='{width:.0f}'"
-    return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{STYLE}{''.join(drawn)}</svg>"
-
-
-def _levels(count: int, edges: Sequence[Edge]) -> list[int]:
-    """The least number of steps from the start."""
-    levels, now, depth = {0: 0}, [0], 0
-    while now:
-        depth += 1
-        now = list(dict.fromkeys(b for a, b, _ in edges if a in now and b not in levels))
-        levels.update(dict.fromkeys(now, depth))
-    return [levels.get(i, depth) for i in range(count)]
-
-
-def _place(boxes: list[Box], levels: list[int]) -> None:
-    """Levels below each other, the boxes of one side by side; x and y are the upper left corner."""
-    y = float(MARGIN)
-    for level in range(max(levels) + 1):
-        row = [box for box, its in zip(boxes, levels, strict=True) if its == level]
-        x = float(MARGIN)
-        for box in row:
-            box.x, box.y = x, y
-            x += box.width + GAP
-        y += max((box.height for box in row), default=0) + GAP
-
-
-def _arrow(source: Box, target: Box, text: str, *, side: bool) -> str:
-    """Down from box to box; one that goes back, or round, bows to the right."""
-    x1, y1 = source.x + source.width / 2, source.y + source.height
-    x2, y2 = target.x + target.width / 2, target.y
-    if not side:
-        middle = f"x='{(x1 + x2) / 2 + 4:.1f}' y='{(y1 + y2) / 2:.1f}'"
-        return f"<path d='M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}' fill='none'/>{_picture_text(middle, text)}"
-    x1, x2 = source.x + source.width, target.x + target.width
-    y1, y2 = source.y + source.height * 0.7, target.y + target.height * 0.3
-    out = max(x1, x2) + GAP
-    way = f"M{x1:.1f} {y1:.1f}C{out:.1f} {y1:.1f} {out:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
-    place = f"x='{out - GAP / 2:.1f}' y='{(y1 + y2) / 2:.1f}'"
-    return f"<path d='{way}' fill='none'/>{_picture_text(place, text)}"
-
-
-def _picture_text(place: str, text: str) -> str:
-    return f"<text {place} {FONT}>{escape(text)}</text>"
-
-
-def _drawn(box: Box) -> str:
-    frame = f"width='{box.width:.1f}' height='{box.height:.1f}' rx='4'"
-    texts = "".join(
-        _picture_text(f"x='{box.x + MARGIN:.1f}' y='{box.y + i * LINE:.1f}'", line)
-        for i, line in enumerate(box.lines, start=1)
-    )
-    return f"<rect x='{box.x:.1f}' y='{box.y:.1f}' {frame}/>{texts}"
-
-
 def explain_pattern(
     automaton: Automaton,
     format: ExplainFormat = "text",  # noqa: A002 - the user's word
@@ -268,8 +193,7 @@ def explain_pattern(
         case "mermaid":
             return _mermaid(automaton, running, decode)
         case "svg":
-            nodes = [_lines(automaton, running, decode, p) for p in range(len(automaton.positions))]
-            return picture([*nodes], _edges(automaton))
+            return _svg(automaton, running, decode)
         case _:
             assert_never(format)
 
@@ -279,9 +203,9 @@ def _title(automaton: Automaton) -> str:
     return f"PATTERN {automaton.name}, parameters {parameters}"
 
 
-def _edges(automaton: Automaton) -> list[tuple[int, int, str]]:
+def _edges(automaton: Automaton) -> list[DiagramEdge]:
     moves = (t for out in automaton.transitions for t in out)
-    return [(t.source, t.target, transition_text(automaton, t)) for t in moves]
+    return [DiagramEdge(t.source, t.target, transition_text(automaton, t)) for t in moves]
 
 
 def _lines(
@@ -326,17 +250,24 @@ def _text(automaton: Automaton, running: AnyDetector | None, decode: Callable[[i
 def _mermaid(
     automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str]
 ) -> str:
-    lines = ["flowchart TB"]
+    chart = Mermaid("down")
     for position in range(len(automaton.positions)):
-        label = "<br/>".join(map(_escape, _lines(automaton, running, decode, position)))
-        lines.append(f'  n{position}["{label}"]')
+        chart.node(f"n{position}", _lines(automaton, running, decode, position))
     for source, target, text in _edges(automaton):
-        lines.append(f'  n{source} -->|"{_escape(text)}"| n{target}')
-    return "\n".join(lines)
+        chart.edge(f"n{source}", f"n{target}", text)
+    return str(chart)
 
 
-def _escape(label: str) -> str:
-    """Mermaid reads a label as HTML."""
-    for sign, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;")):
-        label = label.replace(sign, entity)
-    return label
+def _svg(automaton: Automaton, running: AnyDetector | None, decode: Callable[[int], str]) -> str:
+    """The start at the top, each position on the level of its distance from there."""
+    edges = _edges(automaton)
+    levels, reached, depth = {0: 0}, [0], 0
+    while reached:
+        depth += 1
+        reached = [e.target for e in edges if e.source in reached and e.target not in levels]
+        levels.update(dict.fromkeys(reached, depth))
+    nodes = [
+        DiagramNode(_lines(automaton, running, decode, position), levels.get(position, depth))
+        for position in range(len(automaton.positions))
+    ]
+    return draw_svg(nodes, edges, "down")

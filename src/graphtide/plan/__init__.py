@@ -1,1 +1,1 @@
-"""From what a query means to how it is maintained: the physical plan, and its explanation."""
+"""The query planner: algebra to physical plan, cost model, and explain."""

@@ -1,4 +1,4 @@
-"""From algebra to physical plan: one case for each algebra node."""
+"""Translate algebra to a physical plan: one case per algebra node."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def build_plan(query: SelectQuery, choices: Choices | Strategy) -> QueryPlan:
-    """The physical plan of a query under a strategy, or under more detailed choices."""
+    """The physical plan of a query, for a strategy or for detailed choices."""
     if not isinstance(choices, Choices):
         choices = Choices(choices)
     query = with_dataset(query, union=choices.union)
@@ -60,7 +60,7 @@ def build_plan(query: SelectQuery, choices: Choices | Strategy) -> QueryPlan:
 
 
 def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
-    """EXISTS or NOT EXISTS as a condition of its own, and whether it is negated."""
+    """The EXISTS of a condition that is EXISTS or NOT EXISTS, and whether it is negated."""
     match condition:
         case Exists():
             return condition, False
@@ -71,7 +71,7 @@ def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
 
 
 def _operands(node: Node) -> list[Node]:
-    """The nodes that a tree of joins joins, from left to right."""
+    """The operands of nested joins, from left to right."""
     if isinstance(node, Join):
         return [*_operands(node.left), *_operands(node.right)]
     return [node]
@@ -79,7 +79,7 @@ def _operands(node: Node) -> list[Node]:
 
 @dataclass(slots=True)
 class _Builder:
-    """Builds nodes; `given` is the plan of rows that an EXISTS pattern is evaluated for."""
+    """Builds nodes; inside EXISTS, `given` is the plan of the outer rows."""
 
     choices: Choices
     numbers: count[int] = field(default_factory=count)
@@ -129,23 +129,22 @@ class _Builder:
                 assert_never(node)
 
     def _refuse_per_row(self, given: Physical | None, node: Group | Slice) -> None:
-        """Groups and ranges inside EXISTS are worked out once, not for each outer row."""
+        """Reject GROUP BY and LIMIT in EXISTS that depend on the outer row."""
         if given is not None and reads_outer(node, frozenset(given.schema)):
             what = "GROUP BY" if isinstance(node, Group) else "LIMIT or OFFSET"
             raise UnsupportedError(
-                f"{what} inside EXISTS, where it depends on the row that is tested, cannot be "
-                "maintained",
-                hint="give the sub-SELECT variables of its own, or join it outside EXISTS",
+                f"{what} inside EXISTS that depends on the outer row cannot be maintained",
+                hint="use other variables in the sub-SELECT, or join it outside of EXISTS",
             )
 
     def _joined(self, given: Physical | None, plan: Physical) -> Physical:
         return plan if given is None else make.join(given, plan)
 
     def _join(self, left: Node, right: Node, given: Physical | None) -> Physical:
-        """Inside EXISTS, rows of the left side carry the outer row on to the right side.
+        """Join; inside EXISTS, the rows of the left side become the outer rows of the right side.
 
-        Not if the right side would read a value there that only the left side gave: each side then
-        sees the outer row alone, and they meet row by row of it.
+        Except if an expression on the right would read a value that only the left side binds: then
+        both sides are evaluated for the outer rows, and joined per outer row.
         """
         if given is None:
             if self.choices.pinned is not None:
@@ -159,10 +158,10 @@ class _Builder:
         return make.without_copies(make.join(*sides), given, known)
 
     def _parts(self, node: Node) -> list[Physical]:
-        """The plans that a join has to bring together for a node.
+        """The plans that a join combines for a node.
 
-        Patterns that share no variable are parts of their own: what joins them may lie elsewhere,
-        in a path or a union, and a product of the two would be large for nothing.
+        Patterns that share no variable are separate parts: a path or a union may connect them, and
+        their product would be needlessly large.
         """
         if not isinstance(node, Bgp):
             return [self.build(node)]
@@ -170,13 +169,13 @@ class _Builder:
         return [plan_patterns(group, self.choices) for group in groups]
 
     def _anchored(self, given: Physical | None, right: Node) -> Physical | None:
-        """The outer rows in a form whose identity survives, if the right side has to see them."""
+        """The outer rows with hidden copies of their columns, if the right side depends on them."""
         if given is not None and reads_outer(right, frozenset(given.schema)):
             return make.anchored(given)
         return given
 
     def _extend(self, plan: Physical, var: Var, expression: Expression) -> Physical:
-        """One more column; inside EXISTS it must agree with an outer row's value for it."""
+        """Add a column; inside EXISTS it must equal the value of the outer row, if there is one."""
         schema = merge(plan.schema, (var,))
         wide, flat = self._flatten_exists(plan, expression)
         if var not in plan.schema:
@@ -198,7 +197,7 @@ class _Builder:
             )
         else:
             plan = self.build(child, given)
-        # Plain conditions first: they are cheap and leave fewer rows to remember for the others.
+        # Plain conditions first: they are cheap, and leave fewer rows for the others to store.
         for part in sorted(parts, key=lambda part: as_existence(part) is not None):
             plan = self._condition(plan, part)
         return plan
@@ -212,7 +211,7 @@ class _Builder:
         return make.keep(make.select(wide, flat), schema)
 
     def _exists(self, left: Physical, pattern: Node, *, negated: bool) -> Physical:
-        """Left rows for which a pattern has, or has not, a solution."""
+        """Left rows for which a pattern has a solution, or if negated has none."""
         if not reads_outer(pattern, frozenset(left.schema)):
             right = self.build(pattern)
             keys = make.shared(left, right)
@@ -228,7 +227,7 @@ class _Builder:
     def _flatten_exists(
         self, plan: Physical, expression: Expression
     ) -> tuple[Physical, Expression]:
-        """Replace each EXISTS inside an expression by a hidden column that says true or false."""
+        """Replace each EXISTS in an expression by a hidden boolean column."""
         match expression:
             case Exists(pattern):
                 flag = Var(f".exists{next(self.numbers)}")
@@ -251,7 +250,7 @@ class _Builder:
                 return plan, expression
 
     def _right_side(self, right: Node, given: Physical | None) -> Physical:
-        """The right side of OPTIONAL or MINUS; inside EXISTS it sees the outer row as well."""
+        """The right side of OPTIONAL or MINUS; inside EXISTS for the outer rows."""
         if given is not None and reads_outer(right, frozenset(given.schema)):
             return self.build(right, make.unique(given))
         return self.build(right)
@@ -275,7 +274,7 @@ class _Builder:
     def _minus(
         self, left: Physical, right: Node, counting: frozenset[Var], given: Physical | None
     ) -> Physical:
-        """Left rows without a compatible right row that binds one of `counting` with them."""
+        """Left rows without a compatible right row that shares a bound variable of `counting`."""
         if not counting:
             return left
         other = self._right_side(right, given)

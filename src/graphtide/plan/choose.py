@@ -1,13 +1,12 @@
-"""The planner's choice: which strategy maintains a query at the least cost.
+"""Cost-based choice of the strategy that maintains a query.
 
-`search` stores nothing but the quads and finds its order by itself: it is the choice unless `rete`
-is expected to touch far fewer rows per change (a walk with a large fan-out that mostly ends
-nowhere, where a memory of the few rows that matter saves the walk) and to hold them in bounds.
-Changes may not be spread over the patterns as the quads are, so one pattern from which all walks
-are long is reason enough, if a network is no worse on average.
+`search` is the default: it stores nothing but the quads and orders its joins at run time. `rete`
+is chosen if it is expected to touch far fewer rows per change, on average or for changes of one
+pattern, and its memories stay within bounds: for example, if a search has a large fan-out and
+mostly finds nothing.
 
-A pattern of three or more parts that have no variable in common is `decomposed` if each part is a
-simple star or has no variables: a product two by two would store products of the first parts.
+`decomposed` is chosen for a product of three or more parts that share no variable and are stars or
+ground: binary joins would store products of the first parts.
 """
 
 from __future__ import annotations
@@ -45,15 +44,14 @@ if TYPE_CHECKING:
     from graphtide.plan.physical import QueryPlan
 
 
-# --- Cost: the rows that one change is expected to touch under a plan, and the rows a plan
-# stores.
+# --- cost: the expected rows that a change touches, and that a plan stores ---
 #
-# A change arrives at a pattern as often as the pattern has quads. From there a search walks to its
-# partners, pattern by pattern; every row that comes out is passed up through the nodes above.
+# Changes are assumed to be distributed over the patterns as the quads are. From a changed quad, a
+# search joins pattern by pattern; its rows are passed up through the nodes above.
 
 
 def change_cost(root: Physical, statistics: Statistics) -> float:
-    """The rows that an average change touches, looked up or passed on."""
+    """The rows that an average change touches: looked up, or passed on."""
     expect = Estimator(statistics)
     above = _rows_above(root, expect)
     arrivals = 0.0
@@ -83,7 +81,7 @@ def pattern_costs(root: Physical, statistics: Statistics) -> dict[TriplePattern,
 
 
 def stored_rows(root: Physical, statistics: Statistics) -> float:
-    """The rows that the memories of a plan hold."""
+    """The rows in the memories of a plan."""
     expect = Estimator(statistics)
     return sum(
         expect(child).rows
@@ -94,9 +92,9 @@ def stored_rows(root: Physical, statistics: Statistics) -> float:
 
 
 def _rows_above(root: Physical, expect: Estimator) -> dict[Physical, float]:
-    """For each node, the rows that the nodes above it touch for one row that comes out of it."""
+    """For each node, the rows that the nodes above it touch for one row of its output."""
     above = dict.fromkeys(nodes(root), 0.0)
-    for node in reversed(above):  # from the root down: a node after all that it feeds
+    for node in reversed(above):  # from the root down: a node after its consumers
         for child in children(node):
             through = expect(node).rows / max(expect(child).rows, 1.0)
             above[child] += 1 + through * (1 + above[node])
@@ -104,7 +102,7 @@ def _rows_above(root: Physical, expect: Estimator) -> dict[Physical, float]:
 
 
 def _walks(leaf: Search, statistics: Statistics) -> list[tuple[float, float]]:
-    """For each pattern of a search: its quads, and the rows walked for a change of one."""
+    """For each pattern of a search: its quads, and the rows looked up for a change of one."""
     found: list[tuple[float, float]] = []
     for checked in ((), *(check.patterns for check in leaf.checks)):
         group = (*leaf.patterns, *checked)
@@ -115,7 +113,7 @@ def _walks(leaf: Search, statistics: Statistics) -> list[tuple[float, float]]:
 
 
 def _walked(patterns: Sequence[TriplePattern], expected: Sequence[Estimate], start: int) -> float:
-    """The rows looked at when a search goes outwards from one matched pattern, fewest first."""
+    """The rows looked up by a search from one matched pattern, greedily by fewest matches."""
     known = set(pattern_variables(patterns[start]))
     rest = [i for i in range(len(patterns)) if i != start]
     rows, walked = 1.0, 1.0
@@ -134,19 +132,19 @@ def _walked(patterns: Sequence[TriplePattern], expected: Sequence[Estimate], sta
 
 
 LONG_WALK = 50
-"""Rows touched per change up to which a search is as good as anything."""
+"""Rows per average change up to which `search` is always chosen."""
 
 LONGEST_WALK = 500
-"""Rows touched for a change of any one pattern up to which the same holds."""
+"""Rows per change of any one pattern up to which the same holds."""
 
 ADVANTAGE = 4
-"""How many times fewer rows `rete` must touch: a row through a network costs more than a lookup."""
+"""Factor by which `rete` must touch fewer rows: passing a row costs more than a lookup."""
 
 LONG_PRODUCT = 3
-"""Parts with variables from which on a product two by two stores more than the parts."""
+"""Parts with variables from which on binary joins store more than the parts."""
 
-MOST_STORED = 20
-"""Rows that a network may hold per quad of the graph."""
+MAX_STORED = 20
+"""Rows that a network may store per quad of the graph."""
 
 
 def choose_plan(
@@ -157,15 +155,15 @@ def choose_plan(
     pinned: Pin | None = None,
     union: bool = False,
 ) -> QueryPlan:
-    """The plan of a query: as told, and where nothing is told, as statistics advise."""
+    """The plan of a query: with the given strategy or join tree, or else the cheapest."""
     if strategy is not None and strategy not in STRATEGIES:
         known = ", ".join(STRATEGIES)
         raise GraphtideError(f"strategy {strategy!r} is unknown", hint=f"choose from {known}")
     if pinned is not None:
         if strategy in ("search", "decomposed"):
-            why = "chooses its order anew for every change"
+            why = "orders its joins at run time"
             if strategy == "decomposed":
-                why = "instantiates one variable after the other"
+                why = "binds one variable after the other"
             raise GraphtideError(
                 f"{strategy!r} has no join tree to pin: it {why}",
                 hint='use strategy="rete" with plan=…, or leave the plan out',
@@ -189,7 +187,7 @@ def _cheapest(query: SelectQuery, choices: Choices) -> QueryPlan:
     if walk <= LONG_WALK and max(walks.values(), default=0.0) <= LONGEST_WALK:
         return search
     rete = build_plan(query, replace(choices, strategy="rete"))
-    if stored_rows(rete.root, statistics) > MOST_STORED * statistics.quads:
+    if stored_rows(rete.root, statistics) > MAX_STORED * statistics.quads:
         return search
     sent = change_cost(rete.root, statistics)
     if walk > LONG_WALK and sent * ADVANTAGE < walk:
@@ -204,7 +202,7 @@ def _cheapest(query: SelectQuery, choices: Choices) -> QueryPlan:
 
 
 def _is_long_product(root: Physical) -> bool:
-    """Whether all that a decomposed plan looks at is one product of several stars."""
+    """Whether a decomposed plan reads the quads only in one product of several stars."""
     every = nodes(root)
     products = [node for node in every if isinstance(node, Decomposed)]
     if len(products) != 1 or not is_loosely_connected(products[0].patterns):

@@ -1,4 +1,4 @@
-"""Plan nodes in words: what a node does, and what it stores."""
+"""Plan nodes and their parts as text: what a node does, and what it stores."""
 
 from __future__ import annotations
 
@@ -45,18 +45,16 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import Aggregate, Path, Slice
 
 
-# --- Variables, patterns and expressions in words, as a query would write them.
-
 INFIX = frozenset(("=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "&&", "||"))
 
 
 def names(variables: Iterable[Var]) -> str:
-    """Variables in a list; nothing is 'nothing'."""
+    """A list of variables, or 'nothing'."""
     return " ".join(f"?{v.name}" for v in variables) or "nothing"
 
 
 def patterns_text(patterns: Iterable[TriplePattern]) -> str:
-    """Triple patterns as a query would write them, IRIs shortened to their last part."""
+    """Triple patterns in SPARQL, with IRIs shortened to their last segment."""
     return " . ".join(_pattern_text(p) for p in patterns)
 
 
@@ -68,14 +66,14 @@ def _pattern_text(pattern: TriplePattern) -> str:
 
 
 def graph_text(graph: object) -> str:
-    """Where a pattern is asked, other than in the default graph."""
+    """The graph of a pattern, other than the default graph."""
     if isinstance(graph, MergedGraph):
         return "any graph" if graph.names is None else " or ".join(map(short, graph.names))
     return short(graph)
 
 
 def short(position: object) -> str:
-    """A term or variable as text, an IRI shortened to its last part."""
+    """A term or variable as text, with IRIs shortened to their last segment."""
     if isinstance(position, NamedNode):
         tail = position.value.rstrip("/#")
         return ":" + tail[max(tail.rfind("/"), tail.rfind("#")) + 1 :]
@@ -83,7 +81,7 @@ def short(position: object) -> str:
 
 
 def expression_text(expression: Expression) -> str:
-    """An expression as a query would write it."""
+    """An expression in SPARQL."""
     match expression:
         case Var():
             return str(expression)
@@ -109,14 +107,11 @@ def _function_name(name: str) -> str:
     return name if not name.startswith("<http") else name.rstrip(">").rsplit("#", 1)[-1]
 
 
-# --- A decomposed pattern in words: its parts, and the order in which their variables get values.
-
-
 def decomposed_text(node: Decomposed) -> str:
     """The parts of a decomposed pattern, joined by ×.
 
-    A connected part is followed by the order of its variables: `?b then (?a, ?c)` gives ?b a value
-    first, after which ?a and ?c have nothing to do with each other.
+    A connected part has the order of its variables: `?b then (?a, ?c)` binds ?b first, after which
+    ?a and ?c are independent.
     """
     parts = decompose(node.patterns)
     ground = [f"ground {{ {patterns_text(parts.ground)} }}"] if parts.ground else []
@@ -141,11 +136,8 @@ def _order(node: Decomposed, at: int) -> str:
     return f"{own} then {below[0]}" if len(below) == 1 else f"{own} then ({', '.join(below)})"
 
 
-# --- Paths, aggregates and slices in words.
-
-
 def path_text(node: Path) -> str:
-    """A path pattern as a query would write it, IRIs shortened to their last part.
+    """A path pattern in SPARQL, with IRIs shortened to their last segment.
 
     >>> from graphtide.algebra.expressions import Var
     >>> from graphtide.algebra.nodes import Path
@@ -158,7 +150,7 @@ def path_text(node: Path) -> str:
 
 
 def aggregate_text(aggregate: Aggregate) -> str:
-    """An aggregate as a query would write it."""
+    """An aggregate in SPARQL."""
     argument = "*" if aggregate.argument is None else names((aggregate.argument,))
     distinct = "DISTINCT " if aggregate.distinct else ""
     separator = f"; SEPARATOR={aggregate.separator!r}" if aggregate.separator != " " else ""
@@ -167,12 +159,12 @@ def aggregate_text(aggregate: Aggregate) -> str:
 
 
 def slice_text(node: Slice) -> str:
-    """What is kept of the rows, and in which order."""
+    """Projection, order and range of a logical slice."""
     return f"{'distinct' if node.distinct else 'project'} {names(node.variables)}" + _range(node)
 
 
 def top_text(node: TopK) -> str:
-    """What is kept of the rows, and in which order."""
+    """Columns, order and range of a physical slice."""
     return f"top {'distinct ' if node.distinct else ''}{names(node.schema)}" + _range(node)
 
 
@@ -213,7 +205,7 @@ def _path(path: PathExpression) -> str:
 
 
 def describe(node: Physical) -> str:
-    """One line on what a node does."""
+    """What a node does, in one line."""
     match node:
         case Search(patterns, checks):
             found = "input" if is_input(node) else "search"
@@ -254,14 +246,14 @@ def describe(node: Physical) -> str:
 
 
 def is_input(node: Physical) -> bool:
-    """Whether a node is an input node of a network: one edge, and the classes of its ends."""
+    """Whether a node is an input node of a Rete network: one edge, and classes of its ends."""
     if not isinstance(node, Search) or node.checks:
         return False
     return all(len(pattern_variables(p)) < 2 for p in node.patterns[1:])
 
 
 def state_of(node: Physical, sizes: Mapping[str, int] | None) -> str:
-    """What a node stores, with the rows it holds now if they are known; empty for nothing."""
+    """What a node stores, with its current size if known; empty for nothing."""
 
     def size(key: str) -> str:
         return "" if sizes is None else f" ({sizes.get(key, 0):,} now)"

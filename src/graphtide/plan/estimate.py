@@ -1,7 +1,7 @@
-"""Estimates: how many rows a plan node will have, and how many different values per column.
+"""Cardinality estimation: statistics of a graph; rows and distinct values of plan nodes.
 
-The textbook rules: values are spread evenly and independently, and the values of the column with
-fewer of them all occur in the other. So |L ⋈ R| = |L| |R| / Π max(V(L, v), V(R, v)).
+The textbook assumptions: uniform and independent values, and containment of value sets, so
+|L ⋈ R| = |L| |R| / Π max(V(L, v), V(R, v)).
 """
 
 from __future__ import annotations
@@ -39,14 +39,12 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
-# --- Statistics of a graph: what the planner knows about the data it plans for.
-
 RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
 
 @dataclass(frozen=True, slots=True)
 class PredicateStats:
-    """How many quads a predicate has, and how many different subjects and objects."""
+    """Numbers of quads, distinct subjects and distinct objects of a predicate."""
 
     count: int
     subjects: int
@@ -64,14 +62,14 @@ class PredicateStats:
 
 
 UNKNOWN = PredicateStats(count=1000, subjects=500, objects=500)
-"""What is assumed of each predicate of a graph that holds nothing yet."""
+"""Assumed for each predicate of an empty graph."""
 
 UNKNOWN_CLASS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts of a graph at some time.
+    """Counts of a graph at one time.
 
     >>> stats = Statistics(2, {RDF_TYPE: PredicateStats(2, 2, 1)}, {NamedNode("a:Route"): 2})
     >>> stats.predicate(RDF_TYPE).functional
@@ -86,7 +84,7 @@ class Statistics:
 
     @property
     def known(self) -> bool:
-        """Whether there is data to go by; an empty graph says nothing about its future."""
+        """Whether there is data; an empty graph says nothing about its future."""
         return self.quads > 0
 
     def predicate(self, term: Term) -> PredicateStats:
@@ -107,35 +105,35 @@ class Statistics:
         )
 
     def class_size(self, term: Term) -> int:
-        """How many quads say that something is of a class."""
+        """The number of instances of a class."""
         return self.classes.get(term, 0) if self.known else UNKNOWN_CLASS
 
 
 NOTHING_KNOWN = Statistics()
 
-FEWEST_LEFT = 0.05
-"""The smallest share of rows that an antijoin is expected to leave."""
+MIN_ANTIJOIN_SELECTIVITY = 0.05
+"""Minimum selectivity of an antijoin."""
 
 REACH = 5
-"""Pairs that are expected per edge of a closure."""
+"""Expected pairs per edge of a closure."""
 
-SHARES = {"=": 0.1, "!=": 0.9}
-OTHER_SHARE = 1 / 3
+SELECTIVITIES = {"=": 0.1, "!=": 0.9}
+DEFAULT_SELECTIVITY = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Expected rows, and expected different values of each column."""
+    """Expected rows, and expected distinct values of each column."""
 
     rows: float
     values: Mapping[Var, float]
 
     def of(self, var: Var) -> float:
-        """Expected different values of a column, at least one."""
+        """Expected distinct values of a column, at least one."""
         return max(1.0, self.values.get(var, self.rows))
 
     def scaled(self, share: float) -> Estimate:
-        """The same with only a share of the rows."""
+        """The estimate for a fraction of the rows."""
         rows = self.rows * share
         return Estimate(rows, {v: min(n, rows) for v, n in self.values.items()})
 
@@ -178,20 +176,20 @@ def joined(left: Estimate, right: Estimate) -> Estimate:
     """The natural join of two inputs."""
     shared = left.values.keys() & right.values.keys()
     rows = left.rows * right.rows / prod(max(left.of(v), right.of(v)) for v in shared)
-    # Not bounded by the rows: the estimate of a join must not depend on its order.
+    # Not limited by the rows: the estimate of a join must not depend on its order.
     either = {**left.values, **right.values}
     values = {v: min(n, left.values.get(v, n)) for v, n in either.items()}
     return Estimate(rows, values)
 
 
 def semijoined(left: Estimate, right: Estimate, keys: Iterable[Var], *, negated: bool) -> Estimate:
-    """The left rows with, or without, a partner."""
+    """The left rows with a match on the right, or if negated without."""
     share = prod(min(1.0, right.of(v) / left.of(v)) for v in keys) if right.rows else 0.0
-    return left.scaled(max(FEWEST_LEFT, 1 - share) if negated else share)
+    return left.scaled(max(MIN_ANTIJOIN_SELECTIVITY, 1 - share) if negated else share)
 
 
 class Estimator:
-    """Estimates the nodes of plans over one graph; each node once."""
+    """Estimates plan nodes over one graph; results are cached."""
 
     def __init__(self, statistics: Statistics) -> None:
         self.statistics = statistics
@@ -216,7 +214,7 @@ class Estimator:
             case SemiJoin(left, right, keys, negated):
                 return semijoined(self(left), self(right), keys, negated=negated)
             case Select(child, condition):
-                return self(child).scaled(_share(condition))
+                return self(child).scaled(_selectivity(condition))
             case Compute(child, var):
                 found = self(child)
                 return Estimate(found.rows, {**found.values, var: found.rows})
@@ -260,16 +258,16 @@ def patterns_estimate(patterns: Iterable[TriplePattern], statistics: Statistics)
     return reduce(joined, (pattern_estimate(p, statistics) for p in patterns), Estimate(1.0, {}))
 
 
-def _share(condition: Expression) -> float:
-    """The share of rows that a condition lets through."""
+def _selectivity(condition: Expression) -> float:
+    """The selectivity of a condition."""
     match condition:
         case Call("&&", (left, right)):
-            return _share(left) * _share(right)
+            return _selectivity(left) * _selectivity(right)
         case Call("||", (left, right)):
-            return min(1.0, _share(left) + _share(right))
+            return min(1.0, _selectivity(left) + _selectivity(right))
         case Call("!", (inner,)):
-            return 1 - _share(inner)
+            return 1 - _selectivity(inner)
         case Call(name):
-            return SHARES.get(name, OTHER_SHARE)
+            return SELECTIVITIES.get(name, DEFAULT_SELECTIVITY)
         case _:
-            return OTHER_SHARE
+            return DEFAULT_SELECTIVITY

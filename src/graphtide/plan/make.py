@@ -1,4 +1,4 @@
-"""Smart constructors of physical nodes: each works out its columns and simplifies where it can."""
+"""Constructors of physical nodes: they derive the columns, and simplify."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def search(patterns: Sequence[TriplePattern], checks: Sequence[CheckBlock] = ())
 
 
 def matches(pattern: TriplePattern) -> Physical:
-    """Rows of one triple pattern, asked of any graph or of several merged into one."""
+    """Rows of one triple pattern, over any graph or a merge of several."""
     graph = pattern.graph
     if not isinstance(graph, MergedGraph):
         return search((pattern,))
@@ -62,7 +62,7 @@ def matches(pattern: TriplePattern) -> Physical:
 
 
 def decomposed(patterns: Sequence[TriplePattern]) -> Physical:
-    """Rows of triple patterns, connected or not; the same pattern twice counts once."""
+    """Rows of triple patterns, connected or not; duplicate patterns are removed."""
     each = tuple(dict.fromkeys(patterns))
     if not each:
         return ONE_EMPTY_ROW
@@ -74,9 +74,9 @@ def decomposed(patterns: Sequence[TriplePattern]) -> Physical:
 
 
 def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:
-    """Natural join; the one empty row is its neutral element.
+    """Natural join; the one empty row is its identity.
 
-    Hidden columns tell which outer row a row is of: there, unbound equals only unbound.
+    Hidden columns identify the outer row: there, unbound equals only unbound.
     """
     if left == ONE_EMPTY_ROW and not overlap:
         return right
@@ -97,8 +97,10 @@ def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:
 
 
 def semijoin(left: Physical, right: Physical, keys: Schema, *, negated: bool) -> SemiJoin:
-    """Left rows with, or without, their `keys` on the right."""
-    keys = tuple(v for v in right.schema if v in keys)  # in the right side's order: nothing to move
+    """Left rows whose `keys` occur on the right, or if negated do not."""
+    keys = tuple(
+        v for v in right.schema if v in keys
+    )  # the order of the right side saves a projection
     return SemiJoin(left, keep(right, keys), keys, negated, left.schema, left.certain)
 
 
@@ -134,7 +136,7 @@ def group(child: Physical, keys: Schema, aggregates: tuple[Aggregate, ...]) -> G
 
 
 def top(child: Physical, node: Slice) -> TopK:
-    """The rows of a range of an order."""
+    """The rows of LIMIT and OFFSET in the given order."""
     certain = child.certain & frozenset(node.variables)
     return TopK(
         child,
@@ -154,13 +156,13 @@ def closure(edges: Physical, source: Term | None) -> Closure:
 
 
 def graph_names(var: Var) -> Physical:
-    """The names of the graphs that hold a quad."""
+    """The names of non-empty graphs."""
     pattern = TriplePattern(Var(".s"), Var(".p"), Var(".o"), var)
     return unique(keep(search((pattern,)), (var,)))
 
 
 def keep(child: Physical, schema: Schema) -> Physical:
-    """Exactly these columns in this order, those that the child lacks unbound."""
+    """Exactly these columns in this order; missing ones are unbound."""
     if child.schema == schema:
         return child
     sources = tuple(v if v in child.schema else None for v in schema)
@@ -168,9 +170,9 @@ def keep(child: Physical, schema: Schema) -> Physical:
 
 
 def with_copies(child: Physical, variables: Sequence[Var]) -> tuple[Physical, Schema]:
-    """The child with a hidden copy of some columns; and where each original column is now.
+    """The child with hidden copies of some columns, and the copy of each column.
 
-    A join may fill in a column that was unbound. The copy still tells the row it came from.
+    A join may bind a column that was unbound. The copy still identifies the original row.
     """
     if not variables:
         return child, child.schema
@@ -182,7 +184,7 @@ def with_copies(child: Physical, variables: Sequence[Var]) -> tuple[Physical, Sc
 
 
 def anchored(given: Physical) -> Physical:
-    """Outer rows with a hidden copy of each column that a pattern might fill in."""
+    """Outer rows with a hidden copy of each column that a pattern might bind."""
     return with_copies(
         given, [v for v in given.schema if v not in given.certain and not _hidden(v)]
     )[0]
@@ -209,5 +211,5 @@ def renamed(child: Physical, sources: Schema, schema: Schema) -> Physical:
 
 
 def shared(left: Physical, right: Physical) -> Schema:
-    """The variables that both sides have a column for."""
+    """The common columns."""
     return tuple(v for v in left.schema if v in right.schema)

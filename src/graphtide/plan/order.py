@@ -1,9 +1,9 @@
-"""Join order: the tree of joins that is expected to store and send the fewest rows.
+"""Join order: the tree of joins that is expected to store and pass on the fewest rows.
 
-A join stores both its inputs and sends its output on, so a tree costs the sum of these over its
-joins. Up to `MOST_EXACT` inputs every tree without a product is weighed, bushy ones too (dynamic
-programming over connected sets); beyond, the two inputs whose join is smallest are joined first,
-again and again. Inputs that hang together by no variable are multiplied last, smallest first.
+The cost of a join is the number of rows of its inputs, which it stores, and of its output. Up to
+`MAX_EXACT` inputs, all trees without products are compared, including bushy ones (dynamic
+programming over connected sets). Beyond, the pair with the smallest result is joined repeatedly.
+Inputs that share no variables are multiplied last, smallest first.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from graphtide.plan.estimate import Statistics
     from graphtide.plan.physical import Physical
 
-MOST_EXACT = 8
+MAX_EXACT = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """A plan, what it is expected to give, and what its joins are expected to cost."""
+    """A plan, its expected rows, and the expected cost of its joins."""
 
     plan: Physical
     expected: Estimate
@@ -59,7 +59,7 @@ def _joined(left: Tree, right: Tree) -> Tree:
 
 
 def _components(leaves: Sequence[Tree]) -> Iterator[list[Tree]]:
-    """Groups of leaves that hang together by variables."""
+    """Groups of leaves that are connected by variables."""
     rest = list(leaves)
     while rest:
         group = [rest.pop(0)]
@@ -71,11 +71,11 @@ def _components(leaves: Sequence[Tree]) -> Iterator[list[Tree]]:
 
 
 def _best(leaves: Sequence[Tree]) -> Tree:
-    return _exact(leaves) if len(leaves) <= MOST_EXACT else _greedy(leaves)
+    return _exact(leaves) if len(leaves) <= MAX_EXACT else _greedy(leaves)
 
 
 def _exact(leaves: Sequence[Tree]) -> Tree:
-    """The cheapest tree over connected leaves: best trees of larger sets from those of smaller."""
+    """The cheapest tree over connected leaves, by dynamic programming over sets of leaves."""
     best: dict[int, Tree] = {1 << i: leaf for i, leaf in enumerate(leaves)}
     everything = (1 << len(leaves)) - 1
     for whole in sorted(range(1, everything + 1), key=int.bit_count):
@@ -90,7 +90,7 @@ def _exact(leaves: Sequence[Tree]) -> Tree:
 
 
 def _halves(whole: int) -> list[int]:
-    """The parts of a set that hold its lowest member, largest first: each split in two, once.
+    """The subsets of a set with its lowest member, largest first: each split in two, once.
 
     >>> [bin(part) for part in _halves(0b111)]
     ['0b11', '0b101', '0b1']
@@ -121,18 +121,18 @@ def _greedy(leaves: Sequence[Tree]) -> Tree:
     return trees[0]
 
 
-# --- Pinned plans: join trees that a user has chosen, and the planner keeps to.
+# --- pinned plans: join trees that the user chooses ---
 #
-# A tree is written over the triple patterns of a query, numbered from 0 in the order of the text:
-# `((0, 1), 2)` joins the first two and then the third. `"written"` keeps a plan as its algebra was
-# written: no condition moves, no pattern is merged with another, each leaf is one input node.
+# A tree refers to the triple patterns of a query by number, from 0 in text order: `((0, 1), 2)`
+# joins the first two and then the third. `"written"` plans the algebra as written, without rewrite
+# rules, and with one input node per pattern.
 
 JoinTree = int | tuple["JoinTree", "JoinTree"]
 Pin = JoinTree | Literal["written"]
 
 
 def numbers_of(tree: JoinTree) -> Iterator[int]:
-    """The pattern numbers of a join tree, from left to right.
+    """The pattern numbers in a join tree, from left to right.
 
     >>> list(numbers_of(((2, 0), 1)))
     [2, 0, 1]
@@ -145,17 +145,17 @@ def numbers_of(tree: JoinTree) -> Iterator[int]:
             yield from numbers_of(right)
         case _:
             raise GraphtideError(
-                f"{tree!r} is not a join tree", hint="nest pairs of pattern numbers, as ((0, 1), 2)"
+                f"{tree!r} is not a join tree",
+                hint="nest pairs of pattern numbers, such as ((0, 1), 2)",
             )
 
 
 def join_as_pinned(patterns: Sequence[TriplePattern], tree: JoinTree) -> Physical:
-    """The plan of a basic graph pattern that a join tree describes."""
+    """The plan of a basic graph pattern by a join tree."""
     numbers = list(numbers_of(tree))
     if sorted(numbers) != list(range(len(patterns))):
         raise GraphtideError(
-            f"the plan {tree!r} does not name each of the query's patterns 0 to "
-            f"{len(patterns) - 1} once",
+            f"the plan {tree!r} must contain each pattern from 0 to {len(patterns) - 1} once",
             hint="number the triple patterns of the query's largest group from 0 in text order",
         )
 

@@ -1,7 +1,7 @@
-"""Property paths as plans: pairs of terms, edge by edge, and their closure.
+"""Plan property paths: relations of pairs, and their transitive closure.
 
-Inside `?`, `*` and `+` a path is a set of pairs, so sequences are joins, alternatives unions, and
-only the closure itself needs a node of its own.
+Inside `?`, `*` and `+` a path is a set of pairs: sequences are joins, alternatives are unions, and
+only the closure needs an operator of its own.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ FROM, TO = Var(".from"), Var(".to")
 
 
 def plan_path(node: Path) -> Physical:
-    """The plan of a path pattern: a row for each pair that its path connects."""
+    """The plan of a path pattern: one row for each pair that the path connects."""
     return _Paths(node.graph).pattern(node)
 
 
 @dataclass(slots=True)
 class _Paths:
-    """Builds pairs `(.from, .to)`, with the graph's variable if it is one."""
+    """Builds pairs `(.from, .to)`, with the variable of the graph, if any."""
 
     graph: Var | NamedNode | DefaultGraph | MergedGraph
     numbers: count[int] = field(default_factory=count)
@@ -78,7 +78,7 @@ class _Paths:
         return make.renamed(same, (FROM, *self.where), (s, *self.where))
 
     def _from_constant(self, path: PathExpression, start: Term, end: Var) -> Physical:
-        """The ends of a path that begins at a term; without a step, the term itself."""
+        """The ends of a path from a term, including the term itself for zero steps."""
         reached = make.renamed(self._reached(path, start), (TO, *self.where), (end, *self.where))
         if not may_stand_still(path):
             return reached
@@ -88,7 +88,7 @@ class _Paths:
         return make.unique(make.union(reached, itself))
 
     def _reached(self, path: PathExpression, start: Term) -> Physical:
-        """Pairs from a term; those of no step need not be among them."""
+        """Pairs from a term; those of zero steps may be missing."""
         match path:
             case OneOrMore(inner) | ZeroOrMore(inner):
                 return make.closure(self._edges(inner), start)
@@ -103,12 +103,12 @@ class _Paths:
                 return make.select(pairs, Call("SAMETERM", (FROM, Const(start))))
 
     def _edges(self, path: PathExpression) -> Physical:
-        """Pairs for a closure, as a set."""
+        """Distinct pairs, as edges of a closure."""
         pairs = self.pairs(path)
         return pairs if isinstance(path, Link) else make.unique(pairs)
 
     def pairs(self, path: PathExpression) -> Physical:
-        """All pairs that a path connects, each once."""
+        """All distinct pairs that a path connects."""
         match path:
             case Link(iri):
                 return make.matches(TriplePattern(FROM, iri, TO, self.graph))
@@ -147,7 +147,7 @@ class _Paths:
         return make.unique(make.keep(make.join(left, right), self.schema))
 
     def _still(self) -> Physical:
-        """Every subject and object of the graph, with itself."""
+        """Every subject and object of the graph, paired with itself."""
         node, by, other = Var(".node"), Var(".by"), Var(".other")
         patterns = (TriplePattern(s, by, o, self.graph) for s, o in ((node, other), (other, node)))
         sides = [make.keep(make.matches(p), (node, *self.where)) for p in patterns]

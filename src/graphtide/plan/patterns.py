@@ -1,12 +1,12 @@
-"""The pattern part of a plan: how a basic graph pattern is matched, by strategy.
+"""Plan basic graph patterns, by strategy.
 
-    rete        one input node per edge of the pattern, joined two by two, a memory at every join
-    search      one search over each connected group of patterns, with nothing stored but the quads
-    decomposed  variables instantiated one after the other, with a bit per pattern and instance
+    rete        one input node per edge of the pattern, binary joins with memories
+    search      one search per connected group of patterns; stores nothing but the quads
+    decomposed  variables are bound one after the other; stores a bit per pattern and instance
 
-A search chooses its order anew at every step, by the number of candidates that there are right
-then: it needs no plan. For `rete` the planner weighs join orders by statistics (`plan.order`).
-Groups that share no variable are joined by memories in both. `plan.decomposition` has the third.
+A search orders its joins at run time, by the current number of candidates. For `rete`, `plan.order`
+chooses the join order by statistics. In both, groups that share no variable are joined with
+memories. `decomposed` is planned by `plan.decomposition`.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ STRATEGIES: tuple[Strategy, ...] = ("rete", "search", "decomposed")
 DEFAULT_STRATEGY: Strategy = "search"
 
 LARGEST_SEARCH = 40
-"""Most variables of one search before its checks; longer patterns are searched in pieces."""
+"""Maximum number of variables of a search without checks; larger patterns are split."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a plan is made by: a strategy, what is known of the data, and what the user insists on.
+    """The options of planning: strategy, statistics, and a join tree of the user.
 
-    `pinned` is the join tree of the pattern that has as many triple patterns as it has numbers.
-    With `union`, a query's default graph is the union of all graphs.
+    `pinned` applies to the basic graph pattern with as many triple patterns as the tree.
+    With `union`, the default graph is the union of all graphs.
     """
 
     strategy: Strategy = DEFAULT_STRATEGY
@@ -99,10 +99,10 @@ def _plan_rete(patterns: list[TriplePattern], choices: Choices) -> Physical:
 
 
 def edges(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
-    """The input nodes of a network: each pattern of several variables, with its classes.
+    """The input nodes of a Rete network: each pattern of several variables, with its classes.
 
-    A pattern of one variable (`?x a :Route`) only narrows another that has this variable: found
-    together they make one node, and nothing is stored for the join of the two.
+    A pattern of one variable (`?x a :Route`) only filters another one with this variable: in one
+    node, their join stores nothing.
     """
     groups = [[p] for p in patterns if len(pattern_variables(p)) > 1]
     for pattern in patterns:
@@ -118,7 +118,7 @@ def edges(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
 
 
 def join_in_order(plans: Sequence[Physical]) -> Physical:
-    """Join plans one after the other as they come."""
+    """A left-deep join of plans in the given order."""
     if not plans:
         return make.ONE_EMPTY_ROW
     tree, *rest = plans
@@ -128,7 +128,7 @@ def join_in_order(plans: Sequence[Physical]) -> Physical:
 
 
 def connected(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
-    """Groups of patterns that hang together by variables, each in an order that stays connected."""
+    """Groups of patterns connected by variables, each in an order that stays connected."""
     rest = list(dict.fromkeys(patterns))
     groups: list[list[TriplePattern]] = []
     while rest:
@@ -148,10 +148,10 @@ def connected(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
 def fuse_checks(
     plan: Physical, parts: Sequence[tuple[Expression, tuple[Exists, bool] | None]], choices: Choices
 ) -> tuple[Physical, list[Expression]]:
-    """Move (NOT) EXISTS over plain patterns into the search itself; the conditions left over.
+    """Move (NOT) EXISTS over plain patterns into the search; returns the other conditions too.
 
-    Only checks that hang together with the searched patterns: one that does not is better served
-    by a semijoin, which looks at the rows only when the check turns.
+    Only checks that share variables with the search: for others a semijoin is better, because it
+    reads the rows only when the result of the check changes.
     """
     if choices.strategy != "search" or not isinstance(plan, Search):
         return plan, [part for part, _ in parts]
@@ -185,19 +185,19 @@ def _fits(plan: Search, pattern: Bgp, room: int) -> bool:
 
 
 def _size(pattern: Bgp) -> int:
-    """At least as many as a pattern's triple patterns, and as its variables."""
+    """An upper bound of the number of triple patterns and of variables."""
     return max(len(pattern.patterns), len(schema(pattern)))
 
 
-# --- Which patterns inside EXISTS depend on the outer row in more than their shared variables.
+# --- correlation: EXISTS patterns that depend on the outer row beyond shared variables ---
 
 
 def reads_outer(node: Node, outer: frozenset[Var]) -> bool:
     """Whether evaluating `node` once and joining it could differ from evaluating it per outer row.
 
-    True when an expression mentions an outer variable that its own pattern does not certainly
-    bind, and for OPTIONAL, MINUS and BIND that meet an outer variable: for these, substitution and
-    joining are not the same. So it is with groups by, and ranges for each, other variables.
+    True if an expression uses an outer variable that its own pattern does not certainly bind, and
+    for OPTIONAL, MINUS and BIND with an outer variable: there, substitution and join differ. The
+    same holds for GROUP BY and LIMIT whose keys do not contain the outer variables.
     """
     match node:
         case Bgp() | Values() | GraphNames() | Path():
@@ -226,7 +226,7 @@ def _expression_reads(expression: Expression, child: Node, outer: frozenset[Var]
 
 
 def assigned(node: Node) -> frozenset[Var]:
-    """The variables that a BIND inside `node` gives a value."""
+    """The variables that a BIND inside `node` assigns."""
     match node:
         case Bgp() | Values() | GraphNames() | Path():
             return frozenset()

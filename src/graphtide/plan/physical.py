@@ -1,7 +1,7 @@
-"""Physical plan nodes: what each step of a standing query stores and passes on.
+"""Physical plan nodes: the operators of a standing query.
 
-Every node declares its columns (`schema`) and which of them are bound in every row (`certain`).
-A column whose variable starts with `.` is the plan's own and never seen by users.
+Every node has columns (`schema`), of which some are bound in every row (`certain`). Columns whose
+variable starts with `.` are hidden from users.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Certain = frozenset[Var]
 
 
 class Hashed:
-    """Remembers its hash: a plan shares sub-plans, and hashing it anew would walk every path."""
+    """Caches its hash: plans share sub-plans, and hashing would visit each of them many times."""
 
     __slots__ = ("_hash",)
 
 
 def cached_hash(node: Any) -> int:  # noqa: ANN401 - one for all node classes
-    """The hash of a frozen node, worked out once."""
+    """The hash of a frozen node, computed once."""
     try:
         known: int = node._hash  # noqa: SLF001 - the slot that Hashed makes for this
     except AttributeError:
@@ -38,7 +38,7 @@ def cached_hash(node: Any) -> int:  # noqa: ANN401 - one for all node classes
 
 @dataclass(frozen=True, slots=True)
 class CheckBlock:
-    """An EXISTS or NOT EXISTS over triple patterns, decided by search."""
+    """An EXISTS or NOT EXISTS over triple patterns, evaluated inside a search."""
 
     negated: bool
     patterns: tuple[TriplePattern, ...]
@@ -46,7 +46,7 @@ class CheckBlock:
 
 @dataclass(frozen=True, slots=True)
 class Search(Hashed):
-    """Rows of connected triple patterns, found from the shared quads; stores nothing.
+    """Rows of connected triple patterns, searched in the quad store; stores nothing.
 
     With one pattern and no checks this is the *input node* of a Rete network.
     """
@@ -61,10 +61,10 @@ class Search(Hashed):
 
 @dataclass(frozen=True, slots=True)
 class Decomposed(Hashed):
-    """Rows of triple patterns by instantiating variables one after the other.
+    """Rows of triple patterns, by binding variables one after the other.
 
     `inputs` are the matches of each pattern. Stores a bit per pattern and instance, and a count per
-    part of an instance; of a triple nothing but its bit.
+    part of an instance, but no triples.
     """
 
     patterns: tuple[TriplePattern, ...]
@@ -91,8 +91,8 @@ class Constant(Hashed):
 class HashJoin(Hashed):
     """Natural join with a memory of each side.
 
-    `keys` are bound on both sides in every row; `loose` shared variables may be unbound, which fits
-    anything; with `overlap`, one of these must be bound on both sides (the test that MINUS makes).
+    `keys` are bound on both sides in every row; `loose` shared variables may be unbound, and then
+    match anything; one variable of `overlap` must be bound on both sides (the test of MINUS).
     """
 
     left: Physical
@@ -134,7 +134,7 @@ class Select(Hashed):
 
 @dataclass(frozen=True, slots=True)
 class Compute(Hashed):
-    """Rows with one more column, computed; an error leaves it unbound."""
+    """Rows with an additional computed column; an error leaves it unbound."""
 
     child: Physical
     var: Var
@@ -159,7 +159,7 @@ class Merge(Hashed):
 
 @dataclass(frozen=True, slots=True)
 class Unique(Hashed):
-    """Each row once; stores a count for each."""
+    """Distinct rows; stores a count per row."""
 
     child: Physical
     schema: Schema
@@ -170,7 +170,7 @@ class Unique(Hashed):
 
 @dataclass(frozen=True, slots=True)
 class Keep(Hashed):
-    """Columns chosen, copied, renamed or added unbound: column i comes from `sources[i]`."""
+    """Projection: column i is a copy of `sources[i]`, or unbound."""
 
     child: Physical
     sources: tuple[Var | None, ...]
@@ -195,9 +195,9 @@ class GroupBy(Hashed):
 
 @dataclass(frozen=True, slots=True)
 class TopK(Hashed):
-    """The rows from `offset` on, at most `limit`, in an order; for each value of `per` by itself.
+    """The rows from `offset` on, at most `limit`, in order; separately for each value of `per`.
 
-    Stores all rows: the next one is known when one goes.
+    Stores all rows, so that the next one is known when one is removed.
     """
 
     child: Physical
@@ -214,9 +214,9 @@ class TopK(Hashed):
 
 @dataclass(frozen=True, slots=True)
 class Closure(Hashed):
-    """The pairs connected by one or more edges, which are the child's rows (from, to, graph…).
+    """Transitive closure of the child's rows, which are edges (from, to, graph…).
 
-    With `source`, only pairs from there. Stores the edges and the pairs, not the paths.
+    With `source`, only pairs from there. Stores edges and pairs, not paths.
     """
 
     child: Physical
@@ -245,7 +245,7 @@ Physical = (
 
 
 def children(node: Physical) -> tuple[Physical, ...]:
-    """A node's inputs."""
+    """The inputs of a node."""
     match node:
         case HashJoin(left, right) | SemiJoin(left, right) | Merge(left, right):
             return (left, right)
@@ -275,7 +275,7 @@ def nodes(root: Physical) -> list[Physical]:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """A query's physical plan: its root, its answer columns, and the strategy that shaped it."""
+    """The physical plan of a query: root, answer columns and strategy."""
 
     root: Physical
     variables: tuple[Var, ...]

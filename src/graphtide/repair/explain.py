@@ -25,10 +25,10 @@ def explain_fixes(program: Program) -> str:
 
     A goal is concerned if a triple of the fix can match a pattern of the goal's query.
 
-    >>> from graphtide.lang.tide.program import parse_program
+    >>> from graphtide.lang.tide.program import Program
     >>> print(
     ...     explain_fixes(
-    ...         parse_program('''PREFIX : <ex:>
+    ...         Program.parse('''PREFIX : <ex:>
     ...     QUERY Hot AS SELECT ?room { ?room :is :hot }
     ...     GOAL Cool NONE OF Hot
     ...     FIX Air COST 2 ON Hot THEN DELETE { ?room :is :hot }''')

@@ -15,7 +15,7 @@ from graphtide.lang.sparql.parse import parse_query, parse_standing, parse_updat
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.sparql.select import SelectParser
 from graphtide.lang.tide.ast import Delete, Insert
-from graphtide.lang.tide.program import Program, parse_program, read_program
+from graphtide.lang.tide.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -129,10 +129,8 @@ def task_of(
     program: Program | str | Path | Iterable[Goal], fixes: Iterable[Fix] | None = None
 ) -> RepairTask:
     """The goals and fixes of a program, or those that are given."""
-    if isinstance(program, Path):
-        program = read_program(program)
-    elif isinstance(program, str):
-        program = parse_program(program)
+    if isinstance(program, str | Path):
+        program = Program.of(program)
     if isinstance(program, Program):
         task = _of_program(program, fixes)
     else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
-from graphtide.engine.watch import DeltaRow
+from graphtide.engine.results import DeltaRow
 from graphtide.errors import GraphtideError
 from graphtide.repair.space import Space
 from graphtide.repair.state import net_changes, path, way
@@ -14,8 +14,8 @@ from graphtide.repair.state import net_changes, path, way
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.watch import Delta
+    from graphtide.graph import LiveGraph
+    from graphtide.engine.results import Delta
     from graphtide.rdf.terms import Term
     from graphtide.repair.model import RepairTask
     from graphtide.repair.state import GraphState, Net

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from graphtide.engine.ingest import Ids
-    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.graph import LiveGraph
     from graphtide.lang.tide.program import Program
     from graphtide.repair.model import Fix, Goal
     from graphtide.repair.state import GraphState, SeenState

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine.live_graph import LiveGraph
+from graphtide.graph import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
 from graphtide.kernel.batch import DIFF

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pyoxigraph import BlankNode
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.lang.tide.ast import RuleDeclaration
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import PendingFiring
+    from graphtide.rules.effects import GraphEffects
     from graphtide.rules.firing import Firing
-    from graphtide.rules.program import RunningProgram
+    from graphtide.rules.runtime import RuleEngine
+
+OnError = Literal["raise", "skip"]
 
 
 # --- Insertions: the INSERT templates of a rule, filled in for many firings at once, in columns.
@@ -175,17 +180,29 @@ class Updates:
         return s or 0, p or 0, o, g or 0
 
 
+@dataclass(slots=True)
+class ErrorPolicy:
+    """What happens when an action fails: retries, then the error is raised, or noted and skipped."""
+
+    on_error: OnError = "raise"
+    retries: int = 0
+    skipped: list[ActionError] = field(default_factory=list)
+
+
 class Actions:
     """Carries out the actions of a rule. First come the calls: if one fails, nothing is changed."""
 
     def __init__(
-        self, running: RunningProgram, rule: RuleDeclaration,
-        functions: Mapping[str, Callable[..., object]],
+        self, rule: RuleDeclaration, functions: Mapping[str, Callable[..., object]],
+        engine: RuleEngine, effects: GraphEffects, policy: ErrorPolicy, terms: TermDictionary,
     ) -> None:  # fmt: skip
-        self._running = running
         self._rule = rule
         self._functions = functions
-        self._updates = Updates(rule, running.graph.terms)
+        self._engine = engine
+        self._effects = effects
+        self._policy = policy
+        self._terms = terms
+        self._updates = Updates(rule, terms)
         self._calls = [each for each in rule.actions if isinstance(each, CallFunction)]
         self._others = [
             (number, each)
@@ -197,11 +214,11 @@ class Actions:
 
     def inserts_only(self, variables: tuple[Var, ...]) -> None:
         """The rule does nothing but insert what no query matches: many firings go at once."""
-        self.insertions = Insertions(self._rule, variables, self._running.graph.terms)
+        self.insertions = Insertions(self._rule, variables, self._terms)
 
     def carry_out(self, turn: PendingFiring) -> None:
         """Carry them out; what happens if one fails is for the policy to say."""
-        policy = self._running.policy
+        policy = self._policy
         for left in range(policy.retries, -1, -1):
             try:
                 self._try(turn)
@@ -209,9 +226,9 @@ class Actions:
                 if left:
                     continue
                 error = failed(turn.firing(), problem)
-                if policy.on_error == "stop":
+                if policy.on_error == "raise":
                     raise error from problem
-                self._running.problems.append(error)
+                policy.skipped.append(error)
             return
 
     def _try(self, turn: PendingFiring) -> None:
@@ -220,17 +237,23 @@ class Actions:
         for action in self._calls:
             given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
             self._functions[action.function](*given)
-        self._running.change(self._updates.changes(turn))
+        self._effects.set_present(self._updates.changes(turn), self._engine.clock)
         for number, other in self._others:
             match other:
                 case Retract(event) if firing is not None and firing.match is not None:
-                    self._running.retract(firing.match.events[event])
+                    self._engine.retract(firing.match.events[event])
                 case Emit(stream, template):
                     scope = action_scope(turn.rule, turn.number, number)
                     quads = fill_template(template, row, scope=scope)
-                    self._running.emit(stream, [(s, p, o) for s, p, o, _ in quads])
+                    self._emit(str(stream), [(s, p, o) for s, p, o, _ in quads])
                 case _:
                     pass
+
+    def _emit(self, stream: str, triples: list[tuple[Term, Term, Term]]) -> None:
+        """An event for the rules at once, and for the stream when the cascade is through."""
+        self._engine.collect()
+        self._engine.assert_event(triples)
+        self._effects.emit(stream, triples, self._engine.clock)
 
 
 def failed(firing: Firing, problem: Exception) -> ActionError:

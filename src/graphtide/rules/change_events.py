@@ -7,34 +7,42 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphtide.algebra.nodes import Project, SelectQuery
 from graphtide.algebra.variables import merge
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
-from graphtide.rules.compile import HAPPENS, parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.expressions import Var
-    from graphtide.engine.live_graph import LiveGraph
-    from graphtide.engine.watch import Watch
+    from graphtide.engine.watch import Query
     from graphtide.lang.tide.ast import StateChange
-    from graphtide.rules.matching.types import Ids
-    from graphtide.rules.model import EventType
+    from graphtide.rules.effects import GraphConnection
 
 Row = tuple[int, ...]
-Change = tuple[int, int, Row]
-"""The number of a transaction, its time, and the values of an event."""
+
+
+class RowChange(NamedTuple):
+    """An event: the number of the transaction that caused it, its time, its values."""
+
+    transaction: int
+    time: int
+    values: Row
 
 
 class RowChanges:
     """The rows of a query, cut down to some variables, that come or that go."""
 
     def __init__(
-        self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...], *, appears: bool
+        self,
+        graph: GraphConnection,
+        select: SelectQuery,
+        variables: tuple[Var, ...],
+        *,
+        appears: bool,
     ) -> None:
         if variables != select.variables:
             root = Project(select.root, variables)
@@ -42,33 +50,35 @@ class RowChanges:
         self.variables = variables
         self._appears = appears
         self.queries = (select,)
-        self.watches: tuple[Watch, ...] = (graph.watch(select, history=2**62),)
+        self.watches: tuple[Query, ...] = (graph.watch(select),)
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[RowChange]:
         """What came or went since last asked."""
         for net, stamps in self.watches[0].drain():
             for line in net.tolist():
                 before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
                 if (before <= 0 < after) if self._appears else (after <= 0 < before):
                     time, _ = stamps.stamp(line[TX])
-                    yield stamps.first + line[TX], time, tuple(line[NET_VALUES:])
+                    yield RowChange(stamps.first + line[TX], time, tuple(line[NET_VALUES:]))
 
 
 class RowUpdates:
     """The rows of a query, cut down to some variables, that stay while other values change."""
 
-    def __init__(self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...]) -> None:
+    def __init__(
+        self, graph: GraphConnection, select: SelectQuery, variables: tuple[Var, ...]
+    ) -> None:
         others = tuple(v for v in select.variables if v not in variables)
         whole = replace(
             select, variables=(*variables, *others), root=Project(select.root, variables + others)
         )
         self._width = len(variables)
         self._kept = RowChanges(graph, select, variables, appears=True)
-        self._whole: Watch = graph.watch(whole, history=2**62)
+        self._whole: Query = graph.watch(whole)
         self.watches = (*self._kept.watches, self._whole)
         self.queries = (*self._kept.queries, whole)
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[RowChange]:
         """What was updated since last asked, each row once in a transaction."""
         crossed = set()
         for net, stamps in self._kept.watches[0].drain():
@@ -76,12 +86,12 @@ class RowUpdates:
                 before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
                 if (before <= 0) is not (after <= 0):
                     crossed.add((stamps.first + line[TX], tuple(line[NET_VALUES:])))
-        seen: set[Change] = set()
+        seen: set[RowChange] = set()
         for net, stamps in self._whole.drain():
             for line in net.tolist():
                 number, row = stamps.first + line[TX], tuple(line[NET_VALUES:][: self._width])
                 time, _ = stamps.stamp(line[TX])
-                found = number, time, row
+                found = RowChange(number, time, row)
                 before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
                 changed = (before <= 0) is not (after <= 0) and (number, row) not in crossed
                 if changed and found not in seen:
@@ -92,7 +102,9 @@ class RowUpdates:
 class StateChanges:
     """Things that leave one state and enter another by one transaction."""
 
-    def __init__(self, graph: LiveGraph, change: StateChange, parameters: tuple[Var, ...]) -> None:
+    def __init__(
+        self, graph: GraphConnection, change: StateChange, parameters: tuple[Var, ...]
+    ) -> None:
         states = change.before, change.after
         shared = tuple(v for v in change.before.variables if v in change.after.variables)
         columns = [
@@ -105,15 +117,15 @@ class StateChanges:
         self.watches = self._gone.watches + self._come.watches
         self.queries = self._gone.queries + self._come.queries
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[RowChange]:
         """The changes of state since last asked."""
         gone: dict[tuple[int, Row], list[Row]] = defaultdict(list)
         for number, _, row in self._gone.changes():
             gone[number, row[: self._shared]].append(row)
-        seen: set[Change] = set()
+        seen: set[RowChange] = set()
         for number, time, row in self._come.changes():
             for old in gone.get((number, row[: self._shared]), ()):
-                found = number, time, self._values(old, row)
+                found = RowChange(number, time, self._values(old, row))
                 if found not in seen:
                     seen.add(found)
                     yield found
@@ -124,25 +136,11 @@ class StateChanges:
         return tuple(known[v] for v in self._parameters)
 
 
-class ChangeEvents:
-    """One type of event that changes of the graph cause, told in triples of ids."""
+class ChangeSource(NamedTuple):
+    """The changes of the graph that are events of a type."""
 
-    def __init__(
-        self, graph: LiveGraph, type_: EventType, found: RowChanges | RowUpdates | StateChanges
-    ) -> None:
-        encode = graph.terms.encode
-        self.found = found
-        kind = type_.pattern[0].object
-        self._kind = encode(kind)  # type: ignore[arg-type]
-        self._happens = encode(HAPPENS)
-        self._numbers = [encode(parameter(n)) for n in range(len(type_.parameters))]
-
-    def drain(self) -> Iterator[tuple[int, int, tuple[Ids, ...]]]:
-        """The events since last asked: transaction, time, triples."""
-        for number, time, row in self.found.changes():
-            values = zip(self._numbers, row, strict=True)
-            told = tuple((self._kind, predicate, value) for predicate, value in values)
-            yield number, time, ((self._kind, self._happens, self._kind), *told)
+    type: int
+    found: RowChanges | RowUpdates | StateChanges
 
 
 # --- RowTracker: which rows a query has now, cut down to some variables, and which were updated.
@@ -151,13 +149,15 @@ class ChangeEvents:
 class RowTracker:
     """The rows of a query, kept up to date when asked."""
 
-    def __init__(self, graph: LiveGraph, select: SelectQuery, variables: tuple[Var, ...]) -> None:
+    def __init__(
+        self, graph: GraphConnection, select: SelectQuery, variables: tuple[Var, ...]
+    ) -> None:
         self.rows: set[tuple[int, ...]] = set()
         whole = set(variables) == set(select.variables)
         self._updates = None if whole else RowUpdates(graph, select, variables)
         self._changes = RowChanges(graph, select, variables, appears=True)
         own = self._changes.watches
-        self.watches: tuple[Watch, ...] = own + (self._updates.watches if self._updates else ())
+        self.watches: tuple[Query, ...] = own + (self._updates.watches if self._updates else ())
 
     def catch_up(self) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
         """Take in all changes; the rows that went since last asked, and those that were updated."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from pyoxigraph import BlankNode, NamedNode
+from pyoxigraph import BlankNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import GraphNames, Path, TriplePattern
@@ -41,17 +41,6 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
     from graphtide.rules.temporal import Test
 
-EVENT_SPACE: Final = "urn:graphtide:event:"
-"""Changes of queries and states are told to an engine as events with triples of this kind:
-the type of the event, the number of a parameter, and its value."""
-
-HAPPENS: Final = NamedNode(f"{EVENT_SPACE}happens")
-
-
-def parameter(number: int) -> NamedNode:
-    """The predicate that gives a parameter of an event that is no graph event."""
-    return NamedNode(f"{EVENT_SPACE}parameter{number}")
-
 
 class Compiler:
     """Makes each type of event once.
@@ -82,13 +71,7 @@ class Compiler:
     def _made(self, event: EventDeclaration) -> EventType:
         if isinstance(event.source, GraphPattern):
             return EventType(event.name, event.parameters, event.source.patterns, event.check)
-        kind = NamedNode(f"{EVENT_SPACE}{len(self._types)}")
-        values = (
-            TriplePattern(kind, parameter(number), variable)
-            for number, variable in enumerate(event.parameters)
-        )
-        pattern = (TriplePattern(kind, HAPPENS, kind), *values)
-        made = EventType(event.name, event.parameters, pattern, event.check)
+        made = EventType(event.name, event.parameters, check=event.check, id=len(self._types))
         if isinstance(event.source, PatternSource):
             self.complex[event.source.pattern] = made
         else:

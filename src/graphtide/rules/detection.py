@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from graphtide.engine.events import EventBatch, concat_events, typed_events
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import make_detector
 from graphtide.patterns.tokens import NEVER
-from graphtide.rules.compile import HAPPENS, parameter
 from graphtide.rules.firing import MOST_LISTED
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
-from graphtide.streams.events import GraphEvents, make_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.compile import Compiler
-    from graphtide.rules.matching.types import Ids
     from graphtide.rules.model import EventType
 
 
@@ -121,19 +119,17 @@ class ComplexEvent:
 
 
 class PatternRunner:
-    """A pattern at work, and how its complex events are told in triples of ids."""
+    """A pattern at work: its detector, and the last complex events that it has made."""
 
-    def __init__(self, detector: AnyDetector, type_: EventType, terms: TermDictionary) -> None:
+    def __init__(self, detector: AnyDetector, type_: EventType) -> None:
         self.detector = detector
         self.seen = 0
         self._history = TokenHistory(detector)
         self._notices_all = detector.automaton.context != "CHRONICLE"
         self._named = {letter.type for letter in detector.automaton.letters()}
         self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MOST_LISTED)
+        self.type_id = type_.id
         self._name, self._parameters = type_.name, type_.parameters
-        self._kind = terms.encode(type_.pattern[0].object)  # type: ignore[arg-type]
-        self._happens = terms.encode(HAPPENS)
-        self._numbers = [terms.encode(parameter(n)) for n in range(len(type_.parameters))]
 
     def passed(self, to: int) -> list[PatternMatch]:
         """What is complete because a time before `to` is over.
@@ -192,20 +188,32 @@ class PatternRunner:
             for values, start, time in self.found
         ]
 
-    def told(self, values: Sequence[int]) -> tuple[Ids, ...]:
-        """A complex event with these parameters."""
-        pairs = zip(self._numbers, values, strict=True)
-        return (
-            (self._kind, self._happens, self._kind),
-            *((self._kind, predicate, value) for predicate, value in pairs),
-        )
+
+class CompleteEvent(NamedTuple):
+    """A complex event: its place among other events, its time, type and values.
+
+    Twice the index of an event is the place before it, one more the place after it.
+    """
+
+    place: int
+    time: int
+    pattern: int
+    type: int
+    values: Sequence[int]
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """By place, then by time, then by pattern."""
+        return self.place, self.time, self.pattern
 
 
-Placed = tuple[int, int, int, tuple["Ids", ...]]
-"""A complex event: where it goes among others, its time, its pattern, and its triples.
-
-Twice the place of an event is before it, one more is after it.
-"""
+def complex_batch(events: Sequence[CompleteEvent]) -> EventBatch:
+    """Complex events as a batch."""
+    return typed_events(
+        [each.type for each in events],
+        [each.values for each in events],
+        [each.time for each in events],
+    )
 
 
 class Detection:
@@ -232,7 +240,6 @@ class Detection:
             pattern.name: PatternRunner(
                 make_detector(compile_pattern(pattern, numbers, terms.encode, tick_ms)),
                 complex_types[pattern.name],
-                terms,
             )
             for pattern in patterns
         }
@@ -241,14 +248,14 @@ class Detection:
         """When the next time is over that a pattern waits for; there may be nothing to it then."""
         return min((each.detector.next_time() for each in self.patterns.values()), default=NEVER)
 
-    def pass_time(self, to: int) -> list[tuple[int, tuple[Ids, ...]]]:
+    def pass_time(self, to: int) -> list[CompleteEvent]:
         """The complex events that are complete because a time before `to` is over."""
         found = [
-            (each.time, number, detected.told(each.values))
+            CompleteEvent(0, each.time, number, detected.type_id, each.values)
             for number, detected in enumerate(self.patterns.values())
             for each in detected.passed(to)
         ]
-        return [(time, told) for time, _, told in sorted(found, key=lambda row: row[:2])]
+        return sorted(found, key=lambda each: each.order)
 
     def begin(self) -> None:
         """A cascade begins: nobody comes back to where another one began."""
@@ -264,51 +271,51 @@ class Detection:
         for each, mark in zip(self.patterns.values(), marks, strict=True):
             each.back_to(mark)
 
-    def expand(self, events: GraphEvents, *, together: bool = False) -> GraphEvents:
+    def expand(self, events: EventBatch) -> EventBatch:
         """Events with the complex events that they complete, each in its place."""
-        one = len(events.ends) == 1
-        more = self._of_one(events) if one else self._of_many(events, together=together)
+        more = self._of_one(events) if len(events.ends) == 1 else self._of_many(events)
         return _inserted(events, more) if more else events
 
-    def expand_one(self, event: GraphEvents) -> list[GraphEvents]:
+    def expand_one(self, event: EventBatch) -> list[EventBatch]:
         """An event and the complex events that it completes, one after the other."""
-        found = self._of_one(event)
-        made = [(place, make_events([told], [time])) for place, time, _, told in found]
-        before = [each for place, each in made if not place]
-        return [*before, event, *(each for place, each in made if place)]
+        made = [(each.place, complex_batch([each])) for each in self._of_one(event)]
+        before = [batch for place, batch in made if not place]
+        return [*before, event, *(batch for place, batch in made if place)]
 
-    def _of_many(self, events: GraphEvents, *, together: bool) -> list[Placed]:
+    def _of_many(self, events: EventBatch) -> list[CompleteEvent]:
         """What some events complete, in order."""
-        places, types, values = self._seen(self._types.hits(events), together=together)
+        hits = self._types.hits(events)
+        places, types, values = self._seen(hits, together=events.simultaneous)
         times = events.ends[places]
-        more: list[Placed] = []
+        more: list[CompleteEvent] = []
         for number, detected in enumerate(self.patterns.values()):
             for row, time, at in detected.fed(types, values, times):
                 after = 2 * int(places[at]) + 1
                 if time < times[at]:
                     after = 2 * int(np.searchsorted(events.ends, time, side="right"))
-                more.append((after, time, number, detected.told(row)))
+                more.append(CompleteEvent(after, time, number, detected.type_id, row))
         if len(events):
-            for time, told in self.pass_time(int(events.ends[-1])):
-                after = 2 * int(np.searchsorted(events.ends, time, side="right"))
-                more.append((after, time, len(self.patterns), told))
-        return sorted(more, key=lambda row: row[:3])
+            for each in self.pass_time(int(events.ends[-1])):
+                after = 2 * int(np.searchsorted(events.ends, each.time, side="right"))
+                more.append(each._replace(place=after, pattern=len(self.patterns)))
+        return sorted(more, key=lambda each: each.order)
 
-    def _of_one(self, event: GraphEvents) -> list[Placed]:
+    def _of_one(self, event: EventBatch) -> list[CompleteEvent]:
         """What one event completes: only the patterns that it can concern look at it."""
         hits, now = self._types.hits(event), int(event.ends[0])
-        more: list[Placed] = []
+        more: list[CompleteEvent] = []
         if hits and any(each.concerns(hits) for each in self.patterns.values()):
             _, types, values = self._seen(hits, together=False)
             times = np.full(len(types), now, np.int64)
             for number, each in enumerate(self.patterns.values()):
                 if each.concerns(hits):
                     for row, time, _ in each.fed(types, values, times):
-                        more.append((int(time == now), time, number, each.told(row)))
+                        place = int(time == now)
+                        more.append(CompleteEvent(place, time, number, each.type_id, row))
         if self.next_time() < now:
             last = len(self.patterns)
-            more += [(0, time, last, told) for time, told in self.pass_time(now)]
-        return sorted(more, key=lambda row: row[:3]) if len(more) > 1 else more
+            more += [each._replace(pattern=last) for each in self.pass_time(now)]
+        return sorted(more, key=lambda each: each.order) if len(more) > 1 else more
 
     def _seen(self, found: dict[int, Ints], *, together: bool) -> tuple[Longs, Ints, Ints]:
         """What patterns see of some events: of each its types in order, with their values.
@@ -358,19 +365,8 @@ def detect(
     return Detection(program.patterns, types, complex_types, terms, tick_ms)
 
 
-def _inserted(events: GraphEvents, more: list[Placed]) -> GraphEvents:
-    """Events with others among them: those with 2n before event n, those with 2n + 1 after it."""
-    added = make_events([told for *_, told in more], [time for _, time, *_ in more])
-    at = np.concatenate([4 * np.arange(len(events)) + 1, 2 * np.array([row[0] for row in more])])
-    order = np.argsort(at, kind="stable")
-    sizes = np.concatenate([np.diff(events.begins), np.diff(added.begins)])
-    firsts = np.concatenate([events.begins[:-1], len(events.triples) + added.begins[:-1]])
-    triples = np.concatenate([events.triples, added.triples])
-    picked = [np.arange(firsts[i], firsts[i] + sizes[i]) for i in order.tolist()]
-    return GraphEvents(
-        np.ascontiguousarray(triples[np.concatenate(picked)]),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[order])]),
-        np.concatenate([events.starts, added.starts])[order],
-        np.concatenate([events.ends, added.ends])[order],
-        np.concatenate([events.numbers, added.numbers])[order],
-    )
+def _inserted(events: EventBatch, more: list[CompleteEvent]) -> EventBatch:
+    """Events with complex events among them: those of place 2n before event n, of 2n + 1 after."""
+    places = [4 * np.arange(len(events)) + 1, 2 * np.array([each.place for each in more])]
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return concat_events(events, complex_batch(more)).take(order)

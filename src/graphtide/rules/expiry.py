@@ -95,8 +95,8 @@ def closed(events: Sequence[str], test: Test) -> dict[Pair, Bounds]:
     return _closure(events, distances_of(test))
 
 
-def end_distances(events: Sequence[str], test: Test, longest: float) -> dict[Pair, Bounds]:
-    """The tightest distances between the ends of events that last for up to `longest` ticks.
+def end_distances(events: Sequence[str], test: Test, max_duration: float) -> dict[Pair, Bounds]:
+    """The tightest distances between the ends of events that last for up to `max_duration` ticks.
 
     >>> after = Temporal("AFTER", "c", "a", (1, 5))
     >>> end_distances(("a", "c"), after, 10)["a", "c"]
@@ -104,8 +104,8 @@ def end_distances(events: Sequence[str], test: Test, longest: float) -> dict[Pai
     """
     known = _told(test, _between_ends)
     for event in events:
-        known[f"{event} start", f"{event} end"] = Bounds(0, longest)
-        known[f"{event} end", f"{event} start"] = Bounds(-longest, 0)
+        known[f"{event} start", f"{event} end"] = Bounds(0, max_duration)
+        known[f"{event} end", f"{event} start"] = Bounds(-max_duration, 0)
     nodes = [f"{event} {word}" for event in events for word in ("start", "end")]
     matrix = _closure(nodes, known)
     return {(a, b): matrix[f"{a} end", f"{b} end"] for a in events for b in events}
@@ -142,17 +142,17 @@ class Retention:
         return f"{self.event}: kept for {self.ticks:g}, as long as {self.partner} may come"
 
 
-def keepings(events: Sequence[str], test: Test, longest: int = 0) -> list[Retention]:
+def keepings(events: Sequence[str], test: Test, max_duration: int = 0) -> list[Retention]:
     """For each event of a rule, how long it is kept after its end.
 
-    None of them lasts for more than `longest` ticks.
+    None of them lasts for more than `max_duration` ticks.
 
     >>> for keeping in keepings(("a", "c"), Temporal("AFTER", "c", "a", (1, 5))):
     ...     print(keeping)
     a: kept for 5, as long as c may come
     c: not kept, no partner comes after it
     """
-    matrix = end_distances(events, test, longest) if longest else closed(events, test)
+    matrix = end_distances(events, test, max_duration) if max_duration else closed(events, test)
     return [_keeping(event, events, matrix) for event in events]
 
 
@@ -164,7 +164,7 @@ def _keeping(event: str, events: Sequence[str], matrix: Distances) -> Retention:
     return Retention(event, matrix[event, partner].high, partner)
 
 
-def rule_keepings(rule: Rule, longest: int = 0) -> dict[str, Retention]:
+def rule_keepings(rule: Rule, max_duration: int = 0) -> dict[str, Retention]:
     """How long the events of a rule have to be remembered, by name.
 
     What must not happen says nothing about the distance of those that do: it is left out for them.
@@ -173,10 +173,10 @@ def rule_keepings(rule: Rule, longest: int = 0) -> dict[str, Retention]:
     denied = {condition.name for condition in rule.negative}
     plain = tuple(part for part in parts if not named(part) & denied)
     names = [condition.name for condition in rule.positive]
-    found = {each.event: each for each in keepings(names, AllTests(plain), longest)}
+    found = {each.event: each for each in keepings(names, AllTests(plain), max_duration)}
     for name in denied:
         own = tuple(part for part in parts if name in named(part))
-        (*_, found[name]) = keepings([*names, name], AllTests((*plain, *own)), longest)
+        (*_, found[name]) = keepings([*names, name], AllTests((*plain, *own)), max_duration)
     return found
 
 

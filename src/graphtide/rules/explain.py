@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def explain_rules(program: Program, tick_ms: int = 1000) -> str:
     """For each rule, the table of how long its events are kept; times in ticks.
 
-    >>> from graphtide.lang.tide.program import parse_program
+    >>> from graphtide.lang.tide.program import Program
     >>> print(
     ...     explain_rules(
-    ...         parse_program('''PREFIX : <http://example.org/>
+    ...         Program.parse('''PREFIX : <http://example.org/>
     ...     EVENT Alarm(?a) AS { ?a a :Alarm }
     ...     EVENT End(?a) AS { ?a :ends true }
     ...     RULE Short WHEN EVENT a = Alarm(?a) EVENT e = End(?a) AFTER[0, 5s] a

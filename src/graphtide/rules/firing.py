@@ -106,7 +106,9 @@ class PendingFirings(Sequence["Firing"]):
 
 
 class FiringLog(Sequence["Firing"]):
-    """The last firings. Parts are lists of firings, or what makes them: turns, and agendas.
+    """The last firings; `total` counts all there have been.
+
+    Parts are lists of firings, or what makes them: turns, and agendas.
 
     >>> log = FiringLog()
     >>> for number in range(3):
@@ -116,6 +118,7 @@ class FiringLog(Sequence["Firing"]):
     """
 
     def __init__(self, most: int = MOST_LISTED) -> None:
+        self.total = 0
         self._most = most
         self._parts: deque[Sequence[Firing]] = deque()
         self._size = 0
@@ -131,6 +134,7 @@ class FiringLog(Sequence["Firing"]):
         self._grown(len(part))
 
     def _grown(self, more: int) -> None:
+        self.total += more
         self._size += more
         while self._size - len(self._parts[0]) >= self._most:
             self._size -= len(self._parts.popleft())
@@ -154,11 +158,12 @@ class FiringLog(Sequence["Firing"]):
         >>> list(log)
         [1]
         """
-        kept = list(self)[: max(0, len(self) - many)]
+        total, kept = self.total - many, list(self)[: max(0, len(self) - many)]
         self._parts.clear()
         self._size = self._gone = 0
         if kept:
             self.add(kept)
+        self.total = total
 
     def __len__(self) -> int:
         return self._size - self._gone

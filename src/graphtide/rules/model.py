@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.variables import pattern_variables
+from graphtide.engine.events import GRAPH_EVENT
 from graphtide.errors import GraphtideError
 from graphtide.rules.temporal import NO_TEST, Test, named
 
@@ -22,14 +23,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """`EVENT name(parameters) AS { pattern } CHECK (check)`: graph events that match a pattern."""
+    """`EVENT name(parameters) AS { pattern } CHECK (check)`: graph events that match a pattern.
+
+    Events that are made in the process (changes of queries, complex events) have an id instead of a
+    pattern; their values are given.
+    """
 
     name: str
     parameters: tuple[Var, ...]
-    pattern: tuple[TriplePattern, ...]
+    pattern: tuple[TriplePattern, ...] = ()
     check: Expression | None = None
+    id: int = GRAPH_EVENT
 
     def __post_init__(self) -> None:
+        if self.id != GRAPH_EVENT:
+            return
         known = {v for p in self.pattern for v in pattern_variables(p)}
         for parameter in self.parameters:
             if parameter not in known:

@@ -15,14 +15,14 @@ from graphtide.rules.matching.memory import FactMemory
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
-    from graphtide.engine.live_graph import LiveGraph
+    from graphtide.engine.events import EventBatch
+    from graphtide.engine.watch import Query
     from graphtide.rules.agenda import PendingFiring
-    from graphtide.rules.firing import Firing
+    from graphtide.rules.effects import GraphConnection
     from graphtide.rules.matching.matcher import State
     from graphtide.rules.model import EventType, Rule
-    from graphtide.streams.events import GraphEvents
 
 
 # --- RuleEntry: a rule at work in an engine, and what to do when it fires.
@@ -35,23 +35,13 @@ class Action(Protocol):
         """Do it; it may look at as little of the match as it needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionAction:
-    """An action that is a function of a firing."""
-
-    function: Callable[[Firing], object]
-
-    def carry_out(self, turn: PendingFiring) -> None:
-        """Call it."""
-        self.function(turn.firing())
-
-
 @dataclass(slots=True, eq=False)
 class RuleEntry:
-    """A rule at work: its number in order of declaration, its memories, its action."""
+    """A rule at work: its number in order of declaration, its memories, facts and action."""
 
     number: int
     matcher: Matcher
+    facts: Query | None
     action: Action | None
 
 
@@ -65,10 +55,10 @@ class RuleSet:
     `order` counts the events that came. While `held`, states to come back to stay good.
     """
 
-    def __init__(self, graph: LiveGraph, longest: int) -> None:
+    def __init__(self, graph: GraphConnection, max_duration: int) -> None:
         self.order = 0
         self.held = 0
-        self.longest = longest
+        self.max_duration = max_duration
         self._graph = graph
         self._rules: dict[str, RuleEntry] = {}
         self._types = TypeIndex()
@@ -89,6 +79,16 @@ class RuleSet:
         """The names of all rules."""
         return list(self._rules)
 
+    @property
+    def kept(self) -> int:
+        """How many events are kept, over all conditions of all rules."""
+        return sum(each.matcher.kept for each in self)
+
+    @property
+    def most_kept(self) -> int:
+        """How many events the rules have kept at once, each at its worst (without NO EVENT)."""
+        return sum(each.matcher.most_kept for each in self)
+
     def add(self, rule: Rule, action: Action | None) -> None:
         """Put a rule to work; it sees the facts of now, and the events from now on."""
         if rule.name in self._rules:
@@ -98,22 +98,17 @@ class RuleSet:
                 self._numbers[condition.type] = len(self._asking)
                 self._asking.append([])
                 self._types.add(TypeMatcher(condition.type, self._graph.terms))
-        matcher = Matcher(rule, self._facts(rule), self._graph.terms, self._numbers, self.longest)
-        registered = RuleEntry(self._added, matcher, action)
+        watch = None
+        if rule.facts is not None:
+            watch = self._graph.watch(rule.facts, f"facts of {rule.name}")
+        facts = None if watch is None else _fact_memory(rule, watch)
+        matcher = Matcher(rule, facts, self._graph.terms, self._numbers, self.max_duration)
+        registered = RuleEntry(self._added, matcher, watch, action)
         self._added += 1
         self._rules[rule.name] = registered
         for type_ in {self._numbers[condition.type] for condition in rule.events}:
             self._asking[type_].append(registered)
         self._seen = -1
-
-    def _facts(self, rule: Rule) -> FactMemory | None:
-        if rule.facts is None:
-            return None
-        bound = {v for condition in rule.positive for v in condition.variables}
-        shared = [v for v in rule.facts.variables if v in bound]
-        alone = [v for v in rule.facts.variables if v not in bound]
-        watch = self._graph.watch(rule.facts, name=f"facts of {rule.name}", history=2**62)
-        return FactMemory(watch, [*shared, *alone], len(shared))
 
     def remove(self, name: str) -> None:
         """End a rule."""
@@ -123,13 +118,12 @@ class RuleSet:
         for asking in self._asking:
             if gone in asking:
                 asking.remove(gone)
-        for watch in self._graph.watches:
-            if watch.name == f"facts of {name}":
-                self._graph.unwatch(watch)
+        if gone.facts is not None:
+            gone.facts.close()
 
     # --- events, facts and time ---
 
-    def take(self, events: GraphEvents, since: int) -> list[RuleMatches]:
+    def take(self, events: EventBatch, since: int) -> list[RuleMatches]:
         """Let all rules take in events that came after so many transactions; what they complete."""
         many, order = len(events.ends), self.order
         self.order += many
@@ -213,3 +207,12 @@ class RuleSet:
         for name, state in states.items():
             if name in self._rules:
                 self._rules[name].matcher.take_back(state)
+
+
+def _fact_memory(rule: Rule, watch: Query) -> FactMemory:
+    """The facts of a rule, looked up by the variables that they share with its events."""
+    bound = {v for condition in rule.positive for v in condition.variables}
+    variables = () if rule.facts is None else rule.facts.variables
+    shared = [v for v in variables if v in bound]
+    alone = [v for v in variables if v not in bound]
+    return FactMemory(watch, [*shared, *alone], len(shared))

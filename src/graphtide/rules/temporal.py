@@ -316,7 +316,7 @@ def conjuncts(test: Test) -> tuple[Test, ...]:
     """The tests that all have to hold.
 
     >>> after = Temporal("AFTER", "c", "a", (1, 5))
-    >>> conjuncts(AllTests((after, Both((after,))))) == (after, after)
+    >>> conjuncts(AllTests((after, AllTests((after,))))) == (after, after)
     True
     """
     if isinstance(test, AllTests):

@@ -21,7 +21,7 @@ from graphtide.spark.reaction import (
     UpdateEvents,
 )
 from graphtide.spark.schemas import DELTAS, table_of
-from graphtide.streams.events import group_events
+from graphtide.engine.events import group_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def explain_reaction(program: Program, cells: int, tick_ms: int = 1000) -> str:
     """Per pattern and rule the key of its cells, and for how long events are kept there.
 
-    >>> from graphtide.lang.tide.program import parse_program
+    >>> from graphtide.lang.tide.program import Program
     >>> print(
     ...     explain_reaction(
-    ...         parse_program('''
+    ...         Program.parse('''
     ... EVENT A(?x, ?y) AS { ?x <ex:a> ?y }
     ... EVENT B(?x) AS { ?x <ex:b> ?y }
     ... PATTERN P(?x) AS (A(?x, _) -> B(?x)) WITHIN 10s

@@ -336,8 +336,8 @@ def _column(variable: Var, parts: tuple[SelectQuery, SelectQuery]) -> tuple[bool
 def has_graph_events(program: Program) -> bool:
     """Whether a program declares events that are matched with graph events.
 
-    >>> from graphtide.lang.tide.program import parse_program
-    >>> has_graph_events(parse_program("EVENT E(?x) AS { ?x a <ex:Alarm> }"))
+    >>> from graphtide.lang.tide.program import Program
+    >>> has_graph_events(Program.parse("EVENT E(?x) AS { ?x a <ex:Alarm> }"))
     True
     """
     return any(isinstance(event.source, GraphPattern) for event in program.events)

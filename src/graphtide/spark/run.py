@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack
 
-from graphtide.lang.tide.program import Program, read_program
+from graphtide.lang.tide.program import Program
 from graphtide.spark.actors import Actors, Functions
 from graphtide.spark.feedback import FeedbackLog, with_feedback
 from graphtide.spark.pipeline import make_task, match
@@ -81,7 +81,7 @@ def run_program(
     the id of the firing, which is the same if the call is made again.
     """
     if not isinstance(program, Program):
-        program = read_program(Path(program))
+        program = Program.read(program)
     checkpoint = Path(checkpoint)
     if cells is None:
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.windows import WindowClause, WindowedQuery
+    from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import TermLike
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.terms import Term
-    from graphtide.streams.events import GraphEvents as EventBatch
     from graphtide.streams.windows import Alignment, WindowShape
 
 

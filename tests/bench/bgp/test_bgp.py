@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from support.decomposition import query_class
 
 from graphtide.bench.bgp.measure import CONTENDERS, Task, measure
 from graphtide.bench.bgp.people import MARKS, PER_PERSON, people
@@ -15,7 +16,6 @@ from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.decomposition import query_class
 from graphtide.plan.physical import Decomposed, nodes
 from graphtide.rdf.dictionary import TermDictionary
 

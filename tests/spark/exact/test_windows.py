@@ -24,7 +24,7 @@ from spark.exact.window_streams import (
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.spark import cell_engine, explain
 from graphtide.spark.chunk import from_chunk
 from graphtide.spark.task import Task
@@ -279,7 +279,7 @@ def test_explain():
 
 
 def test_a_program_may_have_windows():
-    program = parse_program("PREFIX : <http://e/>\nQUERY W AS " + windowed(
+    program = Program.parse("PREFIX : <http://e/>\nQUERY W AS " + windowed(
         "ISTREAM", "WINDOW :w { ?a :p ?b }").replace("PREFIX : <http://e/> ", ""))  # fmt: skip
     (query,) = Task(tuple(program.texts.items()), 2).cell_queries
     assert query.windowed is not None and query.windowed.output == "ISTREAM"

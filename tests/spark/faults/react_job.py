@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark import SparkContext
 
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.spark import react, run_program
 from graphtide.spark.feedback import FeedbackLog
 from graphtide.spark.session import make_session
@@ -80,7 +80,7 @@ def run(job):
     session = make_session(master=job["master"], cells=job["cells"], settings=job["settings"])
     running = run_program(
         session,
-        parse_program(job["program"]),
+        Program.parse(job["program"]),
         changes=Path(job["input"]),
         out=job["out"],
         checkpoint=job["home"],

@@ -152,7 +152,7 @@ def assert_firings(folder, alone):
 def assert_complex_events(folder, alone):
     for name in ("Alone", "Twice"):
         expected = Counter(
-            (each.time, *map(str, each.values.values())) for each in alone.complex_events(name)
+            (each.time, *map(str, each.values.values())) for each in alone.matches(name)
         )
         parameters = ("x", "y") if name == "Alone" else ("x",)
         rows = written(folder, name)

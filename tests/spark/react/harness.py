@@ -9,7 +9,7 @@ from copy import deepcopy
 import pyarrow as pa
 
 from graphtide import LiveGraph
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.rules.program import run
 from graphtide.spark.actors import Actors
 from graphtide.spark.cache import Cache
@@ -39,7 +39,7 @@ class ReactRun:
 
     def __init__(self, program, cells, *, workers=1, place=lambda _: 0, clock=None):
         clock = clock or Clock()
-        parsed = parse_program(program)
+        parsed = Program.parse(program)
         self.reaction = reaction_of(parsed, cells, clock.tick_ms)
         self.reaction.check()
         self.task = Task(tuple(parsed.texts.items()), cells, (), clock, self.reaction)
@@ -210,7 +210,7 @@ def transactions(rows):
 def fired(running):
     """What a program in one process has fired, however it was ordered."""
     found = Counter()
-    for firing in running.firings:
+    for firing in running.firings():
         values = tuple(str(firing.values[name]) for name in sorted(firing.values))
         ends = tuple(end for _, end in firing.events.values())
         found[firing.rule, firing.time, values, ends] += 1

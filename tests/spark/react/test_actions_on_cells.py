@@ -18,7 +18,7 @@ from spark.react.harness import (
 )
 
 from graphtide.errors import ActionError, GraphtideError
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.spark import cell_engine, detect_cell, rule_cell
 from graphtide.spark.reaction import reaction_of
 from graphtide.spark.windows import Clock
@@ -63,7 +63,7 @@ are ignored, and so is a1, whose cancellation retracts it only from the rules th
 @pytest.mark.parametrize("cells", [1, 2, 4])
 def test_the_alarms_of_the_paper_one_transaction_at_a_time(cells, tmp_path):
     alone = in_process(ALARMS, [row for part in SCENE[:-1] for row in part], 60)
-    expected = [(f.rule, f.time, str(f.values["alarm"])) for f in alone.firings]
+    expected = [(f.rule, f.time, str(f.values["alarm"])) for f in alone.firings()]
     batches = [[*part, (*part[0][:2], 0, *[None] * 5)] for part in SCENE]
     _, fired = with_actions(ALARMS, batches, cells, tmp_path, quiet=True)
     found = [(f.rule.name, f.time, f.values["alarm"]) for f in fired]
@@ -154,7 +154,7 @@ def test_what_must_be_given_or_cannot_run_is_said():
 QUERY Q AS REGISTER ISTREAM :o AS SELECT ?x {window} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}
 RULE A ON APPEAR OF Q THEN INSERT {{ ?x a :Seen }}"""
     with pytest.raises(GraphtideError, match="over windows, do not run on Spark"):
-        reaction_of(parse_program(text), 2, 1000).check()
+        reaction_of(Program.parse(text), 2, 1000).check()
 
 
 BOUNDED = (

@@ -18,7 +18,7 @@ from spark.react.test_patterns_on_cells import PATTERNS, found_in
 from spark.react.test_rules_on_cells import EVENTS, RULES, random_rows
 
 from graphtide.errors import ActionError
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import write_changes
 from graphtide.spark import run_program
@@ -48,7 +48,7 @@ def start(spark, folder, text, **how):
     out, checkpoint = folder / "out", folder / "checkpoint"
     changes = files.json(str(folder / "in"))
     return run_program(
-        spark, parse_program(text), changes=changes, out=out, checkpoint=checkpoint, **how
+        spark, Program.parse(text), changes=changes, out=out, checkpoint=checkpoint, **how
     )
 
 
@@ -96,7 +96,7 @@ def test_rules_and_patterns_as_in_one_process(spark, tmp_path):
     finish(start(spark, tmp_path, text, functions={"f": lambda x: called.append(str(x))}))
     alone = in_process(text, rows, end)
     written = firings(tmp_path)
-    assert len(alone.firings) > 15
+    assert len(alone.firings()) > 15
     assert count(written) == fired(alone)
     assert Counter(called) == Counter(row["values"]["x"] for row in written)
     assert len({row["id"] for row in written}) == len(written)

@@ -6,14 +6,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from spark.react.harness import (
-    PREFIX,
-    fired,
-    fired_on_cells,
-    in_process,
-    mark,
-    on_cells,
-)
+from spark.react.harness import PREFIX, fired, fired_on_cells, in_process, mark, on_cells
 from spark.react.test_rules_on_cells import EVENTS, random_rows
 
 from graphtide.spark import cell_engine, detect_cell, rule_cell
@@ -52,7 +45,7 @@ def found_in(running, many):
     return Counter(
         (f"P{at}", each.time, tuple(str(v) for v in each.values.values()))
         for at in range(many)
-        for each in running.complex_events(f"P{at}")
+        for each in running.matches(f"P{at}")
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from graphtide.cli import run_needs
 from graphtide.cli.run import _say_where
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.spark.quarantine import QUARANTINE
 from graphtide.spark.run_checkpoint import claim_checkpoint, read_fingerprint
 from graphtide.spark.run_options import RunOptions, check_options, trigger_milliseconds
@@ -158,7 +158,7 @@ def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
     for name in ("changes", "out", "checkpoint"):
         options[name] = tmp_path / options[name]
     with pytest.raises(GraphtideError) as caught:
-        check_options(parse_program("QUERY a AS SELECT * { ?s ?p ?o }"), RunOptions(**options))
+        check_options(Program.parse("QUERY a AS SELECT * { ?s ?p ?o }"), RunOptions(**options))
     assert message in str(caught.value)
     assert not (tmp_path / "c").exists()
 
@@ -174,13 +174,13 @@ def test_patterns_whose_output_has_no_place_are_refused(pattern, message, tmp_pa
 EVENT A(?x) AS {{ ?x <ex:a> ?y }}
 PATTERN {pattern} AS A({value}) -> A({value})"""
     with pytest.raises(GraphtideError) as caught:
-        check_options(parse_program(text), options)
+        check_options(Program.parse(text), options)
     assert message in str(caught.value)
 
 
 def test_events_of_windows_are_refused_before_spark_starts(tmp_path):
     options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
-    program = parse_program(
+    program = Program.parse(
         "QUERY Q AS REGISTER ISTREAM <ex:o> AS SELECT ?x FROM NAMED WINDOW <ex:w> ON <ex:s> "
         "[RANGE 10 STEP 5] WHERE { WINDOW <ex:w> { ?x <ex:p> ?y } } "
         "RULE r ON APPEAR OF Q THEN INSERT { ?x a <ex:Seen> }"
@@ -203,7 +203,7 @@ def test_empty_files_are_told(tmp_path, capsys, contents, once, message):
     for name, text in contents.items():
         (tmp_path / name).write_text(text)
     options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2, once=once)
-    _say_where(tmp_path, options, parse_program("QUERY a AS SELECT * { ?s ?p ?o }"))
+    _say_where(tmp_path, options, Program.parse("QUERY a AS SELECT * { ?s ?p ?o }"))
     first, *more = capsys.readouterr().err.splitlines()
     assert first == f"1 query over {tmp_path}: starts from the start"
     assert [message in line for line in more] == ([] if message is None else [True])

@@ -12,13 +12,12 @@ from graphtide.engine.live_graph import LiveGraph
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
 from graphtide.lang.tide.ast import QueryChange
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 
 if TYPE_CHECKING:
     from graphtide.engine.runtime import TransactionTimes
     from graphtide.engine.watch import Watch
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.lang.tide.program import Program
     from graphtide.patterns.detector import FoundColumns
 
 
@@ -36,7 +35,7 @@ class Chain:
     """
 
     def __init__(self, program: Program | None = None) -> None:
-        program = parse_program(program_text()) if program is None else program
+        program = Program.parse(program_text()) if program is None else program
         self.graph = LiveGraph(tick_ms=1)
         self.events = 0
         self.gestures = 0

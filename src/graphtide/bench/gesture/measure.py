@@ -20,7 +20,7 @@ from graphtide.bench.gesture.vocabulary import CHANGES
 from graphtide.bench.memory import peak_rss_mb
 from graphtide.bench.sequence.detector import make_detector
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _most(task: Task) -> Result:
 
 def _events(task: Task) -> Result:
     """Feed atomic events, a turn of all arms at a time, until enough time has been measured."""
-    (pattern,) = (p for p in parse_program(program_text()).patterns if p.name == GESTURE)
+    (pattern,) = (p for p in Program.parse(program_text()).patterns if p.name == GESTURE)
     detector = make_detector(pattern, TYPES, tick_ms=1)
     times = Times()
     found = events = 0

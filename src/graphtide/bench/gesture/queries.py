@@ -40,8 +40,8 @@ def query_text(name: str) -> str:
 def program_text() -> str:
     """A program with the queries, their events and the gesture.
 
-    >>> from graphtide.lang.tide.program import parse_program
-    >>> [pattern.name for pattern in parse_program(program_text()).patterns]
+    >>> from graphtide.lang.tide.program import Program
+    >>> [pattern.name for pattern in Program.parse(program_text()).patterns]
     ['Forward']
     """
     queries = (f"QUERY {name} AS {_select(query_text(name))}" for name in POSTURES)

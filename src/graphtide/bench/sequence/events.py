@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.program import parse_program
+from graphtide.lang.tide.program import Program
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Longs
@@ -70,5 +70,5 @@ def sequence_pattern() -> PatternDeclaration:
     >>> sequence_pattern().context
     'CHRONICLE'
     """
-    (pattern,) = parse_program(PROGRAM).patterns
+    (pattern,) = Program.parse(PROGRAM).patterns
     return pattern

@@ -1,6 +1,9 @@
-"""Expressions: operators by precedence, built-in calls, casts, EXISTS, aggregates.
+"""Parser layer 4: expressions with operators, built-in calls, casts, EXISTS and aggregates.
 
 https://www.w3.org/TR/sparql11-query/#rExpression
+
+Each aggregate of a query level is computed once, into a variable that replaces it in expressions:
+https://www.w3.org/TR/sparql11-query/#sparqlAggregateAlgebra
 """
 
 from __future__ import annotations
@@ -24,15 +27,9 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import Node
 
 
-# --- A query level: one SELECT, ASK, CONSTRUCT or DESCRIBE, and the aggregates it uses.
-#
-# https://www.w3.org/TR/sparql11-query/#sparqlAggregateAlgebra: every aggregate of a level is computed
-# once, under a name of its own, and the name stands in the expressions instead.
-
-
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """An aggregate as it is written; `argument` None is `*`."""
+    """An aggregate as written; `argument` is None for `*`."""
 
     function: str
     argument: Expression | None
@@ -42,22 +39,22 @@ class AggregateCall:
 
 @dataclass(slots=True)
 class Level:
-    """What is known of a query level while its clauses are read."""
+    """A SELECT, ASK, CONSTRUCT or DESCRIBE being parsed: its aggregates and variables."""
 
     aggregates: dict[AggregateCall, Var] = field(default_factory=dict)
-    inside: bool = False  # whether an aggregate's argument is being read
+    inside: bool = False  # whether the argument of an aggregate is being parsed
     uses: list[tuple[Var, int]] = field(default_factory=list)  # variables outside aggregates
 
 
 _SYNONYMS = {"URI": "IRI", "ISURI": "ISIRI"}
-_COMPARISON_HINT = "to compare with <, write a space after it"
+_COMPARISON_HINT = "write a space after the operator <"
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class ExpressionParser(TriplesParser, ABC):
-    """Reads expressions; the patterns inside EXISTS are left to the next layer."""
+    """Parses expressions; `group` is left to the next layer."""
 
-    # The query level whose aggregates may stand here; None where there may be none.
+    # The query level of aggregates; None where aggregates are not allowed.
     level: Level | None = None
 
     @abstractmethod
@@ -69,7 +66,7 @@ class ExpressionParser(TriplesParser, ABC):
         return self._chain(self._conjunction, "||")
 
     def constraint(self, after: str) -> Expression:
-        """What may follow FILTER or HAVING: brackets, a built-in call or a function call."""
+        """The condition of FILTER or HAVING: brackets, a built-in call or a function call."""
         if self.accept("("):
             return self._rest_of_brackets()
         start = self.token
@@ -83,7 +80,7 @@ class ExpressionParser(TriplesParser, ABC):
         return self.at("(") or self.token.kind == "word" or self.at_iri()
 
     def expression_in(self, level: Level) -> tuple[Expression, list[tuple[Var, int]]]:
-        """An expression that may use aggregates, and the variables it reads outside of them."""
+        """An expression that may use aggregates, and the variables it uses outside of them."""
         outer, self.level = self.level, level
         level.uses = []
         found = self.expression()
@@ -182,11 +179,11 @@ class ExpressionParser(TriplesParser, ABC):
     def _aggregate(self, name: str, start: int) -> Var:
         level = self.level
         if level is None:
-            hint = "aggregates stand in SELECT, HAVING and ORDER BY"
-            self.fail(f"the aggregate {name} has no group here", at=start, hint=hint)
+            hint = "aggregates are allowed in SELECT, HAVING and ORDER BY"
+            self.fail(f"the aggregate {name} is not allowed here", at=start, hint=hint)
         if level.inside:
             hint = "aggregate the inner values in a sub-SELECT"
-            self.fail(f"the aggregate {name} stands inside another one", at=start, hint=hint)
+            self.fail(f"the aggregate {name} is nested in another one", at=start, hint=hint)
         self.expect("(")
         distinct = self.accept("DISTINCT") is not None
         level.inside = True
@@ -212,10 +209,10 @@ class ExpressionParser(TriplesParser, ABC):
         foreign = name.startswith("<") and name not in FUNCTIONS
         args = self._arguments(distinct=foreign)
         if self.standing and name in VOLATILE:
-            hint = "compute the value where you change the graph, and insert it as data"
+            hint = "compute the value in the program that changes the graph, and insert it"
             self.refuse(name, f"{VOLATILE[name]}; {hint}", at=start)
         if self.standing and foreign:
-            hint = "functions with an IRI are the casts, such as xsd:integer(?x)"
+            hint = "the only functions with an IRI are casts, such as xsd:integer(?x)"
             self.refuse(f"the function {name}", hint, at=start)
         if not foreign:
             self._check_call(name, args, start)

@@ -1,4 +1,4 @@
-"""The outermost layer of the query grammar: the four query forms, from prologue to the end.
+"""Parser layer 8: the four query forms, from the prologue to the end.
 
 https://www.w3.org/TR/sparql11-query/#QueryForms
 """
@@ -42,10 +42,10 @@ UPDATE_KEYWORDS = (
 
 
 class FormParser(SelectParser):
-    """Reads a whole query."""
+    """Parses a whole query."""
 
     def query(self) -> Query:
-        """The query as algebra; fails at the first thing that is wrong or refused."""
+        """The query as algebra; raises the first error."""
         self.prologue()
         self.register_clause()
         query = self._form()
@@ -54,7 +54,7 @@ class FormParser(SelectParser):
         return query
 
     def dataset(self, keyword: str = "FROM") -> Dataset | None:
-        """FROM and FROM NAMED, or USING and USING NAMED; None when there is neither."""
+        """The dataset of FROM and FROM NAMED (or USING); None if there is neither."""
         default: list[NamedNode] = []
         named: list[NamedNode] = []
         while self.at(keyword):
@@ -68,7 +68,7 @@ class FormParser(SelectParser):
         return Dataset(tuple(default), tuple(named)) if default or named else None
 
     def template(self) -> tuple[TriplePattern, ...]:
-        """`{ … }` of triples in which blank nodes stay what they are."""
+        """`{ … }` of triples in which blank nodes stay blank nodes."""
         self.begin_template()
         self.expect("{")
         triples = self.template_triples()
@@ -92,7 +92,7 @@ class FormParser(SelectParser):
 
     def _no_query(self) -> NoReturn:
         if self.at(*UPDATE_KEYWORDS):
-            hint = "it changes the graph: give it to LiveGraph.update, and watch with a query"
+            hint = "run updates with LiveGraph.update"
             self.refuse("SPARQL Update", hint)
         word = self.token.text if self.token.kind == "word" else ""
         near = word_hint(word, QUERY_KEYWORDS)
@@ -149,7 +149,7 @@ class FormParser(SelectParser):
         return SelectQuery(shown, root, self.text, dataset)
 
     def as_pattern(self, template: Iterable[TriplePattern]) -> Node:
-        """A template read as a pattern: its blank nodes are variables there."""
+        """A template as a pattern, in which blank nodes are variables."""
         variables: dict[BlankNode, Var] = {}
 
         def part(term: Var | Term) -> Var | Term:

@@ -1,14 +1,14 @@
-"""GRAPH: every pattern learns which graph it is asked of.
+"""GRAPH: push the graph name into the triple patterns.
 
 https://www.w3.org/TR/sparql11-query/#sparqlGraph defines `GRAPH ?g {P}` as the union, over the
 named graphs, of P evaluated in that graph alone and *then* joined with the graph's name. Pushing
 `?g` into the patterns gives the same rows, with three provisos that this module takes care of:
 
-- the inside does not see `?g`: if it uses that name other than to join, the patterns get a hidden
+- `?g` is not in scope inside: if P uses that name other than in joins, the patterns get a hidden
   variable, and `?g` is joined to it at the end;
-- what is decided per graph (OPTIONAL, MINUS, EXISTS, DISTINCT, groups, LIMIT) needs rows that
-  know their graph;
-- `?g` alone never makes the two sides of a MINUS share a variable.
+- operators that are evaluated per graph (OPTIONAL, MINUS, EXISTS, DISTINCT, GROUP BY, LIMIT) need
+  the graph as a column of their rows;
+- `?g` does not count as a shared variable of the two sides of a MINUS.
 """
 
 from __future__ import annotations
@@ -49,13 +49,11 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import TriplePattern
 
 
-# --- The empty group, and the join for which it is neutral.
-
 EMPTY_GROUP = Bgp(())
 
 
 def join(left: Node, right: Node) -> Node:
-    """Join, simplified as the recommendation says: joining the empty group changes nothing."""
+    """Join; the empty group is its identity, as the recommendation says."""
     if left == EMPTY_GROUP:
         return right
     return left if right == EMPTY_GROUP else Join(left, right)
@@ -68,7 +66,7 @@ _OF_NOTHING: Final[Mapping[str, Literal]] = {
     "AVG": _NOTHING,
     "GROUP_CONCAT": Literal(""),
 }
-"""The aggregates that have a value where there is no row."""
+"""Values of aggregates over an empty group; the others have none."""
 
 
 def in_variable_graph(inside: Node, name: Var, fresh: Callable[[], Var]) -> Node:
@@ -89,13 +87,13 @@ def in_named_graph(inside: Node, name: NamedNode, fresh: Callable[[], Var]) -> N
 
 
 def in_default_graph(inside: Node, name: NamedNode) -> Node:
-    """`WITH <name>`: the default graph is another one, which need not hold anything."""
+    """`WITH <name>`: the named graph is the default graph, and may be empty."""
     return _Push(name).node(inside)
 
 
 @dataclass(frozen=True, slots=True)
 class _Push:
-    """Gives `graph` to all patterns that have no graph of their own yet."""
+    """Assigns `graph` to all patterns of the default graph."""
 
     graph: Var | NamedNode
 
@@ -141,7 +139,7 @@ class _Push:
                 assert_never(node)
 
     def _collected(self, node: Project | Distinct | Group | Slice) -> Node:
-        """What looks at many rows looks at those of each graph by themselves."""
+        """Operators over several rows work per graph: the graph becomes part of their keys."""
         child = self.node(node.child)
         if not isinstance(self.graph, Var):
             return replace(node, child=child)
@@ -175,7 +173,7 @@ class _Push:
                 assert_never(expression)
 
     def _known(self, node: Node, used: frozenset[Var]) -> Node:
-        """The rows of `node`, knowing their graph if what is decided about them uses it."""
+        """The rows of `node`, with the graph as a column if `used` contains it."""
         node = self.node(node)
         if isinstance(self.graph, Var) and self.graph in used:
             return _knowing(node, self.graph)
@@ -183,7 +181,7 @@ class _Push:
 
 
 def _empty_groups(groups: Group, graph: Var) -> Node:
-    """A group for each graph in which no row is: the aggregates of nothing."""
+    """For each graph without rows, one group with the values of empty aggregates."""
     node: Node = Minus(GraphNames(graph), Distinct(Project(groups.child, (graph,))))
     for aggregate in groups.aggregates:
         value = _OF_NOTHING.get(aggregate.function)
@@ -197,7 +195,7 @@ def _knowing(node: Node, name: Var) -> Node:
 
 
 def _only_joins(node: Node, name: Var) -> bool:
-    """Whether `node` uses the variable only where a join would: it may then be bound early."""
+    """Whether `node` uses the variable only in joins, so that it may be bound early."""
     match node:
         case Bgp() | Values() | GraphNames() | Path():
             return True

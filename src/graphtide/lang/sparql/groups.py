@@ -1,4 +1,4 @@
-"""Group graph patterns to algebra, clause by clause of the recommendation's translation.
+"""Parser layer 5: group graph patterns, translated as the recommendation says.
 
 https://www.w3.org/TR/sparql11-query/#translateGraphPattern
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Group:
-    """A group while it is read: the pattern so far, and the filters that apply to all of it."""
+    """A group being parsed: the pattern so far, and the filters of the whole group."""
 
     node: Node = EMPTY_GROUP
     condition: Expression | None = None
@@ -45,7 +45,7 @@ class _Group:
 
 
 class GroupParser(ExpressionParser):
-    """Reads `{ … }`."""
+    """Parses `{ … }`."""
 
     def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
         super().__init__(text, base, standing=standing)
@@ -53,12 +53,12 @@ class GroupParser(ExpressionParser):
         self._window_clause: WindowClause | None = None
 
     def group(self) -> Node:
-        """A group with its filters applied to the whole of it, wherever they were written."""
+        """A group; its filters apply to the whole group, wherever they are written."""
         return self._group().filtered()
 
     @abstractmethod
     def subselect(self) -> Node:
-        """A SELECT inside a group, with the variables it hides renamed."""
+        """A sub-SELECT; variables that it does not project are renamed."""
 
     def values(self) -> Values:
         """The data block after the keyword VALUES."""
@@ -68,7 +68,7 @@ class GroupParser(ExpressionParser):
                 start = self.token
                 variables.append(self.variable())
                 if variables[-1] in variables[:-1]:
-                    self.fail(f"VALUES names {variables[-1]} twice", at=start.start)
+                    self.fail(f"{variables[-1]} is twice in VALUES", at=start.start)
             self.expect("{")
             rows = []
             while not self.accept("}"):
@@ -91,7 +91,7 @@ class GroupParser(ExpressionParser):
         else:
             while not self.at("}"):
                 if self.token.kind == "end":
-                    self.fail("this group is never closed", at=start, hint="add '}'")
+                    self.fail("unterminated group", at=start, hint="add '}'")
                 self._element(group)
             self._end_bgp(group)
         self.expect("}")
@@ -145,19 +145,19 @@ class GroupParser(ExpressionParser):
         variable = self.variable()
         self.expect(")")
         if variable in schema(node):
-            message = f"BIND sets {variable}, which the group already uses before it"
-            self.fail(message, at=start, hint="bind a new name and compare with FILTER")
+            message = f"BIND assigns {variable}, which the group already uses"
+            self.fail(message, at=start, hint="use another name, and compare with FILTER")
         return Extend(node, variable, expression)
 
     def _service(self, start: int) -> NoReturn:
-        """Read it to the end, so that mistakes inside are told first; then refuse it."""
+        """Parse SERVICE, so that errors inside are reported first; then reject it."""
         self.accept("SILENT")
         if self.token.kind == "var":
             self.variable()
         else:
             self.iri()
         self.group()
-        hint = "load the remote data into the graph, then ask for it here"
+        hint = "load the remote data into the graph, and query it there"
         self.refuse("SERVICE", hint, at=start)
 
     def _union(self) -> Node:
@@ -167,10 +167,10 @@ class GroupParser(ExpressionParser):
         return node
 
     def _window(self) -> Node:
-        """`WINDOW iri { … }`: patterns asked of what the window holds."""
+        """`WINDOW iri { … }`: patterns over the content of a window."""
         start = self.token.start
         if self.token.kind == "var":
-            hint = "name the window: a query has to know which streams it waits for"
+            hint = "name the window: the streams of a query must be known"
             self.refuse("WINDOW with a variable", hint)
         name = self.iri()
         clause = next((window for window in self.windows if window.iri == name), None)
@@ -178,7 +178,7 @@ class GroupParser(ExpressionParser):
             hint = f"declare it: FROM NAMED WINDOW {name} ON a stream [RANGE … STEP …]"
             self.fail(f"there is no window {name}", at=start, hint=hint)
         if self._window_clause is not None:
-            self.fail("a window inside a window", at=start, hint="write the two side by side")
+            self.fail("WINDOW inside WINDOW", at=start, hint="write the two side by side")
         self._window_clause = clause
         inside = self.group()
         self._window_clause = None

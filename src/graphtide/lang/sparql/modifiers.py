@@ -1,4 +1,4 @@
-"""Solution modifiers: GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET, and the trailing VALUES.
+"""Parser layer 6: solution modifiers (GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET) and windows.
 
 https://www.w3.org/TR/sparql11-query/#solutionModifiers
 """
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from graphtide.lang.sparql.expressions import Level
 
 
-# --- Grouping: from the clauses of a query level to a Group node.
-#
-# https://www.w3.org/TR/sparql11-query/#sparqlAggregateAlgebra
+# Grouping: https://www.w3.org/TR/sparql11-query/#sparqlAggregateAlgebra
 
 
 def group_rows(
@@ -37,7 +35,7 @@ def group_rows(
     aggregates: Mapping[AggregateCall, Var],
     fresh: Callable[[], Var],
 ) -> Group:
-    """The groups of `node`. Arguments that are no variables become columns first."""
+    """A Group node over `node`; arguments that are expressions become columns first."""
     found = []
     for call, name in aggregates.items():
         argument = call.argument
@@ -50,7 +48,7 @@ def group_rows(
 
 
 def rows_to_count(node: Node, visible: tuple[Var, ...], level: Level) -> Node:
-    """The rows as `COUNT(DISTINCT *)` tells them apart: without what blank nodes stand for."""
+    """The rows that `COUNT(DISTINCT *)` distinguishes: without the variables of blank nodes."""
     stars = any(call.argument is None and call.distinct for call in level.aggregates)
     return Project(node, visible) if stars else node
 
@@ -58,7 +56,7 @@ def rows_to_count(node: Node, visible: tuple[Var, ...], level: Level) -> Node:
 def sampled(
     expression: Expression, known: frozenset[Var], level: Level, invent: Callable[[str], Var]
 ) -> Expression:
-    """An expression of HAVING or ORDER BY, in which a variable that is not grouped is sampled."""
+    """An expression of HAVING or ORDER BY; variables that are not grouped become SAMPLE."""
     samples = {}
     for variable in free_variables(expression) - known - frozenset(level.aggregates.values()):
         call = AggregateCall("SAMPLE", variable)
@@ -69,7 +67,7 @@ def sampled(
 
 
 def free_variables(expression: Expression) -> frozenset[Var]:
-    """The variables that an expression reads from its own row, EXISTS patterns apart."""
+    """The variables of an expression, without those inside EXISTS."""
     match expression:
         case Var():
             return frozenset((expression,))
@@ -82,7 +80,7 @@ def free_variables(expression: Expression) -> frozenset[Var]:
 
 
 def substitute(expression: Expression, values: Mapping[Var, Expression]) -> Expression:
-    """The expression with other expressions in place of variables, EXISTS patterns apart."""
+    """Replace variables by expressions, except inside EXISTS."""
     match expression:
         case Var():
             return values.get(expression, expression)
@@ -95,7 +93,7 @@ def substitute(expression: Expression, values: Mapping[Var, Expression]) -> Expr
 
 
 def reads_only(expression: Expression, columns: frozenset[Var]) -> bool:
-    """Whether an expression is a function of these columns alone."""
+    """Whether an expression depends on these columns only."""
     match expression:
         case Var():
             return expression in columns
@@ -109,11 +107,11 @@ def reads_only(expression: Expression, columns: frozenset[Var]) -> bool:
             assert_never(expression)
 
 
-# --- RSP-QL's additions to the query grammar: REGISTER, and windows in the dataset clause.
+# RSP-QL: REGISTER, and windows in the dataset clause
 
 
 class WindowParser(GroupParser):
-    """Reads what makes a query a windowed one."""
+    """Parses the RSP-QL clauses of a query."""
 
     output: Output | None = None
     registered: str | None = None
@@ -129,15 +127,17 @@ class WindowParser(GroupParser):
             case "STREAM" | "QUERY":
                 self.output = "RSTREAM"
             case _:
-                hint = "write REGISTER ISTREAM, DSTREAM or RSTREAM, a name, and AS"
+                hint = "write REGISTER ISTREAM <name> AS"
                 self.fail(
-                    f"expected an output after REGISTER, found {word}", at=word.start, hint=hint
+                    f"expected ISTREAM, DSTREAM or RSTREAM after REGISTER, found {word}",
+                    at=word.start,
+                    hint=hint,
                 )
         self.registered = self.iri().value if self.at_iri() else self.advance().text
         self.expect("AS")
 
     def window_clause(self) -> WindowClause:
-        """What follows `FROM NAMED WINDOW`."""
+        """The clause after `FROM NAMED WINDOW`."""
         start = self.token.start
         name = self.iri()
         self.expect("ON")
@@ -162,8 +162,8 @@ class WindowParser(GroupParser):
         if self.accept("STEP", "SLIDE"):
             step, also = self._duration()
         if in_time != also:
-            hint = "write both as durations, such as PT10S, or both as numbers of ticks"
-            self.fail("RANGE and STEP are of different kinds", at=start, hint=hint)
+            hint = "write both as durations, such as PT10S, or both in ticks"
+            self.fail("RANGE and STEP have different units", at=start, hint=hint)
         return WindowClause(name, stream, "RANGE", length, step, in_time)
 
     def _number(self) -> int:
@@ -173,7 +173,7 @@ class WindowParser(GroupParser):
         return int(token.text)
 
     def _duration(self) -> tuple[int, bool]:
-        """A length, and whether it is in milliseconds rather than in ticks."""
+        """A duration, and whether it is in milliseconds rather than in ticks."""
         written = re.match(r"[Pp][0-9A-Za-z.]+", self.text[self.token.start :])
         found = iso_milliseconds(written[0]) if written else None
         token = self.token
@@ -188,13 +188,13 @@ class WindowParser(GroupParser):
             hint = "write a number of ticks, or a duration such as PT10S, 10s or 500ms"
             self.fail(f"expected a duration, found {token}", at=token.start, hint=hint)
         if length < 1:
-            self.fail("a window must have a length", at=token.start)
+            self.fail("the length of a window must not be 0", at=token.start)
         return length, in_time
 
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """An expression of GROUP BY, its name if it has one, and where that stands."""
+    """An expression of GROUP BY, with its name and the offset of the name, if it has one."""
 
     expression: Expression
     name: Var | None = None
@@ -203,7 +203,7 @@ class GroupKey:
 
 @dataclass(slots=True)
 class Modifiers:
-    """What follows the pattern of a query level."""
+    """The solution modifiers of a query level."""
 
     group: list[GroupKey] | None = None
     having: list[Expression] = field(default_factory=list)
@@ -214,7 +214,7 @@ class Modifiers:
 
 
 class ModifierParser(WindowParser):
-    """Reads what may follow the pattern of a query level."""
+    """Parses solution modifiers."""
 
     def modifiers(self, level: Level) -> Modifiers:
         """All modifiers, in the order that the grammar fixes."""
@@ -285,7 +285,7 @@ class ModifierParser(WindowParser):
         while self.at("LIMIT", "OFFSET"):
             name = self.token.text.upper()
             if name in seen:
-                self.fail(f"there is a second {name}")
+                self.fail(f"{name} is given twice")
             seen.add(name)
             self.advance()
             if name == "LIMIT":

@@ -1,8 +1,4 @@
-"""SPARQL text to algebra.
-
-Our own parser, which passes the W3C syntax suites, reads every query and gives the algebra, and
-messages with a place and a hint.
-"""
+"""Parse SPARQL queries and updates into algebra: the entry points of the parser."""
 
 from __future__ import annotations
 
@@ -20,13 +16,13 @@ if TYPE_CHECKING:
     from graphtide.algebra.queries import Query
     from graphtide.algebra.updates import Update
 
-_TOO_DEEP = "brackets or groups are nested too deeply here"
+_TOO_DEEP = "brackets or groups are nested too deeply"
 
 
 def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
-    """Read a standing query of any form, as the SELECT query whose rows tell its answer.
+    """Parse a standing query; ASK, CONSTRUCT and DESCRIBE become SELECT queries.
 
-    Equal texts give the same object.
+    Results are cached by text.
 
     Raises `QueryError` for text that is not SPARQL, and `UnsupportedError` for SPARQL that cannot
     be maintained; both know their line and column.
@@ -39,12 +35,12 @@ def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
     if isinstance(query, SelectQuery):
         return query
     raise UnsupportedError(
-        "a query over windows cannot be used here", hint="register it with LiveGraph.register"
+        "a windowed query cannot be used here", hint="register it with LiveGraph.register"
     )
 
 
 def parse_standing(text: str, *, base: str | None = None) -> SelectQuery | WindowedQuery:
-    """Read a standing query, over windows (RSP-QL) or not.
+    """Parse a standing query: SPARQL, or RSP-QL with windows.
 
     >>> window = "FROM NAMED WINDOW <a:w> ON <a:s> [RANGE 10 STEP 5]"
     >>> text = f"SELECT * {window} WHERE {{ WINDOW <a:w> {{ ?s ?p 1 }} }}"
@@ -55,7 +51,7 @@ def parse_standing(text: str, *, base: str | None = None) -> SelectQuery | Windo
 
 
 def parse_any_query(text: str, *, base: str | None = None) -> Query:
-    """Read a query of any form, to be answered once: all of SPARQL 1.1 but SERVICE.
+    """Parse a query for one evaluation: all of SPARQL 1.1 except SERVICE.
 
     >>> type(parse_any_query("ASK { ?s <http://example.org/knows>+ ?o }")).__name__
     'AskQuery'
@@ -64,7 +60,7 @@ def parse_any_query(text: str, *, base: str | None = None) -> Query:
 
 
 def parse_update(text: str, *, base: str | None = None) -> Update:
-    """Read an update request.
+    """Parse an update request.
 
     >>> len(parse_update("CLEAR DEFAULT ; INSERT DATA { <ex:a> <ex:b> 1 }").operations)
     2
@@ -93,8 +89,8 @@ def _parse_any(text: str, base: str | None) -> Query:
     parser = FormParser(text, base, standing=False)
     query = _read(parser)
     if parser.windows:
-        hint = "let it report: `graphtide watch`, or LiveGraph.register"
-        parser.fail("a query over windows has no answer once and for all", hint=hint, at=0)
+        hint = "use `graphtide watch` or LiveGraph.register"
+        parser.fail("a windowed query cannot be evaluated once", hint=hint, at=0)
     return query
 
 

@@ -1,4 +1,4 @@
-"""Property paths: their grammar, and what of them is plain patterns.
+"""Parser layer 2: property paths, and their translation to patterns.
 
 https://www.w3.org/TR/sparql11-query/#sparqlTranslatePathExpressions
 """
@@ -41,7 +41,7 @@ _MODIFIERS: Final[Mapping[str, type[ZeroOrOne | ZeroOrMore | OneOrMore]]] = {
 
 
 class PathParser(TermParser):
-    """Reads property paths."""
+    """Parses property paths."""
 
     def at_path(self) -> bool:
         """Whether a path, or a plain predicate, comes next."""
@@ -107,7 +107,7 @@ class PathParser(TermParser):
 def path_pattern(
     subject: Var | Term, path: PathExpression, object_: Var | Term, fresh: Callable[[], Var]
 ) -> Node:
-    """The pattern of a path between two ends. Sequences and alternatives keep duplicates."""
+    """Translate a path between two ends. Sequences and alternatives keep duplicates."""
     match path:
         case Link(iri):
             return Bgp((TriplePattern(subject, iri, object_),))

@@ -1,7 +1,7 @@
-"""From query text to tokens, each with its place in the text.
+"""Lexer for SPARQL, error reporting with line and column, and spelling hints.
 
-https://www.w3.org/TR/sparql11-query/#sparqlGrammar: the longest token wins, so that `?a<?b&&?c>?d`
-holds an IRI and no comparison.
+https://www.w3.org/TR/sparql11-query/#sparqlGrammar: the longest token wins, so `?a<?b&&?c>?d`
+contains an IRI, not comparisons.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SKIP = re.compile(r"(?:\s|#[^\r\n]*)*")
 
 @dataclass(frozen=True, slots=True)
 class SparqlToken:
-    """A piece of the query text. `kind` is a group of the token grammar, or `end`."""
+    """A token with its offsets. `kind` is a group of the token regex, or `end`."""
 
     kind: str
     text: str
@@ -61,7 +61,7 @@ class SparqlToken:
 
 
 class Scanner:
-    """A text with a current token. Subclasses add the grammar, layer by layer."""
+    """A text and its current token. Subclasses add the grammar, layer by layer."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -74,11 +74,11 @@ class Scanner:
         return token
 
     def skip_to(self, offset: int) -> None:
-        """Go on with the token at an offset of the text."""
+        """Continue with the token at an offset of the text."""
         self.token = self._scan(offset)
 
     def at(self, *texts: str) -> bool:
-        """Whether the current token is one of these signs or (in any case) keywords."""
+        """Whether the current token is one of these signs or keywords (case-insensitive)."""
         token = self.token
         if token.kind == "word":
             return token.text.upper() in texts
@@ -100,14 +100,14 @@ class Scanner:
         return token.kind in ("sign", "word") and token.text.upper() == text
 
     def fail(self, message: str, *, at: int | None = None, hint: str | None = None) -> NoReturn:
-        """Report a mistake in the query, at an offset or at the current token."""
+        """Raise a `QueryError` at an offset, or at the current token."""
         offset = self.token.start if at is None else at
         line, column = place(self.text, offset)
         message = f"{message}\n{excerpt(self.text, line, column)}"
         raise QueryError(message, line=line, column=column, hint=hint)
 
     def refuse(self, what: str, hint: str, *, at: int | None = None) -> NoReturn:
-        """Report a part of the query that is valid SPARQL but not maintained."""
+        """Raise an `UnsupportedError`: valid SPARQL that cannot be maintained."""
         line, column = place(self.text, self.token.start if at is None else at)
         message = f"{what} cannot be maintained\n{excerpt(self.text, line, column)}"
         raise UnsupportedError(message, line=line, column=column, hint=hint)
@@ -125,12 +125,12 @@ class Scanner:
     def _unreadable(self, start: int) -> NoReturn:
         character = self.text[start]
         if character in "\"'":
-            self.fail("this string is never closed", at=start, hint=f"close it with {character}")
+            self.fail("unterminated string", at=start, hint=f"close it with {character}")
         self.fail(f"unexpected character '{character}'", at=start)
 
 
 def place(text: str, offset: int) -> tuple[int, int]:
-    r"""Line and column, both from 1, of an offset.
+    r"""Line and column of an offset, both counted from 1.
 
     >>> place("ab\ncd", 4)
     (2, 2)
@@ -140,7 +140,7 @@ def place(text: str, offset: int) -> tuple[int, int]:
 
 
 def excerpt(text: str, line: int, column: int) -> str:
-    r"""The source line with a mark under the column.
+    r"""The source line with a caret under the column.
 
     >>> print(excerpt("SELECT *\n{ ?s }", 2, 3))
       2 | { ?s }
@@ -153,7 +153,7 @@ def excerpt(text: str, line: int, column: int) -> str:
     return f"  {line} | {source}\n  {margin} | {indent}^"
 
 
-# --- Advice for common mistakes: unknown prefixes and misspelt words.
+# Hints for unknown prefixes and misspelt words
 
 WELL_KNOWN_PREFIXES = {
     "dc": "http://purl.org/dc/elements/1.1/",
@@ -179,7 +179,7 @@ QUERY_KEYWORDS = ("SELECT", "PREFIX", "BASE", "ASK", "CONSTRUCT", "DESCRIBE")
 
 
 def prefix_hint(prefix: str, declared: Iterable[str]) -> str:
-    """What to do about a prefix that is not declared.
+    """The hint for a prefix that is not declared.
 
     >>> prefix_hint("foaf", [])
     'add: PREFIX foaf: <http://xmlns.com/foaf/0.1/>'
@@ -197,7 +197,7 @@ def prefix_hint(prefix: str, declared: Iterable[str]) -> str:
 
 
 def word_hint(word: str, known: Iterable[str]) -> str | None:
-    """The nearest known word, if one is near.
+    """A hint with the most similar known word, if there is one.
 
     >>> word_hint("FLTER", PATTERN_KEYWORDS)
     'did you mean FILTER?'
@@ -207,7 +207,7 @@ def word_hint(word: str, known: Iterable[str]) -> str | None:
 
 
 def name_hint(name: str, known: Iterable[str], what: str = "name") -> str:
-    """The nearest known name, or else which ones there are.
+    """A hint with the most similar known name, or else with all names.
 
     >>> name_hint("alarms", ["Alarm", "Confirmation"])
     'did you mean Alarm?'

@@ -1,4 +1,4 @@
-"""SELECT, at the top or inside a group, and what all query forms share: the level below them.
+"""Parser layer 7: SELECT and sub-SELECT, and the pattern and modifiers of all query forms.
 
 https://www.w3.org/TR/sparql11-query/#convertSolMod
 """
@@ -35,7 +35,7 @@ _RENAME_HINT = "give the expression another name"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column after SELECT: its expression, if any, and where variables stand."""
+    """A column of SELECT: its expression, if any, and the offsets of its variables."""
 
     variable: Var
     expression: Expression | None
@@ -45,7 +45,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LevelRows:
-    """The rows of a query level before projection, and the expressions that order them."""
+    """The rows of a query level before projection, and its ORDER BY."""
 
     node: Node
     visible: tuple[Var, ...]
@@ -54,10 +54,10 @@ class LevelRows:
 
 
 class SelectParser(ModifierParser):
-    """Reads SELECT and the parts that all query forms have."""
+    """Parses SELECT and the parts that all query forms have."""
 
     def subselect(self) -> Node:
-        """A SELECT inside a group: variables that it does not show are renamed apart."""
+        """A sub-SELECT; variables that it does not project are renamed."""
         variables, distinct, columns, level = self.select_clause()
         self.accept("WHERE")
         rows = self.rows(self.group(), columns, level)
@@ -68,7 +68,7 @@ class SelectParser(ModifierParser):
         return rename(root, names)
 
     def select_clause(self) -> tuple[tuple[Var, ...] | None, bool, list[Column], Level]:
-        """What stands between SELECT and the pattern; no variables for `*`."""
+        """The clause between SELECT and the pattern; variables are None for `*`."""
         self.expect("SELECT")
         modifier = self.accept("DISTINCT", "REDUCED")
         distinct = modifier is not None and modifier.text.upper() == "DISTINCT"
@@ -79,9 +79,9 @@ class SelectParser(ModifierParser):
         return tuple(column.variable for column in columns), distinct, columns, level
 
     def rows(self, where: Node, columns: Sequence[Column] | None, level: Level) -> LevelRows:
-        """The rows of a level, from its pattern to the expressions of SELECT.
+        """The rows of a level: pattern, modifiers and expressions of SELECT.
 
-        No columns at all (None) is a form without a SELECT clause; an empty list is `SELECT *`.
+        `columns` is None for a form without SELECT, and empty for `SELECT *`.
         """
         start = self.token.start
         modifiers = self.modifiers(level)
@@ -90,7 +90,9 @@ class SelectParser(ModifierParser):
         visible = self.visible(where)
         if modifiers.group is not None or level.aggregates:
             if columns is not None and not columns:
-                self.fail("SELECT * cannot be grouped", at=start, hint="name the columns")
+                self.fail(
+                    "SELECT * cannot be used with GROUP BY", at=start, hint="name the columns"
+                )
             node = rows_to_count(node, visible, level)
             node, keys = self._keys(node, modifiers.group or [])
             known = frozenset(keys)
@@ -116,7 +118,7 @@ class SelectParser(ModifierParser):
     def projected(
         self, rows: LevelRows, variables: tuple[Var, ...], *, distinct: bool, ordered: bool = True
     ) -> Node:
-        """The answer's rows. If their order is of no account, only LIMIT and OFFSET need it."""
+        """The projected rows. If not `ordered`, only LIMIT and OFFSET use the order."""
         node, offset, limit = rows.node, rows.modifiers.offset, rows.modifiers.limit
         cut = offset > 0 or limit is not None
         if not cut and not (ordered and rows.order):
@@ -156,12 +158,12 @@ class SelectParser(ModifierParser):
         return columns
 
     def visible(self, node: Node) -> tuple[Var, ...]:
-        """The columns of `SELECT *`, in order of first appearance in the text."""
+        """The columns of `SELECT *`, in order of first occurrence."""
         named = [v for v in schema(node) if v in self.first_seen]
         return tuple(sorted(named, key=self.first_seen.__getitem__))
 
     def _keys(self, node: Node, group: list[GroupKey]) -> tuple[Node, list[Var]]:
-        """The rows with a column for each key."""
+        """The rows, with a column for each GROUP BY key."""
         keys = []
         for key in group:
             if key.name is not None and key.name in schema(node):
@@ -182,7 +184,7 @@ class SelectParser(ModifierParser):
                 reads = [(column.variable, column.start)]
             for variable, start in reads:
                 if variable not in known:
-                    message = f"{variable} is neither grouped nor inside an aggregate"
+                    message = f"{variable} is neither in GROUP BY nor in an aggregate"
                     self.fail(message, at=start, hint=_GROUPED_HINT.format(variable))
             known |= {column.variable}
 
@@ -198,7 +200,7 @@ class SelectParser(ModifierParser):
 
 
 def _expanded(columns: Sequence[Column]) -> dict[Var, Expression]:
-    """What each name after AS stands for, in terms of groups alone."""
+    """The expression of each name after AS, with earlier names replaced."""
     meanings: dict[Var, Expression] = {}
     for column in columns:
         if column.expression is not None:

@@ -1,6 +1,6 @@
-"""The terms of a query: IRIs, prefixed names, literals and variables.
+"""Parser layer 1: IRIs, prefixed names, literals, variables and the prologue.
 
-https://www.w3.org/TR/sparql11-query/#QSynTerms. Literals keep the lexical form that was written.
+https://www.w3.org/TR/sparql11-query/#QSynTerms. Literals keep their lexical form.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class TermParser(Scanner):
-    """Reads single terms, and the prologue that gives names their meaning."""
+    """Parses terms and the prologue (BASE, PREFIX)."""
 
     def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
         super().__init__(text)
@@ -63,7 +63,7 @@ class TermParser(Scanner):
         return self._named_node(self.prefixes[prefix] + re.sub(r"\\(.)", r"\1", local), None, token)
 
     def at_literal(self) -> bool:
-        """Whether a literal comes next; a sign counts when a number touches it."""
+        """Whether a literal comes next; `+` and `-` count if a number follows without a space."""
         if self.token.kind in ("string", "number") or self.at("TRUE", "FALSE"):
             return True
         if not self.at("+", "-"):
@@ -128,9 +128,9 @@ class TermParser(Scanner):
     def _unescaped(self, text: str, token: SparqlToken) -> str:
         try:
             unescaped = _ESCAPE.sub(_character, text)
-            unescaped.encode()  # Half a surrogate pair is no character.
+            unescaped.encode()  # rejects unpaired surrogates
         except (ValueError, OverflowError):
-            self.fail("an escape here stands for no character", at=token.start)
+            self.fail("invalid character escape", at=token.start)
         return unescaped
 
     def _iri_reference(self) -> NamedNode:
@@ -155,7 +155,7 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def _resolve(iri: str, base: str) -> NamedNode:
-    """Resolve as RFC 3986 says, by the code that resolves IRIs in our data files."""
+    """Resolve a relative IRI by RFC 3986, with pyoxigraph as for data files."""
     line = f"<{iri}> <{iri}> <{iri}> ."
     resolved: NamedNode = next(parse(line, format=RdfFormat.TURTLE, base_iri=base)).predicate
     return resolved

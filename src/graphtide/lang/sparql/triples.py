@@ -1,4 +1,4 @@
-"""Triple patterns: property lists, blank nodes and collections.
+"""Parser layer 3: triple patterns with property lists, blank nodes and collections.
 
 https://www.w3.org/TR/sparql11-query/#QSynTriples. In a pattern each blank node becomes a variable
 whose name starts with `_:`, numbered in order of appearance. In a template it stays a blank node.
@@ -21,13 +21,13 @@ from graphtide.rdf.terms import Term
 
 _FIRST = NamedNode(RDF + "first")
 _REST = NamedNode(RDF + "rest")
-_TRIPLE_TERM_HINT = "ask for the parts of the statement with plain triple patterns"
-_LABEL_HINT = "use a variable instead: blank labels do not reach over group boundaries"
+_TRIPLE_TERM_HINT = "match the parts of the statement with plain triple patterns"
+_LABEL_HINT = "use a variable: the scope of a blank node label is one basic graph pattern"
 
 
 @dataclass(slots=True)
 class TriplesBlock:
-    """A basic graph pattern while it is read, with the paths that stand in it."""
+    """A basic graph pattern under construction, with its property paths."""
 
     triples: list[TriplePattern] = field(default_factory=list)
     paths: list[Node] = field(default_factory=list)
@@ -35,12 +35,12 @@ class TriplesBlock:
 
     @property
     def size(self) -> int:
-        """How many patterns there are so far."""
+        """The number of patterns so far."""
         return len(self.triples) + len(self.paths)
 
 
 class TriplesParser(PathParser):
-    """Reads blocks of triples into one growing basic graph pattern."""
+    """Parses blocks of triples into a basic graph pattern."""
 
     def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
         super().__init__(text, base, standing=standing)
@@ -63,29 +63,29 @@ class TriplesParser(PathParser):
                 return
 
     def take_pattern(self) -> Node:
-        """The pattern read so far: a basic graph pattern ends here, and its labels with it."""
+        """End the current basic graph pattern, and the scope of its blank node labels."""
         block, self._block = self._block, TriplesBlock()
         self._closed_labels |= block.labels.keys()
         pattern: Node = Bgp(tuple(block.triples))
         return reduce(join, block.paths, pattern)
 
     def begin_scope(self) -> TriplesBlock:
-        """A group begins: set the basic graph pattern around it aside, to give to `end_scope`."""
+        """Begin a group; returns the enclosing basic graph pattern for `end_scope`."""
         outer, self._block = self._block, TriplesBlock()
         self._closed_labels |= outer.labels.keys()
         return outer
 
     def end_scope(self, outer: TriplesBlock) -> None:
-        """A group ends: go on with the basic graph pattern around it."""
+        """End a group; continue with the enclosing basic graph pattern."""
         self._closed_labels -= outer.labels.keys()
         self._block = outer
 
     def begin_template(self) -> None:
-        """From here on triples are a template, in which blank nodes stay what they are."""
+        """Begin a template, in which blank nodes stay blank nodes."""
         self._template_labels = {}
 
     def template_triples(self) -> tuple[TriplePattern, ...]:
-        """A block of the template, which may be empty."""
+        """A block of template triples, which may be empty."""
         outer, self._block = self._block, TriplesBlock()
         if self.at_subject():
             self.triples_block()
@@ -93,23 +93,23 @@ class TriplesParser(PathParser):
         return tuple(block.triples)
 
     def end_template(self) -> frozenset[str]:
-        """The template is read; the labels that were written in it."""
+        """End the template; returns its blank node labels."""
         labels = frozenset(self._template_labels or ())
         self._template_labels = None
         return labels
 
     def fresh(self) -> Var:
-        """A variable that no query can name."""
+        """A new variable that no query text can contain."""
         self._blanks += 1
         return Var(f"_:b{self._blanks - 1}")
 
     def invent(self, word: str) -> Var:
-        """A variable that no query can name, but whose name tells what it is for."""
+        """A new variable that no query text can contain, named after its purpose."""
         self._invented += 1
         return Var(f"_:{word}{self._invented}")
 
     def at_subject(self) -> bool:
-        """Whether a triple begins here."""
+        """Whether a triple comes next."""
         return (
             self.token.kind in ("var", "iri", "name", "blank")
             or self.at("(", "[", "<<")
@@ -120,7 +120,7 @@ class TriplesParser(PathParser):
         start = self.token
         before = self._block.size
         subject = self._node()
-        # Only brackets with something in them may stand alone.
+        # Only non-empty brackets may stand without a property list.
         alone = start.text in ("(", "[") and self._block.size > before
         if self._at_verb() or not alone:
             self._property_list(subject)

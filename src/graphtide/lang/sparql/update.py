@@ -1,4 +1,4 @@
-"""SPARQL 1.1 Update: requests from prologue to the end.
+"""Parser layer 9: SPARQL 1.1 Update.
 
 https://www.w3.org/TR/sparql11-update/#sparqlUpdateLanguage
 """
@@ -44,7 +44,7 @@ Quads = tuple[TriplePattern, ...]
 
 
 class UpdateParser(FormParser):
-    """Reads a whole update request."""
+    """Parses a whole update request."""
 
     def __init__(self, text: str, base: str | None = None) -> None:
         super().__init__(text, base, standing=False)
@@ -124,12 +124,12 @@ class UpdateParser(FormParser):
         return Modify(delete, insert, replace(self._where(where), dataset=dataset))
 
     def _where(self, where: Node) -> SelectQuery:
-        """All visible variables: they tell the rows, and with them new blank nodes, apart."""
+        """Select all visible variables: each distinct row gets its own new blank nodes."""
         shown = self.visible(where)
         return SelectQuery(shown, Project(where, shown), self.text)
 
     def _quads(self, *, variables: bool = True, blank_nodes: bool = True) -> Quads:
-        """`{ … }` of triples and of GRAPH blocks with triples."""
+        """`{ … }` with triples and GRAPH blocks."""
         start = self.token.start
         self.begin_template()
         self.expect("{")
@@ -150,7 +150,7 @@ class UpdateParser(FormParser):
 
     def _check_labels(self, labels: frozenset[str], start: int) -> None:
         if repeated := sorted(labels & self._earlier_labels):
-            hint = "each operation makes its own blank nodes: use other labels, or one operation"
+            hint = "use different labels, or one operation"
             self.fail(f"{repeated[0]} is used in the data of two operations", at=start, hint=hint)
         self._earlier_labels |= labels
 
@@ -160,10 +160,10 @@ class UpdateParser(FormParser):
         parts = [p for q in quads for p in (q.subject, q.predicate, q.object, q.graph)]
         if not variables and any(isinstance(part, Var) for part in parts):
             hint = "use INSERT { … } WHERE { … } or DELETE { … } WHERE { … }"
-            self.fail("there is a variable in the data here", at=start, hint=hint)
+            self.fail("data must not contain variables", at=start, hint=hint)
         if not blank_nodes and any(isinstance(part, BlankNode) for part in parts):
-            hint = "a blank node cannot be named from outside: match it with a variable"
-            self.fail("there is a blank node in what is deleted here", at=start, hint=hint)
+            hint = "match the blank node with a variable"
+            self.fail("DELETE must not contain blank nodes", at=start, hint=hint)
 
     def _silent(self) -> bool:
         return self.accept("SILENT") is not None
@@ -193,7 +193,7 @@ class UpdateParser(FormParser):
 
 
 def _inside(quads: Quads, default: NamedNode | DefaultGraph) -> Quads:
-    """The quads with another default graph, that of WITH."""
+    """The quads, with the graph of WITH as default graph."""
     return tuple(
         replace(q, graph=default) if isinstance(q.graph, DefaultGraph) else q for q in quads
     )

@@ -1,1 +1,1 @@
-"""tide"""
+"""The .tide language: queries, events, patterns, rules, goals and fixes in one program."""

@@ -1,4 +1,4 @@
-"""What a program declares, as data, with lines; patterns are in event_algebra.py."""
+"""The declarations of a program as data: queries, events, rules, goals, fixes and patterns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
-    """A query of a program: its name, its whole SPARQL text, and the line where that begins."""
+    """`QUERY name AS …`: the complete SPARQL text, and the line where it begins."""
 
     name: str
     text: str
@@ -28,14 +28,14 @@ class NamedQuery:
 
 @dataclass(frozen=True, slots=True)
 class GraphPattern:
-    """`AS { pattern }`: triples that come together in one graph event."""
+    """`AS { pattern }`: triples of one graph event."""
 
     patterns: tuple[TriplePattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryChange:
-    """`ON APPEAR OF query(variables)`: a row was not in the answer, and now is; or it left."""
+    """`ON APPEAR OF query(variables)`: a row is new in the answer; or DISAPPEAR, it is gone."""
 
     query: str
     variables: tuple[Var, ...]
@@ -44,7 +44,7 @@ class QueryChange:
 
 @dataclass(frozen=True, slots=True)
 class QueryUpdate:
-    """`ON UPDATE OF query(variables)`: such a row stays, but other values of it change."""
+    """`ON UPDATE OF query(variables)`: the other columns of such a row change."""
 
     query: str
     variables: tuple[Var, ...]
@@ -52,7 +52,7 @@ class QueryUpdate:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """`ON CHANGE OF ?e FROM { … } TO { … }`: by one transaction the one ends, the other begins."""
+    """`ON CHANGE OF ?e FROM { … } TO { … }`: a transaction ends one and begins the other."""
 
     of: Var
     before: SelectQuery
@@ -61,16 +61,16 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class PatternSource:
-    """The matches of the pattern of this name: complex events."""
+    """The matches of a PATTERN: complex events."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class EventDeclaration:
-    """`EVENT name(parameters) … CHECK (check)`; one that a rule declares is named by its text.
+    """`EVENT name(parameters) … CHECK (check)`, or an anonymous event of a rule.
 
-    Patterns have one too, so that rules can ask for them by name.
+    Each pattern has an event declaration too, so that rules can use it by name.
     """
 
     name: str
@@ -96,7 +96,7 @@ class EventUse:
 
 @dataclass(frozen=True, slots=True)
 class TimeTest:
-    """`this OPERATOR[numbers] other`."""
+    """`this OPERATOR[numbers] other`: a temporal relation between two events."""
 
     operator: str
     this: str
@@ -106,7 +106,7 @@ class TimeTest:
 
 @dataclass(frozen=True, slots=True)
 class ValueTest:
-    """`FILTER (expression)`, over the values of events and facts."""
+    """`FILTER (expression)`, over the variables of events and facts."""
 
     expression: Expression
 
@@ -138,7 +138,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """`EMIT stream { template }`: a new event."""
+    """`EMIT stream { template }`: publish an event."""
 
     stream: NamedNode
     template: tuple[TriplePattern, ...]
@@ -146,7 +146,7 @@ class Emit:
 
 @dataclass(frozen=True, slots=True)
 class CallFunction:
-    """`CALL name(arguments)`: a function that the host has given."""
+    """`CALL name(arguments)`: a Python function that the host passes to the program."""
 
     function: str
     arguments: tuple[Var | Term, ...]
@@ -154,7 +154,7 @@ class CallFunction:
 
 @dataclass(frozen=True, slots=True)
 class Retract:
-    """`RETRACT name`: an event of the rule is forgotten, so that no rule matches it any more."""
+    """`RETRACT name`: remove an event of the rule, so that no rule matches it any more."""
 
     event: str
 
@@ -175,12 +175,12 @@ class RuleDeclaration:
     line: int
 
 
-# --- quick fixes ---
+# --- repair ---
 
 
 @dataclass(frozen=True, slots=True)
 class GoalDeclaration:
-    """`GOAL name NONE OF query`, `AT MOST most OF query`, or `MINIMIZE query` (no `most`)."""
+    """`GOAL name NONE OF query`, `AT MOST most OF query`, or `MINIMIZE query` (`most` is None)."""
 
     name: str
     query: str
@@ -201,18 +201,18 @@ class FixDeclaration:
     line: int
 
 
-# --- The event algebra as data: what a PATTERN is made of, before anything is compiled.
+# --- event algebra ---
 #
-# A pattern says which sequences of events it accepts: its *traces*. `Atom` is one event; the other
-# nodes put traces together. Times, absence and contexts are told in docs/patterns.md.
+# A pattern accepts sequences of events, its *traces*. `Atom` is one event; the other nodes combine
+# traces. docs/patterns.md defines time, absence and contexts.
 
 Context = Literal["CHRONICLE", "IMMEDIATE", "STRICT"]
-"""Which instances an event may go to: see docs/patterns.md."""
+"""Which partial matches an event extends: see docs/patterns.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """`Type(arguments)`: one event. An argument that is None was written `_`: any value will do."""
+    """`Type(arguments)`: one event. The argument None is the wildcard `_`."""
 
     event: str
     arguments: tuple[Var | Term | None, ...]
@@ -220,7 +220,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """`p -> q -> …`: each part whole, one after the other."""
+    """`p -> q -> …`: the parts one after the other."""
 
     parts: tuple[EventPattern, ...]
 
@@ -234,14 +234,14 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """`p AND q AND …`: all parts, each whole, in any order. Nested ones count as one."""
+    """`p AND q AND …`: all parts in any order, without overlap. Nested ones count as one."""
 
     parts: tuple[EventPattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """`ALL(p, q, …)`: all parts, each in its own order, at the same time."""
+    """`ALL(p, q, …)`: all parts, arbitrarily interleaved."""
 
     parts: tuple[EventPattern, ...]
 
@@ -257,14 +257,14 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """`NOT p`: no match of p between what comes before and what comes after."""
+    """`NOT p`: no match of p between the events before and after it."""
 
     part: EventPattern
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """`p WITHIN d`: from its first event to its last at most d. After NOT: for d, from here on."""
+    """`p WITHIN d`: at most d from the first event to the last. `NOT p WITHIN d`: no p for d."""
 
     part: EventPattern
     length: WrittenDuration
@@ -272,7 +272,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class HoldsFor:
-    """`p HOLDS FOR d`: from its first event to its last at least d."""
+    """`p HOLDS FOR d`: at least d from the first event to the last."""
 
     part: EventPattern
     length: WrittenDuration
@@ -285,7 +285,7 @@ EventPattern = Atom | Follows | Either | Both | Interleaved | Repeat | Not | Wit
 class PatternDeclaration:
     """`PATTERN name(parameters) AS body CONTEXT context PER variables`.
 
-    Patterns that the body uses have been put in its place, so that every atom is an EVENT.
+    Patterns used in the body are inlined, so that every atom is an EVENT.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""ProgramBuilder: programs from Python, declaration by declaration, checked as texts are.
+"""ProgramBuilder: write programs in Python, one declaration per call.
 
-Patterns are written with `event`, `absent`, `interleaved` and operators: see pattern_text.py.
+Patterns are built with `event`, `absent`, `interleaved` and operators from format.py.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.program import Program, parse_program
+from graphtide.lang.tide.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class ProgramBuilder:
-    """Collects declarations; `build()` gives the program, `text` its text.
+    """Collects declarations; `text` is the .tide text, `build()` parses and checks it.
 
-    Patterns and templates are SPARQL without the outer brackets.
+    Graph patterns and templates are SPARQL without the outer brackets.
 
     >>> builder = ProgramBuilder({"": "http://example.org/"})
     >>> builder = builder.event("Alarm", "?alarm ?e", "?alarm a :Alarm ; :eqpt ?e")
@@ -43,8 +43,8 @@ class ProgramBuilder:
         return "\n".join(self._parts)
 
     def build(self) -> Program:
-        """The program, checked."""
-        return parse_program(self.text)
+        """Parse and check the program."""
+        return Program.parse(self.text)
 
     def query(self, name: str, sparql: str) -> Self:
         """QUERY name AS sparql."""
@@ -78,7 +78,7 @@ class ProgramBuilder:
         return self._add(f"EVENT {name}{_listed(parameters)} {source}{test}")
 
     def context(self, context: Context) -> Self:
-        """CONTEXT context: that of all patterns that have none of their own."""
+        """CONTEXT context: the default of all patterns."""
         self._parts.insert(0, f"CONTEXT {context}")
         return self
 
@@ -116,7 +116,7 @@ class ProgramBuilder:
         where: str | None = None,
         priority: int = 0,
     ) -> Self:
-        """RULE name: `on` one event, or when `events` happen while `facts` hold, and none `unless`.
+        """RULE name: `on` one event, or `events` while `facts` hold, and no event of `unless`.
 
         Events are written as `"c = Confirmation(?c, ?alarm) AFTER[1,5] a"`, actions as
         `"INSERT { ?e :state :OFFLINE }"`.
@@ -130,16 +130,16 @@ class ProgramBuilder:
         return self._add(f"{head} {trigger}{test} THEN {' ; '.join(then)}")
 
     def goal(self, name: str, query: str, *, at_most: int = 0) -> Self:
-        """GOAL name NONE OF query, or AT MOST so many."""
+        """GOAL name NONE OF query, or AT MOST `at_most` OF query."""
         few = f"AT MOST {at_most} OF" if at_most else "NONE OF"
         return self._add(f"GOAL {name} {few} {query}")
 
     def minimize(self, name: str, query: str, *, weight: float = 1) -> Self:
-        """GOAL name MINIMIZE query: the fewer rows the better, but none are refused."""
+        """GOAL name MINIMIZE query: a soft goal, the fewer rows the better."""
         return self._add(f"GOAL {name} MINIMIZE {query} WEIGHT {weight}")
 
     def fix(self, name: str, query: str, *, then: Iterable[str], cost: float = 1) -> Self:
-        """FIX name: what may be done for a row of a query, as `"INSERT { ?r :is :mended }"`."""
+        """FIX name: a repair for each row of a query, such as `"INSERT { ?r :is :ok }"`."""
         return self._add(f"FIX {name} COST {cost} ON {query} THEN {' ; '.join(then)}")
 
     def _add(self, declaration: str) -> Self:

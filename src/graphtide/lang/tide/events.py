@@ -1,4 +1,4 @@
-"""EVENT declarations: from trees to events whose queries, variables and patterns are checked."""
+"""Check EVENT declarations."""
 
 from __future__ import annotations
 
@@ -18,29 +18,18 @@ from graphtide.lang.tide.ast import (
     QueryUpdate,
     StateChange,
 )
-from graphtide.lang.tide.pieces import filter_of, triples_of, variables_of
+from graphtide.lang.tide.fragments import filter_of, triples_of, variables_of
+from graphtide.lang.tide.source import token_of, tokens_of
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Expression
-    from graphtide.lang.tide.parser import Source
-    from graphtide.lang.tide.program import DeclaredNames
+    from graphtide.lang.tide.source import DeclaredNames, Source
 
 Variables = tuple[Var, ...]
 
 
-def tokens_of(tree: Tree[Token], kind: str) -> list[Token]:
-    """The tokens of a kind that stand directly in a tree."""
-    return [t for t in tree.children if isinstance(t, Token) and t.type == kind]
-
-
-def token_of(tree: Tree[Token], kind: str) -> Token | None:
-    """The first token of a kind that stands directly in a tree, if there is one."""
-    found = tokens_of(tree, kind)
-    return found[0] if found else None
-
-
 def report_arity(source: Source, token: Token, type_: EventDeclaration, given: int) -> None:
-    """Note that an event has another number of parameters."""
+    """Record a wrong number of arguments."""
     wanted = len(type_.parameters)
     plural = "parameter" if wanted == 1 else "parameters"
     shown = f"it is {type_.name}({', '.join(map(str, type_.parameters))})"
@@ -48,7 +37,7 @@ def report_arity(source: Source, token: Token, type_: EventDeclaration, given: i
 
 
 def read_event(source: Source, tree: Tree[Token], names: DeclaredNames) -> EventDeclaration | None:
-    """An EVENT declaration; None, and mistakes noted, if it is not sound."""
+    """An EVENT declaration; None, and errors recorded, if it is invalid."""
     event = _read_event(source, tree, names)
     written = next((part for part in tree.find_data("check")), None)
     if event is None or written is None:
@@ -58,13 +47,13 @@ def read_event(source: Source, tree: Tree[Token], names: DeclaredNames) -> Event
 
 
 def _read_check(source: Source, token: Token, event: EventDeclaration) -> Expression | None:
-    check = filter_of(source, token, "ask a query, and make an event of its rows")
+    check = filter_of(source, token, "write a query, and an event ON APPEAR OF it")
     if check is None:
         return None
     unknown = sorted(v.name for v in expression_variables(check) - set(event.parameters))
     for name in unknown:
         hint = name_hint(f"?{name}", map(str, event.parameters), "parameter")
-        message = f"?{name} is no parameter of the event {event.name}"
+        message = f"?{name} is not a parameter of the event {event.name}"
         source.report_variable(token, name, message, hint)
     return None if unknown else check
 
@@ -97,7 +86,7 @@ def _known(
     for parameter in event.parameters if written is not None else ():
         if parameter not in known:
             hint = name_hint(str(parameter), [str(v) for v in known if _nameable(v)], "variable")
-            message = f"the event {event.name} has the parameter {parameter}, which nothing binds"
+            message = f"the parameter {parameter} of the event {event.name} is not bound"
             source.report_variable(written, parameter.name, message, hint)  # type: ignore[arg-type]
             return False
     return True
@@ -110,7 +99,7 @@ def _nameable(variable: Var) -> bool:
 def read_columns(
     source: Source, called: Token, written: Token | None, names: DeclaredNames
 ) -> tuple[Variables | None, Variables | None]:
-    """The columns of a query that are named, or else all; and all there are. None with mistakes."""
+    """The named columns of a query, or else all; and all its columns. None if there are errors."""
     columns = names.columns(source, called)
     wanted = variables_of(source, written) if written is not None else columns
     if columns is None or wanted is None:
@@ -127,7 +116,7 @@ def read_columns(
 def read_change(
     source: Source, tree: Tree[Token], names: DeclaredNames, name: Token | None = None
 ) -> tuple[EventDeclaration, Variables] | None:
-    """What comes after ON: the event with its own parameters, and all that it could have."""
+    """The event after ON with its parameters, and all variables that it could have."""
     if tree.data == "change":
         return _state_change(source, tree, name)
     called = tokens_of(tree, "NAME")[0]
@@ -137,8 +126,12 @@ def read_change(
     shown = f"{tree.data.upper()} OF {called}({_listed(wanted)})"
     if tree.data == "update":
         if set(wanted) == set(columns):
-            fewer = f"name fewer variables, as in UPDATE OF {called}({_listed(wanted[:1])})"
-            source.report(called, f"nothing but ({_listed(wanted)}) can change in {called}", fewer)
+            fewer = f"name fewer variables, such as UPDATE OF {called}({_listed(wanted[:1])})"
+            source.report(
+                called,
+                f"{called} has no other columns than ({_listed(wanted)}) that could change",
+                fewer,
+            )
             return None
         change: QueryChange | QueryUpdate = QueryUpdate(str(called), wanted)
     else:
@@ -157,13 +150,13 @@ def _state_change(
     variable = tokens_of(tree, "VAR")[0]
     of = Var(variable[1:])
     groups = tokens_of(tree, "GROUP")
-    states = [source.piece(group, parse_query, "SELECT * WHERE") for group in groups]
+    states = [source.parse_fragment(group, parse_query, "SELECT * WHERE") for group in groups]
     before, after = states
     if before is None or after is None:
         return None
     for group, state in zip(groups, (before, after), strict=True):
         if of not in state.variables:
-            source.report(group, f"this state does not tell of {of}", f"use {of} in it")
+            source.report(group, f"{of} does not occur in this state", f"use {of} in it")
             return None
     event = EventDeclaration(
         str(name) if name else f"CHANGE OF {of}", (of,), StateChange(of, before, after),

@@ -1,7 +1,7 @@
-"""A program in canonical form: one layout for the language; SPARQL and comments stay as they are.
+"""Format programs (`graphtide fmt`), and write patterns as text from Python (`PatternText`).
 
-A comment inside a declaration, outside of its SPARQL pieces, would have no place: such a program
-is refused rather than robbed of it.
+SPARQL fragments and comments between declarations stay as they are. Comments inside a declaration
+are an error, because the formatter would lose them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from graphtide.algebra.expressions import Var
 from graphtide.errors import GraphtideError, ProgramError
 from graphtide.lang.durations import parse_duration
 from graphtide.lang.tide.lexer import ALL_WORDS, RELATIONS, TOP_LEVEL, Chunk, cut
-from graphtide.lang.tide.parser import Source, tree_of, trees_of
+from graphtide.lang.tide.parser import tree_of, trees_of
 from graphtide.lang.tide.patterns import DEEPEST, TOO_DEEP, TOO_DEEP_HINT
+from graphtide.lang.tide.source import Source
 from graphtide.rdf.terms import type_of_term
 
 if TYPE_CHECKING:
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
-# --- PatternText: the text of a pattern, put together with just the brackets that it needs.
-#
-# With Python's operators patterns are written in Python; `graphtide fmt` lays them out by it too.
+# --- PatternText: patterns with only the necessary brackets ---
 
 Operator = Literal["->", "OR", "AND"]
 Kind = Literal["whole", "times", "time", "absent", "->", "OR", "AND"]
@@ -39,7 +38,7 @@ _OPERATORS: Final = ("->", "OR", "AND")
 
 @dataclass(frozen=True, slots=True)
 class PatternText:
-    """A pattern as text; `kind` is what was done last, `parts` the operands if it is a chain.
+    """A pattern as text; `kind` is its outermost operator, `parts` its operands if it is a chain.
 
     `a >> b` is `a -> b`, `a | b` is OR and `a & b` is AND. Python has its own precedence: `>>`
     binds before `&`, and `&` before `|`.
@@ -67,7 +66,7 @@ class PatternText:
         return chain("AND", self, other)
 
     def times(self, number: int) -> PatternText:
-        """`{number}`: so many, one after the other."""
+        """`{number}`: repeated so many times."""
         return self.suffixed(f"{{{number}}}")
 
     def at_least_once(self) -> PatternText:
@@ -75,7 +74,7 @@ class PatternText:
         return self.suffixed("{+}")
 
     def any_times(self) -> PatternText:
-        """`{*}`: any number of times, also none."""
+        """`{*}`: zero or more times."""
         return self.suffixed("{*}")
 
     def within(self, length: str | int) -> PatternText:
@@ -87,7 +86,7 @@ class PatternText:
         return self.suffixed(f" HOLDS FOR {_duration(length)}")
 
     def suffixed(self, suffix: str) -> PatternText:
-        """With something behind it, in brackets unless that is about all of it anyway."""
+        """Append a suffix, with brackets if necessary."""
         timed = not suffix.startswith("{")
         if self.kind == "absent" and suffix.startswith(" WITHIN"):
             return PatternText((f"{self}{suffix}",), "absent")
@@ -97,9 +96,9 @@ class PatternText:
 
 
 def event(name: str, *arguments: str | float | Var | Term | None) -> PatternText:
-    """One event. Arguments are written as in a program; None and "_" may be anything.
+    """One event. Arguments are written as in a program; None and "_" are wildcards.
 
-    Without arguments, they are the parameters of the event.
+    The default arguments are the parameters of the event.
 
     >>> print(event("Hot", "?s", None, ":kitchen", 5), event("Hot"))
     Hot(?s, _, :kitchen, 5) Hot
@@ -110,7 +109,7 @@ def event(name: str, *arguments: str | float | Var | Term | None) -> PatternText
 
 
 def absent(pattern: PatternText) -> PatternText:
-    """`NOT pattern`: with `.within(…)` behind it, for so long.
+    """`NOT pattern`; `.within(…)` sets for how long.
 
     >>> print(absent(event("A") >> event("B")).within("5s"))
     NOT (A -> B) WITHIN 5s
@@ -122,7 +121,7 @@ def absent(pattern: PatternText) -> PatternText:
 
 
 def interleaved(*patterns: PatternText) -> PatternText:
-    """`ALL(p, q, …)`: all of them, at the same time.
+    """`ALL(p, q, …)`: all of them, arbitrarily interleaved.
 
     >>> print(interleaved(event("A") >> event("B"), event("C")))
     ALL(A -> B, C)
@@ -133,7 +132,7 @@ def interleaved(*patterns: PatternText) -> PatternText:
 
 
 def chain(operator: Operator, *patterns: PatternText) -> PatternText:
-    """A run of one operator; where another one meets it there are brackets.
+    """A chain of one operator; operands with another operator get brackets.
 
     >>> print(chain("OR", event("A") >> event("B"), event("C") | event("D")))
     (A -> B) OR C OR D
@@ -163,18 +162,18 @@ def _argument(value: str | float | Var | Term | None) -> str:
 def _duration(length: str | int) -> str:
     if parse_duration(str(length)) is None:
         hint = "write ticks such as 5, or a duration such as 10s, 500ms or PT2H"
-        raise GraphtideError(f"{length!r} is no duration", hint=hint)
+        raise GraphtideError(f"invalid duration {length!r}", hint=hint)
     return str(length)
 
 
-# --- A PATTERN in canonical form: brackets wherever two operators meet, and nowhere in vain.
+# --- format a PATTERN ---
 
 _COUNT: Final = re.compile(r"^\{\s*(\d+|\+|\*)\s*\}$")
 _SIGNS: Final[dict[str, Operator]] = {"ARROW": "->", "OR": "OR", "AND": "AND"}
 
 
 def laid_out_pattern(tree: Tree[Token], written: Callable[[Token], str], width: int) -> str:
-    """The declaration in one line, or with a line for each step if it would be too long."""
+    """The declaration in one line, or with one line per step if it is too long."""
     head = [t for t in tree.children if isinstance(t, Token) and t.type != "AS"]
     expression, *scopes = (part for part in tree.children if isinstance(part, Tree))
     body = _Writer(written).text(expression)
@@ -250,11 +249,11 @@ class _Writer:
 
 WIDTH: Final = 100
 _BREAKS: Final = {"WHEN": 2, "ON": 2, "WHERE": 2, "THEN": 2, "FACT": 7, "EVENT": 7, "NO": 7}
-"""Words that begin a line of a rule, and how far it is indented."""
+"""Keywords that begin a line of a rule, and its indentation."""
 
 
 def format_program(text: str) -> str:
-    r"""The program, laid out anew.
+    r"""Format a program.
 
     >>> print(format_program("prefix :<ex:>\n\n\nevent A( ?x )as { ?x a :A } # tells\n"), end="")
     PREFIX : <ex:>
@@ -281,7 +280,7 @@ def _refuse_comments(source: Source, chunk: Chunk) -> None:
         if "#" in gap:
             hint = "move it above the declaration"
             offset = (token.end_pos or 0) + gap.index("#")
-            source.report_at(offset, "a comment inside a declaration cannot be kept", hint)
+            source.report_at(offset, "a comment inside a declaration cannot be formatted", hint)
 
 
 def _refuse_depth(source: Source, chunk: Chunk) -> None:
@@ -294,7 +293,7 @@ def _refuse_depth(source: Source, chunk: Chunk) -> None:
 
 
 def _lines(text: str, chunks: list[Chunk]) -> Iterator[str]:
-    """The declarations, and what stands between them."""
+    """The formatted declarations, and the comments between them."""
     starts = [chunk.tokens[0].start_pos or 0 for chunk in chunks]
     before = _between(text[: starts[0] if starts else len(text)])
     yield from _trimmed(before)
@@ -322,7 +321,7 @@ def _trimmed(lines: list[str]) -> list[str]:
 
 
 def laid_out(chunk: Chunk) -> str:
-    """One declaration; a long one has a line for each of its conditions, actions or steps."""
+    """One declaration; a long one has one line per condition, action or step."""
     tokens = chunk.tokens
     if chunk.word == "PATTERN":
         return laid_out_pattern(tree_of(chunk), _written, WIDTH)

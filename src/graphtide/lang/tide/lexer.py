@@ -1,4 +1,4 @@
-"""Tokens of the .tide language, declaration by declaration; a SPARQL piece is one token."""
+"""Lexer of the .tide language: tokens by declaration; a SPARQL fragment is one token."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ DECLARATIONS: Final = (
     *("QUERY", "EVENT", "PATTERN", "RULE", "GOAL", "FIX"),
 )
 NAMED: Final = DECLARATIONS[3:]
-"""Declarations of something that has a name."""
+"""Declarations that begin with a name."""
 
 CONTEXTS: Final = ("CHRONICLE", "IMMEDIATE", "STRICT")
 RESERVED: Final = ("STREAM",)
 MISFIT: Final = "MISFIT"
-"""A token that the grammar has no place for: Lark reports it with what was expected."""
+"""A token that the grammar never accepts, so that the parser reports what it expected."""
 
 TOP_LEVEL: Final = (*DECLARATIONS, *RESERVED)
-"""Words that start a declaration, wherever no bracket is open."""
+"""Words that start a declaration, outside of brackets."""
 
 RELATIONS: Final = {
     "AFTER": 2, "BEFORE": 2, "COINCIDES": 2, "DURING": 4, "INCLUDES": 4, "FINISHES": 1,
     "FINISHEDBY": 1, "STARTS": 1, "STARTEDBY": 1, "MEETS": 1, "METBY": 1, "OVERLAPS": 2,
     "OVERLAPPEDBY": 2,
 }  # fmt: skip
-"""The temporal relations, and how many numbers each may have."""
+"""The temporal relations, with the maximum number of bounds."""
 
 WORDS: Final = (
     *("AS", "ON", "APPEAR", "DISAPPEAR", "CHANGE", "OF", "FROM", "TO", "PRIORITY", "WHEN", "FACT"),
     *("NO", "EVENT", "WHERE", "AND", "OR", "NOT", "FILTER", "THEN", "INSERT", "DELETE", "EMIT"),
     *("CALL", "RETRACT"),
 )
-"""Words with a meaning inside a declaration."""
+"""Keywords inside declarations."""
 
 OWN_WORDS: Final = {
     "EVENT": ("CHECK", "UPDATE"),
@@ -49,7 +49,7 @@ OWN_WORDS: Final = {
     "GOAL": ("NONE", "AT", "MOST", "MINIMIZE", "WEIGHT"),
     "FIX": ("COST",),
 }
-"""Words with a meaning inside declarations of one kind only; elsewhere they can be names."""
+"""Keywords inside declarations of one kind only; elsewhere they can be names."""
 
 ALL_WORDS: Final = (*WORDS, *(word for words in OWN_WORDS.values() for word in words))
 
@@ -66,19 +66,19 @@ _NEXT: Final = re.compile(rf"^[ \t]*(?:{_LINES})\b", re.IGNORECASE | re.MULTILIN
 
 @dataclass(slots=True)
 class Chunk:
-    """The tokens of one declaration, and what could not be read of it."""
+    """The tokens of one declaration, and its lexical error, if any."""
 
     tokens: list[LarkToken] = field(default_factory=list)
     error: QueryError | None = None
 
     @property
     def word(self) -> str:
-        """The word that it begins with."""
+        """The first word."""
         return str(self.tokens[0].type)
 
 
 def cut(text: str) -> list[Chunk]:
-    """The declarations of a program.
+    """Split a program into declarations.
 
     >>> [chunk.word for chunk in cut("PREFIX : <ex:> QUERY a AS SELECT * { ?s ?p ?o }")]
     ['PREFIX', 'QUERY']
@@ -99,14 +99,14 @@ def cut(text: str) -> list[Chunk]:
 
 
 def _after(text: str, start: int, error: QueryError) -> int:
-    """Where to go on after what could not be read: below the line in which it began."""
+    """Where to continue after an error: below the line in which it is."""
     lines = text.split("\n")
     ends = sum(len(line) + 1 for line in lines[: error.line or 1])
     return min(max(start + 1, ends), len(text))
 
 
 class _Cutter(Scanner):
-    """Cuts one declaration."""
+    """Tokenizes one declaration."""
 
     def __init__(self, text: str, start: int, chunk: Chunk) -> None:
         self.text = text
@@ -116,7 +116,7 @@ class _Cutter(Scanner):
         self._waits = False
 
     def declaration(self) -> int:
-        """Read it; the offset at which the next one begins."""
+        """Tokenize the declaration; returns the offset of the next one."""
         if self.token.kind == "end":
             return len(self.text)
         if not self.at(*TOP_LEVEL):
@@ -145,13 +145,13 @@ class _Cutter(Scanner):
                 self._next()
 
     def _begins(self) -> bool:
-        """Whether the next declaration begins here; a rule that waits has events of its own."""
+        """Whether the next declaration begins here; after WHEN, EVENT belongs to the rule."""
         if self._waits and self.at("EVENT"):
             return False
         return self._declares()
 
     def _declares(self) -> bool:
-        """Whether the word here begins a declaration; the first CONTEXT of a pattern is its own."""
+        """Whether this word begins a declaration; the first CONTEXT of a pattern does not."""
         if not self.at("CONTEXT"):
             return self.at(*TOP_LEVEL)
         tokens = self._chunk.tokens
@@ -170,7 +170,7 @@ class _Cutter(Scanner):
             last = self.advance()
         if self.token is not first:
             self._put(kind, self.text[first.start : last.end], first.start)
-        if depth > 0:  # never closed: the declarations below are not part of it
+        if depth > 0:  # unclosed bracket: the declarations below are not part of it
             following = _NEXT.search(self.text, first.end)
             if following:
                 self.skip_to(following.start())
@@ -194,7 +194,7 @@ class _Cutter(Scanner):
             self._add(_SIGNS.get(token.text) or _KINDS.get(token.kind) or MISFIT)
 
     def _pattern_piece(self) -> bool:
-        """Read what has a meaning in patterns only; False if it is nothing of that kind."""
+        """Tokenize syntax that only patterns have; False if there is none here."""
         start = self.token.start
         if self._previous in ("WITHIN", "FOR"):
             written = _DURATION.match(self.text, start)
@@ -225,13 +225,13 @@ class _Cutter(Scanner):
             self._add("RELATION" if word in RELATIONS else "NAME")
 
     def _piece(self, kind: str) -> None:
-        """A bracket and all inside it."""
+        """A bracket with its content as one token."""
         first = last = self.token
         depth = 0
         while True:
             if self.token.kind == "end":
                 closing = _CLOSING[_OPENING.index(first.text)]
-                self.fail("this bracket is never closed", at=first.start, hint=f"add '{closing}'")
+                self.fail("unclosed bracket", at=first.start, hint=f"add '{closing}'")
             depth += self.at(*_OPENING) - self.at(*_CLOSING)
             last = self.advance()
             if depth == 0:

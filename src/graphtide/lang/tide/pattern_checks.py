@@ -1,4 +1,4 @@
-"""Whether a pattern is well formed: what docs/patterns.md refuses, each with reason and advice."""
+"""Check that a pattern is well-formed: the rules of docs/patterns.md, each with a hint."""
 
 from __future__ import annotations
 
@@ -41,12 +41,9 @@ if TYPE_CHECKING:
     from graphtide.lang.tide.ast import EventPattern, PatternDeclaration
 
 
-# --- Flaw: a mistake in a pattern, wherever the pattern was written.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Flaw:
-    """What is wrong, and what to do: about a part, or a variable of the head or PER, or all."""
+    """An error and its hint: about a part, a variable of the parameters or of PER, or the whole."""
 
     message: str
     hint: str | None
@@ -55,40 +52,40 @@ class Flaw:
     per: bool = False
 
 
-# --- Whether the variables of a pattern have values where they need some: parameters, PER, NOT.
+# --- variables: parameters, PER and NOT ---
 
 NOTHING: Variables = frozenset()
 
 
 def variable_flaws(pattern: PatternDeclaration) -> Iterator[Flaw]:
-    """Variables that have no value where one is needed."""
+    """Variables that are not bound where they have to be."""
     bound = must_bind(pattern.body)
     for place, variable in enumerate(pattern.parameters):
         if variable in pattern.parameters[:place]:
-            yield Flaw(f"{variable} stands here twice", None, variable=variable)
+            yield Flaw(f"{variable} is given twice", None, variable=variable)
         elif variable not in bound:
             yield _unbound(pattern, variable)
     for place, variable in enumerate(pattern.per):
         if variable in pattern.per[:place]:
-            yield Flaw(f"{variable} stands here twice", None, variable=variable, per=True)
+            yield Flaw(f"{variable} is given twice", None, variable=variable, per=True)
         else:
             yield from _not_everywhere(pattern, variable)
     for absence, late in _late(pattern.body, NOTHING, NOTHING):
-        hint = f"let an event before NOT have {late}, or use another variable in NOT"
-        message = f"{late} stands in NOT, but has its value only later"
+        hint = f"bind {late} by an event before NOT, or use another variable in NOT"
+        message = f"{late} is used in NOT before it is bound"
         yield Flaw(message, hint, absence, late)
 
 
 def _unbound(pattern: PatternDeclaration, variable: Var) -> Flaw:
     if variable in may_bind(pattern.body):
-        message = f"{variable} has no value in some matches of the pattern {pattern.name}"
-        hint = "let it stand in every alternative of OR, and outside of {*}"
+        message = f"{variable} is not bound in some matches of the pattern {pattern.name}"
+        hint = "use it in every alternative of OR, and outside of {*}"
     elif variable in variables_in(pattern.body):
-        message = f"{variable} stands only in NOT, so it has no value"
-        hint = "let an event that does happen have it"
+        message = f"{variable} occurs only in NOT, so it is not bound"
+        hint = "use it in an event outside of NOT"
     else:
         known = sorted(str(v) for v in may_bind(pattern.body))
-        message = f"the pattern {pattern.name} has the parameter {variable}, which nothing binds"
+        message = f"the parameter {variable} of the pattern {pattern.name} is not bound"
         hint = name_hint(str(variable), known, "variable")
     return Flaw(message, hint, variable=variable)
 
@@ -98,12 +95,12 @@ def _not_everywhere(pattern: PatternDeclaration, variable: Var) -> Iterator[Flaw
     without = next((atom for atom in atoms if variable not in atom.arguments), None)
     if without is not None:
         message = f"PER {variable}: the event {without.event} does not have {variable}"
-        hint = "a variable after PER stands in every event of the pattern"
+        hint = "a variable after PER must occur in every event of the pattern"
         yield Flaw(message, hint, variable=variable, per=True)
 
 
 def _late(pattern: EventPattern, before: Variables, after: Variables) -> Iterator[tuple[Not, Var]]:
-    """Each NOT with a variable that may get its value after it, and need not have one before."""
+    """Each NOT with a variable that may be bound after it, and need not be bound before."""
     if not any(isinstance(part, Not) for part in walk(pattern)):
         return
     match pattern:
@@ -128,7 +125,7 @@ def _late(pattern: EventPattern, before: Variables, after: Variables) -> Iterato
 
 
 def _after_each(parts: Sequence[EventPattern], after: Variables) -> list[Variables]:
-    """For each part, what those behind it may give a value; equal sets are one."""
+    """For each part, the variables that later parts may bind; equal sets are shared."""
     found = [after]
     for part in reversed(parts[1:]):
         more = may_bind(part)
@@ -144,15 +141,15 @@ _WORDS: Final = {Either: "OR", Both: "AND", Interleaved: "ALL"}
 
 
 def check_pattern(pattern: PatternDeclaration) -> None:
-    """Refuse a pattern that is not well formed, however it was made.
+    """Raise an error if a pattern is not well-formed, also one built in Python.
 
     >>> from graphtide.lang.tide.ast import PatternDeclaration
     >>> never = Repeat(Atom("A", ()), 0, None)
     >>> check_pattern(PatternDeclaration("P", (), never, "CHRONICLE", (), 1))
     Traceback (most recent call last):
         ...
-    graphtide.errors.GraphtideError: the pattern P accepts no event at all as a match
-      hint: ask for one event at least: {+} instead of {*}, or an event after it
+    graphtide.errors.GraphtideError: the pattern P accepts the empty sequence
+      hint: require at least one event: {+} instead of {*}, or an event after it
     """
     found = list(flaws_of(pattern))
     if found:
@@ -161,21 +158,21 @@ def check_pattern(pattern: PatternDeclaration) -> None:
 
 
 def flaws_of(pattern: PatternDeclaration) -> Iterator[Flaw]:
-    """Everything that is wrong with a pattern; of its shape, what is wrong first.
+    """All errors of a pattern; of its structure, only the first kind.
 
     >>> from graphtide.lang.tide.ast import Follows, PatternDeclaration
     >>> body = Follows((Atom("A", ()), Not(Atom("B", ()))))
     >>> [flaw.message for flaw in flaws_of(PatternDeclaration("P", (), body, "STRICT", (), 1))]
-    ['NOT does not say until when']
+    ['NOT at the end of a pattern needs WITHIN']
     """
     body = pattern.body
     if positions(body) > MOST_POSITIONS:
         message = f"the pattern {pattern.name} has more than {MOST_POSITIONS:,} positions"
-        yield Flaw(message, "AND, ALL and {n} multiply: ask for fewer at once")
+        yield Flaw(message, "AND, ALL and {n} multiply the positions: use smaller parts")
         return
     steps = _local_flaws, _absence_flaws, _trace_flaws
     for step in steps:
-        # What stands in one ALL inside of another is found twice.
+        # Parts of an ALL inside of another ALL are found twice.
         found = {(flaw.message, id(flaw.part)): flaw for flaw in step(pattern.name, body)}
         yield from found.values()
         if found:
@@ -183,7 +180,7 @@ def flaws_of(pattern: PatternDeclaration) -> Iterator[Flaw]:
     yield from variable_flaws(pattern)
 
 
-# --- each part by itself ---
+# --- single parts ---
 
 
 def _local_flaws(_name: str, body: EventPattern) -> Iterator[Flaw]:
@@ -205,13 +202,13 @@ def _operand_flaws(part: Either | Both | Interleaved) -> Iterator[Flaw]:
         absence = _bare_absence(operand)
         if absence is not None:
             hint = "write an event before it or after it, in brackets"
-            yield Flaw(f"NOT cannot stand by itself in {word}", hint, absence)
+            yield Flaw(f"NOT cannot be an operand of {word}", hint, absence)
         elif isinstance(part, Interleaved):
             yield from _interleaved_flaws(operand)
 
 
 def _bare_absence(pattern: EventPattern) -> Not | None:
-    """The NOT that a pattern is, perhaps with something written behind it."""
+    """The NOT of a pattern that is NOT alone, perhaps with suffixes."""
     while isinstance(pattern, Repeat | Within | HoldsFor):
         pattern = pattern.part
     return pattern if isinstance(pattern, Not) else None
@@ -220,28 +217,28 @@ def _bare_absence(pattern: EventPattern) -> Not | None:
 def _interleaved_flaws(operand: EventPattern) -> Iterator[Flaw]:
     for part in walk(operand):
         if isinstance(part, Not):
-            yield Flaw("NOT cannot stand inside ALL", "use AND, or put NOT after ALL(…)", part)
+            yield Flaw("NOT is not allowed inside ALL", "use AND, or put NOT after ALL(…)", part)
         elif isinstance(part, Repeat) and part.most is None:
-            hint = "say how many, as in {3}, or use AND"
-            yield Flaw("{+} and {*} cannot stand inside ALL", hint, part)
+            hint = "use a fixed number, such as {3}, or AND"
+            yield Flaw("{+} and {*} are not allowed inside ALL", hint, part)
 
 
 def _time_flaws(part: Within | HoldsFor) -> Iterator[Flaw]:
     word = "WITHIN" if isinstance(part, Within) else "HOLDS FOR"
     if part.length.amount < 0:
-        yield Flaw(f"{word} takes no negative duration", "write 0 or more", part)
+        yield Flaw(f"the duration of {word} is negative", "write 0 or more", part)
     core = part.part
     while isinstance(core, Repeat) and core.most == 1:
         core = core.part
     if isinstance(core, Atom):
-        hint = f"put the events that {word} is about in brackets: (a -> b) {word} …"
-        yield Flaw(f"{word} on a single event says nothing: it takes no time", hint, part)
+        hint = f"put the events in brackets: (a -> b) {word} …"
+        yield Flaw(f"{word} on a single event has no effect", hint, part)
     elif isinstance(part, HoldsFor) and isinstance(core, Not):
         hint = "write NOT … WITHIN, or NOT ((…) HOLDS FOR …)"
-        yield Flaw("HOLDS FOR cannot be about NOT alone", hint, part)
+        yield Flaw("HOLDS FOR cannot be applied to NOT alone", hint, part)
     elif not has_event(part.part) and not isinstance(core, Not):
-        hint = "write the events that it is about in the same brackets"
-        yield Flaw(f"{word} has no event to be about", hint, part)
+        hint = "put the events in the same brackets"
+        yield Flaw(f"{word} needs an event outside of NOT", hint, part)
 
 
 def _repeat_flaws(part: Repeat) -> Iterator[Flaw]:
@@ -249,47 +246,47 @@ def _repeat_flaws(part: Repeat) -> Iterator[Flaw]:
         hint = "write {1} or more, or {*} for any number of times"
         yield Flaw(f"nothing can match {{{part.most}}}", hint, part)
     elif (part.least, part.most) not in ((0, None), (1, None), (part.most, part.most)):
-        yield Flaw("a repetition is {n}, {+} or {*}", "set least and most to the same", part)
+        yield Flaw("a repetition is {n}, {+} or {*}", "set least and most to the same number", part)
     if isinstance(part.part, Not) or not has_event(part.part):
-        hint = "write NOT a{3} for what must not happen so often"
+        hint = "write NOT a{3} to exclude three repetitions"
         yield Flaw("NOT alone cannot be repeated", hint, part)
 
 
 def _denied_flaws(absence: Not, inner: EventPattern) -> Iterator[Flaw]:
     if isinstance(_bare_absence(inner), Not):
-        yield Flaw("NOT NOT has no meaning", "leave both out", absence)
+        yield Flaw("NOT NOT is not allowed", "remove both", absence)
     elif can_be_empty(inner) and has_event(inner):
         hint = "write {+} instead of {*}"
-        yield Flaw("what stands after NOT may be empty, so it always happens", hint, absence)
+        yield Flaw("the pattern after NOT accepts the empty sequence", hint, absence)
     else:
         yield from _absence_flaws("", inner)
 
 
-# --- the whole ---
+# --- whole patterns ---
 
 
 def _absence_flaws(_name: str, body: EventPattern) -> Iterator[Flaw]:
-    """NOT in the first place or the last one."""
+    """NOT at the beginning or at the end."""
     first, last = first_absence(body), last_absence(body)
     if first is not None:
-        hint = "write before it the event from which on nothing may happen"
-        yield Flaw("NOT cannot be what a pattern begins with", hint, first)
+        hint = "write an event before it"
+        yield Flaw("a pattern cannot begin with NOT", hint, first)
     if last is not None and last is not first:
-        hint = "write the event after it, or WITHIN and a duration"
-        yield Flaw("NOT does not say until when", hint, last)
+        hint = "add WITHIN and a duration, or an event after it"
+        yield Flaw("NOT at the end of a pattern needs WITHIN", hint, last)
 
 
 def _trace_flaws(name: str, body: EventPattern) -> Iterator[Flaw]:
-    """What accepts the empty trace, or none."""
+    """Patterns that accept the empty trace, or no trace."""
     if can_be_empty(body):
         loop = next((p for p in walk(body) if isinstance(p, Repeat) and p.least == 0), body)
-        hint = "ask for one event at least: {+} instead of {*}, or an event after it"
-        yield Flaw(f"the pattern {name} accepts no event at all as a match", hint, loop)
+        hint = "require at least one event: {+} instead of {*}, or an event after it"
+        yield Flaw(f"the pattern {name} accepts the empty sequence", hint, loop)
         return
     for part in walk(body):
         if _is_contradiction(part) and not any(map(_is_contradiction, parts_of(part))):
-            hint = "WITHIN is how long it may take, HOLDS FOR how long it has to"
-            yield Flaw("nothing can match this: it has to take longer than it may", hint, part)
+            hint = "WITHIN is the maximum duration, HOLDS FOR the minimum"
+            yield Flaw("nothing can match this: HOLDS FOR is longer than WITHIN", hint, part)
 
 
 def _is_contradiction(pattern: EventPattern) -> bool:

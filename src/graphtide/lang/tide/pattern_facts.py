@@ -1,4 +1,4 @@
-"""What follows from the shape of a pattern: emptiness, where NOT stands, variables, spans, size."""
+"""Static analysis of patterns: emptiness, absence, variables, time spans, size; and inlining."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 MOST_POSITIONS: Final = 10_000
-"""How many positions a pattern may have."""
+"""Maximum number of positions of a pattern."""
 
 Variables = frozenset[Var]
 
 
 def parts_of(pattern: EventPattern) -> tuple[EventPattern, ...]:
-    """What a pattern is put together from."""
+    """The direct parts of a pattern."""
     match pattern:
         case Atom():
             return ()
@@ -42,7 +42,7 @@ def parts_of(pattern: EventPattern) -> tuple[EventPattern, ...]:
 
 
 def walk(pattern: EventPattern) -> Iterator[EventPattern]:
-    """A pattern and all inside of it, from the left.
+    """A pattern and all its parts, in pre-order.
 
     >>> [type(part).__name__ for part in walk(Not(Atom("A", ())))]
     ['Not', 'Atom']
@@ -53,7 +53,7 @@ def walk(pattern: EventPattern) -> Iterator[EventPattern]:
 
 
 def can_be_empty(pattern: EventPattern) -> bool:
-    """Whether a trace of it may have no event, and take no time.
+    """Whether it accepts the empty trace, which takes no time.
 
     >>> a = Atom("A", ())
     >>> can_be_empty(Repeat(a, 0, None)), can_be_empty(Not(a)), can_be_empty(a)
@@ -73,14 +73,14 @@ def can_be_empty(pattern: EventPattern) -> bool:
 
 
 def has_event(pattern: EventPattern) -> bool:
-    """Whether an event outside of NOT stands in it."""
+    """Whether it contains an event outside of NOT."""
     if isinstance(pattern, Atom):
         return True
     return not isinstance(pattern, Not) and any(has_event(part) for part in parts_of(pattern))
 
 
 def first_absence(pattern: EventPattern) -> Not | None:
-    """A NOT that may come before every event of it.
+    """A NOT that may come before all its events.
 
     >>> a, b = Atom("A", ()), Atom("B", ())
     >>> first_absence(Follows((Repeat(a, 0, None), Not(b), a))) == Not(b)
@@ -97,7 +97,7 @@ def first_absence(pattern: EventPattern) -> Not | None:
 
 
 def last_absence(pattern: EventPattern) -> Not | None:
-    """A NOT that may come after every event of it, and that no WITHIN ends.
+    """A NOT without WITHIN that may come after all its events.
 
     >>> a, b = Atom("A", ()), Atom("B", ())
     >>> last_absence(Follows((a, Not(b), Repeat(a, 0, None)))) == Not(b)
@@ -118,7 +118,7 @@ def last_absence(pattern: EventPattern) -> Not | None:
 def _nearest(
     find: Callable[[EventPattern], Not | None], parts: Iterable[EventPattern]
 ) -> Not | None:
-    """What is found in the parts that may come first of these."""
+    """The first result among the parts that may come first."""
     for part in parts:
         found = find(part)
         if found is not None or not can_be_empty(part):
@@ -130,13 +130,13 @@ def _nearest(
 
 
 def variables_in(pattern: EventPattern) -> Variables:
-    """Every variable that stands in it."""
+    """All variables of a pattern."""
     atoms = (part for part in walk(pattern) if isinstance(part, Atom))
     return frozenset(v for atom in atoms for v in atom.arguments if isinstance(v, Var))
 
 
 def may_bind(pattern: EventPattern) -> Variables:
-    """The variables that a trace of it may give a value: those outside of NOT.
+    """The variables that some trace binds: those outside of NOT.
 
     >>> x, y = Var("x"), Var("y")
     >>> sorted(map(str, may_bind(Follows((Atom("A", (x,)), Not(Atom("B", (y,))))))))
@@ -152,7 +152,7 @@ def may_bind(pattern: EventPattern) -> Variables:
 
 
 def must_bind(pattern: EventPattern) -> Variables:
-    """The variables that every trace of it gives a value.
+    """The variables that every trace binds.
 
     >>> x, y = Var("x"), Var("y")
     >>> sorted(map(str, must_bind(Either((Atom("A", (x, y)), Atom("B", (x,)))))))
@@ -172,16 +172,16 @@ def must_bind(pattern: EventPattern) -> Variables:
 # --- time ---
 
 Span = tuple[float, float]
-"""The least and the most time from the first event of a trace to its last."""
+"""Minimum and maximum time from the first event of a trace to its last."""
 
 
 def span_of(pattern: EventPattern, *, in_time: bool) -> Span:
-    """What a pattern says of its span, in milliseconds if `in_time`, or else in ticks.
+    """The time span of a pattern, in milliseconds if `in_time`, else in ticks.
 
-    Only durations of that unit count: how the two compare is known to a graph alone. If the least
-    is more than the most, nothing can match.
+    Durations in the other unit are ignored: only a graph knows the length of a tick. If the minimum
+    is above the maximum, nothing can match.
 
-    >>> from graphtide.lang.durations import Duration
+    >>> from graphtide.lang.durations import WrittenDuration as Duration
     >>> steps = Follows((Atom("A", ()), Atom("B", ())))
     >>> span_of(HoldsFor(Within(steps, Duration(5)), Duration(2)), in_time=False)
     (2, 5)
@@ -220,7 +220,7 @@ def _joined_span(pattern: EventPattern, spans: list[Span]) -> Span:
 
 
 def _is_pause(pattern: EventPattern) -> bool:
-    """`NOT p WITHIN d`: it takes just d."""
+    """Whether it is `NOT p WITHIN d`, which takes exactly d."""
     return isinstance(pattern, Within) and isinstance(pattern.part, Not)
 
 
@@ -228,7 +228,7 @@ def _is_pause(pattern: EventPattern) -> bool:
 
 
 def positions(pattern: EventPattern) -> int:
-    """How many positions its automaton has: events, with a copy for each repetition and order.
+    """The number of positions of its automaton: events, copied for each repetition and order.
 
     >>> a, b = Atom("A", ()), Atom("B", ())
     >>> positions(Repeat(Follows((a, b)), 3, 3)), positions(Both((a, b)))
@@ -240,7 +240,7 @@ def positions(pattern: EventPattern) -> int:
         case Repeat(part, _, most):
             return positions(part) * (most or 1)
         case Both(parts):
-            # A copy of a part for each set of others that may have come before it.
+            # One copy of a part for each set of parts that may have come before it.
             return sum(map(positions, parts)) * (1 << len(parts) - 1)
         case Interleaved(parts):
             sizes = [positions(part) for part in parts]
@@ -251,19 +251,18 @@ def positions(pattern: EventPattern) -> int:
             return sum(map(positions, parts_of(pattern)))
 
 
-# --- Patterns put together: chains without needless nesting, and one pattern's body inside
-# another.
+# --- construction: flat chains, and inlining ---
 
 if TYPE_CHECKING:
     Argument = Var | Term | None
     Made = Callable[[EventPattern], EventPattern]
 
 Chain = Follows | Either | Both
-"""What has operators between its parts; brackets inside a run of one operator say nothing."""
+"""Associative operators: nested ones of the same kind are flattened."""
 
 
 def chained(kind: type[Chain], parts: Iterable[EventPattern]) -> EventPattern:
-    """One node for a run of one operator.
+    """One node for a chain of one operator.
 
     >>> a, b, c = (Atom(name, ()) for name in "ABC")
     >>> chained(Follows, [Follows((a, b)), c]) == Follows((a, b, c))
@@ -278,9 +277,9 @@ def chained(kind: type[Chain], parts: Iterable[EventPattern]) -> EventPattern:
 def inlined(
     pattern: PatternDeclaration, arguments: Sequence[Argument], space: str, made: Made
 ) -> EventPattern:
-    """The body of a pattern for another one: arguments for parameters, its own variables renamed.
+    """Inline a pattern: replace parameters by arguments, and rename its other variables.
 
-    A variable `?s` of its own becomes `?space.s`, which no text can have. `made` sees each node.
+    A local variable `?s` becomes `?space.s`, which no text can contain. `made` gets each new node.
 
     >>> from graphtide.lang.tide.ast import PatternDeclaration
     >>> x, y, s = Var("x"), Var("y"), Var("s")
@@ -303,7 +302,7 @@ def inlined(
 
 
 def _copied(node: EventPattern, value: Callable[[Argument], Argument], made: Made) -> EventPattern:
-    """A new tree with other arguments; no part of it is shared, so that each has its own place."""
+    """Copy a pattern with other arguments; no node is shared, so that each has its own offset."""
 
     def copy(part: EventPattern) -> EventPattern:
         return _copied(part, value, made)

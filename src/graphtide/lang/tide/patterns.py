@@ -1,4 +1,4 @@
-"""PATTERN declarations: all of a program, in the order in which they use each other."""
+"""Parse PATTERN declarations into the event algebra; patterns used in others are inlined."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from graphtide.lang.tide.ast import (
     Repeat,
     Within,
 )
-from graphtide.lang.tide.events import report_arity, token_of, tokens_of
+from graphtide.lang.tide.events import report_arity
+from graphtide.lang.tide.fragments import gapped_arguments_of, variables_of
 from graphtide.lang.tide.lexer import CONTEXTS
 from graphtide.lang.tide.pattern_checks import flaws_of
 from graphtide.lang.tide.pattern_facts import (
@@ -38,33 +39,32 @@ from graphtide.lang.tide.pattern_facts import (
     parts_of,
     walk,
 )
-from graphtide.lang.tide.pieces import gapped_arguments_of, variables_of
+from graphtide.lang.tide.source import token_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.lang.tide.ast import Context, EventPattern
-    from graphtide.lang.tide.parser import Source
     from graphtide.lang.tide.pattern_checks import Flaw
     from graphtide.lang.tide.pattern_facts import Argument
-    from graphtide.lang.tide.program import DeclaredNames
+    from graphtide.lang.tide.source import DeclaredNames, Source
 
 
-# --- The events of a PATTERN: atoms, and other patterns, whose bodies are put in their place.
+# --- atoms ---
 
 DEEPEST: Final = 100
-TOO_DEEP: Final = f"this pattern is nested more than {DEEPEST} deep"
-TOO_DEEP_HINT: Final = "write it with fewer brackets, and fewer patterns inside of patterns"
+TOO_DEEP: Final = f"this pattern is nested deeper than {DEEPEST}"
+TOO_DEEP_HINT: Final = "use fewer brackets, and fewer patterns inside of patterns"
 
 
 class Places:
-    """Where each part of an expression is written; nodes are told apart by identity."""
+    """The offset and depth of each node of an expression, by identity."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[EventPattern, int, int]] = {}
 
     def add(self, node: EventPattern, offset: int) -> int:
-        """Take in a node, which is kept alive from now on; how deep it is."""
+        """Record a node, and keep it alive so that its id stays unique; returns its depth."""
         depth = 1 + max((self._known[id(part)][2] for part in parts_of(node)), default=0)
         self._known[id(node)] = node, offset, depth
         return depth
@@ -75,7 +75,7 @@ class Places:
 
 
 class AtomReader:
-    """Reads the events of one expression."""
+    """Parses the events and inlined patterns of one expression."""
 
     def __init__(self, source: Source, names: DeclaredNames, places: Places) -> None:
         self._source = source
@@ -85,7 +85,7 @@ class AtomReader:
         self._events = 0
 
     def read(self, tree: Tree[Token]) -> EventPattern | None:
-        """`Type(…)`; without arguments they are the parameters. None, and a mistake noted."""
+        """`Type(…)`; the default arguments are the parameters. None if there is an error."""
         name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
         type_ = self._names.event(self._source, name)
         arguments: tuple[Argument, ...] | None = type_.parameters if type_ else None
@@ -127,14 +127,13 @@ class AtomReader:
         return node
 
 
-# --- The expression of a PATTERN: from its tree to the event algebra, other patterns put in
-# place.
+# --- expressions ---
 
 _CHAINS: Final[dict[str, type[Chain]]] = {"ARROW": Follows, "OR": Either, "AND": Both}
 
 
 class PatternReader:
-    """Reads one expression; mistakes go to the source, and None is what could not be read."""
+    """Parses one expression; errors are recorded in the source, and the result is None."""
 
     def __init__(self, source: Source, names: DeclaredNames) -> None:
         self._source = source
@@ -142,7 +141,7 @@ class PatternReader:
         self._atoms = AtomReader(source, names, self.places)
 
     def read(self, tree: Tree[Token], depth: int = 0) -> EventPattern | None:
-        """What a tree means that has so many brackets around it."""
+        """The pattern of a tree inside `depth` brackets."""
         match str(tree.data):
             case "chain":
                 return self._chain(tree, depth)
@@ -163,14 +162,14 @@ class PatternReader:
                 return self._absent(tree, depth)
 
     def _made(self, node: EventPattern, place: int) -> EventPattern | None:
-        """A node whose place is known from now on; None if it has too many others inside."""
+        """Record a node; None if it is nested too deeply."""
         if self.places.add(node, place) <= DEEPEST:
             return node
         self._source.report_at(place, TOO_DEEP, TOO_DEEP_HINT)
         return None
 
     def _chain(self, tree: Tree[Token], depth: int) -> EventPattern | None:
-        """A chain, from the left: where the operator changes, what came so far is one part."""
+        """A left-associative chain of operators without precedence."""
         read = [self.read(part, depth) for part in _trees(tree)]
         parts = [part for part in read if part is not None]
         if len(parts) < len(read):
@@ -193,7 +192,7 @@ class PatternReader:
         return self._made(Interleaved(parts), _start(tokens_of(tree, "ALL")[0]))
 
     def _absent(self, tree: Tree[Token], depth: int) -> EventPattern | None:
-        """`NOT p …`: what is written behind p belongs to p, up to the first WITHIN."""
+        """`NOT p …`: suffixes before the first WITHIN belong to p."""
         denials = tokens_of(tree, "NOT")
         whole, *suffixes = _trees(tree)
         part = self.read(whole, depth)
@@ -227,13 +226,13 @@ class PatternReader:
         return Within(part, length) if suffix.data == "within" else HoldsFor(part, length)
 
     def _bounds(self, token: Token) -> tuple[int, int | None] | None:
-        """What `{n}`, `{+}` or `{*}` says: at least, at most."""
+        """Minimum and maximum of `{n}`, `{+}` or `{*}`."""
         written = token[1:-1].strip()
         if written in ("+", "*"):
             return (1 if written == "+" else 0), None
         if not (written.isascii() and written.isdecimal()) or len(written) > 9:
             hint = "write {3} for three times, {+} for once or more, {*} for any number of times"
-            self._source.report(token, f"expected how often, found '{token}'", hint)
+            self._source.report(token, f"invalid repetition '{token}'", hint)
             return None
         return int(written), int(written)
 
@@ -254,13 +253,13 @@ def _start(token: Token) -> int:
 
 
 DEFAULT: Final[Context] = "CHRONICLE"
-"""The context of a pattern if neither it nor its file says one."""
+"""The default context."""
 
 Trees = list[tuple["Source", Tree[Token]]]
 
 
 def read_patterns(names: DeclaredNames, declared: Trees, contexts: Trees) -> None:
-    """Take in the patterns of a program, in the order of the files, or note what is wrong."""
+    """Parse and check the patterns of a program, and add them to the names."""
     defaults = _read_contexts(contexts, declared)
     drafts: dict[str, _Draft] = {}
     for source, tree in declared:
@@ -269,23 +268,23 @@ def read_patterns(names: DeclaredNames, declared: Trees, contexts: Trees) -> Non
             drafts[str(token)] = _Draft(source, tree, names, defaults.get(id(source), DEFAULT))
     for name in _order(drafts):
         drafts[name].read()
-    for name in drafts:  # in the order of the files again
+    for name in drafts:  # back to the order of the files
         if name in names.patterns:
             names.patterns[name] = names.patterns.pop(name)
 
 
 def _read_contexts(contexts: Trees, declared: Trees) -> dict[int, Context]:
-    """What each file says of its patterns."""
+    """The default context of each file, by source."""
     found: dict[int, Context] = {}
     first = {id(s): tree.children[0] for s, tree in reversed(declared)}
     for source, tree in contexts:
         word, kind = (token for token in tree.children if isinstance(token, Token))
         pattern = first.get(id(source))
         if id(source) in found:
-            source.report(word, "there are two contexts for the patterns of this file")
+            source.report(word, "CONTEXT is given twice in this file")
         elif isinstance(pattern, Token) and (pattern.start_pos or 0) < (word.start_pos or 0):
             hint = "write it above the first PATTERN"
-            source.report(word, "the context of a file comes before its patterns", hint)
+            source.report(word, "CONTEXT must come before the patterns of a file", hint)
         found.setdefault(id(source), _context_of(kind))
     return found
 
@@ -295,7 +294,7 @@ def _context_of(token: Token) -> Context:
 
 
 def _order(drafts: dict[str, _Draft]) -> list[str]:
-    """Patterns after those that they use; those that use themselves are reported and left out."""
+    """Topological order: patterns after those that they use; cycles are reported and left out."""
     uses = {name: [use for use in draft.uses if use in drafts] for name, draft in drafts.items()}
     while True:
         try:
@@ -310,7 +309,7 @@ def _order(drafts: dict[str, _Draft]) -> list[str]:
 
 @dataclass(slots=True)
 class _Draft:
-    """A pattern before those that it uses are known."""
+    """A pattern whose body is not parsed yet."""
 
     source: Source
     tree: Tree[Token]
@@ -323,21 +322,21 @@ class _Draft:
 
     @property
     def uses(self) -> list[str]:
-        """The names of the events and patterns in it."""
+        """The names of the events and patterns in its body."""
         atoms = self.tree.find_data("atom")
         return list(dict.fromkeys(str(tokens_of(atom, "NAME")[0]) for atom in atoms))
 
     def report_cycle(self, names: list[str]) -> None:
-        """Note that it uses itself, perhaps through others; `names` goes round."""
+        """Report that it uses itself, directly or through others; `names` is the cycle."""
         start = names.index(str(self.name))
         turned = [*names[start:-1], *names[:start], str(self.name)]
         message = f"the pattern {self.name} uses itself"
         if len(turned) > 2:
             message += f": {' -> '.join(turned)}"
-        self.source.report(self.name, message, "a pattern can only use what it is no part of")
+        self.source.report(self.name, message, "patterns cannot be recursive")
 
     def read(self) -> None:
-        """Take it in if it is sound."""
+        """Parse and check it, and add it to the names if it is valid."""
         written = token_of(self.tree, "ARGUMENTS")
         parameters = variables_of(self.source, written) if written is not None else ()
         expression, *scope = (part for part in self.tree.children if isinstance(part, Tree))

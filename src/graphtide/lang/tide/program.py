@@ -1,22 +1,22 @@
-"""Programs: queries, events, patterns, rules, goals and fixes in one file, the .tide language.
+"""Programs: queries, events, patterns, rules, goals and fixes in the .tide language.
 
     PREFIX : <http://example.org/>       # holds for every declaration of the file
     QUERY Hot AS SELECT ?room WHERE { ?room :temperature ?t FILTER (?t > 30) }
     RULE Tell ON APPEAR OF Hot THEN CALL tell(?room)
 
-A query's SPARQL text goes on until the next declaration. A `.rq` file is a program with one query,
-named after the file.
+A query's SPARQL text ends at the next declaration. A `.rq` file is a program with one query, named
+after the file.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.errors import ProgramError, QueryError
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import (
     EventDeclaration,
     FixDeclaration,
@@ -24,80 +24,32 @@ from graphtide.lang.tide.ast import (
     NamedQuery,
     RuleDeclaration,
 )
-from graphtide.lang.tide.events import read_event, tokens_of
-from graphtide.lang.tide.parser import Source, trees_of
+from graphtide.lang.tide.events import read_event
+from graphtide.lang.tide.parser import trees_of
 from graphtide.lang.tide.patterns import read_patterns
 from graphtide.lang.tide.repairs import GOALS, read_fix, read_goal
 from graphtide.lang.tide.rules import read_rule
+from graphtide.lang.tide.source import DeclaredNames, Source, tokens_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lark import Token, Tree
 
-    from graphtide.algebra.expressions import Var
     from graphtide.lang.tide.ast import PatternDeclaration
-
-
-# --- DeclaredNames: what the files of a program have declared so far, and where.
-
-
-@dataclass(slots=True)
-class DeclaredNames:
-    """What is declared, by name; queries and events that are broken are known by name only.
-
-    `variables` has the columns of each query that could be read.
-    """
-
-    queries: dict[str, NamedQuery] = field(default_factory=dict)
-    events: dict[str, EventDeclaration] = field(default_factory=dict)
-    patterns: dict[str, PatternDeclaration] = field(default_factory=dict)
-    rules: dict[str, RuleDeclaration] = field(default_factory=dict)
-    goals: dict[str, GoalDeclaration] = field(default_factory=dict)
-    fixes: dict[str, FixDeclaration] = field(default_factory=dict)
-    variables: dict[str, tuple[Var, ...]] = field(default_factory=dict)
-    broken: set[str] = field(default_factory=set)
-    _places: dict[tuple[str, str], tuple[str | None, int]] = field(default_factory=dict)
-
-    def declare(self, source: Source, kind: str, name: Token) -> bool:
-        """Take a name for a declaration of a kind; False, and a mistake noted, if taken."""
-        key = kind, str(name)
-        if key in self._places:
-            file, line = self._places[key]
-            where = f"line {line}" if file in (None, source.name) else f"{file}, line {line}"
-            plural = {"query": "queries", "fix": "fixes"}.get(kind, f"{kind}s")
-            source.report(
-                name, f"there are two {plural} named {name}", f"the first one is in {where}"
-            )
-            return False
-        self._places[key] = source.name, name.line or 1
-        return True
-
-    def columns(self, source: Source, name: Token) -> tuple[Var, ...] | None:
-        """The columns of a query; None, and a mistake noted, if there is none of that name."""
-        found = self.variables.get(str(name))
-        if found is None and ("query", str(name)) not in self._places:
-            hint = name_hint(str(name), self.queries, "query")
-            source.report(name, f"there is no query named {name}", hint)
-        return found
-
-    def event(self, source: Source, name: Token) -> EventDeclaration | None:
-        """An event; None, and a mistake noted, if there is none of that name."""
-        found = self.events.get(str(name))
-        known = ("event", str(name)) in self._places or str(name) in self.broken
-        if found is None and not known:
-            hint = name_hint(str(name), self.events, "event")
-            source.report(name, f"there is no event named {name}", hint)
-        return found
-
 
 QUERY_SUFFIXES: Final = (".rq", ".sparql")
 PROGRAM_SUFFIX: Final = ".tide"
 
 
+class CheckedProgram(NamedTuple):
+    """The declarations without errors, and all errors of the text in order."""
+
+    program: Program
+    errors: list[QueryError]
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a program declares, in the order of the file."""
+    """The declarations of a program, in the order of the text."""
 
     queries: tuple[NamedQuery, ...]
     events: tuple[EventDeclaration, ...] = ()
@@ -106,74 +58,86 @@ class Program:
     fixes: tuple[FixDeclaration, ...] = ()
     patterns: tuple[PatternDeclaration, ...] = ()
 
+    @classmethod
+    def read(cls, path: Path | str) -> Program:
+        """Read a `.tide` program, or a `.rq` file as a program with one query.
+
+        Errors name the file; `ProgramError` has all of them if there are several.
+        """
+        path = Path(path)
+        text = read_text(path)
+        if path.suffix in QUERY_SUFFIXES:
+            try:
+                parse_standing(text)
+            except QueryError as error:
+                error.source = str(path)
+                raise
+            return cls((NamedQuery(path.stem, text, 1),))
+        return _without_errors(cls.check(text, name=str(path), folder=path.parent))
+
+    @classmethod
+    def parse(cls, text: str, *, folder: Path | None = None) -> Program:
+        r"""Parse a program; INCLUDE reads files below `folder`.
+
+        Errors know their line and column; `ProgramError` has all of them if there are several.
+
+        >>> text = "PREFIX : <ex:>\nQUERY Hot AS SELECT ?r { ?r :is :hot }"
+        >>> Program.parse(text).queries
+        (NamedQuery(name='Hot', text='PREFIX : <ex:>\nSELECT ?r { ?r :is :hot }', line=2),)
+        >>> Program.parse("QURY Hot AS SELECT * { }")
+        Traceback (most recent call last):
+            ...
+        graphtide.errors.QueryError: 1:1: expected PREFIX, INCLUDE, CONTEXT, QUERY, EVENT, PATTERN,
+        RULE, GOAL or FIX, found 'QURY'
+          1 | QURY Hot AS SELECT * { }
+            | ^
+          hint: did you mean QUERY?
+        """
+        return _without_errors(cls.check(text, folder=folder))
+
+    @classmethod
+    def of(cls, source: Program | str | Path) -> Program:
+        """The program of a text (str) or of a file (Path); a program stays as it is."""
+        if isinstance(source, Path):
+            return cls.read(source)
+        return cls.parse(source) if isinstance(source, str) else source
+
+    @classmethod
+    def check(
+        cls, text: str, *, name: str | None = None, folder: Path | None = None
+    ) -> CheckedProgram:
+        r"""Parse a program without raising: what is correct in it, and every error.
+
+        `name` is the file to show in errors.
+
+        >>> [error.line for error in Program.check("QUERY\nQUERY a AS SELECT * { ?s ?p }").errors]
+        [2, 2]
+        """
+        reader = _ProgramReader()
+        reader.read(Source(text, name), folder, ())
+        program = reader.resolve()
+        if not reader.errors and not (program.queries or program.rules or program.events):
+            hint = "write one, such as QUERY All AS SELECT * WHERE { ?s ?p ?o }"
+            reader.errors.append(
+                QueryError("the program has no query and no rule", source=name, hint=hint)
+            )
+        return CheckedProgram(program, reader.errors)
+
     @property
     def texts(self) -> dict[str, str]:
-        """The SPARQL texts by name."""
+        """The SPARQL texts by query name."""
         return {query.name: query.text for query in self.queries}
 
 
-def parse_program(text: str, *, folder: Path | None = None) -> Program:
-    r"""Read a program; every error knows its line and column in this text.
-
-    If there are several, `ProgramError` has them all. INCLUDE reads files below `folder`.
-
-    >>> text = "PREFIX : <ex:>\nQUERY Hot AS SELECT ?r { ?r :is :hot }"
-    >>> parse_program(text).queries
-    (NamedQuery(name='Hot', text='PREFIX : <ex:>\nSELECT ?r { ?r :is :hot }', line=2),)
-    >>> parse_program("QURY Hot AS SELECT * { }")
-    Traceback (most recent call last):
-        ...
-    graphtide.errors.QueryError: 1:1: expected PREFIX, INCLUDE, CONTEXT, QUERY, EVENT, PATTERN,
-    RULE, GOAL or FIX, found 'QURY'
-      1 | QURY Hot AS SELECT * { }
-        | ^
-      hint: did you mean QUERY?
-    """
-    program, errors = check_program(text, folder=folder)
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise ProgramError(errors)
-    return program
-
-
-def check_program(
-    text: str, *, name: str | None = None, folder: Path | None = None
-) -> tuple[Program, list[QueryError]]:
-    r"""What of a program is sound, and every mistake in it, in order.
-
-    >>> [error.line for error in check_program("QUERY\nQUERY a AS SELECT * { ?s ?p }")[1]]
-    [2, 2]
-    """
-    reading = _Reading()
-    reading.read(Source(text, name), folder, ())
-    program = reading.resolve()
-    if not reading.errors and not (program.queries or program.rules or program.events):
-        hint = "write one, such as QUERY All AS SELECT * WHERE { ?s ?p ?o }"
-        reading.errors.append(
-            QueryError("the program has no query and no rule", source=name, hint=hint)
-        )
-    return program, reading.errors
-
-
-def read_program(path: Path) -> Program:
-    """Read the program of a file; errors name the file."""
-    text = read_text(path)
-    if path.suffix in QUERY_SUFFIXES:
-        try:
-            parse_standing(text)
-        except QueryError as error:
-            error.source = str(path)
-            raise
-        return Program((NamedQuery(path.stem, text, 1),))
-    program, errors = check_program(text, name=str(path), folder=path.parent)
+def _without_errors(checked: CheckedProgram) -> Program:
+    program, errors = checked
     if errors:
         raise errors[0] if len(errors) == 1 else ProgramError(errors)
     return program
 
 
 def read_text(path: Path) -> str:
-    """The text of a program file; errors name the file."""
+    """The text of a file; errors name the file."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -187,21 +151,17 @@ def read_text(path: Path) -> str:
         raise QueryError(f"cannot be read: {error.strerror}", source=str(path)) from None
 
 
-class _Reading:
-    """The files of a program while they are read: first the names, then what they mean."""
+class _ProgramReader:
+    """Reads the files of a program: parses all of them, then resolves names."""
 
     def __init__(self) -> None:
         self.names = DeclaredNames()
         self._files: list[tuple[Source, list[Tree[Token]]]] = []
         self._seen: set[Path] = set()
-
-    @property
-    def errors(self) -> list[QueryError]:
-        """All mistakes, file by file, in order of place."""
-        return self._errors
+        self.errors: list[QueryError] = []
 
     def read(self, source: Source, folder: Path | None, above: tuple[Path, ...]) -> None:
-        """Cut a file into declarations, and those that it includes before it."""
+        """Parse a file, after those that it includes; `above` are the files that include it."""
         trees = list(trees_of(source, self.names.broken))
         for tree in trees:
             if tree.data == "prefix":
@@ -215,8 +175,8 @@ class _Reading:
     ) -> None:
         token = tokens_of(tree, "STRING")[0]
         if folder is None:
-            hint = "read the program from a file"
-            source.report(token, "INCLUDE needs to know where the program lies", hint)
+            hint = "use Program.read(path), or Program.parse(text, folder=…)"
+            source.report(token, "INCLUDE works only in a program that is read from a file", hint)
             return
         path = (folder / token.strip("\"'")).resolve()
         if path in above:
@@ -234,7 +194,7 @@ class _Reading:
         self.read(Source(text, shown), path.parent, (*above, path))
 
     def resolve(self) -> Program:
-        """Give all names their meaning: queries first, then events, then what uses them."""
+        """Check all declarations: queries first, then events, then what uses them."""
         names = self.names
         for source, tree in self._declarations("query"):
             _read_query(source, tree, names)
@@ -255,7 +215,7 @@ class _Reading:
         for source, tree in self._declarations("fix"):
             if names.declare(source, "fix", tokens_of(tree, "NAME")[0]):
                 read_fix(source, tree, names)
-        self._errors = [
+        self.errors = [
             error
             for source, _ in self._files
             for error in sorted(source.errors, key=lambda e: (e.line or 0, e.column or 0))
@@ -286,7 +246,7 @@ def _read_prefix(source: Source, tree: Tree[Token]) -> None:
 def _read_query(source: Source, tree: Tree[Token], names: DeclaredNames) -> None:
     name, body = tokens_of(tree, "NAME")[0], tokens_of(tree, "BODY")[0]
     sound = names.declare(source, "query", name)
-    query = source.piece(body, parse_standing)
+    query = source.parse_fragment(body, parse_standing)
     if query is None or not sound:
         return
     text = f"{source.prologue}\n{body}"

@@ -1,4 +1,4 @@
-"""GOAL and FIX declarations: what a graph should be like, and what may be done about it."""
+"""Check GOAL and FIX declarations."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from lark import Token, Tree
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.tide.ast import Delete, FixDeclaration, GoalDeclaration, Insert
-from graphtide.lang.tide.events import read_columns, token_of, tokens_of
+from graphtide.lang.tide.events import read_columns
 from graphtide.lang.tide.rules import read_actions
+from graphtide.lang.tide.source import token_of, tokens_of
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
-    from graphtide.lang.tide.parser import Source
-    from graphtide.lang.tide.program import DeclaredNames
+    from graphtide.lang.tide.source import DeclaredNames, Source
 
 GOALS: Final = ("none_goal", "most_goal", "soft_goal")
-"""The trees of goals."""
+"""Grammar rules of goals."""
 
 
 def read_goal(source: Source, tree: Tree[Token], names: DeclaredNames) -> None:
-    """Take in a GOAL declaration, or note what is wrong with it."""
+    """Check a GOAL declaration, and add it to the names."""
     name, query = tokens_of(tree, "NAME")
     number = token_of(tree, "NUMBER")
     most, weight = (0 if tree.data == "none_goal" else None), 1.0
     if tree.data == "most_goal" and number is not None:
         if not number.isdigit():
-            source.report(number, f"there cannot be {number} rows", "write a whole number")
+            source.report(number, f"invalid number of rows {number}", "write a whole number")
             return
         most = int(number)
     elif number is not None:
@@ -38,20 +38,20 @@ def read_goal(source: Source, tree: Tree[Token], names: DeclaredNames) -> None:
             return
         weight = found
         if not weight:
-            hint = "leave the goal out, or give it a weight above 0"
-            source.report(number, "a goal of weight 0 counts for nothing", hint)
+            hint = "remove the goal, or give it a weight above 0"
+            source.report(number, "a goal of weight 0 has no effect", hint)
             return
-    if names.columns(source, query) is not None and _can_be_explored(source, query, names, "goal"):
+    if names.columns(source, query) is not None and _is_usable(source, query, names, "goal"):
         names.goals[str(name)] = GoalDeclaration(
             str(name), str(query), most, weight, name.line or 1
         )
 
 
 def read_fix(source: Source, tree: Tree[Token], names: DeclaredNames) -> None:
-    """Take in a FIX declaration, or note what is wrong with it."""
+    """Check a FIX declaration, and add it to the names."""
     name, query = tokens_of(tree, "NAME")
     variables = _variables(source, tree, names)
-    if variables is not None and not _can_be_explored(source, query, names, "fix"):
+    if variables is not None and not _is_usable(source, query, names, "fix"):
         variables = None
     edits = tree.children[-1]
     assert isinstance(edits, Tree)  # noqa: S101 - the grammar says so
@@ -71,21 +71,21 @@ def read_fix(source: Source, tree: Tree[Token], names: DeclaredNames) -> None:
 
 
 def _variables(source: Source, tree: Tree[Token], names: DeclaredNames) -> tuple[Var, ...] | None:
-    """What a fix knows of a row: the columns it names, or else all of its query."""
+    """The variables of a fix: the columns that it names, or else all of its query."""
     called, written = tokens_of(tree, "NAME")[1], token_of(tree, "ARGUMENTS")
     wanted, columns = read_columns(source, called, written, names)
     return None if columns is None else wanted
 
 
-def _can_be_explored(source: Source, name: Token, names: DeclaredNames, what: str) -> bool:
-    """Whether a query has rows that come and go with the quads of the graph."""
+def _is_usable(source: Source, name: Token, names: DeclaredNames, what: str) -> bool:
+    """Whether a query can be used in goals and fixes: not over windows, and not ASK."""
     query = parse_standing(names.queries[str(name)].text)
     if not isinstance(query, SelectQuery):
-        message = f"{name} is a query over windows, which no {what} can be about"
+        message = f"{name} is a windowed query, which a {what} cannot use"
         source.report(name, message, "write it as a query over the graph")
         return False
     if query.form == "ASK":
-        message = f"{name} is an ASK query, which has one row whether or not something is found"
+        message = f"{name} is an ASK query, which always has one row"
         source.report(name, message, "write it as SELECT")
         return False
     return True

@@ -1,4 +1,4 @@
-"""RULE declarations: from trees to rules whose events, tests and actions are checked."""
+"""Check RULE declarations: their events, tests and actions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from graphtide.lang.tide.ast import (
     TimeTest,
     ValueTest,
 )
-from graphtide.lang.tide.events import read_change, report_arity, token_of, tokens_of
-from graphtide.lang.tide.pieces import (
+from graphtide.lang.tide.events import read_change, report_arity
+from graphtide.lang.tide.fragments import (
     arguments_of,
     bounds_of,
     facts_of,
@@ -33,18 +33,18 @@ from graphtide.lang.tide.pieces import (
     stream_of,
     template_of,
 )
+from graphtide.lang.tide.source import token_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
     from graphtide.lang.tide.ast import EventDeclaration
-    from graphtide.lang.tide.parser import Source
-    from graphtide.lang.tide.program import DeclaredNames
+    from graphtide.lang.tide.source import DeclaredNames, Source
     from graphtide.rdf.terms import Term
 
 
-# --- The actions of a rule: what it puts in, takes out, emits, calls and retracts.
+# --- actions ---
 
 
 def read_actions(
@@ -54,9 +54,9 @@ def read_actions(
     events: Sequence[EventUse],
     what: str = "rule",
 ) -> tuple[Action, ...] | None:
-    """The actions in order; None, and mistakes noted, if one is not sound.
+    """The actions in order; None, and errors recorded, if one is invalid.
 
-    Without `bound` nothing is known of the variables, and they are not checked.
+    If `bound` is None, the conditions have errors, and variables are not checked.
     """
     written = [part for part in tree.children if isinstance(part, Tree)]
     found = [_read_action(source, part, bound, events, what) for part in written]
@@ -135,12 +135,12 @@ def _retract(source: Source, tree: Tree[Token], events: Sequence[EventUse]) -> R
     return None
 
 
-# --- The tests of a rule: temporal relations and filters, joined with AND, OR and NOT.
+# --- tests: temporal relations and filters, joined with AND, OR and NOT ---
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenTest:
-    """A test as it was written: after an event, which it then is about, or after WHERE."""
+    """The tree of a test, and the event before it; None after WHERE."""
 
     tree: Tree[Token]
     this: str | None
@@ -149,7 +149,7 @@ class WrittenTest:
 def read_test(
     source: Source, written: WrittenTest, known: list[str], bound: set[Var] | None
 ) -> RuleTest | None:
-    """A test; None, and mistakes noted, if it is not sound."""
+    """A test; None, and errors recorded, if it is invalid."""
     return _Reader(source, written.this, known, bound).test(written.tree)
 
 
@@ -184,7 +184,7 @@ class _Reader:
         this = str(given) if isinstance(given, Token) else self.this
         if this is None:
             hint = f"write the name of an event before {relation}"
-            self.source.report(relation, "this test does not say which event it is about", hint)
+            self.source.report(relation, f"{relation} needs an event on its left", hint)
         elif this == str(other):
             self.source.report(other, f"the event {this} is compared with itself")
         elif numbers is not None and not unknown:
@@ -208,14 +208,14 @@ class _Reader:
 def check_parts(
     source: Source, tests: list[RuleTest], written: list[WrittenTest], denied: set[str]
 ) -> bool:
-    """Whether each test speaks of one event at most that must not happen."""
+    """Whether each test mentions at most one NO EVENT."""
     for test, each in zip(tests, written, strict=True):
         for part in _conjuncts(test):
             found = sorted(denied.intersection(_named(part)))
             if len(found) > 1:
-                message = f"{' and '.join(found)} must not happen, so they cannot be compared"
+                message = f"{' and '.join(found)} are both NO EVENT, so they cannot be compared"
                 token = next(each.tree.scan_values(lambda value: isinstance(value, Token)))
-                source.report(token, message, "compare each with an event that does happen")
+                source.report(token, message, "compare each with an EVENT")
                 return False
     return True
 
@@ -240,7 +240,7 @@ def _named(test: RuleTest) -> set[str]:
 
 @dataclass(slots=True)
 class Draft:
-    """A rule while it is read. `sound` says that nothing was wrong with its conditions."""
+    """A rule under construction. `sound`: no errors in its conditions so far."""
 
     source: Source
     names: DeclaredNames
@@ -251,21 +251,21 @@ class Draft:
     sound: bool = True
 
     def bound(self, facts: SelectQuery | None) -> set[Var]:
-        """The variables that have a value when the rule fires."""
+        """The variables that are bound when the rule fires."""
         arguments = {a for use in self.events if not use.negated for a in use.arguments}
         known = {argument for argument in arguments if isinstance(argument, Var)}
         return known | set(facts.variables if facts else ())
 
 
 def read_rule(source: Source, tree: Tree[Token], names: DeclaredNames) -> RuleDeclaration | None:
-    """A RULE declaration; None, and mistakes noted, if it is not sound."""
+    """A RULE declaration; None, and errors recorded, if it is invalid."""
     name, actions = tokens_of(tree, "NAME")[0], tree.children[-1]
     assert isinstance(actions, Tree)  # noqa: S101 - the grammar says so
     draft = Draft(source, names)
     _read_conditions(draft, tree)
     if draft.sound and all(use.negated for use in draft.events):
         hint = "for facts alone, write a query and ON APPEAR OF it"
-        source.report(name, f"the rule {name} waits for no event", hint)
+        source.report(name, f"the rule {name} has no event", hint)
         draft.sound = False
     facts = facts_of(source, draft.groups)
     draft.sound &= facts is not None or not draft.groups
@@ -276,7 +276,7 @@ def read_rule(source: Source, tree: Tree[Token], names: DeclaredNames) -> RuleDe
         return None
     number = token_of(tree, "NUMBER")
     if number is not None and not number.lstrip("+-").isdigit():
-        source.report(number, f"{number} is no priority", "write a whole number, such as 5")
+        source.report(number, f"invalid priority {number}", "write a whole number, such as 5")
         return None
     line = name.line or 1
     return RuleDeclaration(
@@ -315,7 +315,7 @@ def _read_condition(draft: Draft, tree: Tree[Token]) -> None:
 
 
 def _read_use(draft: Draft, tree: Tree[Token], *, negated: bool) -> str:
-    """An event of a rule; the name that tests call it by."""
+    """Add an event of a rule; returns its name."""
     *given, called = tokens_of(tree, "NAME")
     name = str(given[0]) if given else _free(str(called), draft.known)
     if name in draft.known:
@@ -354,7 +354,7 @@ def _use(
 
 
 def _free(name: str, known: list[str]) -> str:
-    """A name for an event that was given none: that of its type, numbered if need be."""
+    """A name for an anonymous event: that of its type, numbered if already used."""
     number, found = 2, name
     while found in known:
         found, number = f"{name}{number}", number + 1

@@ -137,9 +137,11 @@ class Absence:
         rule = shape.rule
         self._shape = shape
         self._denied = planned.denied
-        names, longest = [condition.name for condition in rule.positive], planned.longest
+        names, max_duration = [condition.name for condition in rule.positive], planned.max_duration
         self._bounds = {
-            name: end_distances([*names, name], test, longest) if longest else distances_of(test)
+            name: end_distances([*names, name], test, max_duration)
+            if max_duration
+            else distances_of(test)
             for name, test in planned.denied.items()
         }
         self._facts = facts
@@ -157,7 +159,7 @@ class Absence:
         self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
         self._waiting = PendingMatches(self._known)
         self._undo: Undo | None = None
-        kept = rule_keepings(rule, longest)
+        kept = rule_keepings(rule, max_duration)
         self._memories = {
             c.name: EventMemory(kept[c.name], self._known[c.name]) for c in rule.negative
         }

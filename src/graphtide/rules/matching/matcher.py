@@ -54,7 +54,7 @@ class RulePlan:
     """A rule's variables in order (those of facts alone come last), and its arrays.
 
     `checks` are the tests that look at values; `denied` has those of each event that must not be.
-    No event lasts for more than `longest` ticks.
+    No event lasts for more than `max_duration` ticks.
     """
 
     variables: tuple[Var, ...]
@@ -62,10 +62,10 @@ class RulePlan:
     depth: int
     checks: Test
     denied: dict[str, Test]
-    longest: int = 0
+    max_duration: int = 0
 
 
-def make_plan(rule: Rule, longest: int = 0) -> RulePlan:
+def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
     """Number a rule's variables and conditions, and say in which order events are joined."""
     conditions = rule.positive
     event_variables = tuple(dict.fromkeys(v for c in conditions for v in c.variables))
@@ -81,7 +81,7 @@ def make_plan(rule: Rule, longest: int = 0) -> RulePlan:
     ready, tests = _ready(timed, orders, conditions)
     code = [instructions(part, place) for part in timed]
     ends = np.cumsum([0, *map(len, code)])
-    kept = rule_keepings(rule, longest)
+    kept = rule_keepings(rule, max_duration)
     plan = PlanArrays(
         steps=_table([[place[c.name] for c, _ in order] for order in orders]),
         lookups=_table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
@@ -100,7 +100,7 @@ def make_plan(rule: Rule, longest: int = 0) -> RulePlan:
     )  # fmt: skip
     checks = AllTests(tuple(part for part in plain if has_check(part)))
     depth = 1 + max(map(len, code), default=0)
-    return RulePlan((*event_variables, *alone), plan, depth, checks, denied, longest)
+    return RulePlan((*event_variables, *alone), plan, depth, checks, denied, max_duration)
 
 
 def _ticks(kept: float | None) -> int:
@@ -187,9 +187,9 @@ class Matcher:
 
     def __init__(
         self, rule: Rule, facts: FactMemory | None, terms: TermDictionary,
-        types: Mapping[EventType, int], longest: int = 0,
+        types: Mapping[EventType, int], max_duration: int = 0,
     ) -> None:  # fmt: skip
-        planned = make_plan(rule, longest)
+        planned = make_plan(rule, max_duration)
         self.rule = rule
         self.facts = facts
         self.shape = Shape(rule, planned.variables)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from graphtide.algebra.expressions import Var
-    from graphtide.engine.runtime import TransactionTimes
-    from graphtide.engine.watch import Watch
+    from graphtide.engine.results import TransactionTimes
+    from graphtide.engine.watch import Query
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rules.expiry import Retention
     from graphtide.rules.kernel.layout import PlanArrays
@@ -230,7 +230,7 @@ class FactMemory:
     `columns` are the variables of a row here: first the shared ones.
     """
 
-    def __init__(self, watch: Watch, columns: Sequence[Var], shared: int) -> None:
+    def __init__(self, watch: Query, columns: Sequence[Var], shared: int) -> None:
         self._watch = watch
         order = [NET_VALUES + watch.variables.index(v.name) for v in columns]
         self._columns = np.array(order, np.int32)

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import pattern_variables
+from graphtide.engine.events import GRAPH_EVENT
 from graphtide.rules.kernel.layout import CONDITION, EVENT, HIT_VALUES, POSITION, WRITTEN
 from graphtide.rules.kernel.types import find_hits
 from graphtide.rules.temporal import Span, is_true
@@ -17,15 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from graphtide.algebra.expressions import Expression
+    from graphtide.engine.events import EventBatch
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.model import EventCondition, EventType, Rule
-    from graphtide.streams.events import GraphEvents
 
 MOST_CHECKED = 100_000
 """Rows of values of which it is remembered whether they pass a CHECK."""
 
-Ids = tuple[int, int, int]
 Binding = dict[Var, int]
 """Variables and the ids of their values."""
 
@@ -44,11 +44,15 @@ class MatchedEvent:
 
 
 class TypeMatcher:
-    """Finds the ways in which the triples of events match a type."""
+    """Finds the events of a type with their values.
+
+    The triples of graph events are matched with the type's pattern; other events have a type id.
+    """
 
     def __init__(self, type_: EventType, terms: TermDictionary) -> None:
         others = (v for p in type_.pattern for v in pattern_variables(p))
         variables = list(dict.fromkeys((*type_.parameters, *others)))
+        self.type_id = type_.id
         self._width = len(type_.parameters)
         self._pattern = np.array(
             [
@@ -59,31 +63,46 @@ class TypeMatcher:
                 for p in type_.pattern
             ],
             np.int32,
-        )
+        ).reshape(-1, 3)
         ids = [int(row[column]) for column in (2, 0, 1) for row in self._pattern if row[column] > 0]
         self.mark: int | None = ids[0] if ids else None
-        """An id that all events of the type have, if there is one; one that others hardly have."""
+        """An id that all graph events of the type have, if any; one that others hardly have."""
         self._check, self._parameters, self._terms = type_.check, type_.parameters, terms
         self._checked: dict[tuple[int, ...], bool] = {}
         self._work = np.zeros((3, max(len(variables), len(self._pattern), 1)), np.int32)
         self._out = np.empty((16, 1 + self._width), np.int32)
 
-    def hits(self, events: GraphEvents) -> Ints:
-        """Rows of an event's place and the values of the parameters, each way once.
+    def hits(self, events: EventBatch) -> Ints:
+        """Rows of an event's index and the values of the parameters, each way to match once.
 
-        They hold until the next call.
+        They are valid until the next call.
         """
+        typed = self.type_id != GRAPH_EVENT
+        hits = self._of_type(events) if typed else self._of_pattern(events)
+        return hits if self._check is None else self._passing(hits, self._check)
+
+    def _of_type(self, events: EventBatch) -> Ints:
+        """The events of the type id."""
+        if events.types is None or events.values is None:
+            return self._out[:0]
+        indices = np.flatnonzero(events.types == self.type_id)
+        rows = np.empty((len(indices), 1 + self._width), np.int32)
+        rows[:, 0] = indices
+        rows[:, 1:] = events.values[indices, : self._width]
+        return rows
+
+    def _of_pattern(self, events: EventBatch) -> Ints:
+        """The graph events whose triples match the pattern."""
         state, many = np.zeros(2, np.int64), len(events.ends)
         if len(self._out) < many:
             self._out = np.empty((2 * many, 1 + self._width), np.int32)
         while True:
             find_hits(
-                self._pattern, self._width, events.triples, events.begins, self._work, self._out,
+                self._pattern, self._width, events.triples, events.offsets, self._work, self._out,
                 state,
             )  # fmt: skip
             if state[POSITION] == many:
-                hits = self._out[: state[WRITTEN]]
-                return hits if self._check is None else self._passing(hits, self._check)
+                return self._out[: state[WRITTEN]]
             more = np.empty((2 * len(self._out), self._out.shape[1]), np.int32)
             more[: len(self._out)] = self._out
             self._out = more
@@ -146,46 +165,48 @@ class ConditionMatcher:
         return rows
 
 
-# --- TypeIndex: of which types a single event may be, by an id that all events of a type have.
+# --- TypeIndex: the types that a single event may have.
 
 
 class TypeIndex:
-    """Types by number. Most events are of few of them, and only those are looked at closely."""
+    """Types by number. A single event is matched only with the types that it may have.
+
+    These are found by its type id, or by an id that all graph events of a type have.
+    """
 
     def __init__(self) -> None:
         self._matchers: list[TypeMatcher] = []
+        self._by_type: dict[int, list[int]] = {}
         self._by_id: dict[int, list[int]] = {}
         self._others: list[int] = []
 
     def add(self, matcher: TypeMatcher) -> None:
-        """Another type."""
+        """Add a type."""
         number = len(self._matchers)
         self._matchers.append(matcher)
-        mark = matcher.mark
-        if mark is None:
+        if matcher.type_id != GRAPH_EVENT:
+            self._by_type.setdefault(matcher.type_id, []).append(number)
+        elif matcher.mark is None:
             self._others.append(number)
         else:
-            self._by_id.setdefault(mark, []).append(number)
+            self._by_id.setdefault(matcher.mark, []).append(number)
 
-    def hits(self, events: GraphEvents) -> dict[int, Ints]:
-        """By number of a type, the places of the events of that type, with their parameters."""
-        if len(events.ends) == 1:
-            return self._hits_of_one(events)
-        found = ((number, matcher.hits(events)) for number, matcher in enumerate(self._matchers))
+    def hits(self, events: EventBatch) -> dict[int, Ints]:
+        """By number of a type, the indices of its events with their parameters."""
+        numbers = self._candidates(events) if len(events.ends) == 1 else range(len(self._matchers))
+        found = ((number, self._matchers[number].hits(events)) for number in numbers)
         return {number: rows for number, rows in found if len(rows)}
 
-    def _hits_of_one(self, event: GraphEvents) -> dict[int, Ints]:
+    def _candidates(self, event: EventBatch) -> list[int]:
+        """The types that one event may have."""
+        if event.types is not None and event.types[0] != GRAPH_EVENT:
+            return self._by_type.get(int(event.types[0]), [])
         by_id = self._by_id
         numbers = [n for i in set(event.triples.ravel().tolist()) if i in by_id for n in by_id[i]]
         numbers += self._others
         if len(numbers) > 1:
             numbers.sort()
-        hits = {}
-        for number in numbers:
-            rows = self._matchers[number].hits(event)
-            if len(rows):
-                hits[number] = rows
-        return hits
+        return numbers
 
 
 # --- Matches: matches of a rule in columns, made into objects only when somebody looks.

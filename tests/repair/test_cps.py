@@ -7,7 +7,7 @@ from pathlib import Path
 
 import graphtide as gt
 from graphtide.cli.main import main
-from graphtide.lang.tide.program import read_program
+from graphtide.lang.tide.program import Program
 from graphtide.repair.search import explore
 from graphtide.rules.program import run
 
@@ -29,7 +29,7 @@ def test_the_two_quick_fixes_of_the_paper():
         graph.insert(CPS("host"), CPS(predicate), amount)
     is_a = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
     graph.insert(CPS("host"), is_a, CPS("HostInstance"))
-    found = explore(graph, read_program(FOLDER / "validity.tide"))
+    found = explore(graph, Program.read(FOLDER / "validity.tide"))
     assert found.complete
     assert [[step.fix for step in plan.steps] for plan in found] == [
         ["LowerAvailableCpu"],
@@ -52,7 +52,7 @@ def test_events_of_different_hosts_do_not_add_up():
     graph, suggested = gt.LiveGraph(), []
     graph.apply(str(FOLDER / "cps.ttl"))
     functions = {"suggest": lambda host: suggested.append(str(host)), "tell_valid": print}
-    run(read_program(FOLDER / "cps.tide"), graph, functions=functions)
+    run(Program.read(FOLDER / "cps.tide"), graph, functions=functions)
     set_to = {"server": 3, "gateway": 2}
     changes = [("server", 10), ("gateway", 9), ("server", 11), ("gateway", 8), ("server", 12)]
     for time, (host, available) in enumerate(changes, start=1):

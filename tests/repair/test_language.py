@@ -7,7 +7,7 @@ from graphtide.errors import ProgramError
 from graphtide.lang.tide.ast import Delete, Insert
 from graphtide.lang.tide.builder import ProgramBuilder
 from graphtide.lang.tide.format import format_program
-from graphtide.lang.tide.program import check_program, parse_program
+from graphtide.lang.tide.program import Program
 from graphtide.repair.explain import explain_fixes
 
 HEAD = """PREFIX : <http://example.org/>
@@ -18,7 +18,7 @@ QUERY Late AS SELECT * FROM NAMED WINDOW :w ON :s [RANGE 4 STEP 1] { WINDOW :w {
 
 
 def test_goals():
-    program = parse_program(
+    program = Program.parse(
         HEAD + "GOAL a NONE OF Hot GOAL b AT MOST 3 OF Hot goal c minimize Hot "
         "GOAL d MINIMIZE Hot WEIGHT 2.5"
     )
@@ -32,7 +32,7 @@ def test_goals():
 
 
 def test_fixes():
-    program = parse_program(
+    program = Program.parse(
         HEAD + "FIX a ON Hot THEN DELETE { ?room :temperature ?t } ; INSERT { ?room :is :cool }\n"
         "FIX b COST 0.5 ON Hot(?room) THEN DELETE { GRAPH :g { ?room :p 1 } }"
     )
@@ -43,13 +43,13 @@ def test_fixes():
 
 
 def test_goals_may_stand_before_their_queries():
-    program = parse_program("GOAL g NONE OF q\nQUERY q AS SELECT ?s { ?s ?p ?o }")
+    program = Program.parse("GOAL g NONE OF q\nQUERY q AS SELECT ?s { ?s ?p ?o }")
     assert program.goals[0].query == "q"
 
 
 def test_their_words_are_names_elsewhere():
     text = "QUERY Cost AS SELECT ?s { ?s ?p ?o }\nEVENT Weight(?x) AS { ?x ?p 1 }"
-    assert parse_program(text + "\nGOAL g NONE OF Cost").goals[0].query == "Cost"
+    assert Program.parse(text + "\nGOAL g NONE OF Cost").goals[0].query == "Cost"
 
 
 @pytest.mark.parametrize(
@@ -59,24 +59,24 @@ def test_their_words_are_names_elsewhere():
         ("GOAL g NON OF Hot", (5, 8), "expected NONE, AT or MINIMIZE, found 'NON'",
          "did you mean NONE?"),
         ("GOAL NONE OF Hot", (5, 6), "expected a name for the goal, found 'NONE'",
-         "'NONE' is a word of the language: a name has to be another one"),
-        ("GOAL g AT MOST 1.5 OF Hot", (5, 16), "there cannot be 1.5 rows", "write a whole number"),
+         "'NONE' is a keyword: choose another name"),
+        ("GOAL g AT MOST 1.5 OF Hot", (5, 16), "invalid number of rows 1.5", "write a whole number"),
         ("GOAL g AT MOST -1 OF Hot", (5, 16), "expected a number, found '-'", None),
-        ("GOAL g MINIMIZE Hot WEIGHT 0", (5, 28), "a goal of weight 0 counts for nothing",
-         "leave the goal out, or give it a weight above 0"),
+        ("GOAL g MINIMIZE Hot WEIGHT 0", (5, 28), "a goal of weight 0 has no effect",
+         "remove the goal, or give it a weight above 0"),
         ("GOAL g MINIMIZE Hot WEIGHT 1e999", (5, 28), "WEIGHT 1e999 is too large",
          "write a smaller number"),
         ("GOAL g NONE OF Any", (5, 16),
-         "Any is an ASK query, which has one row whether or not something is found",
+         "Any is an ASK query, which always has one row",
          "write it as SELECT"),
-        ("GOAL g NONE OF Late", (5, 16), "Late is a query over windows, which no goal can be about",
+        ("GOAL g NONE OF Late", (5, 16), "Late is a windowed query, which a goal cannot use",
          "write it as a query over the graph"),
         ("GOAL g NONE OF Hot GOAL g NONE OF Hot", (5, 25), "there are two goals named g",
          "the first one is in line 5"),
         ("FIX f ON Hat THEN DELETE { ?room :p 1 }", (5, 10), "there is no query named Hat",
          "did you mean Hot?"),
         ("FIX f ON Late THEN DELETE { ?a :p 1 }", (5, 10),
-         "Late is a query over windows, which no fix can be about",
+         "Late is a windowed query, which a fix cannot use",
          "write it as a query over the graph"),
         ("FIX f ON Hot THEN INSERT { ?roam :p 1 }", (5, 28), "?roam has no value in this fix",
          "did you mean ?room?"),
@@ -88,7 +88,7 @@ def test_their_words_are_names_elsewhere():
          None),
         ("FIX f ON APPEAR OF Hot THEN INSERT { ?room :p 1 }", (5, 10),
          "expected a name, found 'APPEAR'",
-         "'APPEAR' is a word of the language: a name has to be another one"),
+         "'APPEAR' is a keyword: choose another name"),
         ("FIX f ON Hot THEN INSERT { }", (5, 5), "the fix f changes nothing",
          "write triples between the brackets"),
         ("FIX f ON Hot THEN DELETE { _:b :p ?room }", None, None, None),
@@ -99,7 +99,7 @@ def test_their_words_are_names_elsewhere():
     ],
 )  # fmt: skip
 def test_a_mistake_has_its_place_and_a_hint(text, place, message, hint):
-    (error,) = check_program(HEAD + text)[1]
+    (error,) = Program.check(HEAD + text)[1]
     if message is not None:  # else SPARQL's own words
         assert error.message.split("\n")[0] == message
         assert (error.line, error.column) == place
@@ -109,12 +109,12 @@ def test_a_mistake_has_its_place_and_a_hint(text, place, message, hint):
 
 def test_all_mistakes_are_told_at_once():
     with pytest.raises(ProgramError) as caught:
-        parse_program(HEAD + "GOAL g NONE OF X\nFIX f ON Hot THEN INSERT { ?x ?y 1 }")
+        Program.parse(HEAD + "GOAL g NONE OF X\nFIX f ON Hot THEN INSERT { ?x ?y 1 }")
     assert [error.line for error in caught.value.errors] == [5, 6, 6]
 
 
 def test_a_broken_query_is_told_once():
-    errors = check_program(
+    errors = Program.check(
         "QUERY q AS SELECT ?s { ?s }\nGOAL g NONE OF q\nFIX f ON q THEN DELETE { ?s ?p 1 }"
     )[1]
     assert [error.line for error in errors] == [1]
@@ -148,11 +148,11 @@ def test_the_builder_makes_the_same_program():
         ("Least", None, 0.5),
     ]
     assert [(f.name, f.cost) for f in program.fixes] == [("Air", 3)]
-    assert parse_program(builder.text) == program
+    assert Program.parse(builder.text) == program
 
 
 def test_what_helps_which_goal():
-    program = parse_program("""PREFIX : <http://example.org/>
+    program = Program.parse("""PREFIX : <http://example.org/>
         QUERY Hot AS SELECT ?r { ?r :is :hot }
         QUERY Cold AS SELECT ?r { ?r a :Room FILTER NOT EXISTS { ?r :heated true } }
         GOAL a NONE OF Hot

@@ -9,7 +9,7 @@ from fixes.worlds import quads_of
 import graphtide as gt
 from graphtide.bench.train.load import load_model
 from graphtide.bench.train.model import Model
-from graphtide.lang.tide.program import read_program
+from graphtide.lang.tide.program import Program
 from graphtide.repair.search import explore
 
 REPAIRS = Path(__file__).parents[2] / "examples" / "repairs.tide"
@@ -40,7 +40,7 @@ def test_a_broken_railway_is_mended():
     load_model(graph, Model(1, "repair"))
     assert violations(graph) == REPAIR_1
     (plan,) = explore(graph, REPAIRS, plans=1, seconds=600)
-    watch = graph.watch(read_program(REPAIRS).texts["RouteSensor"])
+    watch = graph.watch(Program.read(REPAIRS).texts["RouteSensor"])
     plan.apply(graph)
     assert violations(graph) == dict.fromkeys(GOALS, 0)
     assert watch.count() == 0

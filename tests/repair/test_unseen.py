@@ -29,7 +29,7 @@ def picture(graph, watch, reports, running):
         "answer": watch.table(terms=True).to_pylist(),
         "history": [str(row) for row in watch.rows()],
         "delta": str(watch.delta()),
-        "firings": [str(firing) for firing in running.firings],
+        "firings": [str(firing) for firing in running.firings()],
         "reports": list(reports),
         "clock": (graph.clock, graph.stats().transactions, running.clock, running.kept),
     }

@@ -1,4 +1,4 @@
-"""The SPARQL pieces of events and rules: patterns, templates, arguments, bounds, filters."""
+"""Parse the SPARQL fragments of events and rules: patterns, templates, arguments, filters."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from lark import Token
     from pyoxigraph import NamedNode
 
-    from graphtide.lang.tide.parser import Source
+    from graphtide.lang.tide.source import Source
     from graphtide.rdf.terms import Term
 
 _RANGED: Final = ("AFTER", "BEFORE", "DURING", "INCLUDES", "OVERLAPS", "OVERLAPPEDBY")
-"""Relations whose numbers are lower and upper bounds, two by two."""
+"""Relations whose bounds are pairs of a lower and an upper bound."""
 
 
 def facts_of(source: Source, groups: list[Token]) -> SelectQuery | None:
-    """The fact conditions of a rule as one query with all their variables."""
-    read = [source.piece(group, parse_query, "SELECT * WHERE") for group in groups]
+    """The FACT conditions of a rule as one query over all their variables."""
+    read = [source.parse_fragment(group, parse_query, "SELECT * WHERE") for group in groups]
     if not groups or None in read:
         return None
     return parse_query(f"{source.prologue} SELECT * WHERE {{ {' '.join(groups)} }}")
@@ -34,16 +34,16 @@ def facts_of(source: Source, groups: list[Token]) -> SelectQuery | None:
 
 def triples_of(source: Source, group: Token) -> tuple[TriplePattern, ...] | None:
     """The triple patterns of an event."""
-    query = source.piece(group, parse_query, "SELECT * WHERE")
+    query = source.parse_fragment(group, parse_query, "SELECT * WHERE")
     if query is None:
         return None
     node = query.root.child if isinstance(query.root, Project) else query.root
     if not isinstance(node, Bgp) or not _plain(node.patterns):
         hint = "test values with FILTER in the rule, and facts with FACT"
-        source.report(group, "the pattern of an event holds triples only", hint)
+        source.report(group, "the pattern of an event can only contain triples", hint)
         return None
     if not node.patterns:
-        source.report(group, "this pattern is empty, so it would match every event")
+        source.report(group, "the pattern of an event must not be empty")
         return None
     return node.patterns
 
@@ -53,22 +53,22 @@ def _plain(patterns: tuple[TriplePattern, ...]) -> bool:
 
 
 def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern, ...] | None:
-    """What INSERT, DELETE or EMIT puts in or takes out for each row."""
+    """The template of INSERT, DELETE or EMIT."""
     head = "DELETE" if word == "DELETE" else "INSERT"
-    update = source.piece(group, parse_update, head, "WHERE {}")
+    update = source.parse_fragment(group, parse_update, head, "WHERE {}")
     if update is None:
         return None
     (operation,) = update.operations
     assert isinstance(operation, Modify)  # noqa: S101 - that is what the text says
     template = operation.delete if word == "DELETE" else operation.insert
     if word == "EMIT" and not _plain(template):
-        source.report(group, "an event has no GRAPH", "emit plain triples")
+        source.report(group, "EMIT must not contain GRAPH", "emit plain triples")
         return None
     return template
 
 
 class _ArgumentParser(TermParser):
-    """Reads `(?a, :b, 1)`, or one IRI."""
+    """Parses `(?a, :b, 1)`, or one IRI."""
 
     def arguments(self) -> tuple[Var | Term, ...]:
         """The arguments."""
@@ -82,7 +82,7 @@ class _ArgumentParser(TermParser):
         return tuple(found)
 
     def with_gaps(self) -> tuple[Var | Term | None, ...]:
-        """The arguments, where `_` is one that may be anything: None."""
+        """The arguments; the wildcard `_` is None."""
         self.prologue()
         self.expect("(")
         found: list[Var | Term | None] = []
@@ -104,47 +104,47 @@ class _ArgumentParser(TermParser):
 
 
 def arguments_of(source: Source, token: Token) -> tuple[Var | Term, ...] | None:
-    """What stands between brackets after a name."""
-    return source.piece(token, lambda text: _ArgumentParser(text).arguments())
+    """The arguments in brackets after a name."""
+    return source.parse_fragment(token, lambda text: _ArgumentParser(text).arguments())
 
 
 def gapped_arguments_of(source: Source, token: Token) -> tuple[Var | Term | None, ...] | None:
-    """What stands between brackets after an event of a pattern; None in it was written `_`."""
-    return source.piece(token, lambda text: _ArgumentParser(text).with_gaps())
+    """The arguments of an event in a pattern; the wildcard `_` is None."""
+    return source.parse_fragment(token, lambda text: _ArgumentParser(text).with_gaps())
 
 
 def variables_of(source: Source, token: Token) -> tuple[Var, ...] | None:
-    """Variables between brackets, each once."""
+    """Distinct variables in brackets."""
     arguments = arguments_of(source, token)
     if arguments is None:
         return None
     variables = tuple(argument for argument in arguments if isinstance(argument, Var))
     if len(variables) < len(arguments):
-        source.report(token, "only variables can stand here")
+        source.report(token, "only variables are allowed here")
         return None
     for place, variable in enumerate(variables):
         if variable in variables[:place]:
-            source.report_variable(token, variable.name, f"{variable} stands here twice", None)
+            source.report_variable(token, variable.name, f"{variable} is given twice", None)
             return None
     return variables
 
 
 def stream_of(source: Source, token: Token) -> NamedNode | None:
     """The stream that EMIT names."""
-    return source.piece(token, lambda text: _ArgumentParser(text).stream())
+    return source.parse_fragment(token, lambda text: _ArgumentParser(text).stream())
 
 
 def filter_of(
     source: Source, token: Token, instead: str = "write it inside of FACT { … }"
 ) -> Expression | None:
-    """The expression after FILTER or CHECK; `instead` says what to do about EXISTS."""
-    query = source.piece(token, parse_query, "SELECT * WHERE { FILTER", "}")
+    """The expression after FILTER or CHECK; `instead` is the hint for EXISTS."""
+    query = source.parse_fragment(token, parse_query, "SELECT * WHERE { FILTER", "}")
     if query is None:
         return None
     assert isinstance(query.root, Project)  # noqa: S101 - that is what the text says
     assert isinstance(query.root.child, Filter)  # noqa: S101 - same
     if _has_exists(query.root.child.condition):
-        source.report(token, "EXISTS cannot be tested here", instead)
+        source.report(token, "EXISTS is not allowed here", instead)
         return None
     return query.root.child.condition
 
@@ -158,7 +158,7 @@ def _has_exists(expression: Expression) -> bool:
 def bounds_of(
     source: Source, relation: Token, token: Token | None
 ) -> tuple[WrittenDuration, ...] | None:
-    """The numbers of a temporal relation; `*` is without a bound."""
+    """The bounds of a temporal relation; `*` is unbounded."""
     if token is None:
         return ()
     written = [part.strip() for part in token[1:-1].split(",")]
@@ -179,13 +179,13 @@ def bounds_of(
 def _sound(source: Source, token: Token, operator: str, numbers: list[WrittenDuration]) -> bool:
     most = RELATIONS[operator]
     if len(numbers) > most or len(numbers) == 3:
-        source.report(token, f"{operator} takes up to {most} numbers, not {len(numbers)}")
+        source.report(token, f"{operator} takes up to {most} bounds, not {len(numbers)}")
         return False
     if operator in _RANGED and len(numbers) > 1:
         for low, high in zip(numbers[::2], numbers[1::2], strict=True):
             same = low.in_time == high.in_time or inf in (abs(low.amount), abs(high.amount))
             if same and low.amount > high.amount:
                 hint = "write the lower bound first"
-                source.report(token, "these bounds are the wrong way round", hint)
+                source.report(token, "the lower bound is above the upper bound", hint)
                 return False
     return True

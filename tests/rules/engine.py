@@ -1,0 +1,81 @@
+"""A rule engine without a program: rules are added one by one, actions are Python functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphtide import LiveGraph
+from graphtide.rules.effects import GraphConnection
+from graphtide.rules.rule_set import RuleSet
+from graphtide.rules.runtime import RuleEngine
+
+
+@dataclass(frozen=True)
+class FunctionAction:
+    function: object
+
+    def carry_out(self, turn):
+        self.function(turn.firing())
+
+
+class NoEffects:
+    """Actions change nothing but what the test sees."""
+
+    def begin(self):
+        pass
+
+    def collect(self, clock):
+        return ()
+
+    def publish(self):
+        return False
+
+    def discard(self):
+        pass
+
+    def undo(self, clock):
+        return ""
+
+    def advance(self, to):
+        pass
+
+    def are_independent(self, rules):
+        return all(each.action is None for each in rules)
+
+    def apply_all(self, agenda):
+        return not any(share.registered.action for share in agenda.shares)
+
+
+class Engine:
+    """A `RuleEngine` on a graph that it does not follow: its clock is its own."""
+
+    def __init__(self, graph=None, *, max_firings=10_000):
+        self.graph = LiveGraph() if graph is None else graph
+        connection = GraphConnection(self.graph)
+        self.rules = RuleSet(connection, 0)
+        self.engine = RuleEngine(connection, self.rules, NoEffects(), max_firings=max_firings)
+        self.assert_event = self.engine.assert_event
+        self.take_events = self.engine.take_events
+        self.advance = self.engine.advance
+
+    def add(self, rule, action=None):
+        self.rules.add(rule, None if action is None else FunctionAction(action))
+
+    def firings(self):
+        return self.engine.log
+
+    @property
+    def clock(self):
+        return self.engine.clock
+
+    @property
+    def fired(self):
+        return self.engine.log.total
+
+    @property
+    def kept(self):
+        return self.rules.kept
+
+    @property
+    def most_kept(self):
+        return self.rules.most_kept
