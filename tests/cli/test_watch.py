@@ -146,6 +146,7 @@ def test_broken_lines_are_skipped_and_listed(files, run):
             'invalid --strategy "magic": choose from ',
         ),
         (("--changes", "log.rdfp"), "there is no query to watch"),
+        (("x.tide", "--changes", "log.rdfp"), "graphtide run x.tide --engine process --changes"),
         (("route.rq",), "--changes"),
     ],
 )

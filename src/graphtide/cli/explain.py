@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Final
@@ -32,13 +33,14 @@ from graphtide.plan.build import build_plan
 from graphtide.plan.explain import ExplainFormat, explain_logical
 from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY, Strategy
+from graphtide.repair.explain import explain_fixes
+from graphtide.rules.explain import explain_rules
 from graphtide.streams.query import explain_windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from graphtide.algebra.windows import WindowedQuery
-    from graphtide.lang.tide.ast import PatternDeclaration
     from graphtide.rules.program import RunningProgram
 
 TICK_MS: Final = 1000
@@ -82,8 +84,10 @@ def explain(
         log.check()
     if query.suffix == PROGRAM_SUFFIX:
         program = Program.read(query)
-        running = _ran(program, data or (), log, tick_ms) if data or log is not None else None
-        print(explain_program(program, running, pattern, format, tick_ms))
+        graph = LiveGraph(tick_ms=tick_ms)
+        running = _run(program, graph, data or (), log) if data or log is not None else None
+        shown = ShownProgram(program, graph, running, tick_ms)
+        print(shown.text(format) if pattern is None else shown.pattern(pattern, format))
         return
     if pattern is not None:
         raise GraphtideError("a query has no pattern", hint="--pattern is for programs (.tide)")
@@ -126,77 +130,70 @@ def plan_text(query: SelectQuery | WindowedQuery, strategy: Strategy | None = No
 # --- programs ---
 
 
-def explain_program(
-    program: Program,
-    running: RunningProgram | None,
-    pattern: str | None,
-    format: ExplainFormat,  # noqa: A002 - the name of the option
-    tick_ms: int,
-) -> str:
-    """A program in words; or one of its patterns, which can be drawn.
+@dataclass(frozen=True, slots=True)
+class ShownProgram:
+    """A program to explain; patterns of a `running` one are shown with their tokens."""
 
-    Patterns of a `running` program are shown with their tokens.
-    """
-    if pattern is not None:
-        return _pattern(program, _named(program, pattern), running, format, tick_ms)
-    if format != "text":
-        allowed = "a whole program is explained as text; draw one of its patterns by --pattern NAME"
-        raise invalid("--format", format, allowed)
-    parts = [
-        f"QUERY {query.name}\n{indent(plan_text(parse_standing(query.text)), '  ')}"
-        for query in program.queries
-    ]
-    parts += [_pattern(program, each, running, format, tick_ms) for each in program.patterns]
-    if program.rules:
-        from graphtide.rules.explain import explain_rules
+    program: Program
+    graph: LiveGraph
+    running: RunningProgram | None
+    tick_ms: int
 
-        parts.append(explain_rules(program, tick_ms))
-    if program.goals or program.fixes:
-        from graphtide.repair.explain import explain_fixes
+    def text(self, format: ExplainFormat = "text") -> str:  # noqa: A002 - the name of the option
+        """All of the program, in words."""
+        if format != "text":
+            allowed = "a whole program is explained as text; draw a pattern with --pattern NAME"
+            raise invalid("--format", format, allowed)
+        program = self.program
+        parts = [
+            f"QUERY {query.name}\n{indent(plan_text(parse_standing(query.text)), '  ')}"
+            for query in program.queries
+        ]
+        parts += [self.pattern(pattern.name) for pattern in program.patterns]
+        if program.rules:
+            parts.append(explain_rules(program, self.tick_ms))
+        if program.goals or program.fixes:
+            parts.append(explain_fixes(program))
+        return "\n\n".join(parts)
 
-        parts.append(explain_fixes(program))
-    return "\n\n".join(parts)
-
-
-def _named(program: Program, name: str) -> PatternDeclaration:
-    known = {pattern.name: pattern for pattern in program.patterns}
-    if name not in known:
-        hint = name_hint(name, known, "pattern") if known else "it has none"
-        raise GraphtideError(f"the program has no pattern named {name}", hint=hint)
-    return known[name]
-
-
-def _pattern(
-    program: Program,
-    pattern: PatternDeclaration,
-    running: RunningProgram | None,
-    format: ExplainFormat,  # noqa: A002 - the name of the option
-    tick_ms: int,
-) -> str:
-    if running is not None and running.detection is not None:
-        detector, terms = running.detection.patterns[pattern.name].detector, running.graph.terms
-        return explain_pattern(
-            detector.automaton, format, detector, lambda number: str(terms.decode(number))
-        )
-    types = {event.name: index for index, event in enumerate(program.events)}
-    return explain_pattern(compile_pattern(pattern, types, lambda _: 1, tick_ms), format)
+    def pattern(
+        self,
+        name: str,
+        format: ExplainFormat = "text",  # noqa: A002 - the name of the option
+    ) -> str:
+        """The automaton of one pattern."""
+        known = {pattern.name: pattern for pattern in self.program.patterns}
+        if name not in known:
+            hint = name_hint(name, known, "pattern") if known else "it has none"
+            raise GraphtideError(f"the program has no pattern named {name}", hint=hint)
+        if self.running is not None and self.running.detection is not None:
+            detector, terms = self.running.detection.patterns[name].detector, self.graph.terms
+            return explain_pattern(
+                detector.automaton, format, detector, lambda id_: str(terms.decode(id_))
+            )
+        types = {event.name: index for index, event in enumerate(self.program.events)}
+        automaton = compile_pattern(known[name], types, lambda _: 1, self.tick_ms)
+        return explain_pattern(automaton, format)
 
 
-def _ran(
-    program: Program, data: Sequence[Path], log: ChangeLog | None, tick_ms: int
+def _run(
+    program: Program, graph: LiveGraph, data: Sequence[Path], log: ChangeLog | None
 ) -> RunningProgram:
-    """The program after it has seen data and changes; functions that it calls do nothing."""
-    graph = LiveGraph(tick_ms=tick_ms)
+    """Run a program over data and changes; functions that it calls do nothing."""
     load_data(graph, data)
     running = graph.run(program, functions=no_functions(program))
     if log is not None:
-        session = Session(graph, {}, tick_ms=tick_ms)
-        for _ in session.follow(log):
+        for _ in Session(graph, {}).follow(log):
             pass
     return running
 
 
+def called_functions(program: Program) -> list[str]:
+    """The names of the functions that the rules of a program call."""
+    actions = (action for rule in program.rules for action in rule.actions)
+    return sorted({action.function for action in actions if isinstance(action, CallFunction)})
+
+
 def no_functions(program: Program) -> dict[str, Callable[..., None]]:
     """A function that does nothing for each that the rules of a program call."""
-    actions = (action for rule in program.rules for action in rule.actions)
-    return {a.function: lambda *_: None for a in actions if isinstance(a, CallFunction)}
+    return {name: lambda *_: None for name in called_functions(program)}

@@ -64,11 +64,11 @@ def run_in_process(request: RunRequest) -> int:
     graph = LiveGraph(tick_ms=request.tick_ms)
     for name in request.streams:
         graph.stream(name)
-    load_data(graph, request.data, rejects)
-    # All that the data holds is new to the program, as it is on Spark.
-    running = graph.run(request.program, functions=request.functions, start="earliest")
+    # As on Spark, the program takes in the data like any other transaction.
+    running = graph.run(request.program, functions=request.functions)
     session = Session(graph, {}, on_error=request.on_error, tick_ms=request.tick_ms)
     session.add_program(running)
+    load_data(graph, request.data, rejects)
     files = None if request.out is None else OutputFiles(request)
     code = 0
     try:

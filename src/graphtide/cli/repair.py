@@ -13,14 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphtide.cli.inputs import load_data
-from graphtide.cli.options import (
-    OUT_HELP,
-    DataOption,
-    JsonOption,
-    SeedOption,
-    at_least,
-    invalid,
-)
+from graphtide.cli.options import OUT_HELP, DataOption, JsonOption, SeedOption, at_least, invalid
 from graphtide.cli.output import counted, shortener
 from graphtide.cli.query import check_out, write_graph
 from graphtide.errors import GraphtideError

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
 from graphtide.cli.options import (
     FORMAT_HELP,
@@ -26,7 +27,6 @@ from graphtide.cli.options import (
     invalid,
 )
 from graphtide.errors import DataError, GraphtideError
-from graphtide.lang.tide.ast import CallFunction
 from graphtide.lang.tide.program import Program
 
 if TYPE_CHECKING:
@@ -67,13 +67,7 @@ class RunRequest:
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
         """A function that does nothing for each that the program calls."""
-        return {name: lambda *_: None for name in self.called}
-
-    @property
-    def called(self) -> list[str]:
-        """The names of the functions that rules call."""
-        actions = (action for rule in self.program.rules for action in rule.actions)
-        return sorted({a.function for a in actions if isinstance(a, CallFunction)})
+        return no_functions(self.program)
 
     @property
     def prologues(self) -> dict[str, str]:
@@ -180,8 +174,8 @@ def run(
     )  # fmt: skip
     request.check()
     chosen = choose_engine(engine)
-    if request.called:
-        names = ", ".join(request.called)
+    if called := called_functions(request.program):
+        names = ", ".join(called)
         print(f"CALL {names}: listed as firings, not called", file=sys.stderr)
     if chosen == "spark":
         from graphtide.cli.spark_engine import run_on_spark

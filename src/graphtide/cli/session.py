@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.inputs import STANDARD_INPUT
@@ -16,6 +16,7 @@ from graphtide.kernel.batch import TX
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rdf.changes import concat_batches
 from graphtide.rdf.formats.registry import find_format
+from graphtide.rules.firing import MOST_LISTED as MAX_RETAINED
 from graphtide.streams.read import has_timestamps, timestamped
 
 if TYPE_CHECKING:
@@ -115,16 +116,6 @@ Tally = RowTally | CountTally
 # --- sources of output ---
 
 
-class OutputSource(Protocol):
-    """Something registered on the graph whose output a session collects."""
-
-    def tallies(self) -> Mapping[str, Tally]:
-        """By name, how much there was."""
-
-    def take(self) -> list[SessionOutput]:
-        """The output since the last call, in order of time."""
-
-
 class DeltaSource:
     """The deltas of queries without windows, of all of them in the order of transactions."""
 
@@ -200,11 +191,52 @@ class WindowSource:
         return found
 
 
+class ProgramSource:
+    """The complex events and firings of a running program."""
+
+    def __init__(self, program: RunningProgram) -> None:
+        self._program = program
+        patterns = program.program.patterns
+        self._tallies = {p.name: CountTally("complex event") for p in patterns}
+        self._firings = CountTally("firing")
+
+    def tallies(self) -> Mapping[str, Tally]:
+        """How many complex events of each pattern, and how many firings."""
+        fires = {"rules": self._firings} if self._program.program.rules else {}
+        return {**self._tallies, **fires}
+
+    def take(self) -> list[SessionOutput]:
+        """The complex events and firings since the last call, by time."""
+        found: list[SessionOutput] = []
+        for pattern, tally in self._tallies.items():
+            new = _new(tally, self._program.matched(pattern))
+            matches = self._program.matches(pattern, last=new)
+            found += (EventOutput(pattern, m.start, m.time, m.values) for m in matches)
+        new = _new(self._firings, self._program.fired)
+        log = self._program.firings()
+        for firing in log[len(log) - new :]:
+            events = {name: end for name, (_, end) in firing.events.items()}
+            found.append(FiringOutput(firing.rule, firing.time, firing.values, events))
+        found.sort(key=attrgetter("time"))
+        return found
+
+
+def _new(tally: CountTally, total: int) -> int:
+    """Count up to a total; how many are new."""
+    new, tally.count = total - tally.count, total
+    if new > MAX_RETAINED:
+        raise GraphtideError(
+            f"a step gave {new:,} {tally.thing}s, and {MAX_RETAINED:,} are retained",
+            hint="apply smaller files of changes",
+        )
+    return new
+
+
 # --- the session ---
 
 
 class Session:
-    """Registers named queries and programs on a graph, applies changes and collects the output.
+    """Applies changes to a graph, and collects the output of its queries and programs.
 
     An insert into a graph that has the name of a stream is an event of that stream.
 
@@ -235,7 +267,8 @@ class Session:
         self.feed = graph.feed(on_error=on_error)
         self._tick_ms = tick_ms
         self._deltas = DeltaSource(graph)
-        self._others: list[OutputSource] = []
+        self._windows: list[WindowSource] = []
+        self._programs: list[ProgramSource] = []
         self.queries: dict[str, Query] = {}
         for name, text in queries.items():
             query = graph.watch(text, name=name, strategy=strategy, history=None)
@@ -246,6 +279,7 @@ class Session:
         for query in program.queries.values():
             query.retain(None)
             self._collect(query, query.text)
+        self._programs.append(ProgramSource(program))
 
     def _collect(self, query: Query, text: str) -> None:
         parsed = parse_standing(text)
@@ -253,13 +287,13 @@ class Session:
         if isinstance(parsed, SelectQuery):
             self._deltas.add(query)
         else:
-            self._others.append(WindowSource(query, parsed.output))
+            self._windows.append(WindowSource(query, parsed.output))
 
     @property
     def tallies(self) -> dict[str, Tally]:
         """By name, how much output there was; queries first."""
         found: dict[str, Tally] = {}
-        for source in (self._deltas, *self._others):
+        for source in (self._deltas, *self._windows, *self._programs):
             found |= source.tallies()
         return {name: found[name] for name in (*self.queries, *found)}
 
@@ -301,9 +335,10 @@ class Session:
         return self.take()
 
     def take(self) -> list[SessionOutput]:
-        """The output since the last call, by time: a window closes before changes of its time."""
-        parts = [source.take() for source in self._others]
+        """The output since the last call, by time: windows, then answers, then the program."""
+        parts = [source.take() for source in self._windows]
         parts.append(self._deltas.take())
+        parts += [source.take() for source in self._programs]
         found = [each for part in parts for each in part]
         if sum(map(bool, parts)) > 1:
             found.sort(key=attrgetter("time"))

@@ -252,6 +252,7 @@ class BatchPrinter:
         self._printed: set[str] = set()
 
     def __call__(self, tables: dict[str, pa.Table]) -> None:
+        """Print the output of a micro-batch."""
         found: list[SessionOutput] = []
         for name, table in tables.items():
             make = _event if name in self._patterns else _row

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from graphtide.lang.tide.ast import QueryChange
     from graphtide.rules.actions import OnError
     from graphtide.rules.agenda import Activation, Resolver
-    from graphtide.rules.detection import ComplexEvent
+    from graphtide.rules.detection import ComplexEvent, PatternRunner
     from graphtide.rules.firing import Firing
     from graphtide.rules.model import EventType, Rule
     from graphtide.streams.registry import Streams
@@ -200,13 +200,20 @@ class RunningProgram:
         """How many events are kept, over all conditions of all rules."""
         return self.engine.rules.kept
 
-    def matches(self, pattern: str) -> list[ComplexEvent]:
-        """The last complex events of a pattern, oldest first."""
+    def matches(self, pattern: str, *, last: int | None = None) -> list[ComplexEvent]:
+        """The retained complex events of a pattern, or the `last` ones, oldest first."""
+        return self._pattern(pattern).events(self._connection.terms, last)
+
+    def matched(self, pattern: str) -> int:
+        """How many complex events of a pattern there have been."""
+        return self._pattern(pattern).seen
+
+    def _pattern(self, name: str) -> PatternRunner:
         known = {} if self.detection is None else self.detection.patterns
-        if pattern not in known:
-            near = name_hint(pattern, known, "pattern")
-            raise GraphtideError(f"the program has no pattern named {pattern}", hint=near)
-        return known[pattern].events(self._connection.terms)
+        if name not in known:
+            near = name_hint(name, known, "pattern")
+            raise GraphtideError(f"the program has no pattern named {name}", hint=near)
+        return known[name]
 
     # --- activations, where they wait ---
 
