@@ -40,7 +40,7 @@ EMPTY_IS_FINE = {name for name in COMMANDS if "data" in name or "changes" in nam
 BROKEN = {
     "rq": "SELECT ?s WHERE { ?s ?p }",
     "ru": "INSERT DATA { ?s",
-    "tide": "QUERY All AS SELECT * { ?s ?p }",
+    "tide": "RULE Broken ON ONLY TEHN",
     "ttl": "<ex:a> <ex:p> .",
     "rdfp": "TX .\nA <ex:a> .\nTC .\n",
 }
