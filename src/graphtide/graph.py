@@ -92,6 +92,7 @@ class LiveGraph:
         self._streams = Streams(runtime, window_origin, window_alignment)
         self._terms = runtime.terms
         self._write = runtime.write
+        self._programs: list[RunningProgram] = []
 
     # --- changes ---
 
@@ -312,7 +313,7 @@ class LiveGraph:
         >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
         <http://example.org/kitchen>
         """
-        return run(
+        running = run(
             program,
             self._streams,
             functions=functions,
@@ -325,6 +326,13 @@ class LiveGraph:
             resolver=resolver,
             seed=seed,
         )
+        self._programs = [*self.programs, running]
+        return running
+
+    @property
+    def programs(self) -> tuple[RunningProgram, ...]:
+        """The programs that run on this graph, oldest first."""
+        return tuple(program for program in self._programs if not program.closed)
 
     @property
     def queries(self) -> tuple[Query, ...]:

@@ -5,11 +5,12 @@ import runpy
 import textwrap
 from pathlib import Path
 
+from support.programs import run
+
 import graphtide as gt
 from graphtide.cli.main import main
 from graphtide.lang.tide.program import Program
 from graphtide.repair.search import explore
-from graphtide.rules.program import run
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cps"
 CPS = "<http://example.org/cps#{}>".format

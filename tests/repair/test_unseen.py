@@ -7,13 +7,13 @@ from fixes.oracle import PREFIX
 from fixes.worlds import graphs, hard, iri, live_graph, quads_of, soft
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.programs import run
 
 import graphtide as gt
 from graphtide.repair.model import task_of
 from graphtide.repair.search import explore
 from graphtide.repair.space import Space
 from graphtide.repair.state import net_changes
-from graphtide.rules.program import run
 
 WINDOW = """PREFIX : <http://example.org/>
 REGISTER RSTREAM :out AS SELECT ?a FROM NAMED WINDOW :w ON :s [RANGE 10 STEP 5]
@@ -31,7 +31,7 @@ def picture(graph, watch, reports, running):
         "delta": str(watch.delta()),
         "firings": [str(firing) for firing in running.firings()],
         "reports": list(reports),
-        "clock": (graph.clock, graph.stats().transactions, running.clock, running.kept),
+        "clock": (graph.clock, graph.stats().transactions, running.clock, running.retained),
     }
 
 

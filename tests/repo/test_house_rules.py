@@ -130,7 +130,9 @@ def test_layers_are_listed_in_the_order_of_the_floor_plan():
 def test_no_test_module_is_imported(path):
     """What tests share is in `tests/support` or beside them, in modules that are no tests."""
     parts = [part for name in imported_modules(path) for part in name.split(".")]
-    assert not [part for part in parts if part.startswith("test_") and (path.parent / part).exists()]
+    assert not [
+        part for part in parts if part.startswith("test_") and (path.parent / part).exists()
+    ]
     known = {test.stem for test in TESTS if test.stem.startswith("test_")}
     assert not known.intersection(parts)
 

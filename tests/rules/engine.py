@@ -43,7 +43,7 @@ class NoEffects:
         return all(each.action is None for each in rules)
 
     def apply_all(self, agenda):
-        return not any(share.registered.action for share in agenda.shares)
+        return not any(share.entry.action for share in agenda.shares)
 
 
 class Engine:
@@ -51,7 +51,7 @@ class Engine:
 
     def __init__(self, graph=None, *, max_firings=10_000):
         self.graph = LiveGraph() if graph is None else graph
-        connection = GraphConnection(self.graph)
+        connection = GraphConnection(self.graph._streams)
         self.rules = RuleSet(connection, 0)
         self.engine = RuleEngine(connection, self.rules, NoEffects(), max_firings=max_firings)
         self.assert_event = self.engine.assert_event
@@ -73,9 +73,9 @@ class Engine:
         return self.engine.log.total
 
     @property
-    def kept(self):
-        return self.rules.kept
+    def retained(self):
+        return self.rules.retained
 
     @property
-    def most_kept(self):
-        return self.rules.most_kept
+    def max_retained(self):
+        return self.rules.max_retained

@@ -1,10 +1,10 @@
 """The life of activations: appeared, fired, updated, disappeared; and which of them is next."""
 
 import pytest
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.errors import GraphtideError
-from graphtide.rules.program import run
 
 PREFIX = "PREFIX : <http://example.org/>\n"
 HOT = """
@@ -183,7 +183,7 @@ def test_what_comes_and_goes_and_is_never_fired_leaves_nothing_behind():
     for number in range(3000):
         set_temperature(graph, f"room{number}", None, 31)
         set_temperature(graph, f"room{number}", 31, None)
-    conflicts = running.engine.conflicts
+    conflicts = running._engine.conflicts
     assert running.activations() == []
     assert len(conflicts._heap) == len(conflicts._waiting) <= 1024
     assert all(len(presence.rows) == 0 for presence in conflicts._presences.values())
@@ -195,4 +195,4 @@ def test_what_was_fired_is_forgotten_with_its_row():
         set_temperature(graph, f"room{number}", None, 31)
         set_temperature(graph, f"room{number}", 31, None)
     assert len(told) == 50
-    assert running.engine.conflicts._fired == {}
+    assert running._engine.conflicts._fired == {}

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules.brute_force import matches
 from rules.test_matches import found, gaps, happenings, rules, run
+from support.programs import run as run_program
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
 from graphtide.rules.model import Rule
-from graphtide.rules.program import run as run_program
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 
@@ -46,7 +46,7 @@ def test_several_rules_fire_in_the_same_order(drawn, history, times, stride):
     single, *_ = run(several, history, times)
     batched, *_ = run(several, history, times, batched=True, stride=stride)
     assert told(batched) == told(single)
-    assert batched.kept == single.kept
+    assert batched.retained == single.retained
 
 
 PROGRAM = """
@@ -97,16 +97,16 @@ def test_actions_that_concern_the_rules(history, stride):
         heard = []
         graph, running = start(heard)
         if batched:
-            running.engine.batch_size = stride
+            running._engine.batch_size = stride
             encode = graph.terms.encode
             ids = [[tuple(map(encode, t)) for t in triples] for triples, _ in events]
-            running.take_events(make_events(ids, [time for _, time in events]))
+            running._subscriber.take_events(make_events(ids, [time for _, time in events]))
         else:
             for triples, at in events:
                 graph.publish(triples, time=at)
         graph.advance(time + 10)
         quads = sorted(" ".join(map(str, quad)) for quad in graph.quads())
-        results.append((told(running), heard, quads, running.kept, graph.stats().transactions))
+        results.append((told(running), heard, quads, running.retained, graph.stats().transactions))
     assert results[0] == results[1]
 
 
@@ -146,7 +146,7 @@ def test_actions_that_only_insert_are_one_transaction_each():
         if batched:
             encode = graph.terms.encode
             ids = [[tuple(map(encode, t)) for t in triples] for triples in rows]
-            running.take_events(make_events(ids, times))
+            running._subscriber.take_events(make_events(ids, times))
         else:
             for triples, time in zip(rows, times, strict=True):
                 graph.publish(triples, time=time)
@@ -164,7 +164,7 @@ def test_firings_are_looked_at_by_place():
     graph.insert(iri("pump"), iri("state"), iri("ACTIVE"))
     encode = graph.terms.encode
     ids = [[tuple(map(encode, t)) for t in triples] for triples in rows]
-    running.take_events(make_events(ids, times))
+    running._subscriber.take_events(make_events(ids, times))
     assert [f.time for f in running.firings()] == list(range(2, 10))
     assert running.firings()[0].time == running.firings()[-8].time == 2
     assert [f.time for f in running.firings()[2:4]] == [4, 5]

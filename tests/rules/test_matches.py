@@ -255,9 +255,9 @@ def test_after_date_15_the_alarm_of_date_10_is_released(engine):
     active(engine)
     alarm(engine, 1, 10)
     engine.advance(15)
-    assert engine.kept == 1
+    assert engine.retained == 1
     engine.advance(16)
-    assert engine.kept == 0
+    assert engine.retained == 0
     confirm(engine, 1, 16)
     assert fired(engine) == []
 
@@ -265,7 +265,7 @@ def test_after_date_15_the_alarm_of_date_10_is_released(engine):
 def test_confirmations_are_never_kept(engine):
     active(engine)
     confirm(engine, 1, 5)
-    assert engine.kept == 0
+    assert engine.retained == 0
 
 
 @pytest.mark.parametrize("with_cancellation", [False, True])
@@ -294,7 +294,7 @@ def test_memory_is_bounded_by_the_constraint():
     engine.add(CONFIRMED)
     for time in range(3000):
         alarm(engine, time, time)
-        assert engine.kept <= 6  # those of the last 5 ticks, and of now
+        assert engine.retained <= 6  # those of the last 5 ticks, and of now
 
 
 def test_actions_run_by_priority_then_declaration():

@@ -71,12 +71,12 @@ def stream(ticks):
     for events in endless(engine, ticks, np.random.default_rng(0)):
         engine.take_events(events)
         taken += len(events)
-        assert engine.kept <= BOUND
-    assert engine.most_kept <= BOUND  # at any time in between
-    assert engine.most_kept > BOUND // 2  # the bound is no empty word
+        assert engine.retained <= BOUND
+    assert engine.max_retained <= BOUND  # at any time in between
+    assert engine.max_retained > BOUND // 2  # the bound is no empty word
     assert engine.fired > 0
     engine.advance(engine.clock + 8)
-    assert engine.kept == 0
+    assert engine.retained == 0
     return taken
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from support.programs import run
 
 from graphtide import LiveGraph
-from graphtide.rules.program import run
 
 ALARMS = Path(__file__).parents[2] / "examples" / "alarms.tide"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -76,9 +76,9 @@ def test_the_alarm_of_10_is_kept_until_15_and_confirmations_never():
     s.alarm("alarm1", "equipment1", 10)
     s.answer("Confirmation", "c", "another", 12)
     s.running.advance(15)
-    assert s.running.kept == 1
+    assert s.running.retained == 1
     s.running.advance(16)
-    assert s.running.kept == 0
+    assert s.running.retained == 0
 
 
 @pytest.mark.parametrize("rules", [("AlarmConfirmation",), ("AlarmConfirmation", "AlarmCancelled")])
@@ -171,4 +171,4 @@ def test_events_of_an_endless_stream_leave_memory():
         s.alarm(f"alarm{time}", "equipment1", time)
         # 6 for AlarmConfirmation, 5 for AlarmCancelled, 11 for AlarmIgnored, and that of now for
         # AlarmOnActivation: an activation may follow in the same tick
-        assert s.running.kept <= 23
+        assert s.running.retained <= 23

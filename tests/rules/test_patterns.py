@@ -6,6 +6,7 @@ import pytest
 from events.random_patterns import TYPES, declarations, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
@@ -13,7 +14,6 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.tide.ast import EventDeclaration, GraphPattern
 from graphtide.lang.tide.program import Program
-from graphtide.rules.program import run
 from graphtide.testing.event_oracle import EventOracle
 
 PREFIX = "PREFIX : <http://example.org/>\n"
@@ -261,7 +261,7 @@ def test_batches_give_what_the_definitions_say(pattern, stream, size) -> None:
     for at in range(0, len(stream), size):
         part = stream[at : at + size]
         triples = [told(graph, name, values) for name, values, _ in part]
-        running.take_events(make_events(triples, [time for *_, time in part]))
+        running._subscriber.take_events(make_events(triples, [time for *_, time in part]))
     running.advance(END)
     oracle = EventOracle(pattern)
     expected = [each for each_event in stream for each in oracle.step(*each_event)]

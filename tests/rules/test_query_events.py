@@ -7,11 +7,11 @@ from random import Random
 
 from pyoxigraph import NamedNode
 from rules.brute_force import Event, matches
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.rules.program import run
 from graphtide.testing.reference import evaluate_query
 
 SPACE = "http://example.org/"
@@ -91,9 +91,8 @@ def caused(before, after):
             yield "Switched", (x,)
 
 
-def play(running, rng, steps):
+def play(graph, running, rng, steps):
     """Let things happen; the events and states as the brute force wants them."""
-    graph = running.graph
     events, states, now = [], [frozenset()], 0
     for _ in range(steps):
         now += rng.choice((0, 1, 1, 2))
@@ -118,10 +117,11 @@ def compare(seed):
     """Whether a random rule fires on a random history, having fired as it should."""
     rng = Random(seed)
     text = rule_text(rng)
-    running = run(DECLARED + text, LiveGraph(), functions={"tell": lambda: None})
-    (registered,) = running.engine.rules
+    graph = LiveGraph()
+    running = run(DECLARED + text, graph, functions={"tell": lambda: None})
+    (registered,) = running._engine.rules
     rule = registered.matcher.rule
-    events, states = play(running, rng, 24)
+    events, states = play(graph, running, rng, 24)
     found = Counter(
         (
             tuple(firing.events[c.name][1] for c in rule.positive),
@@ -140,6 +140,7 @@ def test_rules_over_changes_match_as_defined():
 
 def test_a_row_that_appears_is_no_graph_event():
     """Typed events have values and no triples: no pattern of triples matches them."""
+    graph = LiveGraph()
     running = run(
         "PREFIX : <http://example.org/> QUERY Near AS SELECT ?x { ?x :near ?y }\n"
         "EVENT Any(?s, ?p, ?o) AS { ?s ?p ?o } EVENT Came(?x) ON APPEAR OF Near(?x)\n"
@@ -147,10 +148,9 @@ def test_a_row_that_appears_is_no_graph_event():
         "RULE Anything ON Any(?s, ?p, ?o) THEN CALL tell(?s)\n"
         "RULE Row ON Came(?x) THEN CALL tell(?x)\n"
         "RULE Again ON Twice(?x) THEN CALL tell(?x)",
-        LiveGraph(),
+        graph,
         functions={"tell": lambda _: None},
     )
-    graph = running.graph
     for time in (1, 3):
         graph.insert(iri("u"), iri("near"), iri("v"), time=time)
         graph.delete(iri("u"), iri("near"), iri("v"), time=time + 1)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide.errors import GraphtideError
-from graphtide.rules.expiry import closed, keepings
+from graphtide.rules.expiry import closed, retentions
 from graphtide.rules.temporal import (
     RELATIONS,
     AllTests,
@@ -144,14 +144,14 @@ def test_the_matrix_is_closed():
 
 
 def test_how_long_events_are_kept():
-    kept = {each.event: each.ticks for each in keepings("abcde", CHAIN)}
+    kept = {each.event: each.ticks for each in retentions("abcde", CHAIN)}
     assert kept == {"a": 14, "b": 12, "c": 13, "d": 10, "e": 0}
 
 
 def test_without_a_bound_an_event_is_kept_for_ever():
-    kept = {each.event: each.ticks for each in keepings("ab", after("b", "a", 1))}
+    kept = {each.event: each.ticks for each in retentions("ab", after("b", "a", 1))}
     assert kept == {"a": inf, "b": None}
-    assert {each.ticks for each in keepings("ab", AllTests(()))} == {inf}
+    assert {each.ticks for each in retentions("ab", AllTests(()))} == {inf}
 
 
 def test_either_is_as_wide_as_both_sides():
@@ -160,7 +160,7 @@ def test_either_is_as_wide_as_both_sides():
 
 
 def test_what_is_kept_can_be_read_aloud():
-    texts = [str(each) for each in keepings("ab", after("b", "a", 1, 5))]
+    texts = [str(each) for each in retentions("ab", after("b", "a", 1, 5))]
     assert texts == [
         "a: kept for 5, as long as b may come",
         "b: not kept, no partner comes after it",
@@ -201,7 +201,7 @@ def test_no_match_needs_an_event_after_it_was_dropped(test, times):
     spans = {name: Span(t, t) for name, t in zip("abc", times, strict=True)}
     if not holds(test, spans):
         return
-    for keeping in keepings("abc", test):
+    for keeping in retentions("abc", test):
         own = spans[keeping.event].start
         last = max(span.start for span in spans.values())
         if keeping.ticks is None:
@@ -226,7 +226,7 @@ def test_no_match_of_events_that_last_needs_one_after_it_was_dropped(tests, draw
     test = AllTests(tuple(tests))
     if not holds(test, spans):
         return
-    for keeping in keepings("abc", test, max_duration=5):
+    for keeping in retentions("abc", test, max_duration=5):
         own = spans[keeping.event].end
         last = max(span.end for span in spans.values())
         assert last == own if keeping.ticks is None else last <= own + keeping.ticks

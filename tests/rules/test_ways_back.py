@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from rules.engine import Engine
 from rules.test_matches import gaps, happenings, rules, triples
 from rules.test_patterns import program_of, told
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
 from graphtide.rules import detection as token_history
-from graphtide.rules.program import run
 from graphtide.testing.event_oracle import EventOracle
 
 
@@ -62,25 +62,25 @@ def test_what_rules_remember_comes_back(drawn, history, times, between, at, widt
         happens(engine, history, times, 0, at)
         before = len(engine.firings())
         if goes_astray:
-            order, now, kept = engine.rules.order, engine.clock, engine.kept
-            states = engine.rules.mark()
+            order, now, kept = engine.rules.order, engine.clock, engine.retained
+            states = engine.rules.savepoint()
             inner = None
             for place, (kind, x, y) in enumerate(between):
                 if place == width:
-                    inner = engine.rules.mark(), engine.rules.order
+                    inner = engine.rules.savepoint(), engine.rules.order
                 encode = engine.graph.terms.encode
                 ids = [tuple(map(encode, t)) for t in triples(kind, f"<ex:{x}>", f"<ex:{y}>", 99)]
                 engine.rules.take(make_events([ids], [now + place // 3]), 1)
                 if place % 4 == 3:
                     engine.rules.retract(data.draw(st.integers(0, engine.rules.order)))
             if inner is not None and data.draw(st.booleans()):
-                engine.rules.back_to(*inner)
-            engine.rules.back_to(states, order)
-            assert engine.kept == kept
+                engine.rules.rollback(*inner)
+            engine.rules.rollback(states, order)
+            assert engine.retained == kept
             engine.rules.begin()
         happens(engine, history, times, at, 14)
         engine.advance(60)
-        engines.append((seen(engine, before), engine.kept, engine.most_kept))
+        engines.append((seen(engine, before), engine.retained, engine.max_retained))
     assert engines[0] == engines[1]
 
 
@@ -101,7 +101,7 @@ def test_events_after_a_loop_stand_in_line_with_those_before_it(rounds):
         if kind == "spin":
             with pytest.raises(GraphtideError, match="without end: Round"):
                 graph.publish(given, time=time)
-            assert running.kept == 1
+            assert running.retained == 1
         else:
             graph.publish(given, time=time)
     assert [str(f.values["n"]) for f in running.firings()] == [iri("n0"), iri("n2")]
@@ -171,18 +171,18 @@ def test_tokens_come_back(pattern, stream, other, at, least):
     """Marks at every event, and once a way that leads nowhere: the definitions see none of it."""
     graph = LiveGraph(tick_ms=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(token_history, "LEAST", least)
+        patch.setattr(token_history, "MIN_HISTORY", least)
         running = run(program_of(pattern), graph)
         for place, (name, values, time) in enumerate(stream):
-            running.detection.begin()
-            marks = running.detection.mark()
+            running._detection.begin()
+            marks = running._detection.savepoint()
             if place == at:
                 for kind, given_values, later in other:
                     one = make_events([told(graph, kind, given_values)], [time + later])
-                    running.detection.expand(one)
-                    running.detection.pass_time(time + later)
-                running.detection.back_to(marks)
-            running.take_events(make_events([told(graph, name, values)], [time]))
+                    running._detection.expand(one)
+                    running._detection.pass_time(time + later)
+                running._detection.rollback(marks)
+            running._subscriber.take_events(make_events([told(graph, name, values)], [time]))
         running.advance(1000)
     oracle = EventOracle(pattern)
     expected = [each for each_event in stream for each in oracle.step(*each_event)]

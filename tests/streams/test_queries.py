@@ -216,8 +216,8 @@ def test_a_duration_that_is_no_whole_number_of_ticks_is_refused():
 @pytest.mark.parametrize(
     ("extent", "problem"),
     [
-        ("RANGE 0 STEP 1", "must have a length"),
-        ("RANGE PT4S STEP 2", "different kinds"),
+        ("RANGE 0 STEP 1", "must not be 0"),
+        ("RANGE PT4S STEP 2", "different units"),
         ("RANGE often", "expected a duration"),
         ("ELEMENTS 0", "at least 1"),
         ("SIZE 4", "expected 'RANGE'"),

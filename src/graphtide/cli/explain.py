@@ -166,8 +166,8 @@ class ShownProgram:
         if name not in known:
             hint = name_hint(name, known, "pattern") if known else "it has none"
             raise GraphtideError(f"the program has no pattern named {name}", hint=hint)
-        if self.running is not None and self.running.detection is not None:
-            detector, terms = self.running.detection.patterns[name].detector, self.graph.terms
+        if self.running is not None:
+            detector, terms = self.running.detector(name), self.graph.terms
             return explain_pattern(
                 detector.automaton, format, detector, lambda id_: str(terms.decode(id_))
             )

@@ -16,7 +16,7 @@ from graphtide.kernel.batch import TX
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rdf.changes import concat_batches
 from graphtide.rdf.formats.registry import find_format
-from graphtide.rules.firing import MOST_LISTED as MAX_RETAINED
+from graphtide.rules.firing import MAX_LISTED
 from graphtide.streams.read import has_timestamps, timestamped
 
 if TYPE_CHECKING:
@@ -224,9 +224,9 @@ class ProgramSource:
 def _new(tally: CountTally, total: int) -> int:
     """Count up to a total; how many are new."""
     new, tally.count = total - tally.count, total
-    if new > MAX_RETAINED:
+    if new > MAX_LISTED:
         raise GraphtideError(
-            f"a step gave {new:,} {tally.thing}s, and {MAX_RETAINED:,} are retained",
+            f"a step gave {new:,} {tally.thing}s, and {MAX_LISTED:,} are retained",
             hint="apply smaller files of changes",
         )
     return new

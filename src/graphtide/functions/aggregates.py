@@ -20,15 +20,7 @@ from pyoxigraph import Literal
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.arithmetic import op_divide
-from graphtide.functions.numbers import (
-    EXACT,
-    Number,
-    NumericType,
-    decimal,
-    double,
-    integer,
-    single,
-)
+from graphtide.functions.numbers import EXACT, Number, NumericType, decimal, double, integer, single
 from graphtide.functions.order import total_order
 from graphtide.functions.values import integer_term, number_of, text_of, to_term
 

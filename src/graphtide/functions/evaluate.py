@@ -14,14 +14,7 @@ from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import Node
 from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.logic import Compiled, Row
-from graphtide.functions.table import (
-    FUNCTIONS,
-    VOLATILE,
-    BoundForm,
-    Form,
-    Function,
-    check_call,
-)
+from graphtide.functions.table import FUNCTIONS, VOLATILE, BoundForm, Form, Function, check_call
 from graphtide.functions.values import boolean_term, effective_boolean
 
 if TYPE_CHECKING:

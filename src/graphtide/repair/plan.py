@@ -14,8 +14,8 @@ from graphtide.repair.state import net_changes, path, way
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from graphtide.graph import LiveGraph
     from graphtide.engine.results import Delta
+    from graphtide.graph import LiveGraph
     from graphtide.rdf.terms import Term
     from graphtide.repair.model import RepairTask
     from graphtide.repair.state import GraphState, Net

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.graph import LiveGraph
 from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
+from graphtide.graph import LiveGraph
 from graphtide.kernel.batch import DIFF
 from graphtide.kernel.counts import NET_VALUES
 from graphtide.lang.tide.ast import Insert

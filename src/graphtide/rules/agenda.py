@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 class PendingFiring:
     """One of the matches that were found, which is the firing of a number."""
 
-    __slots__ = ("_found", "_place", "_terms", "number", "registered")
+    __slots__ = ("_found", "_place", "_terms", "entry", "number")
 
     def __init__(
-        self, registered: RuleEntry, found: Matches, place: int, number: int, terms: TermDictionary
+        self, entry: RuleEntry, found: Matches, place: int, number: int, terms: TermDictionary
     ) -> None:
-        self.registered = registered
+        self.entry = entry
         self.number = number
         self._found = found
         self._place = place
@@ -50,16 +50,16 @@ class PendingFiring:
     @property
     def rule(self) -> str:
         """The rule's name."""
-        return self.registered.matcher.rule.name
+        return self.entry.matcher.rule.name
 
     def binding(self) -> dict[Var, int]:
         """The ids of the variables' values."""
         row = self._found.rows[self._place].tolist()
-        return dict(zip(self.registered.matcher.shape.variables, row[1:], strict=True))
+        return dict(zip(self.entry.matcher.shape.variables, row[1:], strict=True))
 
     def firing(self) -> Firing:
         """All that is known of it."""
-        match = self.registered.matcher.shape.match(self._found, self._place)
+        match = self.entry.matcher.shape.match(self._found, self._place)
         return make_firing(match, self.number, self._terms)
 
 
@@ -68,8 +68,8 @@ class ChosenFiring(PendingFiring):
 
     __slots__ = ("_firing",)
 
-    def __init__(self, firing: Firing, registered: RuleEntry) -> None:
-        self.registered = registered
+    def __init__(self, firing: Firing, entry: RuleEntry) -> None:
+        self.entry = entry
         self.number = firing.number
         self._firing = firing
 
@@ -92,7 +92,7 @@ def make_firing(match: Match, number: int, terms: TermDictionary) -> Firing:
 class RuleMatches(NamedTuple):
     """What one rule has on an agenda."""
 
-    registered: RuleEntry
+    entry: RuleEntry
     found: Matches
 
 
@@ -131,10 +131,8 @@ class Agenda(Sequence[Firing]):
         return self._turn(place).firing()
 
     def _turn(self, place: int) -> PendingFiring:
-        registered, found = self.shares[self.which[place]]
-        return PendingFiring(
-            registered, found, int(self.place[place]), self.first + place, self._terms
-        )
+        entry, found = self.shares[self.which[place]]
+        return PendingFiring(entry, found, int(self.place[place]), self.first + place, self._terms)
 
     def groups(self) -> Iterator[tuple[int, range]]:
         """Each moment, with the places of what fires then."""
@@ -155,21 +153,21 @@ class Agenda(Sequence[Firing]):
         return found
 
 
-def in_turn(
+def in_firing_order(
     shares: list[RuleMatches], terms: TermDictionary, first: int
 ) -> Iterator[PendingFiring]:
     """All matches of one moment in their order, without columns: most often there is one."""
-    for registered, found in _by_priority(shares):
+    for entry, found in _by_priority(shares):
         for place in range(len(found.rows)):
-            yield PendingFiring(registered, found, place, first, terms)
+            yield PendingFiring(entry, found, place, first, terms)
             first += 1
 
 
 def _by_priority(shares: list[RuleMatches]) -> list[RuleMatches]:
     """Shares as their rules fire, each with its matches in order."""
     if len(shares) > 1:
-        shares.sort(key=lambda s: (-s.registered.matcher.rule.priority, s.registered.number))
-    return [RuleMatches(share.registered, _in_order(share)) for share in shares]
+        shares.sort(key=lambda s: (-s.entry.matcher.rule.priority, s.entry.number))
+    return [RuleMatches(share.entry, _in_order(share)) for share in shares]
 
 
 def _in_order(share: RuleMatches) -> Matches:
@@ -178,7 +176,7 @@ def _in_order(share: RuleMatches) -> Matches:
     moments = found.moments
     if len(moments) < 2 or (moments[1:] > moments[:-1]).all():
         return found
-    names = [v.name for v in share.registered.matcher.shape.variables]
+    names = [v.name for v in share.entry.matcher.shape.variables]
     columns = [1 + names.index(name) for name in sorted(names, reverse=True)]
     keys = np.column_stack([found.rows[:, columns], moments])
     return found.chosen(np.lexsort(keys.T))
@@ -197,10 +195,10 @@ Resolver = Order | Callable[["Activation"], object]
 """Which activation is next: a known order, or a key of which the smallest is first."""
 
 RowChange = QueryChange | QueryUpdate
-LEAST_PRUNED = 1024
+MIN_PRUNED = 1024
 """Activations below which it is not worth looking for those that can no longer fire."""
 
-State = Literal["appeared", "updated", "disappeared", "fired"]
+ActivationState = Literal["appeared", "updated", "disappeared", "fired"]
 
 
 @dataclass(slots=True, eq=False)
@@ -208,10 +206,10 @@ class Activation:
     """A match of a rule, and how far it is: waiting to be fired, or fired and still there."""
 
     firing: Firing
-    state: State
+    state: ActivationState
     priority: int
     number: int
-    registered: RuleEntry
+    entry: RuleEntry
     depth: int
 
     @property
@@ -246,7 +244,7 @@ class ConflictSet:
             key: [n for n, c in self._changes.items() if c and (c.query, c.variables) == key]
             for key in self._presences
         }
-        self._prune_at = LEAST_PRUNED
+        self._prune_at = MIN_PRUNED
         self._numbers = {rule.name: number for number, rule in enumerate(rules)}
         self._random = Random(seed)  # noqa: S311 - an order, not a secret
         self._key = self._key_of(resolver)
@@ -267,11 +265,11 @@ class ConflictSet:
             )
         return keys[resolver]
 
-    def add(self, firing: Firing, registered: RuleEntry, depth: int) -> None:
+    def add(self, firing: Firing, entry: RuleEntry, depth: int) -> None:
         """A match waits to be fired."""
         state = _state(self._changes[firing.rule])
-        priority = registered.matcher.rule.priority
-        activation = Activation(firing, state, priority, self._count, registered, depth)
+        priority = entry.matcher.rule.priority
+        activation = Activation(firing, state, priority, self._count, entry, depth)
         change, row = self._row(activation)
         if change is not None:  # what waited for an earlier change of the row has come to nothing
             self._waiting.pop(self._last.get((firing.rule, row), -1), None)
@@ -347,7 +345,7 @@ class ConflictSet:
                 self._forgotten(self._waiting.pop(number))
         self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
         heapify(self._heap)
-        self._prune_at = max(LEAST_PRUNED, 2 * len(self._heap))
+        self._prune_at = max(MIN_PRUNED, 2 * len(self._heap))
 
     def _is_good(self, activation: Activation) -> bool:
         change, row = self._row(activation)
@@ -364,7 +362,7 @@ class ConflictSet:
         return change, tuple(match.binding.get(v, 0) for v in change.variables)
 
 
-def _state(change: RowChange | None) -> State:
+def _state(change: RowChange | None) -> ActivationState:
     """What an activation waits as."""
     if isinstance(change, QueryUpdate):
         return "updated"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from graphtide.rules.detection import Detection, TokenMark
+    from graphtide.rules.detection import Detection, PatternSavepoint
     from graphtide.rules.firing import FiringLog
-    from graphtide.rules.rule_set import RuleSet, States
+    from graphtide.rules.rule_set import RuleSavepoints, RuleSet
 
 NAMED_RULES = 100
 """Last firings of an endless cascade whose rules are named in the error."""
@@ -23,9 +23,9 @@ NAMED_RULES = 100
 class CascadeStart(NamedTuple):
     """The state to roll back to: memories of rules, number of firings, tokens of patterns."""
 
-    states: States
+    states: RuleSavepoints
     fired: int
-    tokens: list[TokenMark]
+    tokens: list[PatternSavepoint]
 
 
 class Cascade:
@@ -59,8 +59,8 @@ class Cascade:
 
     def save(self, fired: int) -> None:
         """Take a savepoint, at which there had been a number of firings."""
-        tokens = [] if self._detection is None else self._detection.mark()
-        self._start = CascadeStart(self._rules.mark(), fired, tokens)
+        tokens = [] if self._detection is None else self._detection.savepoint()
+        self._start = CascadeStart(self._rules.savepoint(), fired, tokens)
 
     def count(self, rule: str) -> bool:
         """Count a firing that was caused by an action; whether it is within the limit."""
@@ -80,8 +80,8 @@ class Cascade:
         """The cascade has failed: roll it back, if it was endless."""
         if self._is_endless and self._start is not None:
             states, fired, tokens = self._start
-            self._rules.take_back(states)
+            self._rules.rollback_all(states)
             self._log.cut(self._log.total - fired)
             if self._detection is not None:
-                self._detection.back_to(tokens)
+                self._detection.rollback(tokens)
         self._is_endless = False

@@ -17,7 +17,7 @@ from graphtide.engine.events import EventBatch, concat_events, typed_events
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import make_detector
 from graphtide.patterns.tokens import NEVER
-from graphtide.rules.firing import MOST_LISTED
+from graphtide.rules.firing import MAX_LISTED
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # tokens and to go through it again. So a mark costs nothing, however many tokens there are, and
 # laying them down costs little for each event, as it is done once for many.
 
-LEAST = 1024
+MIN_HISTORY = 1024
 """Events that are gone through again at most, if there are few tokens; else two for each token."""
 
 
@@ -82,14 +82,14 @@ class TokenHistory:
             self._saved, self._events = None, 0
             self._since.clear()
 
-    def mark(self) -> int:
+    def savepoint(self) -> int:
         """The state of now, to come back to, until `begin`."""
         if self._saved is None:
             self._saved, self._now = self.detector.save(), self.detector.now
-            self._most = max(LEAST, 2 * len(self._saved.tokens))
+            self._most = max(MIN_HISTORY, 2 * len(self._saved.tokens))
         return len(self._since)
 
-    def back_to(self, mark: int) -> None:
+    def rollback(self, mark: int) -> None:
         """Come back to a state."""
         assert self._saved is not None  # noqa: S101 - there was a mark
         self.detector.load(self._saved)  # type: ignore[arg-type] # it is the detector's own
@@ -104,7 +104,7 @@ class TokenHistory:
 
 # --- PatternRunner: a pattern of a program at work, and the complex events that it has made.
 
-TokenMark = tuple[int, int]
+PatternSavepoint = tuple[int, int]
 """The state of a pattern to come back to: its tokens, and how many complex events it had made."""
 
 
@@ -127,7 +127,7 @@ class PatternRunner:
         self._history = TokenHistory(detector)
         self._notices_all = detector.automaton.context != "CHRONICLE"
         self._named = {letter.type for letter in detector.automaton.letters()}
-        self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MOST_LISTED)
+        self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MAX_LISTED)
         self.type_id = type_.id
         self._name, self._parameters = type_.name, type_.parameters
 
@@ -160,13 +160,13 @@ class PatternRunner:
         """Nobody comes back to where the pattern was."""
         self._history.begin()
 
-    def mark(self) -> TokenMark:
+    def savepoint(self) -> PatternSavepoint:
         """The state of now, to come back to."""
-        return self._history.mark(), self.seen
+        return self._history.savepoint(), self.seen
 
-    def back_to(self, mark: TokenMark) -> None:
+    def rollback(self, mark: PatternSavepoint) -> None:
         """Come back to a state: what was found since has not been."""
-        self._history.back_to(mark[0])
+        self._history.rollback(mark[0])
         for _ in range(min(self.seen - mark[1], len(self.found))):
             self.found.pop()
         self.seen = mark[1]
@@ -263,14 +263,14 @@ class Detection:
         for each in self.patterns.values():
             each.begin()
 
-    def mark(self) -> list[TokenMark]:
+    def savepoint(self) -> list[PatternSavepoint]:
         """The state of all patterns, to come back to."""
-        return [each.mark() for each in self.patterns.values()]
+        return [each.savepoint() for each in self.patterns.values()]
 
-    def back_to(self, marks: list[TokenMark]) -> None:
+    def rollback(self, marks: list[PatternSavepoint]) -> None:
         """Come back to a state."""
         for each, mark in zip(self.patterns.values(), marks, strict=True):
-            each.back_to(mark)
+            each.rollback(mark)
 
     def expand(self, events: EventBatch) -> EventBatch:
         """Events with the complex events that they complete, each in its place."""

@@ -244,7 +244,7 @@ class GraphEffects:
 
     def apply_all(self, agenda: Agenda) -> bool:
         """Insert what all firings insert, each as a transaction of its own."""
-        inserted = [_insertions(share.registered) for share in agenda.shares]
+        inserted = [_insertions(share.entry) for share in agenda.shares]
         if not self._graph.exclusive or None in inserted:
             return False
         parts: list[Ints] = []

@@ -142,21 +142,21 @@ class Retention:
         return f"{self.event}: kept for {self.ticks:g}, as long as {self.partner} may come"
 
 
-def keepings(events: Sequence[str], test: Test, max_duration: int = 0) -> list[Retention]:
+def retentions(events: Sequence[str], test: Test, max_duration: int = 0) -> list[Retention]:
     """For each event of a rule, how long it is kept after its end.
 
     None of them lasts for more than `max_duration` ticks.
 
-    >>> for keeping in keepings(("a", "c"), Temporal("AFTER", "c", "a", (1, 5))):
-    ...     print(keeping)
+    >>> for retention in retentions(("a", "c"), Temporal("AFTER", "c", "a", (1, 5))):
+    ...     print(retention)
     a: kept for 5, as long as c may come
     c: not kept, no partner comes after it
     """
     matrix = end_distances(events, test, max_duration) if max_duration else closed(events, test)
-    return [_keeping(event, events, matrix) for event in events]
+    return [_retention(event, events, matrix) for event in events]
 
 
-def _keeping(event: str, events: Sequence[str], matrix: Distances) -> Retention:
+def _retention(event: str, events: Sequence[str], matrix: Distances) -> Retention:
     others = [other for other in events if other != event]
     partner = max(others, key=lambda other: matrix[event, other].high, default=None)
     if partner is None or matrix[event, partner].high < 0:
@@ -164,7 +164,7 @@ def _keeping(event: str, events: Sequence[str], matrix: Distances) -> Retention:
     return Retention(event, matrix[event, partner].high, partner)
 
 
-def rule_keepings(rule: Rule, max_duration: int = 0) -> dict[str, Retention]:
+def rule_retentions(rule: Rule, max_duration: int = 0) -> dict[str, Retention]:
     """How long the events of a rule have to be remembered, by name.
 
     What must not happen says nothing about the distance of those that do: it is left out for them.
@@ -173,10 +173,10 @@ def rule_keepings(rule: Rule, max_duration: int = 0) -> dict[str, Retention]:
     denied = {condition.name for condition in rule.negative}
     plain = tuple(part for part in parts if not named(part) & denied)
     names = [condition.name for condition in rule.positive]
-    found = {each.event: each for each in keepings(names, AllTests(plain), max_duration)}
+    found = {each.event: each for each in retentions(names, AllTests(plain), max_duration)}
     for name in denied:
         own = tuple(part for part in parts if name in named(part))
-        (*_, found[name]) = keepings([*names, name], AllTests((*plain, *own)), max_duration)
+        (*_, found[name]) = retentions([*names, name], AllTests((*plain, *own)), max_duration)
     return found
 
 

@@ -8,7 +8,7 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.tide.ast import QueryChange, StateChange
 from graphtide.rules.compile import Compiler, why_one_by_one
-from graphtide.rules.expiry import rule_keepings, waits
+from graphtide.rules.expiry import rule_retentions, waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _looked_at(program: Program) -> Iterator[SelectQuery]:
 def _explained(rule: RuleDeclaration, compiler: Compiler, read: list[SelectQuery]) -> str:
     compiled = compiler.rule(rule)
     names = [condition.name for condition in compiled.events]
-    kept, waiting = rule_keepings(compiled), waits(compiled)
+    kept, waiting = rule_retentions(compiled), waits(compiled)
     shown = {
         use.name: f"{'no ' if use.negated else ''}{use.name} = {use.type.name}"
         + ("" if "(" in use.type.name else f"({', '.join(map(str, use.arguments))})")

@@ -82,7 +82,7 @@ def _patterns(node: Node) -> tuple[TriplePattern, ...]:
 
 # --- FiringLog: what fired, oldest first; kept in columns, and made into objects when looked at.
 
-MOST_LISTED = 100_000
+MAX_LISTED = 100_000
 """Firings that are kept to be looked at; all are counted."""
 
 
@@ -117,7 +117,7 @@ class FiringLog(Sequence["Firing"]):
     (3, 2, [0, 1, 2], [1, 2])
     """
 
-    def __init__(self, most: int = MOST_LISTED) -> None:
+    def __init__(self, most: int = MAX_LISTED) -> None:
         self.total = 0
         self._most = most
         self._parts: deque[Sequence[Firing]] = deque()
@@ -140,7 +140,7 @@ class FiringLog(Sequence["Firing"]):
             self._size -= len(self._parts.popleft())
         self._gone = max(0, self._size - self._most)
 
-    def add_turn(self, turn: PendingFiring) -> None:
+    def add_pending(self, turn: PendingFiring) -> None:
         """Add one firing at the end."""
         last = self._parts[-1] if self._parts else None
         if isinstance(last, PendingFirings) and len(last.turns) < self._most // 4:

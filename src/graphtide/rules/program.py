@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from graphtide.algebra.expressions import Var
-    from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import ObjectLike, TermLike
     from graphtide.engine.watch import Query
     from graphtide.lang.tide.ast import QueryChange
+    from graphtide.patterns.detector import AnyDetector
     from graphtide.rules.actions import OnError
     from graphtide.rules.agenda import Activation, Resolver
     from graphtide.rules.detection import ComplexEvent, PatternRunner
@@ -116,11 +116,14 @@ class RunningProgram:
         _check_functions(program, functions)
         self.program = program
         self.problems = policy.skipped
+        self.closed = False
         self._max_firings = max_firings
         self._connection = GraphConnection(streams)
         compiler = Compiler(self._connection.tick_ms)
         rules = [compiler.rule(rule) for rule in program.rules]
-        self.detection = detect(program, compiler, self._connection.terms, self._connection.tick_ms)
+        self._detection = detect(
+            program, compiler, self._connection.terms, self._connection.tick_ms
+        )
         self.queries: dict[str, Query] = {
             query.name: self._connection.register(query.name, query.text)
             for query in program.queries
@@ -128,22 +131,22 @@ class RunningProgram:
         self._sources = [self._source(*each) for each in compiler.changes.items()]
         self._row_trackers: list[RowTracker] = []
         effects = GraphEffects(self._connection, self._sources)
-        self.engine = RuleEngine(
-            self._connection, RuleSet(self._connection, max_event_duration), effects, self.detection,
+        self._engine = RuleEngine(
+            self._connection, RuleSet(self._connection, max_event_duration), effects, self._detection,
             max_firings=max_firings,
         )  # fmt: skip
         for rule, declared in zip(rules, program.rules, strict=True):
             actions = Actions(
-                declared, functions, self.engine, effects, policy, self._connection.terms
+                declared, functions, self._engine, effects, policy, self._connection.terms
             )
-            self.engine.rules.add(rule, actions)
+            self._engine.rules.add(rule, actions)
         self._find_independent(rules)
-        self._subscriber = GraphSubscriber(self._connection, self.engine, effects)
+        self._subscriber = GraphSubscriber(self._connection, self._engine, effects)
 
     def resolve_conflicts(self, resolver: Resolver, seed: int, *, manual: bool) -> None:
         """Keep matches in a conflict set, to be fired one at a time."""
-        self.engine.conflicts = ConflictSet(self.program.rules, self._row_tracker, resolver, seed)
-        self.engine.manual = manual
+        self._engine.conflicts = ConflictSet(self.program.rules, self._row_tracker, resolver, seed)
+        self._engine.manual = manual
 
     def start(self, start: StartAt) -> None:
         """Begin to follow the graph."""
@@ -151,7 +154,7 @@ class RunningProgram:
         if start == "earliest":
             self._subscriber.after_transaction()
         else:
-            self.engine.abort()
+            self._engine.abort()
 
     def _source(
         self, type_: EventType, change: QueryChange | QueryUpdate | StateChange
@@ -170,7 +173,7 @@ class RunningProgram:
         read = [rule.facts for rule in rules if rule.facts is not None]
         read += [query for source in self._sources for query in source.found.queries]
         for declared in self.program.rules:
-            entry = self.engine.rules[declared.name]
+            entry = self._engine.rules[declared.name]
             if isinstance(entry.action, Actions) and only_inserts(declared, read):
                 entry.action.inserts_only(entry.matcher.shape.variables)
 
@@ -184,36 +187,40 @@ class RunningProgram:
     @property
     def clock(self) -> int:
         """The time of now."""
-        return self.engine.clock
+        return self._engine.clock
 
     def firings(self) -> Sequence[Firing]:
         """The last firings, oldest first; each can say why."""
-        return self.engine.log
+        return self._engine.log
 
     @property
     def fired(self) -> int:
         """How many firings there have been."""
-        return self.engine.log.total
+        return self._engine.log.total
 
     @property
-    def kept(self) -> int:
+    def retained(self) -> int:
         """How many events are kept, over all conditions of all rules."""
-        return self.engine.rules.kept
+        return self._engine.rules.retained
 
     def matches(self, pattern: str, *, last: int | None = None) -> list[ComplexEvent]:
         """The retained complex events of a pattern, or the `last` ones, oldest first."""
-        return self._pattern(pattern).events(self._connection.terms, last)
+        return self._runner(pattern).events(self._connection.terms, last)
 
     def matched(self, pattern: str) -> int:
         """How many complex events of a pattern there have been."""
-        return self._pattern(pattern).seen
+        return self._runner(pattern).seen
 
-    def _pattern(self, name: str) -> PatternRunner:
-        known = {} if self.detection is None else self.detection.patterns
-        if name not in known:
-            near = name_hint(name, known, "pattern")
-            raise GraphtideError(f"the program has no pattern named {name}", hint=near)
-        return known[name]
+    def detector(self, pattern: str) -> AnyDetector:
+        """The detector of a pattern, with its tokens."""
+        return self._runner(pattern).detector
+
+    def _runner(self, pattern: str) -> PatternRunner:
+        known = {} if self._detection is None else self._detection.patterns
+        if pattern not in known:
+            near = name_hint(pattern, known, "pattern")
+            raise GraphtideError(f"the program has no pattern named {pattern}", hint=near)
+        return known[pattern]
 
     # --- activations, where they wait ---
 
@@ -226,7 +233,7 @@ class RunningProgram:
         conflicts = self._conflicts()
         chosen = conflicts.next() if activation is None else conflicts.take(activation)
         if chosen is not None:
-            self.engine.fire(chosen)
+            self._engine.fire(chosen)
         return chosen
 
     def fire_all(self, until: Callable[[], bool] | None = None) -> int:
@@ -242,12 +249,12 @@ class RunningProgram:
         return fired
 
     def _conflicts(self) -> ConflictSet:
-        if self.engine.conflicts is None:
+        if self._engine.conflicts is None:
             raise GraphtideError(
                 "activations do not wait here: what matches fires at once",
                 hint='use run(…, firing="manual") or firing="agenda"',
             )
-        return self.engine.conflicts
+        return self._engine.conflicts
 
     # --- events and time ---
 
@@ -261,24 +268,23 @@ class RunningProgram:
         """Publish a graph event to this program only, by default of now."""
         if time is not None:
             self._connection.advance(time)
-        self.engine.assert_event(triples, time=time, duration=duration)
-
-    def take_events(self, events: EventBatch) -> None:
-        """Publish events to this program only; they are in order of time."""
-        self._subscriber.take_events(events)
+        self._engine.assert_event(triples, time=time, duration=duration)
 
     def advance(self, to: int) -> None:
         """Let time pass in which nothing happens, for the graph too."""
         if to > self._connection.clock:
             self._connection.advance(to)
         else:
-            self.engine.advance(to)
+            self._engine.advance(to)
 
     def close(self) -> None:
         """End the program: its rules, and its queries."""
+        if self.closed:
+            return
+        self.closed = True
         self._connection.unsubscribe()
-        for name in self.engine.rules.names():
-            self.engine.rules.remove(name)
+        for name in self._engine.rules.names():
+            self._engine.rules.remove(name)
         for watches in (*self._row_trackers, *(source.found for source in self._sources)):
             for watch in watches.watches:
                 watch.close()

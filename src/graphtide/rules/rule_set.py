@@ -45,7 +45,7 @@ class RuleEntry:
     action: Action | None
 
 
-States = dict[str, "State"]
+RuleSavepoints = dict[str, "State"]
 """What each rule remembers, to come back to."""
 
 
@@ -80,14 +80,14 @@ class RuleSet:
         return list(self._rules)
 
     @property
-    def kept(self) -> int:
+    def retained(self) -> int:
         """How many events are kept, over all conditions of all rules."""
-        return sum(each.matcher.kept for each in self)
+        return sum(each.matcher.retained for each in self)
 
     @property
-    def most_kept(self) -> int:
+    def max_retained(self) -> int:
         """How many events the rules have kept at once, each at its worst (without NO EVENT)."""
-        return sum(each.matcher.most_kept for each in self)
+        return sum(each.matcher.max_retained for each in self)
 
     def add(self, rule: Rule, action: Action | None) -> None:
         """Put a rule to work; it sees the facts of now, and the events from now on."""
@@ -103,11 +103,11 @@ class RuleSet:
             watch = self._graph.watch(rule.facts, f"facts of {rule.name}")
         facts = None if watch is None else _fact_memory(rule, watch)
         matcher = Matcher(rule, facts, self._graph.terms, self._numbers, self.max_duration)
-        registered = RuleEntry(self._added, matcher, watch, action)
+        entry = RuleEntry(self._added, matcher, watch, action)
         self._added += 1
-        self._rules[rule.name] = registered
+        self._rules[rule.name] = entry
         for type_ in {self._numbers[condition.type] for condition in rule.events}:
-            self._asking[type_].append(registered)
+            self._asking[type_].append(entry)
         self._seen = -1
 
     def remove(self, name: str) -> None:
@@ -190,23 +190,23 @@ class RuleSet:
             each.matcher.track()
         self._tracked = True
 
-    def mark(self) -> States:
+    def savepoint(self) -> RuleSavepoints:
         """What is remembered, to come back to; the facts are not part of it."""
         self._marked = True
-        return {name: each.matcher.mark() for name, each in self._rules.items()}
+        return {name: each.matcher.savepoint() for name, each in self._rules.items()}
 
-    def back_to(self, states: States, order: int) -> None:
+    def rollback(self, states: RuleSavepoints, order: int) -> None:
         """Come back to what was remembered when so many events had come."""
         for name, state in states.items():
             if name in self._rules:
-                self._rules[name].matcher.back_to(state)
+                self._rules[name].matcher.rollback(state)
         self.order = order
 
-    def take_back(self, states: States) -> None:
-        """As `back_to`, where the graph is again as it was, and so the facts are, too."""
+    def rollback_all(self, states: RuleSavepoints) -> None:
+        """As `rollback`, where the graph is again as it was, and so the facts are, too."""
         for name, state in states.items():
             if name in self._rules:
-                self._rules[name].matcher.take_back(state)
+                self._rules[name].matcher.rollback_all(state)
 
 
 def _fact_memory(rule: Rule, watch: Query) -> FactMemory:

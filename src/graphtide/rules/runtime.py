@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from graphtide.engine.events import make_events
 from graphtide.engine.ingest import quad_ids
 from graphtide.errors import GraphtideError
-from graphtide.rules.agenda import Agenda, ChosenFiring, RuleMatches, in_turn
+from graphtide.rules.agenda import Agenda, ChosenFiring, RuleMatches, in_firing_order
 from graphtide.rules.cascade import Cascade
 from graphtide.rules.detection import complex_batch
 from graphtide.rules.firing import FiringLog
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from graphtide.rules.detection import Detection
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
-    from graphtide.rules.rule_set import RuleSet, States
+    from graphtide.rules.rule_set import RuleSavepoints, RuleSet
 
 MAX_FIRINGS = 10_000
 """Firings that actions of one event may cause in turn, before that is called a loop."""
@@ -313,7 +313,7 @@ class RuleEngine:
         """Match several events, and fire what they complete; how many of them are through."""
         if events.transactions is None:  # actions commit more of them
             events = replace(events, transactions=self._graph.transactions)
-        states = None if self._is_quiet() else self.rules.mark()
+        states = None if self._is_quiet() else self.rules.savepoint()
         self.rules.held += 1
         try:
             agenda = Agenda(self._match(events), self._graph.terms, self.log.total)
@@ -325,7 +325,7 @@ class RuleEngine:
             self.rules.held -= 1
         return len(events)
 
-    def _fire_each(self, agenda: Agenda, events: EventBatch, states: States | None) -> int:
+    def _fire_each(self, agenda: Agenda, events: EventBatch, states: RuleSavepoints | None) -> int:
         """Fire event by event until an action changes what rules match; the events done.
 
         If it was not the last one, the rules are rolled back to it: they forget those after it.
@@ -361,9 +361,11 @@ class RuleEngine:
         changed = self.rules.look_changed()
         return bool(self._retracted) or len(self._queue) > queued or changed
 
-    def _come_back(self, events: EventBatch, states: States, event: int, taken: int) -> None:
+    def _come_back(
+        self, events: EventBatch, states: RuleSavepoints, event: int, taken: int
+    ) -> None:
         """Roll the rules back to the first events, as if the others had not come yet."""
-        self.rules.back_to(states, self.rules.order - len(events))
+        self.rules.rollback(states, self.rules.order - len(events))
         if taken:
             self._match(events.slice(0, taken))
         if taken == event:  # what had waited has fired, but its event has not come yet
@@ -391,23 +393,23 @@ class RuleEngine:
     def _fire_now(self, shares: list[RuleMatches], depth: int) -> None:
         """Fire the matches of one event, or of one transaction."""
         self._savepoint()
-        self._fire(in_turn(shares, self._graph.terms, self.log.total), depth)
+        self._fire(in_firing_order(shares, self._graph.terms, self.log.total), depth)
 
     def _fire(self, turns: Iterable[PendingFiring], depth: int) -> None:
         """Fire matches in order, or put them into the conflict set."""
         self.depth = depth + 1
         for turn in turns:
             if self.conflicts is not None:
-                self.conflicts.add(turn.firing(), turn.registered, depth)
+                self.conflicts.add(turn.firing(), turn.entry, depth)
             else:
                 self._carry_out(turn, depth)
 
     def _carry_out(self, turn: PendingFiring, depth: int) -> None:
-        self.log.add_turn(turn)
+        self.log.add_pending(turn)
         if depth and not self._cascade.count(turn.rule):
             raise self._cascade.endless(self._effects.undo(self.clock))
-        if turn.registered.action is not None:
-            turn.registered.action.carry_out(turn)
+        if turn.entry.action is not None:
+            turn.entry.action.carry_out(turn)
             self.collect()
 
     def _fire_next(self) -> bool:
@@ -423,6 +425,6 @@ class RuleEngine:
         self._savepoint()
         self.depth = activation.depth + 1
         firing = replace(activation.firing, number=self.log.total)
-        self._carry_out(ChosenFiring(firing, activation.registered), activation.depth)
+        self._carry_out(ChosenFiring(firing, activation.entry), activation.depth)
         assert self.conflicts is not None  # noqa: S101 - there was an activation
         self.conflicts.fired(activation)

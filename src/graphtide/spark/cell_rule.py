@@ -87,7 +87,7 @@ class CellRule:
     @property
     def kept(self) -> int:
         """How many events it keeps."""
-        return self._matcher.kept
+        return self._matcher.retained
 
     def take(self, rows: pa.Table, time: int) -> Iterator[pa.Table]:
         """Take in facts and events in their order, then let time pass up to a moment."""

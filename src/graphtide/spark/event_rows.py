@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from graphtide.engine.events import group_events
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.matching.types import TypeMatcher
 from graphtide.rules.temporal import is_true
@@ -21,7 +22,6 @@ from graphtide.spark.reaction import (
     UpdateEvents,
 )
 from graphtide.spark.schemas import DELTAS, table_of
-from graphtide.engine.events import group_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,14 +10,7 @@ import pyarrow as pa
 from graphtide.spark.event_rows import change_events
 from graphtide.spark.happened import RETRACTED
 from graphtide.spark.react_keys import key_cells
-from graphtide.spark.reaction import (
-    FRONTIER,
-    MOST_TYPES,
-    TO_FACTS,
-    TO_PATTERN,
-    TO_RULE,
-    TYPES,
-)
+from graphtide.spark.reaction import FRONTIER, MOST_TYPES, TO_FACTS, TO_PATTERN, TO_RULE, TYPES
 from graphtide.spark.schemas import DELTAS
 
 if TYPE_CHECKING:

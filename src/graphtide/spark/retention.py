@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from graphtide.rules.expiry import closed, distances_of, keepings
+from graphtide.rules.expiry import closed, distances_of, retentions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def retention(rule: Rule, types: Mapping[EventType, int]) -> dict[int, float]:
     """By number of a type, how many ticks its events are needed; never, if it is missing."""
     names = [condition.name for condition in rule.events]
-    ticks = {each.event: each.ticks for each in keepings(names, rule.test)}
+    ticks = {each.event: each.ticks for each in retentions(names, rule.test)}
     positive = {c.name: max(_known(ticks[c.name]), _waits(rule, c.name)) for c in rule.positive}
     longest = max(positive.values(), default=-inf)
     found: dict[int, float] = {}

@@ -7,10 +7,10 @@ from collections import Counter, deque
 from copy import deepcopy
 
 import pyarrow as pa
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.lang.tide.program import Program
-from graphtide.rules.program import run
 from graphtide.spark.actors import Actors
 from graphtide.spark.cache import Cache
 from graphtide.spark.cell_state import take_batch

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from graphtide.bench.lubm.department_kernel import (
-    MOST_ROWS,
-    count_departments,
-    make_departments,
-)
+from graphtide.bench.lubm.department_kernel import MOST_ROWS, count_departments, make_departments
 from graphtide.bench.lubm.section_kernel import MARKS, MEMORIES, MEMORY, REPEATS, ROWS
 from graphtide.bench.lubm.vocabulary import UNIVERSITIES
 from graphtide.errors import GraphtideError

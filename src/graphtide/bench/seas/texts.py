@@ -9,14 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphtide.bench.coded import Coded
-from graphtide.bench.seas.vocabulary import (
-    CONSTANTS,
-    DATA,
-    DATA_SET,
-    OBSERVATION,
-    PREDICATES,
-    XSD,
-)
+from graphtide.bench.seas.vocabulary import CONSTANTS, DATA, DATA_SET, OBSERVATION, PREDICATES, XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,13 +12,7 @@ import numpy as np
 
 from graphtide.bench.memory import peak_rss_mb
 from graphtide.bench.sequence.detector import make_detector, most_tokens
-from graphtide.bench.sequence.events import (
-    TYPES,
-    WITHIN_MS,
-    Events,
-    make_events,
-    sequence_pattern,
-)
+from graphtide.bench.sequence.events import TYPES, WITHIN_MS, Events, make_events, sequence_pattern
 from graphtide.bench.sequence.plain import plain_matches
 from graphtide.errors import GraphtideError
 

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from graphtide.bench.java_random import scrambled
-from graphtide.bench.train.route_kernel import (
-    MARKS,
-    MOST_ROWS,
-    ROUTES,
-    VERTICES,
-    make_routes,
-)
+from graphtide.bench.train.route_kernel import MARKS, MOST_ROWS, ROUTES, VERTICES, make_routes
 from graphtide.bench.train.vocabulary import Scenario, check_scenario
 from graphtide.errors import GraphtideError
 

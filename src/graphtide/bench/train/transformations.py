@@ -10,13 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from graphtide.bench.train.vocabulary import (
-    RDF_TYPE,
-    length_literal,
-    length_value,
-    name,
-    vertex,
-)
+from graphtide.bench.train.vocabulary import RDF_TYPE, length_literal, length_value, name, vertex
 
 if TYPE_CHECKING:
     from graphtide.bench.train.vocabulary import Scenario

@@ -20,9 +20,9 @@ from graphtide.rules.kernel.layout import (
     EVENT,
     FREE,
     HIT_VALUES,
-    NO_ENTRY,
-    NO_PLACE,
-    NOT_KEPT,
+    JOURNAL_FULL,
+    MEMORY_FULL,
+    NOT_RETAINED,
     ORDER,
     POSITION,
     ROOM,
@@ -34,7 +34,7 @@ from graphtide.rules.kernel.layout import (
     PlanArrays,
     WorkArrays,
 )
-from graphtide.rules.kernel.memory import add_event, bucket_of, can_note, expire
+from graphtide.rules.kernel.memory import add_event, bucket_of, can_journal, expire
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
@@ -103,7 +103,7 @@ def take_hits(
         while end < len(hits) and hits[end, EVENT] == event and hits[end, CONDITION] == condition:
             end += 1
         if not expire(plan, memory, events[event, END]):
-            state[POSITION], state[ROOM] = begin, NO_ENTRY
+            state[POSITION], state[ROOM] = begin, JOURNAL_FULL
             return
         written = state[WRITTEN]
         for i in range(begin, end):
@@ -113,12 +113,12 @@ def take_hits(
             if written < 0:
                 state[POSITION] = begin
                 return
-        if plan.keeps[condition] != NOT_KEPT:
+        if plan.retention[condition] != NOT_RETAINED:
             if not has_room(memory, end - begin):
-                state[POSITION], state[ROOM] = begin, NO_PLACE
+                state[POSITION], state[ROOM] = begin, MEMORY_FULL
                 return
-            if not can_note(plan, memory, end - begin):
-                state[POSITION], state[ROOM] = begin, NO_ENTRY
+            if not can_journal(plan, memory, end - begin):
+                state[POSITION], state[ROOM] = begin, JOURNAL_FULL
                 return
             for i in range(begin, end):
                 add_event(plan, memory, condition, hits[i, HIT_VALUES:], events[event])
@@ -170,7 +170,7 @@ def join_hit(
 ) -> Int:
     """Write the matches that an event completes; how many there are now, -1 if there is no room."""
     first = hit[CONDITION]
-    joins = len(plan.keeps) - 1
+    joins = len(plan.retention) - 1
     for v in range(plan.variables):
         work.binding[v] = hit[HIT_VALUES + v]
     bind_event(work, first, event)
@@ -227,7 +227,7 @@ def write_match(
         _write(work, event, rows, spans, written)
         return written + 1
     since = work.who[1]
-    for condition in range(1, len(plan.keeps)):
+    for condition in range(1, len(plan.retention)):
         since = min(since, work.who[2 * condition + 1])
     many = len(plan.fact_key)
     place = facts.heads[fact_bucket(work.binding, plan.fact_key, many, len(facts.heads))]

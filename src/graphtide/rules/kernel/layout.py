@@ -17,7 +17,7 @@ START, END, ORDER, SINCE = 0, 1, 2, 3
 EVENT, CONDITION, HIT_VALUES = 0, 1, 2
 """Columns of hits: an event, the condition that it matches, and the values of all variables."""
 
-FREE, LIVE, PEAK, NEWEST, NOTED = 0, 1, 2, 3, 4
+FREE, LIVE, PEAK, NEWEST, JOURNALED = 0, 1, 2, 3, 4
 """Cells of `meta`: first free place (-1: none), places in use now and at most, time of the last,
 and how many entries the journal has (-1: nothing is noted)."""
 
@@ -27,10 +27,10 @@ LINKS, ENDS, HEADS, TAILS, CELLS, WHEN = 0, 1, 2, 3, 4, 5
 POSITION, WRITTEN, ROOM = 0, 1, 2
 """What a loop tells when it stops: where, how many rows it wrote, and what ran out."""
 
-ENOUGH, NO_PLACE, NO_ENTRY = 0, 1, 2
+ENOUGH, MEMORY_FULL, JOURNAL_FULL = 0, 1, 2
 """What ran out: the output (or nothing), places, entries of the journal."""
 
-NOT_KEPT: Final = -1
+NOT_RETAINED: Final = -1
 FOREVER: Final = 1 << 62
 """How long an event is kept, where it is not kept at all, and where it is kept for ever."""
 
@@ -58,7 +58,7 @@ class PlanArrays(NamedTuple):
     """By test: from where to where `code` has its instructions."""
     code: Longs
     """Instruction, two times (or how many results), and bounds of their difference."""
-    keeps: Longs
+    retention: Longs
     """By condition: how many ticks its events are kept."""
     fact_key: Ints
     """The variables that facts are looked up by."""

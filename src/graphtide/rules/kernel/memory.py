@@ -15,11 +15,11 @@ from graphtide.rules.kernel.layout import (
     FOREVER,
     FREE,
     HEADS,
+    JOURNALED,
     LINKS,
     LIVE,
     NEWEST,
-    NOT_KEPT,
-    NOTED,
+    NOT_RETAINED,
     ORDER,
     PEAK,
     TAILS,
@@ -34,75 +34,75 @@ if TYPE_CHECKING:
 
 # --- The journal of a memory: what its cells were before they changed, to come back to.
 #
-# Only links, ends, heads and tails are noted as they change. What a free place holds means nothing,
-# so an event's own cells are noted when it is let go, not when it comes.
+# Only links, ends, heads and tails are length as they change. What a free place holds means nothing,
+# so an event's own cells are length when it is let go, not when it comes.
 
 
 @inlined
-def can_note(plan: PlanArrays, memory: MemoryArrays, events: Int) -> bool:
-    """Whether the journal has room for some events that come or go, or nothing is noted."""
-    noted = memory.meta[NOTED]
-    most = 8 + plan.variables + 4 * memory.links.shape[1]
-    return bool(noted < 0 or noted + most * events <= len(memory.journal))
+def can_journal(plan: PlanArrays, memory: MemoryArrays, events: Int) -> bool:
+    """Whether the journal has room for some events that come or go, or nothing is length."""
+    length = memory.meta[JOURNALED]
+    entries = 8 + plan.variables + 4 * memory.links.shape[1]
+    return bool(length < 0 or length + entries * events <= len(memory.journal))
 
 
 @inlined
-def note(memory: MemoryArrays, table: Int, row: Int, column: Int, old: Int) -> None:
+def journal(memory: MemoryArrays, table: Int, row: Int, column: Int, old: Int) -> None:
     """Note what a cell was."""
-    at = memory.meta[NOTED]
+    at = memory.meta[JOURNALED]
     if at >= 0:
         memory.journal[at, 0] = table
         memory.journal[at, 1] = row
         memory.journal[at, 2] = column
         memory.journal[at, 3] = old
-        memory.meta[NOTED] = at + 1
+        memory.meta[JOURNALED] = at + 1
 
 
 @inlined
 def set_link(memory: MemoryArrays, place: Int, column: Int, value: Int) -> None:
     """Change what comes after a place."""
-    note(memory, LINKS, place, column, memory.links[place, column])
+    journal(memory, LINKS, place, column, memory.links[place, column])
     memory.links[place, column] = value
 
 
 @inlined
 def set_end(memory: MemoryArrays, condition: Int, column: Int, value: Int) -> None:
     """Change the first or the last place of a condition."""
-    note(memory, ENDS, condition, column, memory.ends[condition, column])
+    journal(memory, ENDS, condition, column, memory.ends[condition, column])
     memory.ends[condition, column] = value
 
 
 @inlined
 def set_head(memory: MemoryArrays, index: Int, bucket: Int, value: Int) -> None:
     """Change the first place of a bucket."""
-    note(memory, HEADS, index, bucket, memory.heads[index, bucket])
+    journal(memory, HEADS, index, bucket, memory.heads[index, bucket])
     memory.heads[index, bucket] = value
 
 
 @inlined
 def set_tail(memory: MemoryArrays, index: Int, bucket: Int, value: Int) -> None:
     """Change the last place of a bucket."""
-    note(memory, TAILS, index, bucket, memory.tails[index, bucket])
+    journal(memory, TAILS, index, bucket, memory.tails[index, bucket])
     memory.tails[index, bucket] = value
 
 
 @inlined
-def note_event(plan: PlanArrays, memory: MemoryArrays, place: Int) -> None:
+def journal_event(plan: PlanArrays, memory: MemoryArrays, place: Int) -> None:
     """Note an event before its place is free for another."""
-    if memory.meta[NOTED] < 0:
+    if memory.meta[JOURNALED] < 0:
         return
     for v in range(plan.variables):
-        note(memory, CELLS, place, v, memory.cells[place, v])
+        journal(memory, CELLS, place, v, memory.cells[place, v])
     for column in range(4):
-        note(memory, WHEN, place, column, memory.when[place, column])
+        journal(memory, WHEN, place, column, memory.when[place, column])
     for column in range(1, memory.links.shape[1]):
-        note(memory, LINKS, place, column, memory.links[place, column])
+        journal(memory, LINKS, place, column, memory.links[place, column])
 
 
 @compiled
 def undo(memory: MemoryArrays, first: Int) -> None:
-    """Take back all that was noted, down to entry number `first`."""
-    for at in range(memory.meta[NOTED] - 1, first - 1, -1):
+    """Take back all that was length, down to entry number `first`."""
+    for at in range(memory.meta[JOURNALED] - 1, first - 1, -1):
         table, row, column = memory.journal[at, 0], memory.journal[at, 1], memory.journal[at, 2]
         old = memory.journal[at, 3]
         if table == LINKS:
@@ -117,7 +117,7 @@ def undo(memory: MemoryArrays, first: Int) -> None:
             memory.cells[row, column] = old
         else:
             memory.when[row, column] = old
-    memory.meta[NOTED] = first
+    memory.meta[JOURNALED] = first
 
 
 # --- Which bucket a key goes to: hashing for compiled loops, and without overflow in plain
@@ -199,7 +199,7 @@ def add_event(
 def drop_oldest(plan: PlanArrays, memory: MemoryArrays, condition: Int) -> None:
     """Let go the first event of a condition: it is the first in its buckets, too."""
     place = memory.ends[condition, 0]
-    note_event(plan, memory, place)
+    journal_event(plan, memory, place)
     set_end(memory, condition, 0, memory.links[place, 0])
     if memory.links[place, 0] < 0:
         set_end(memory, condition, 1, -1)
@@ -218,13 +218,13 @@ def expire(plan: PlanArrays, memory: MemoryArrays, now: Int) -> bool:
     """Let go what no event at or after a time can need; False if the journal is full before."""
     if now <= memory.meta[NEWEST]:
         return True
-    for condition in range(len(plan.keeps)):
-        keeps = plan.keeps[condition]
-        if keeps in (NOT_KEPT, FOREVER):
+    for condition in range(len(plan.retention)):
+        retention = plan.retention[condition]
+        if retention in (NOT_RETAINED, FOREVER):
             continue
         place = memory.ends[condition, 0]
-        while place >= 0 and memory.when[place, END] + keeps < now:
-            if not can_note(plan, memory, 1):
+        while place >= 0 and memory.when[place, END] + retention < now:
+            if not can_journal(plan, memory, 1):
                 return False
             drop_oldest(plan, memory, condition)
             place = memory.ends[condition, 0]
@@ -241,13 +241,13 @@ def expire_events(plan: PlanArrays, memory: MemoryArrays, now: Int) -> bool:
 @compiled
 def remove_event(plan: PlanArrays, memory: MemoryArrays, order: Int) -> bool:
     """Let go an event before its time, wherever it waits; False if the journal is full before."""
-    for condition in range(len(plan.keeps)):
+    for condition in range(len(plan.retention)):
         before = -1
         place = memory.ends[condition, 0]
         while place >= 0 and memory.when[place, ORDER] <= order:
             following = memory.links[place, 0]
             if memory.when[place, ORDER] == order:
-                if not can_note(plan, memory, 1):
+                if not can_journal(plan, memory, 1):
                     return False
                 _unlink(plan, memory, condition, before, place)
             else:
@@ -260,7 +260,7 @@ def remove_event(plan: PlanArrays, memory: MemoryArrays, order: Int) -> bool:
 def _unlink(
     plan: PlanArrays, memory: MemoryArrays, condition: Int, before: Int, place: Int
 ) -> None:
-    note_event(plan, memory, place)
+    journal_event(plan, memory, place)
     following = memory.links[place, 0]
     if before < 0:
         set_end(memory, condition, 0, following)
@@ -292,7 +292,7 @@ def _unlink(
 @compiled
 def refill(plan: PlanArrays, old: MemoryArrays, new: MemoryArrays) -> None:
     """Put the events of one memory into another, which is empty and large enough."""
-    for condition in range(len(plan.keeps)):
+    for condition in range(len(plan.retention)):
         place = old.ends[condition, 0]
         while place >= 0:
             add_event(plan, new, condition, old.cells[place], old.when[place])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.rules.expiry import distances_of, end_distances, rule_keepings
+from graphtide.rules.expiry import distances_of, end_distances, rule_retentions
 from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
 from graphtide.rules.matching.memory import EventMemory
 from graphtide.rules.matching.types import ConditionMatcher, MatchedEvent, Matches
@@ -159,23 +159,23 @@ class Absence:
         self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
         self._waiting = PendingMatches(self._known)
         self._undo: Undo | None = None
-        kept = rule_keepings(rule, max_duration)
+        kept = rule_retentions(rule, max_duration)
         self._memories = {
             c.name: EventMemory(kept[c.name], self._known[c.name]) for c in rule.negative
         }
 
     @property
-    def kept(self) -> int:
+    def retained(self) -> int:
         """How many events that must not happen are remembered, and how many matches wait."""
         return sum(map(len, self._memories.values())) + len(self._waiting)
 
-    def mark(self) -> int:
+    def savepoint(self) -> int:
         """The state of now, to come back to; from here on, what changes is noted."""
         if self._undo is None:
             self._note_in([])
         return len(self._undo or ())
 
-    def back_to(self, mark: int) -> None:
+    def rollback(self, mark: int) -> None:
         """Come back to a state."""
         undo = self._undo or []
         self._note_in(None)

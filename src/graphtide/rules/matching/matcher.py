@@ -16,9 +16,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.kernel.batch import longer
-from graphtide.rules.expiry import rule_keepings
+from graphtide.rules.expiry import rule_retentions
 from graphtide.rules.kernel.join import take_hits
-from graphtide.rules.kernel.layout import END, ENOUGH, EVENT, FOREVER, NOT_KEPT, ROOM, PlanArrays
+from graphtide.rules.kernel.layout import (
+    END,
+    ENOUGH,
+    EVENT,
+    FOREVER,
+    NOT_RETAINED,
+    ROOM,
+    PlanArrays,
+)
 from graphtide.rules.kernel.types import direct
 from graphtide.rules.matching.absence import Absence
 from graphtide.rules.matching.memory import RuleMemory, make_facts, make_work
@@ -81,7 +89,7 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
     ready, tests = _ready(timed, orders, conditions)
     code = [instructions(part, place) for part in timed]
     ends = np.cumsum([0, *map(len, code)])
-    kept = rule_keepings(rule, max_duration)
+    kept = rule_retentions(rule, max_duration)
     plan = PlanArrays(
         steps=_table([[place[c.name] for c, _ in order] for order in orders]),
         lookups=_table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
@@ -93,7 +101,7 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
         tests=tests,
         parts=np.column_stack([ends[:-1], ends[1:]]).astype(np.int32),
         code=np.array([step for part in code for step in part], np.int64).reshape(-1, 5),
-        keeps=np.array([_ticks(kept[c.name].ticks) for c in conditions], np.int64),
+        retention=np.array([_ticks(kept[c.name].ticks) for c in conditions], np.int64),
         fact_key=np.array([number[v] for v in shared], np.int32),
         fact_columns=np.array([number[v] for v in (*shared, *alone)], np.int32),
         variables=len(event_variables),
@@ -105,7 +113,7 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
 
 def _ticks(kept: float | None) -> int:
     if kept is None:
-        return NOT_KEPT
+        return NOT_RETAINED
     return FOREVER if kept == inf else int(kept)
 
 
@@ -216,24 +224,24 @@ class Matcher:
         self._nothing = completed(self._rows[:0], self._spans[:0], np.empty(0, np.int64))
 
     @property
-    def kept(self) -> int:
+    def retained(self) -> int:
         """How many events wait, over all conditions."""
-        return self._memory.live + (self._absence.kept if self._absence else 0)
+        return self._memory.live + (self._absence.retained if self._absence else 0)
 
     @property
-    def most_kept(self) -> int:
+    def max_retained(self) -> int:
         """How many of the events that have to happen have waited at once."""
         return self._memory.peak
 
-    def mark(self) -> State:
+    def savepoint(self) -> State:
         """What is remembered, to come back to: from here on, changes are noted."""
-        return self._memory.mark(), self._absence.mark() if self._absence else 0
+        return self._memory.savepoint(), self._absence.savepoint() if self._absence else 0
 
-    def back_to(self, state: State) -> None:
+    def rollback(self, state: State) -> None:
         """Come back to what was remembered."""
-        self._memory.back_to(state[0])
+        self._memory.rollback(state[0])
         if self._absence is not None:
-            self._absence.back_to(state[1])
+            self._absence.rollback(state[1])
 
     def release(self) -> None:
         """Nobody comes back to any state: note no more."""
@@ -251,11 +259,11 @@ class Matcher:
         if self.facts is not None:
             self.facts.track()
 
-    def take_back(self, state: State) -> None:
+    def rollback_all(self, state: State) -> None:
         """Come back to a state in which the graph was as it is again, and so were the facts."""
-        self.back_to(state)
+        self.rollback(state)
         if self.facts is not None:
-            self.facts.take_back()
+            self.facts.rollback_all()
 
     def catch_up(self) -> bool:
         """Take in what has changed in the facts; whether anything has."""

@@ -12,10 +12,10 @@ from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
 from graphtide.rules.kernel.facts import ABSENT, change_facts, fact_number, refill_facts
 from graphtide.rules.kernel.layout import (
     FREE,
+    JOURNALED,
     LIVE,
+    MEMORY_FULL,
     NEWEST,
-    NO_PLACE,
-    NOTED,
     PEAK,
     FactArrays,
     MemoryArrays,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from graphtide.rules.kernel.layout import PlanArrays
     from graphtide.rules.matching.types import Binding, MatchedEvent
 
-FEWEST = 16
+MIN_CAPACITY = 16
 LONG_AGO = -(1 << 62)
 
 
@@ -81,51 +81,51 @@ class RuleMemory:
     def make_room(self, what: int) -> None:
         """Places or entries of the journal ran out: have twice as many."""
         old = self.arrays
-        if what == NO_PLACE:
+        if what == MEMORY_FULL:
             self.arrays = make_memory(self._plan, 2 * len(old.cells))
             refill(self._plan, old, self.arrays)
-            if old.meta[NOTED] >= 0:
+            if old.meta[JOURNALED] >= 0:
                 self._outgrown.append(old)
-                self.arrays.meta[NOTED] = 0
+                self.arrays.meta[JOURNALED] = 0
         else:
-            journal = np.empty((2 * len(old.journal) + 64 * FEWEST, 4), np.int64)
+            journal = np.empty((2 * len(old.journal) + 64 * MIN_CAPACITY, 4), np.int64)
             journal[: len(old.journal)] = old.journal
             self.arrays = old._replace(journal=journal)
 
-    def mark(self) -> Savepoint:
+    def savepoint(self) -> Savepoint:
         """The state of now, to come back to; it is good until `release`."""
         meta = self.arrays.meta
-        meta[NOTED] = max(meta[NOTED], 0)
+        meta[JOURNALED] = max(meta[JOURNALED], 0)
         return Savepoint(len(self._outgrown), meta.copy())
 
-    def back_to(self, mark: Savepoint) -> None:
+    def rollback(self, mark: Savepoint) -> None:
         """Come back to a state; marks that were made after it are no good any more."""
         if mark.outgrown < len(self._outgrown):
             self.arrays = self._outgrown[mark.outgrown]
             del self._outgrown[mark.outgrown :]
-        undo(self.arrays, int(mark.meta[NOTED]))
+        undo(self.arrays, int(mark.meta[JOURNALED]))
         self.arrays.meta[:] = mark.meta
 
     def release(self) -> None:
         """Nobody comes back: note no more."""
-        self.arrays.meta[NOTED] = -1
+        self.arrays.meta[JOURNALED] = -1
         self._outgrown.clear()
 
 
-def make_memory(plan: PlanArrays, places: int = FEWEST) -> MemoryArrays:
+def make_memory(plan: PlanArrays, places: int = MIN_CAPACITY) -> MemoryArrays:
     """Room for a number of events, a power of two."""
     indexes = len(plan.keys)
     links = np.full((places, 1 + indexes), -1, np.int32)
     links[:-1, 0] = np.arange(1, places)
     meta = np.zeros(5, np.int64)
-    meta[FREE], meta[NEWEST], meta[NOTED] = 0, LONG_AGO, -1
+    meta[FREE], meta[NEWEST], meta[JOURNALED] = 0, LONG_AGO, -1
     return MemoryArrays(
         cells=np.zeros((places, max(1, plan.variables)), np.int32),
         when=np.zeros((places, 4), np.int64),
         links=links,
         heads=np.full((indexes, places), -1, np.int32),
         tails=np.full((indexes, places), -1, np.int32),
-        ends=np.full((len(plan.keeps), 2), -1, np.int32),
+        ends=np.full((len(plan.retention), 2), -1, np.int32),
         meta=meta,
         journal=np.empty((0, 4), np.int64),
     )
@@ -133,7 +133,7 @@ def make_memory(plan: PlanArrays, places: int = FEWEST) -> MemoryArrays:
 
 def make_work(plan: PlanArrays, variables: int, depth: int) -> WorkArrays:
     """Room for one match."""
-    many = len(plan.keeps)
+    many = len(plan.retention)
     return WorkArrays(
         binding=np.zeros(variables, np.int32),
         at=np.zeros(many, np.int32),
@@ -154,12 +154,12 @@ Undo = list["Callable[[], object]"]
 class EventMemory:
     """Events in order of arrival, with an index by the variables that they are looked up by.
 
-    They are kept as long as `keeping` says; one that nothing can come after is not taken in.
+    They are kept as long as `retention` says; one that nothing can come after is not taken in.
     While `undo` is a list, each change puts there how to take it back.
     """
 
-    def __init__(self, keeping: Retention, key: tuple[Var, ...]) -> None:
-        self.ticks = keeping.ticks
+    def __init__(self, retention: Retention, key: tuple[Var, ...]) -> None:
+        self.ticks = retention.ticks
         self.undo: Undo | None = None
         self._key = key
         self._orders: deque[tuple[int, int]] = deque()
@@ -235,7 +235,7 @@ class FactMemory:
         order = [NET_VALUES + watch.variables.index(v.name) for v in columns]
         self._columns = np.array(order, np.int32)
         self._shared = shared
-        self.facts = make_facts(FEWEST, len(columns))
+        self.facts = make_facts(MIN_CAPACITY, len(columns))
         self._changes: list[tuple[Ints, TransactionTimes]] = []
         self._noted: list[tuple[Ints, int]] = []
         self._tracking = False
@@ -273,7 +273,7 @@ class FactMemory:
         for row in net[:, self._columns]:
             self._noted.append((row.copy(), int(fact_number(self.facts, row, self._shared))))
 
-    def take_back(self) -> None:
+    def rollback_all(self) -> None:
         """The graph is again as it was when tracking began: so are the facts, and since when."""
         self.looks_changed()
         self._changes.clear()
@@ -315,7 +315,7 @@ def make_facts(places: int, width: int) -> FactArrays:
     >>> len(make_facts(5, 2).rows)
     8
     """
-    size = max(FEWEST // 2, 1 << (places - 1).bit_length())
+    size = max(MIN_CAPACITY // 2, 1 << (places - 1).bit_length())
     links = np.arange(1, size + 1, dtype=np.int32)
     links[-1] = -1
     meta = np.zeros(4, np.int64)

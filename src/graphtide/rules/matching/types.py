@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.model import EventCondition, EventType, Rule
 
-MOST_CHECKED = 100_000
+MAX_CHECKED = 100_000
 """Rows of values of which it is remembered whether they pass a CHECK."""
 
 Binding = dict[Var, int]
@@ -109,7 +109,7 @@ class TypeMatcher:
 
     def _passing(self, hits: Ints, check: Expression) -> Ints:
         """The hits whose values pass the check; each row of values is looked at once."""
-        if len(self._checked) > MOST_CHECKED:
+        if len(self._checked) > MAX_CHECKED:
             self._checked.clear()
         passing = np.zeros(len(hits), np.bool_)
         for at, row in enumerate(map(tuple, hits[:, 1:].tolist())):
