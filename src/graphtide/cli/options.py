@@ -14,7 +14,7 @@ from cyclopts import CoercionError, CycloptsError, Parameter
 from graphtide.errors import GraphtideError
 from graphtide.plan.patterns import Strategy
 
-_KINDS: Final = {int: "give a whole number", float: "give a number"}
+_KINDS: Final[dict[type | None, str]] = {int: "give a whole number", float: "give a number"}
 
 Engine = Literal["spark", "process"]
 OnError = Literal["raise", "skip"]

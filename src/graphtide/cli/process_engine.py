@@ -49,6 +49,7 @@ ROWS_PER_FILE: Final = 100_000
 
 POLL_SECONDS: Final = 0.1
 ID_LENGTH: Final = 32
+STAMPS: Final = ("time", "tx", "diff")
 LOG_FAMILIES: Final = ("patch", "lines", "parquet")
 """Formats of files that can be part of a log that grows."""
 
@@ -150,8 +151,9 @@ def _batches(rows: pa.RecordBatch, rejects: Rejects) -> Iterator[ChangeBatch]:
             row["file"], row["line"] or 0, row["column"] or 0, row["text"] or "", row["reason"]
         )
         if rejects.on_error == "raise":
-            place = {"source": line.file, "line": line.line or None, "column": line.column or None}
-            raise DataError(line.reason, **place)
+            raise DataError(
+                line.reason, source=line.file, line=line.line or None, column=line.column or None
+            )
         rejects.lines.append(line)
     changes = table.filter(reasons.is_null())
     changes = changes.filter(pc.field("diff") != 0)  # 0 ends a transaction
@@ -201,11 +203,9 @@ class OutputFiles:
         for found in self._waiting:
             match found:
                 case RowOutput(query, row):
-                    stamps = {"time": row.time, "tx": row.tx, "diff": row.diff}
-                    rows[query].append({**stamps, **_texts(row.row)})
+                    rows[query].append(_row((row.time, row.tx, row.diff), row.row))
                 case EventOutput(pattern, _, time_, values):
-                    stamps = {"time": time_, "tx": None, "diff": 1}
-                    rows[pattern].append({**stamps, **_texts(values)})
+                    rows[pattern].append(_row((time_, None, 1), values))
                 case FiringOutput():
                     fired.append(self._firing(found))
                 case _:
@@ -249,11 +249,12 @@ def _variables(text: str) -> list[str]:
 
 def _table(rows: list[dict[str, Any]], names: list[str]) -> pa.Table:
     """Rows with a column per name, sorted by time, transaction and row."""
-    stamps = [(name, pa.int64()) for name in ("time", "tx", "diff")]
-    schema: Any = pa.schema([*stamps, *((name, pa.string()) for name in names)])
-    table = pa.Table.from_pylist(rows, schema=schema)
+    kinds: dict[str, pa.DataType] = dict.fromkeys(STAMPS, pa.int64())
+    kinds |= dict.fromkeys(names, pa.string())
+    table = pa.Table.from_pylist(rows, schema=pa.schema(kinds))
     return table.sort_by([(name, "ascending") for name in table.column_names])
 
 
-def _texts(values: Mapping[str, Term | None]) -> dict[str, str | None]:
-    return {name: None if term is None else str(term) for name, term in values.items()}
+def _row(stamps: tuple[int | None, ...], values: Mapping[str, Term | None]) -> dict[str, Any]:
+    texts = {name: None if term is None else str(term) for name, term in values.items()}
+    return {**dict(zip(STAMPS, stamps, strict=True)), **texts}

@@ -88,9 +88,9 @@ class RunRequest:
             reject_query(path, "--data")
             if not path.exists():
                 raise DataError("there is no such file", source=str(path))
-        for path, option in ((self.out, "--out"), (self.checkpoint, "--checkpoint")):
-            if path is not None and path.is_file():
-                raise invalid(option, path, "it is a file; give a directory")
+        for directory, option in ((self.out, "--out"), (self.checkpoint, "--checkpoint")):
+            if directory is not None and directory.is_file():
+                raise invalid(option, directory, "it is a file; give a directory")
         if self.until is not None and self.follow:
             raise GraphtideError(
                 "--until is for a log that ends, and with --follow it has no end",

@@ -292,9 +292,11 @@ class Session:
     @property
     def tallies(self) -> dict[str, Tally]:
         """By name, how much output there was; queries first."""
-        found: dict[str, Tally] = {}
-        for source in (self._deltas, *self._windows, *self._programs):
+        found: dict[str, Tally] = dict(self._deltas.tallies())
+        for source in self._windows:
             found |= source.tallies()
+        for program in self._programs:
+            found |= program.tallies()
         return {name: found[name] for name in (*self.queries, *found)}
 
     @property

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from graphtide.cli.run import RunRequest
     from graphtide.cli.session import SessionOutput
     from graphtide.lang.tide.program import Program
-    from graphtide.rdf.terms import Term
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import SparkJob
     from graphtide.spark.driver.status import BatchStatus
@@ -270,24 +269,20 @@ class BatchPrinter:
             if path.name not in self._printed:
                 self._printed.add(path.name)
                 for row in pq.read_table(path).to_pylist():
-                    values = {n: _term(text) for n, text in row["values"]}
+                    values = {n: parse_term(text) for n, text in row["values"]}
                     yield FiringOutput(row["rule"], row["time"], values, dict(row["events"]))
 
 
 def _row(name: str, row: dict[str, Any]) -> RowOutput:
-    stamps = [row.pop(key) for key in ("time", "tx", "diff")]
-    terms = {key: None if text is None else _term(text) for key, text in row.items()}
-    return RowOutput(name, DeltaRow(*stamps, terms))
+    time_, tx, diff = (row.pop(key) for key in ("time", "tx", "diff"))
+    terms = {key: None if text is None else parse_term(text) for key, text in row.items()}
+    return RowOutput(name, DeltaRow(time_, tx, diff, terms))
 
 
 def _event(name: str, row: dict[str, Any]) -> EventOutput:
     time_, _, _ = (row.pop(key) for key in ("time", "tx", "diff"))
-    values = {key: _term(text) for key, text in row.items() if text is not None}
+    values = {key: parse_term(text) for key, text in row.items() if text is not None}
     return EventOutput(name, time_, time_, values)
-
-
-def _term(text: str) -> Term:
-    return parse_term(text)
 
 
 # --- status ---
