@@ -66,8 +66,6 @@ def explain(
 ) -> None:
     """Show a query's plans, or how a program works.
 
-    Example: `graphtide explain doors.tide --pattern Left --format svg > left.svg`
-
     Parameters
     ----------
     query
@@ -76,7 +74,7 @@ def explain(
     logical
         Show the logical plan only.
     pattern
-        Show only this pattern of a program; it can be drawn, too.
+        Show only this pattern of a program; mermaid and svg draw its automaton.
     """
     at_least("--tick-ms", tick_ms, 1)
     log = None if changes is None else ChangeLog(changes)

@@ -77,7 +77,8 @@ COMMANDS = (
         "Show a query's logical and physical plan; a program's plans, automata and rules.",
         "graphtide explain route.rq --data rail.ttl --format mermaid",
         "With --data or --changes, a plan shows the rows that each node holds, and a pattern its "
-        "tokens.",
+        "tokens. One pattern of a program: graphtide explain doors.tide --pattern Left "
+        "--format svg > left.svg",
     ),
     Command(
         "check:check",
@@ -104,11 +105,12 @@ COMMANDS = (
         "run:run",
         "Run a program, its queries, patterns and rules, over change logs: on Spark or in process.",
         "graphtide run rail.tide --data rail.ttl --changes logs/ --out out/ --checkpoint ckpt/",
-        "OUT gets a directory per query with its deltas, one per pattern with its complex events, "
-        "the firings of rules, and rejected input in OUT/quarantine; without --out, this is "
-        "printed: + and - rows, * complex events, ! firings. On Spark, Ctrl-C stops after the "
-        "current micro-batch, and the same command resumes from --checkpoint. Spark needs Java 17 "
-        "and graphtide[spark]; without them, or with --engine process, it runs in this process.",
+        "Without --out, the output is printed: + and - rows of queries, * complex events of "
+        "patterns, ! firings of rules. With --out, it goes to a directory per query and pattern, "
+        "firings to OUT/firings, rejected input to OUT/quarantine; in process it is printed, too. "
+        "On Spark, Ctrl-C stops after the current micro-batch, and the same command resumes from "
+        "--checkpoint. Spark needs Java 17 and graphtide[spark]; without them, or with --engine "
+        "process, the program runs in this process.",
     ),
     Command(
         "demo:demo",

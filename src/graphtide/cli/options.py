@@ -38,8 +38,8 @@ ChangesOption = Annotated[
         name="--changes",
         allow_leading_hyphen=True,
         help="Changes to apply after --data: a change log (.rdfp, .parquet, .arrow), or RDF, whose "
-        "triples are all inserted. `-` is RDF Patch from standard input. `run` also takes a "
-        "directory of change logs, read in the order of their names.",
+        "triples are all inserted. The name `-` stands for RDF Patch from standard input. `run` "
+        "also takes a directory of change logs, read in the order of their names.",
     ),
 ]
 FollowOption = Annotated[
@@ -49,9 +49,7 @@ FollowOption = Annotated[
         help="Do not end with the last change: wait for more, and apply them as they are written.",
     ),
 ]
-JsonOption = Annotated[
-    bool, Parameter(name="--json", help=f"{JSON_HELP} One object per line: a row, or a plan.")
-]
+JsonOption = Annotated[bool, Parameter(name="--json", help=f"{JSON_HELP} One object per line.")]
 StrategyOption = Annotated[
     Strategy | None,
     Parameter(
@@ -62,8 +60,8 @@ OnErrorOption = Annotated[
     OnError,
     Parameter(
         name="--on-error",
-        help="What to do about input that cannot be parsed: raise stops at it, skip leaves it out "
-        "and lists it at the end, or in the quarantine.",
+        help="What to do about changes that cannot be parsed: raise stops with an error, skip "
+        "leaves them out and lists them at the end (run: in the quarantine, too).",
     ),
 ]
 TickOption = Annotated[

@@ -104,9 +104,9 @@ def update(
     Parameters
     ----------
     request
-        A file with the request.
+        A file with a SPARQL Update request (.ru).
     load_from
-        The folder whose files LOAD may read.
+        The directory whose files LOAD may read; by default LOAD is an error.
     """
     check_out(out)
     text = read_text(request)

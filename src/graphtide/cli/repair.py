@@ -73,13 +73,13 @@ def repair(
         Search strategy. bfs, dfs and best-first are exhaustive; hill-climbing only takes steps
         that improve; random-restarts does so from many states, by --seed.
     max_steps
-        The most steps in a plan; by default any number.
+        Maximum number of steps in a plan; by default any number.
     max_seconds
-        Stop the search after so many seconds.
+        Stop the search after this many seconds.
     max_states
-        Stop the search after so many states.
+        Stop the search after this many states.
     max_plans
-        List so many plans at most, the best first.
+        Maximum number of plans to list, the best first.
     apply
         Apply the plan of this number, after showing its changes.
     """

@@ -113,7 +113,7 @@ def run(
     ] = None,
     format: Annotated[  # noqa: A002 - the name of the option
         OutputFormat,
-        Parameter(help=f"{FORMAT_HELP} parquet, or json for JSON lines: of the files in --out."),
+        Parameter(help=f"{FORMAT_HELP} Of the files in --out: parquet, or json for JSON lines."),
     ] = "parquet",
     follow: FollowOption = False,
     start: Start = "earliest",
@@ -124,7 +124,7 @@ def run(
         Parameter(
             name="--json",
             help=f"{JSON_HELP} One object per line: a row, a complex event or a firing; on Spark "
-            "with --out, a micro-batch.",
+            "with --out, the status of a micro-batch.",
         ),
     ] = False,
     tick_ms: TickOption = 1000,
@@ -144,12 +144,12 @@ def run(
     program
         A .tide file of queries, events, patterns and rules, or a .rq file with one query.
     start
-        Where a first run begins: at the earliest change, or with what is written from now on.
+        Where a first run begins: at the earliest change, or with changes written from now on.
     max_quarantined
-        Stop when more than so many input rows are rejected.
+        Stop with an error when more input rows than this are rejected.
     lateness
-        By how many ticks rows may be late; later ones are rejected. Spark only: in process, a
-        change log is in order of time.
+        Accept rows that are late by up to this many ticks; reject later ones. Spark only: in
+        process, changes must be in order of time.
     stream
         IRI of a graph into which inserts are events, for rules and patterns. Repeat the option for
         several.
@@ -160,11 +160,11 @@ def run(
         Spark's master: local[*,4] is this machine, with four attempts at each task;
         spark://HOST:7077 a cluster.
     partitions
-        Into how many partitions Spark divides the work; by default one per core of this machine.
+        Number of partitions of the Spark job; by default one per core of this machine.
     trigger
         Interval between Spark's micro-batches, such as 500ms, 1s or 2m.
     rows_per_batch
-        About how many rows a micro-batch reads at most.
+        Approximate maximum number of rows per micro-batch.
     """
     assert changes is not None  # noqa: S101 - the command line requires it
     request = RunRequest(

@@ -52,7 +52,7 @@ def watch(
     queries
         Files with a SPARQL or RSP-QL SELECT query each; a query is named after its file.
     limit
-        End after so many rows.
+        End after this many rows.
     timestamp
         Predicate of the triples, in the default graph of TriG or N-Quads, that give the times of
         the named graphs. Each of those graphs is then an event of the query's stream.
