@@ -24,7 +24,7 @@ class GraphtideError(Exception):
 
 
 class PlacedError(GraphtideError):
-    """An error at a known place of a text: a query, a program or a data file."""
+    """An error at a known position in a text: a query, a program or a data file."""
 
     def __init__(
         self,
@@ -41,23 +41,23 @@ class PlacedError(GraphtideError):
         self.column = column
 
     def __str__(self) -> str:
-        place = ":".join(
+        position = ":".join(
             str(part) for part in (self.source, self.line, self.column) if part is not None
         )
         text = super().__str__()
-        return f"{place}: {text}" if place else text
+        return f"{position}: {text}" if position else text
 
 
 class QueryError(PlacedError):
-    """A query text that cannot be read: syntax, unknown prefix, a variable used wrongly."""
+    """An invalid query: a syntax error, an unknown prefix, a misused variable."""
 
 
 class UnsupportedError(QueryError):
-    """Valid SPARQL that Graphtide does not maintain; says which part and why."""
+    """Valid SPARQL that Graphtide does not support; says which part and why."""
 
 
 class ProgramError(QueryError):
-    """Several mistakes in one program, each with its own place, in order."""
+    """All errors in one program, each with its own position, in order."""
 
     def __init__(self, errors: Sequence[QueryError]) -> None:
         first = errors[0]
@@ -69,7 +69,7 @@ class ProgramError(QueryError):
 
 
 class DataError(PlacedError):
-    """A broken line or value in input data, with its file, line, column and reason.
+    """An invalid line or value in input data, with its file, line, column and reason.
 
     `transactions_are_whole` says that the changes read before it are complete transactions.
     """
@@ -82,7 +82,7 @@ class TermError(GraphtideError):
 
 
 class StrictError(GraphtideError):
-    """Strict mode: an insert of a present quad, or a delete of an absent one."""
+    """Strict mode: insert of a quad that is in the graph, or delete of one that is not."""
 
 
 class ActionError(GraphtideError):

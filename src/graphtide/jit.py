@@ -1,8 +1,8 @@
-"""One place that decides whether loops are compiled, and how.
+"""Numba decorators for the kernels, and the invalidation of Numba's on-disk cache.
 
-Numba keeps machine code on disk, but notices only changes of the file that holds a function, not of
-the files whose helpers or constants were folded into it. Machine code of other sources than those
-at hand would be a wrong answer waiting, so it is removed here before anything is compiled.
+Numba's cache notices changes of the file that holds a function, but not of the files whose helpers
+or constants were inlined into it. Stale machine code would give wrong answers, so it is removed
+here, by a digest of all sources of a folder, before anything is compiled.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from typing import Any, Final, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 JIT: Final = os.environ.get("GRAPHTIDE_NO_JIT", "0") in ("", "0")
-"""False when `GRAPHTIDE_NO_JIT=1` asks for the plain-Python twins."""
+"""False when `GRAPHTIDE_NO_JIT=1` selects the plain-Python twins."""
 
 
 def compiled(function: Function) -> Function:
-    """Compile a loop once and keep the machine code on disk, so that later starts are quick.
+    """Compile a loop that allocates nothing and returns no array; cached on disk.
 
-    A loop allocates nothing and returns no array: without reference counting inside, it runs about
-    twice as fast. Output has a given size; a loop that runs out of room says where it stopped.
+    Without Numba's reference counting it runs about twice as fast. Output arrays have a given size;
+    a loop that runs out of room returns where it stopped.
     """
     return _njit(function, cache=True, forceinline=False, nrt=False)
 
 
 def allocating(function: Function) -> Function:
-    """Compile a loop that makes arrays of its own while it runs."""
+    """Compile a loop that allocates arrays; cached on disk."""
     return _njit(function, cache=True, forceinline=False, nrt=True)
 
 
 def inlined(function: Function) -> Function:
-    """Compile a small helper that only other compiled loops call, and fold it into them.
+    """Compile a small helper that is always inlined into the compiled loops that call it.
 
-    A call that is not folded in passes every field of every array, which costs more than the work.
+    A call that is not inlined passes every field of every array, which costs more than the work.
     """
     return _njit(function, cache=False, forceinline=True, nrt=False)
 
@@ -47,20 +47,20 @@ def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> F
         return function
     import numba  # noqa: PLC0415 - the twins run where Numba is not installed
 
-    # Numba's stubs do not know `_nrt`, which switches reference counting off.
+    # `_nrt` switches reference counting off; Numba's stubs do not know it.
     compiler: Any = numba.njit
     options = {"cache": cache, "forceinline": forceinline, "nogil": True, "_nrt": nrt}
     return compiler(**options)(function)  # type: ignore[no-any-return]
 
 
-def drop_stale_code(folder: Path, *folded: Path) -> bool:
-    """Remove the machine code in a folder and below if its sources have changed since.
+def drop_stale_code(folder: Path, *inlined_from: Path) -> bool:
+    """Remove the cached machine code of a folder if its sources have changed; whether they had.
 
-    `folded` names other folders, whose helpers are inlined into this one's loops.
+    `inlined_from` are other folders whose helpers are inlined into this one's loops.
     """
     digest = hashlib.sha256()
-    for place in (folder, *folded):
-        for source in sorted(place.rglob("*.py")):
+    for sources in (folder, *inlined_from):
+        for source in sorted(sources.rglob("*.py")):
             digest.update(source.read_bytes())
     stamp = folder / "__pycache__" / "sources.sha256"
     with suppress(OSError):

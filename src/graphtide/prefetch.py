@@ -1,7 +1,7 @@
-"""prefetch: ask the processor to fetch an element of an array that will be read soon.
+"""`prefetch`: the LLVM prefetch instruction, for use in Numba loops.
 
-A large table is bound by the time of single reads from memory. Reads that are asked for some rows
-ahead overlap with the work on the rows before.
+Probes of a large hash table are bound by memory latency. Prefetching some rows ahead overlaps the
+reads with the work on the rows before.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def _prefetch_code(
         arguments: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        form = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        form = ir.FunctionType(ir.VoidType(), [pointer, int32, int32, int32])
         fetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], form)
-        place = builder.bitcast(builder.gep(view.data, [arguments[1]]), pointer)
-        builder.call(fetch, [place, number(0), number(3), number(1)])
+        address = builder.bitcast(builder.gep(view.data, [arguments[1]]), pointer)
+        builder.call(fetch, [address, int32(0), int32(3), int32(1)])
         return context.get_dummy_value()
 
     return types.void(array, types.int64), code
 
 
 prefetch: Any = intrinsic(_prefetch_code)
-"""`prefetch(array, i)`: element i of the array's memory, counted across all its dimensions."""
+"""`prefetch(array, i)`: fetch element i of the flattened array into the cache."""

@@ -35,10 +35,10 @@ from graphtide.algebra.paths import (
     Sequence,
     ZeroOrMore,
     ZeroOrOne,
-    may_stand_still,
+    matches_zero_length,
 )
-from graphtide.algebra.rename import rename
 from graphtide.algebra.rewrite import RULES, drop_order, push_filters, rewrite
+from graphtide.algebra.traverse import rename
 from graphtide.algebra.variables import certain, mentioned, schema
 from graphtide.testing.reference import evaluate_query
 
@@ -170,5 +170,5 @@ P = Link(term("p"))
         (OneOrMore(Inverse(ZeroOrOne(P))), True),
     ],
 )
-def test_which_paths_may_stand_still(path, still):
-    assert may_stand_still(path) is still
+def test_which_paths_matches_zero_length(path, still):
+    assert matches_zero_length(path) is still

@@ -19,14 +19,7 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
-from graphtide.algebra.variables import (
-    certain,
-    expression_variables,
-    mentioned,
-    merge,
-    pattern_variables,
-    schema,
-)
+from graphtide.algebra.variables import certain, mentioned, merge, pattern_variables, schema
 
 AB, BC, CD = bgp("?a p ?b"), bgp("?b p ?c"), bgp("?c p ?d")
 NO_ROWS = Values(names("x y"), ())
@@ -84,7 +77,7 @@ def test_variables_of_a_node(node, columns, bound, everywhere):
     ],
 )
 def test_variables_of_an_expression(expression, expected):
-    assert expression_variables(expression) == frozenset(names(expected))
+    assert mentioned(expression) == frozenset(names(expected))
 
 
 def test_a_pattern_has_each_variable_once_in_order():

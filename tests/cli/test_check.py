@@ -35,7 +35,7 @@ def test_every_problem_is_reported(files, run):
         ("folder.nt", "is a directory"),
         ("folder.rq", "is a directory"),
         ("empty.rq", "is empty"),
-        ("table.csv", "no format has the suffix"),
+        ("table.csv", "unknown suffix"),
     ],
 )
 def test_files_that_cannot_be_read(files, run, name, message):

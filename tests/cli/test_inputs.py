@@ -93,12 +93,12 @@ def test_a_reader_that_has_enough_ends_it_silently(files, start, unbuffered):
 
 
 def test_broken_lines_of_a_growing_file_have_their_true_place():
-    broken = []
-    reader = LineReader("log.nt", "nt", on_error="collect", broken=broken)
+    rejected = []
+    reader = LineReader("log.nt", "nt", on_error="skip", rejected=rejected)
     assert reader.feed(b"<ex:a> <ex:p> <ex:b> .\n<ex:a> ")[0].o.to_pylist() == ["<ex:b>"]
     assert reader.feed(b"nonsense .\n\n") == []
     assert reader.finish() == []
-    assert [(line.file, line.line) for line in broken] == [("log.nt", 2)]
+    assert [(line.file, line.line) for line in rejected] == [("log.nt", 2)]
     strict = LineReader("log.nt", "nt")
     strict.feed(b"<ex:a> <ex:p> <ex:b> .\n")
     with pytest.raises(DataError, match=r"log\.nt:2:"):

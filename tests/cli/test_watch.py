@@ -132,7 +132,7 @@ def test_broken_lines_are_skipped_and_listed(files, run):
         (("random.rq", "--changes", "log.rdfp"), "random.rq:1:9: RAND"),
         (("route.rq", "--changes", "nope.nt"), "nope.nt: there is no such file"),
         (("route.rq", "--changes", "folder.nt"), "folder.nt: is a directory"),
-        (("route.rq", "--changes", "table.csv"), "table.csv: no format has the suffix '.csv'"),
+        (("route.rq", "--changes", "table.csv"), "table.csv: unknown suffix '.csv'"),
         (("route.rq", "--changes", "all.rq"), "all.rq: is a query, and --changes takes"),
         (("route.rq", "--changes", "log.rdfp", "--data", "all.rq"), "all.rq: is a query"),
         (("route.rq", "--changes", "rail.ttl", "--follow"), "cannot be followed"),

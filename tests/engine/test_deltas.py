@@ -19,7 +19,7 @@ from engine.small_graph import (
 
 from graphtide import Delta, DeltaRow, Literal, LiveGraph
 from graphtide.kernel.batch import DIFF, TX
-from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 
 
 @pytest.fixture
@@ -179,12 +179,12 @@ def test_drain_takes_the_history_out_as_ids(graph):
     commit(graph, "+ b knows c", "- a knows b", time=8)
     taken = knows.drain()
     found = [
-        (*stamps.stamp(row[TX]), row[DIFF], row[NET_BEFORE])
+        (*stamps.stamp(row[TX]), row[DIFF], row[COUNT_BEFORE])
         for net, stamps in taken
         for row in net.tolist()
     ]
     assert sorted(found) == [(7, 1, 1, 0), (8, 2, -1, 1), (8, 2, 1, 0)]
-    first = taken[0][0][0, NET_VALUES:].tolist()
+    first = taken[0][0][0, DELTA_VALUES:].tolist()
     assert [graph.terms.text(i) for i in first] == [iri("a"), iri("b")]
     assert knows.drain() == []
     assert list(knows.rows()) == []

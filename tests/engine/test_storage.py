@@ -53,7 +53,7 @@ def test_explain_does_not_count_what_it_cannot_count():
 
 def test_what_a_graph_without_quads_cannot_do_is_refused():
     graph = LiveGraph(store="none")
-    with pytest.raises(GraphtideError, match="a search needs stored quads"):
+    with pytest.raises(GraphtideError, match="needs stored quads"):
         graph.watch(PATH, strategy="search")
     graph.watch(STAR)
     graph.insert("<ex:s>", "<ex:p>", "<ex:a>")

@@ -19,7 +19,7 @@ from pyoxigraph import Literal
 from graphtide.algebra.expressions import Call, Var
 from graphtide.algebra.queries import TEMPLATE_NODE
 from graphtide.functions.table import FUNCTIONS
-from graphtide.functions.vocabulary import DATE, DECIMAL, FLOAT, INTEGER, XSD
+from graphtide.functions.xsd import DATE, DECIMAL, FLOAT, INTEGER, XSD
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term

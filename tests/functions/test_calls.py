@@ -7,8 +7,8 @@ import re
 import pytest
 
 from graphtide.errors import UnsupportedError
-from graphtide.functions.table import FUNCTIONS, VOLATILE, check_call, known_functions
-from graphtide.functions.vocabulary import XSD
+from graphtide.functions.table import FUNCTIONS, VOLATILE, check_call
+from graphtide.functions.xsd import XSD
 
 # The built-in calls of https://www.w3.org/TR/sparql11-query/#rBuiltInCall and the casts of
 # https://www.w3.org/TR/sparql11-query/#FunctionMapping.
@@ -75,7 +75,7 @@ CASTS = [
 
 @pytest.mark.parametrize("name", [*SPARQL_11, *SIGNS, *CASTS])
 def test_everything_of_the_recommendation_is_known_or_refused_with_a_reason(name):
-    assert (name in known_functions()) != (name in VOLATILE)
+    assert (name in FUNCTIONS) != (name in VOLATILE)
 
 
 @pytest.mark.parametrize("name", sorted(VOLATILE))

@@ -11,7 +11,7 @@ from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.evaluate import compile_expression, evaluate
 from graphtide.functions.terms import resolve_iri
 from graphtide.functions.values import effective_boolean
-from graphtide.functions.vocabulary import BOOLEAN, DECIMAL, INTEGER, XSD
+from graphtide.functions.xsd import BOOLEAN, DECIMAL, INTEGER, XSD
 
 A, B = Var("a"), Var("b")
 TRUE, FALSE = (Literal(text, datatype=NamedNode(BOOLEAN)) for text in ("true", "false"))

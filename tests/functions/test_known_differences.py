@@ -9,7 +9,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Var
-from graphtide.functions.vocabulary import DATE, DECIMAL, DOUBLE, G_MONTH_DAY, INTEGER, XSD
+from graphtide.functions.xsd import DATE, DECIMAL, DOUBLE, G_MONTH_DAY, INTEGER, XSD
 
 A, B, C = Var("a"), Var("b"), Var("c")
 BYTE = XSD + "byte"

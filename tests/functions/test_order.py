@@ -8,8 +8,7 @@ import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import ExpressionError
-from graphtide.functions.comparison import compare
-from graphtide.functions.order import order_value, total_order
+from graphtide.functions.comparison import compare, order_value, total_order
 from graphtide.testing.transactions import LITERALS, TWINS, typed
 
 ASCENDING = [

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra.expressions import Call, Var
-from graphtide.functions.durations import parse_duration
-from graphtide.functions.moments import parse_moment, shift, timeline
 from graphtide.functions.numbers import quotient, split_units
+from graphtide.functions.temporal import parse_duration, parse_moment, shift, timeline
 from graphtide.functions.values import to_term, value_of
-from graphtide.functions.vocabulary import (
+from graphtide.functions.xsd import (
     DATE,
     DATE_TIME,
     DAY_TIME_DURATION,

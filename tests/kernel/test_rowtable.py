@@ -10,7 +10,7 @@ from kernel.batches import needs_jit, net
 from graphtide.kernel.batch import empty_batch, make_batch
 from graphtide.kernel.counts import Answer, DistinctKernel
 from graphtide.kernel.joins import JoinKernel, SemiJoinKernel
-from graphtide.kernel.rowtable import RowTable, key_mark, row_mark
+from graphtide.kernel.rowtable import RowTable, key_hash, row_hash
 from graphtide.kernel.search.program import ExistsCheck, SearchProgram
 from graphtide.kernel.search.quadstore import QuadStore
 
@@ -148,7 +148,7 @@ def test_rows_with_colliding_fingerprints_are_kept_apart():
     assert len(same_home) == 1500 and len(same_mark) > 1000
     probe = same_mark.reshape(-1, 1)
     wanted = marks_of(same_mark, 2)
-    assert all(row_mark(1, probe, i, 0) == wanted[i] for i in range(0, len(probe), 100))
+    assert all(row_hash(1, probe, i, 0) == wanted[i] for i in range(0, len(probe), 100))
     rng = np.random.default_rng(5)
     for values in (same_home, same_mark):
         distinct, present = DistinctKernel(1), set()
@@ -165,7 +165,7 @@ def test_keys_with_colliding_fingerprints_have_chains_of_their_own():
     same_home, same_mark = collision_cases(start=1)
     table, probe = RowTable(1, [(0,)]).arrays, same_mark.reshape(-1, 1)
     wanted = marks_of(same_mark, 1)
-    assert all(key_mark(table, 0, probe, i) == wanted[i] for i in range(0, len(probe), 100))
+    assert all(key_hash(table, 0, probe, i) == wanted[i] for i in range(0, len(probe), 100))
     rng = np.random.default_rng(6)
     for values in (same_home, same_mark):
         join = JoinKernel(2, 1, keys=[(0, 0)], outputs=[(0, 0), (1, -1)])

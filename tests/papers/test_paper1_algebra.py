@@ -155,7 +155,7 @@ def test_a_product_needs_different_attributes():
     [lambda: FOLLOWS.project("sensor"), lambda: FOLLOWS.select(different("route", "sensor"))],
 )
 def test_an_unknown_attribute_is_named(use):
-    with pytest.raises(GraphtideError, match="no attribute 'sensor'"):
+    with pytest.raises(GraphtideError, match="unknown attribute 'sensor'"):
         use()
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from graphtide import LiveGraph
-from graphtide.kernel.search.program import MOST_PATTERNS
+from graphtide.kernel.search.program import MAX_PATTERNS
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.patterns import LARGEST_SEARCH
@@ -103,7 +103,7 @@ def test_seventy_patterns_with_ninety_variables_follow_random_changes(name):
 
 
 def test_a_check_that_does_not_fit_beside_its_search_stays_a_semijoin():
-    room = MOST_PATTERNS - LARGEST_SEARCH
+    room = MAX_PATTERNS - LARGEST_SEARCH
     for size, fused in ((room - 1, True), (room, False)):
         check = chain(size, 0)
         query = f"{PREFIX} SELECT * {{ ?x0 :p ?y FILTER NOT EXISTS {{ {check} }} }}"

@@ -53,7 +53,7 @@ def test_packed_files_are_read(tmp_path):
         ("<x, ins, (<ex:a>, <ex:p>, <ex:b>)>", 2, "'x' is not a whole number"),
         ("<9223372036854775808, ins, (<ex:a>, <ex:p>, <ex:b>)>", 2, "does not fit into 64 bits"),
         ("<2, ins, (<ex:a>, <ex:p>, <ex:b>)>", 2, "time runs backwards: 2 comes after 5"),
-        ("<5, add, (<ex:a>, <ex:p>, <ex:b>)>", 5, "'add' is no operation; it is ins or del"),
+        ("<5, add, (<ex:a>, <ex:p>, <ex:b>)>", 5, "'add' is not an operation; use ins or del"),
         ('<5, ins, ("a", <ex:p>, <ex:b>)>', 11, "a subject is an IRI or a blank node"),
         ("<5, ins, (<ex:a>, _:p, <ex:b>)>", 19, "a predicate is an IRI"),
         ("<5, ins, (<ex:a>, <ex:p>, b)>", 27, "not an RDF term"),
@@ -70,9 +70,9 @@ def test_a_broken_line_is_reported_with_file_line_column_and_reason(tmp_path, li
         read(tmp_path, text)
     assert f"day.updates:2:{column}: " in str(raised.value)
     assert reason in str(raised.value)
-    broken = []
-    kept = read(tmp_path, text, on_error="collect", broken=broken)
-    assert [(b.line, b.column) for b in broken] == [(2, column)]
+    rejected = []
+    kept = read(tmp_path, text, on_error="skip", rejected=rejected)
+    assert [(b.line, b.column) for b in rejected] == [(2, column)]
     assert [row[:3] for row in kept] == [(5, 0, 1), (6, 1, -1)]
 
 

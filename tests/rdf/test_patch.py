@@ -1,4 +1,4 @@
-"""RDF Patch: transactions, times, broken lines with their place, and reading piece by piece."""
+"""RDF Patch: transactions, times, rejected rows with their position, and reading piece by piece."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ BROKEN = [
     ("A <ex:a> <ex:p> <ex:b> # .", 24, "does not end with"),
     ("A <ex:a> <ex:p> .", 17, "2 values where the row is 'A s p o [g] .'"),
     ("A <ex:a> <ex:p> <ex:b> <ex:g> <ex:h> .", 31, "5 values"),
-    ("A <ex:a> <ex:p> <ex:b> . more", 26, "text behind the end"),
+    ("A <ex:a> <ex:p> <ex:b> . more", 26, "text after the end"),
     ('A "x" <ex:p> <ex:b> .', 3, "a subject is"),
     ("A <ex:a> _:p <ex:b> .", 10, "a predicate is an IRI"),
     ('D <ex:a> <ex:p> <ex:b> "g" .', 24, "a graph name is"),
@@ -144,25 +144,28 @@ BROKEN = [
     ("TX now .", 4, "1 values where the row is 'TX .'"),
     ("H time noon .", 8, "'noon' is not a whole number"),
     ("H time 99999999999999999999 .", 8, "does not fit into 64 bits"),
-    ("H time 5 .", 3, "stands before the transaction's first change"),
+    ("H time 5 .", 3, "must come before the transaction's first change"),
     ("H time .", 8, "1 values"),
     ("PA <ex:> <ex:> .", 4, "is not a prefix"),
-    ("PA ex: ex:a .", 8, "stands for an <iri>"),
+    ("PA ex: ex:a .", 8, "must be an <iri>"),
     ("PD a:b .", 4, "is not a prefix"),
 ]
 
 
 @pytest.mark.parametrize(("line", "column", "reason"), BROKEN)
-def test_each_broken_line_has_its_place_and_reason(line, column, reason):
+def test_each_invalid_line_has_its_position_and_reason(line, column, reason):
     text = f"TX .\nA <ex:a> <ex:p> <ex:1> .\n{line}\nA <ex:a> <ex:p> <ex:2> .\nTC .\n"
     with pytest.raises(DataError) as error:
         read(text)
     assert (error.value.source, error.value.line, error.value.column) == ("<stream>", 3, column)
     assert reason in error.value.message
-    broken = []
+    rejected = []
     # The rest of the transaction counts.
-    assert [row[5] for row in read(text, on_error="collect", broken=broken)] == ["<ex:1>", "<ex:2>"]
-    (found,) = broken
+    assert [row[5] for row in read(text, on_error="skip", rejected=rejected)] == [
+        "<ex:1>",
+        "<ex:2>",
+    ]
+    (found,) = rejected
     assert (found.line, found.column, found.text) == (3, column, line)
     assert reason in found.reason
 
@@ -177,9 +180,9 @@ def test_a_transaction_without_an_end_is_not_applied():
     text = "TX .\nA <ex:a> <ex:p> <ex:1> .\nTC .\nTX .\nA <ex:a> <ex:p> <ex:2> .\n"
     with pytest.raises(DataError, match=r"<stream>:4:1: .* never committed"):
         read(text)
-    broken = []
-    assert [row[5] for row in read(text, on_error="collect", broken=broken)] == ["<ex:1>"]
-    assert [(line.line, line.column) for line in broken] == [(4, 1)]
+    rejected = []
+    assert [row[5] for row in read(text, on_error="skip", rejected=rejected)] == ["<ex:1>"]
+    assert [(line.line, line.column) for line in rejected] == [(4, 1)]
 
 
 def test_a_number_that_was_used_is_refused():
@@ -189,17 +192,17 @@ def test_a_number_that_was_used_is_refused():
         DataError, match=r"<stream>:6:1: transaction \(time 5, tx 3\) does not come"
     ):
         read(text)
-    broken = []
-    assert len(read(text + f"TX .\n{one}", on_error="collect", broken=broken)) == 2
-    assert len(broken) == 1
+    rejected = []
+    assert len(read(text + f"TX .\n{one}", on_error="skip", rejected=rejected)) == 2
+    assert len(rejected) == 1
 
 
 def test_bytes_that_are_no_text():
-    broken = []
+    rejected = []
     data = io.BytesIO(b"TX .\nA <ex:a> <ex:p> <ex:\xff> .\nA <ex:a> <ex:p> <ex:2> .\nTC .\n")
-    found = rows(read_changes(data, format="rdfp", on_error="collect", broken=broken))
+    found = rows(read_changes(data, format="rdfp", on_error="skip", rejected=rejected))
     assert [row[5] for row in found] == ["<ex:2>"]
-    assert [line.line for line in broken] == [2]
+    assert [line.line for line in rejected] == [2]
 
 
 TERMS = st.sampled_from(["<ex:a>", "<ex:é>", "_:b", '"x"', '"a\\nb\\"c"@en', '"1"^^<ex:t>'])

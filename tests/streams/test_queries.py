@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from graphtide import LiveGraph
 from graphtide.algebra.expressions import Var
 from graphtide.errors import GraphtideError, QueryError
-from graphtide.kernel.search.program import HIDDEN
+from graphtide.kernel.search.arrays import HIDDEN
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS

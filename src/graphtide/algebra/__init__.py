@@ -1,1 +1,1 @@
-"""The logical algebra: what a standing query means, before anybody decides how to maintain it."""
+"""The logical algebra of queries: what a query means, independent of how it is maintained."""

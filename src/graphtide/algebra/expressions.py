@@ -1,7 +1,7 @@
 """SPARQL expressions as data.
 
-Every expression is built from five shapes. Operators and built-in functions are all `Call`s: their
-names are the keys of one table (`graphtide.functions`), which gives each its meaning.
+Operators and built-in functions are all `Call`s: their names are the keys of one table
+(`graphtide.functions.table`), which gives each its meaning.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Call:
     """An operator or built-in function applied to arguments.
 
     `name` is an operator sign (`=`, `!=`, `<`, `<=`, `>`, `>=`, `+`, `-`, `*`, `/`, `&&`, `||`,
-    `!`, `IN`, `NOT IN`; unary minus and plus are `UMINUS` and `UPLUS`), an upper-case built-in name
-    without underscores removed (`STRLEN`, `ENCODE_FOR_URI`, `ISIRI`, `IF`, `COALESCE`, `BOUND`), or
-    the IRI of a cast (`<http://www.w3.org/2001/XMLSchema#integer>`). The first argument of `IN` and
-    `NOT IN` is the needle, the others the list.
+    `!`, `IN`, `NOT IN`; unary minus and plus are `UMINUS` and `UPLUS`), the upper-case name of a
+    built-in (`STRLEN`, `ENCODE_FOR_URI`, `ISIRI`, `IF`, `COALESCE`, `BOUND`), or the IRI of a cast
+    (`<http://www.w3.org/2001/XMLSchema#integer>`). The first argument of `IN` and `NOT IN` is the
+    needle, the others the list.
     """
 
     name: str

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DefaultGraph:
-    """The graph position of a pattern outside any GRAPH clause."""
+    """The graph of a pattern outside any GRAPH clause."""
 
 
 DEFAULT_GRAPH = DefaultGraph()
@@ -29,7 +29,7 @@ DEFAULT_GRAPH = DefaultGraph()
 class MergedGraph:
     """The union of several named graphs, or (None) of all graphs: each triple once.
 
-    Only in queries whose dataset has been worked into their patterns.
+    Only in queries whose dataset has been worked into their patterns (`queries.with_dataset`).
     """
 
     names: tuple[NamedNode, ...] | None
@@ -37,7 +37,7 @@ class MergedGraph:
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
-    """https://www.w3.org/TR/sparql11-query/#defn_TriplePattern, with the graph it is asked of.
+    """https://www.w3.org/TR/sparql11-query/#defn_TriplePattern, in a graph.
 
     `graph` is the default graph, a named one, or a variable that ranges over the named graphs.
     """
@@ -52,7 +52,7 @@ class TriplePattern:
 class Bgp:
     """https://www.w3.org/TR/sparql11-query/#BasicGraphPatterns. No patterns: one empty row.
 
-    d(p1 ⋈ … ⋈ pn): for each changed quad and each pattern it matches, the rows through that quad.
+    d(p1 ⋈ … ⋈ pn): for each changed quad and each pattern it matches, the rows that use the quad.
     """
 
     patterns: tuple[TriplePattern, ...]
@@ -109,7 +109,8 @@ class Minus:
 
     `ignoring` holds variables that do not count as shared: the variable of an enclosing GRAPH,
     which the recommendation joins in only after the MINUS.
-    d(L − R): rows of dL without a partner in R; rows of L whose last partner went or first came.
+    d(L − R): rows of dL without a match in R; rows of L that got their first match or lost their
+    last one.
     """
 
     left: Node
@@ -175,11 +176,11 @@ class Distinct:
 class Path:
     """https://www.w3.org/TR/sparql11-query/#defn_evalPP_ZeroOrMorePath and its neighbours.
 
-    `path` is a `?`, `*` or `+`; the pairs it connects are a set. Without a step it connects a term
-    of the pattern with itself, even one that the graph does not hold, and where both ends are
+    `path` is a `?`, `*` or `+`; the pairs it connects are a set. With length zero it connects a
+    term of the pattern with itself, even one that is not in the graph, and where both ends are
     variables each subject and object of the graph with itself. A variable graph ranges over the
     named graphs; the whole path lies in one of them.
-    d(path): the pairs that come to be, or cease to be, connected.
+    d(path): the pairs that become, or cease to be, connected.
     """
 
     subject: Var | Term
@@ -210,7 +211,7 @@ class Group:
 
     Rows with the same values for all keys (unbound is a value here) are one group. Without keys
     there is always exactly one group, even of no rows.
-    d(group): the old row of each group that a changed row falls into goes, the new one comes.
+    d(group): for each group of a changed row, -1 for its old row and +1 for its new one.
     """
 
     child: Node
@@ -231,12 +232,11 @@ class Slice:
     """https://www.w3.org/TR/sparql11-query/#solutionModifiers: ORDER BY, LIMIT and OFFSET in one.
 
     The rows are sorted by `keys` in SPARQL's order, ties by the N-Triples texts of `variables`,
-    unbound first: rows that are still level are equal. Then they are projected to `variables`; if
-    `distinct`, only the first of equal rows stays; `offset` rows are passed over and at most
-    `limit` kept (None: all). If `per` names columns (they are among `variables`), all this happens
-    for each of their values by itself.
-    d(slice): a row that enters the kept range pushes the last one out, one that leaves it pulls the
-    next one in.
+    unbound first. Then they are projected to `variables`, without duplicates if `distinct`;
+    `offset` rows are skipped and at most `limit` returned (None: all). If `per` names columns (they
+    are among `variables`), all this happens separately for each combination of their values.
+    d(slice): a row that enters the range pushes the last one out, one that leaves it pulls the next
+    one in.
     """
 
     child: Node

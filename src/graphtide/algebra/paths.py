@@ -1,7 +1,7 @@
 """Property path expressions as data.
 
 https://www.w3.org/TR/sparql11-query/#sparqlPropertyPaths. A path is a set of pairs of terms. Only
-what cannot be said with patterns reaches the algebra (`nodes.Path`): `?`, `*` and `+`, with any
+what triple patterns cannot express reaches the algebra (`nodes.Path`): `?`, `*` and `+`, with any
 expression inside them.
 """
 
@@ -36,7 +36,7 @@ class NegatedSet:
 
 @dataclass(frozen=True, slots=True)
 class ToBlank:
-    """One step along any predicate, to a blank node. No query says this: DESCRIBE follows it."""
+    """One step along any predicate, to a blank node. Not part of SPARQL: DESCRIBE uses it."""
 
     def __str__(self) -> str:
         return "to a blank node"
@@ -76,7 +76,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class ZeroOrOne:
-    """The path, or no step at all: `path?`."""
+    """The path, or zero length: `path?`."""
 
     path: PathExpression
 
@@ -117,12 +117,12 @@ PathExpression = (
 )
 
 
-def may_stand_still(path: PathExpression) -> bool:
-    """Whether a path connects every term with itself, without any triple.
+def matches_zero_length(path: PathExpression) -> bool:
+    """Whether a path has zero-length matches, which connect every term with itself.
 
     >>> from pyoxigraph import NamedNode
     >>> step = Link(NamedNode("ex:p"))
-    >>> may_stand_still(OneOrMore(step)), may_stand_still(OneOrMore(ZeroOrOne(step)))
+    >>> matches_zero_length(OneOrMore(step)), matches_zero_length(OneOrMore(ZeroOrOne(step)))
     (False, True)
     """
     match path:
@@ -131,17 +131,17 @@ def may_stand_still(path: PathExpression) -> bool:
         case ZeroOrOne() | ZeroOrMore():
             return True
         case Inverse(inner) | OneOrMore(inner):
-            return may_stand_still(inner)
+            return matches_zero_length(inner)
         case Sequence(first, second):
-            return may_stand_still(first) and may_stand_still(second)
+            return matches_zero_length(first) and matches_zero_length(second)
         case Alternative(first, second):
-            return may_stand_still(first) or may_stand_still(second)
+            return matches_zero_length(first) or matches_zero_length(second)
         case _:
             assert_never(path)
 
 
 def link_iris(path: PathExpression) -> tuple[NamedNode, ...] | None:
-    """The predicates that a path leads over; None if it may be any.
+    """The predicates that a path can traverse; None if any.
 
     >>> from pyoxigraph import NamedNode
     >>> [str(iri) for iri in link_iris(OneOrMore(Link(NamedNode("ex:p")))) or ()]

@@ -1,48 +1,27 @@
-"""The query forms around a SELECT: ASK, CONSTRUCT and DESCRIBE.
+"""The query forms ASK, CONSTRUCT and DESCRIBE, and datasets, all reduced to SELECT.
 
-Each holds the SELECT query whose rows decide its answer, so that whoever can follow the rows can
-follow the answer.
+Each form holds the SELECT query whose rows decide its answer; `as_select` makes one SELECT of both,
+and `with_dataset` works FROM and FROM NAMED into its patterns. What is below maintains rows only.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeVar, assert_never, cast
+from typing import TYPE_CHECKING, TypeVar, assert_never, cast
 
-from pyoxigraph import BlankNode, Literal
+from pyoxigraph import BlankNode, Literal, NamedNode
 
-from graphtide.algebra.expressions import Call, Const, Var
-from graphtide.algebra.nodes import (
-    DEFAULT_GRAPH,
-    Aggregate,
-    Bgp,
-    Dataset,
-    DefaultGraph,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    MergedGraph,
-    Node,
-    Path,
-    Project,
-    SelectQuery,
-    TriplePattern,
-    Union,
-    Values,
-)
+from graphtide.algebra import nodes as alg
+from graphtide.algebra.expressions import Call, Const, Expression, Var
 from graphtide.algebra.paths import OneOrMore, ToBlank
-from graphtide.algebra.rename import rename
+from graphtide.algebra.traverse import map_parts, rename
 from graphtide.algebra.variables import schema
 
 if TYPE_CHECKING:
-    from pyoxigraph import NamedNode
-
-    from graphtide.algebra.expressions import Expression
     from graphtide.rdf.terms import Term
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +31,21 @@ class AskQuery:
     d(ask): the answer flips when the number of rows leaves zero or comes back to it.
     """
 
-    select: SelectQuery
+    select: alg.SelectQuery
 
 
 @dataclass(frozen=True, slots=True)
 class ConstructQuery:
     """https://www.w3.org/TR/sparql11-query/#construct: a template filled in for each row.
 
-    A blank node of the template stands as a `BlankNode`, whose label says which it is. It becomes
-    a blank node per distinct row: a function of its label and the row. `select` then has all
-    visible variables as columns; otherwise only those of the template.
+    A blank node of the template stands as a `BlankNode` with its label. It becomes one blank node
+    per distinct row, a function of its label and the row; `select` then has all visible variables
+    as columns, otherwise only those of the template.
     d(construct): +1 where a triple's count rises from 0, -1 where it falls to 0.
     """
 
-    select: SelectQuery
-    template: tuple[TriplePattern, ...]
+    select: alg.SelectQuery
+    template: tuple[alg.TriplePattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,184 +57,145 @@ class DescribeQuery:
     `select`.
     """
 
-    select: SelectQuery
+    select: alg.SelectQuery
     targets: tuple[Var | NamedNode, ...]
 
 
-Query = SelectQuery | AskQuery | ConstructQuery | DescribeQuery
+Query = alg.SelectQuery | AskQuery | ConstructQuery | DescribeQuery
 
-
-# --- ASK, CONSTRUCT and DESCRIBE as SELECT queries: who can maintain rows can maintain them all.
-#
-# ASK         one row, ?answer: the count of the rows compared with zero
-# CONSTRUCT   the distinct triples ?subject ?predicate ?object that the template gives
-# DESCRIBE    the triples of each target, and of the blank nodes that hang on it
 
 ANSWER = Var("answer")
 TRIPLE = (Var("subject"), Var("predicate"), Var("object"))
 TEMPLATE_NODE = "TEMPLATE NODE"
-"""The function that makes the blank nodes of a template; no query can call it by this name."""
+"""The function that makes the blank nodes of a template; a name that no query can spell."""
 
 
-def as_select(query: Query) -> SelectQuery:
-    """A query of any form as one whose rows tell its answer."""
+def as_select(query: Query) -> alg.SelectQuery:
+    """A query of any form as a SELECT query whose rows determine its answer.
+
+    ASK has one row, `?answer`. CONSTRUCT has the distinct triples `?subject ?predicate ?object` of
+    its template. DESCRIBE has the triples of each target and of the blank nodes reachable from it.
+    """
     match query:
-        case SelectQuery():
+        case alg.SelectQuery():
             return query
         case AskQuery(select):
-            return _turned(select, (ANSWER,), _asked(select.root), "ASK")
+            return _select(select, (ANSWER,), _ask(select.root), "ASK")
         case ConstructQuery(select, template):
-            return _turned(select, TRIPLE, _constructed(select, template), "CONSTRUCT")
+            return _select(select, TRIPLE, _construct(select, template), "CONSTRUCT")
         case DescribeQuery(select, targets):
-            return _turned(select, TRIPLE, _described(select, targets), "DESCRIBE")
+            return _select(select, TRIPLE, _describe(select, targets), "DESCRIBE")
         case _:
             assert_never(query)
 
 
-def _turned(select: SelectQuery, columns: tuple[Var, ...], root: Node, form: str) -> SelectQuery:
-    return SelectQuery(columns, root, select.text, select.dataset, form)
+def _select(
+    select: alg.SelectQuery, columns: tuple[Var, ...], root: alg.Node, form: str
+) -> alg.SelectQuery:
+    return alg.SelectQuery(columns, root, select.text, select.dataset, form)
 
 
-def _asked(root: Node) -> Node:
+def _ask(root: alg.Node) -> alg.Node:
     rows = Var(".rows")
-    counted = Group(root, (), (Aggregate(rows, "COUNT", None),))
-    return Project(Extend(counted, ANSWER, Call(">", (rows, Const(Literal(0))))), (ANSWER,))
+    counted = alg.Group(root, (), (alg.Aggregate(rows, "COUNT", None),))
+    return alg.Project(alg.Extend(counted, ANSWER, Call(">", (rows, Const(Literal(0))))), (ANSWER,))
 
 
-def _constructed(select: SelectQuery, template: tuple[TriplePattern, ...]) -> Node:
+def _construct(select: alg.SelectQuery, template: tuple[alg.TriplePattern, ...]) -> alg.Node:
     names = {v: Var(f"_:{v.name}") for v in TRIPLE}
-    root = Project(select.root, select.variables)
+    root = alg.Project(select.root, select.variables)
     renamed, patterns = rename(root, names), rename(template, names)
-    filled = [_filled(renamed, pattern, names) for pattern in patterns]
-    return Distinct(reduce(Union, filled) if filled else Values(TRIPLE, ()))
+    triples = [_instances(renamed, pattern, names) for pattern in patterns]
+    return alg.Distinct(reduce(alg.Union, triples) if triples else alg.Values(TRIPLE, ()))
 
 
-def _filled(root: Node, pattern: TriplePattern, names: dict[Var, Var]) -> Node:
-    """The triples that one pattern of a template gives, those that are none left out."""
+def _instances(root: alg.Node, pattern: alg.TriplePattern, names: dict[Var, Var]) -> alg.Node:
+    """The triples that one pattern of a template gives, without those that are not valid RDF."""
     node = root
     for var, part in zip(TRIPLE, (pattern.subject, pattern.predicate, pattern.object), strict=True):
-        node = Extend(node, var, _part(part, root, names))
+        node = alg.Extend(node, var, _part(part, root, names))
     subject, predicate, object_ = TRIPLE
-    legal = Call("&&", (Call("!", (Call("ISLITERAL", (subject,)),)), Call("ISIRI", (predicate,))))
-    return Project(Filter(Call("&&", (legal, Call("BOUND", (object_,)))), node), TRIPLE)
+    valid = Call("&&", (Call("!", (Call("ISLITERAL", (subject,)),)), Call("ISIRI", (predicate,))))
+    return alg.Project(alg.Filter(Call("&&", (valid, Call("BOUND", (object_,)))), node), TRIPLE)
 
 
-def _part(part: Var | Term, root: Node, names: dict[Var, Var]) -> Expression:
+def _part(part: Var | Term, root: alg.Node, names: dict[Var, Var]) -> Expression:
     if isinstance(part, Var):
         return part
     if not isinstance(part, BlankNode):
         return Const(part)
     original = {new: old for old, new in names.items()}
-    cells: list[Expression] = [Const(Literal(part.value))]
+    args: list[Expression] = [Const(Literal(part.value))]
     for var in schema(root):
-        cells += (Const(Literal(original.get(var, var).name)), var)
-    return Call(TEMPLATE_NODE, tuple(cells))
+        args += (Const(Literal(original.get(var, var).name)), var)
+    return Call(TEMPLATE_NODE, tuple(args))
 
 
-def _described(select: SelectQuery, targets: tuple[Var | Term, ...]) -> Node:
+def _describe(select: alg.SelectQuery, targets: tuple[Var | Term, ...]) -> alg.Node:
     target, inside = Var(".target"), Var(".inside")
-    rows = Project(select.root, select.variables)
-    found: list[Node] = [
-        Project(Extend(rows, target, t), (target,))
+    rows = alg.Project(select.root, select.variables)
+    sources: list[alg.Node] = [
+        alg.Project(alg.Extend(rows, target, t), (target,))
         if isinstance(t, Var)
-        else Values((target,), ((t,),))
+        else alg.Values((target,), ((t,),))
         for t in targets
     ]
-    named = Distinct(reduce(Union, found) if found else Values((target,), ()))
-    hanging = Project(
-        Join(named, Path(target, OneOrMore(ToBlank()), inside, DEFAULT_GRAPH)), (inside,)
+    named = alg.Distinct(reduce(alg.Union, sources) if sources else alg.Values((target,), ()))
+    nested = alg.Project(
+        alg.Join(named, alg.Path(target, OneOrMore(ToBlank()), inside, alg.DEFAULT_GRAPH)),
+        (inside,),
     )
-    itself = Project(Extend(named, inside, target), (inside,))
-    about = Distinct(Union(itself, hanging))
-    pattern = Bgp((TriplePattern(inside, TRIPLE[1], TRIPLE[2]),))
-    triples = Extend(Join(about, pattern), TRIPLE[0], inside)
-    return Project(triples, TRIPLE)
+    itself = alg.Project(alg.Extend(named, inside, target), (inside,))
+    about = alg.Distinct(alg.Union(itself, nested))
+    pattern = alg.Bgp((alg.TriplePattern(inside, TRIPLE[1], TRIPLE[2]),))
+    triples = alg.Extend(alg.Join(about, pattern), TRIPLE[0], inside)
+    return alg.Project(triples, TRIPLE)
 
 
-# --- Datasets: which graphs a query means by its default graph and its named graphs.
-#
-# https://www.w3.org/TR/sparql11-query/#specifyingDataset. FROM and FROM NAMED become part of the
-# patterns themselves, so that nothing below has to know of them.
-
-T = TypeVar("T")
-
-EVERYTHING = MergedGraph(None)
+EVERYTHING = alg.MergedGraph(None)
 
 
-def with_dataset(query: SelectQuery, *, union: bool = False) -> SelectQuery:
-    """A query whose patterns name the graphs they are asked of.
+def with_dataset(query: alg.SelectQuery, *, union: bool = False) -> alg.SelectQuery:
+    """Work FROM and FROM NAMED into the patterns, so that each names the graph it is matched in.
 
-    With `union`, the default graph of a query without FROM is the union of all graphs.
+    https://www.w3.org/TR/sparql11-query/#specifyingDataset. With `union`, the default graph of a
+    query without FROM is the union of all graphs.
     """
     if query.dataset is not None:
-        root = _Meant(query.dataset).part(query.root)
-        return replace(query, root=root, dataset=None)
-    if union:
-        return replace(query, root=_everywhere(query.root))
-    return query
+        return replace(query, root=_with_graphs(query.root, query.dataset), dataset=None)
+    return replace(query, root=_with_default(query.root, EVERYTHING)) if union else query
 
 
-def _default_graph(dataset: Dataset) -> NamedNode | MergedGraph:
-    if len(dataset.default) == 1:
-        return dataset.default[0]
-    return MergedGraph(dataset.default)
+def _with_graphs(part: T, dataset: alg.Dataset) -> T:
+    if not isinstance(part, alg.Bgp | alg.Path | alg.GraphNames):
+        return map_parts(part, lambda each: _with_graphs(each, dataset))
+    return cast("T", _leaf_with_graphs(part, dataset))
 
 
-class _Meant:
-    """Works a dataset into a query's nodes, EXISTS in its expressions included."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-
-    def part(self, part: T) -> T:
-        match part:
-            case Bgp() | Path() | GraphNames():
-                return cast("T", self._leaf(part))
-            case _:
-                return _each_part(part, self.part)
-
-    def _leaf(self, leaf: Bgp | Path | GraphNames) -> Node:
-        """A leaf with its graphs named: nothing where a graph is none of the dataset's."""
-        graphs = {leaf.var} if isinstance(leaf, GraphNames) else set(_graphs(leaf))
-        named = self._dataset.named
-        unknown = [g for g in graphs if not isinstance(g, Var | DefaultGraph) and g not in named]
-        if unknown:
-            return Values(schema(leaf), ())
-        found: Node = leaf
-        if not isinstance(leaf, GraphNames):
-            found = _with_default(leaf, _default_graph(self._dataset))
-        for graph in graphs:
-            if isinstance(graph, Var):
-                found = Filter(Call("IN", (graph, *map(Const, named))), found)
-        return found
-
-
-def _graphs(leaf: Bgp | Path) -> list[Any]:
-    return [p.graph for p in leaf.patterns] if isinstance(leaf, Bgp) else [leaf.graph]
-
-
-def _with_default(leaf: Bgp | Path, meant: NamedNode | MergedGraph) -> Bgp | Path:
-    if isinstance(leaf, Path):
-        return replace(leaf, graph=meant) if isinstance(leaf.graph, DefaultGraph) else leaf
-    patterns = (
-        replace(p, graph=meant) if isinstance(p.graph, DefaultGraph) else p for p in leaf.patterns
-    )
-    return Bgp(tuple(patterns))
-
-
-def _everywhere(part: T) -> T:
-    match part:
-        case Bgp() | Path():
-            return cast("T", _with_default(part, EVERYTHING))
+def _leaf_with_graphs(leaf: alg.Bgp | alg.Path | alg.GraphNames, dataset: alg.Dataset) -> alg.Node:
+    """A leaf over the graphs of a dataset: no rows where it names a graph outside of it."""
+    graphs: tuple[object, ...]
+    match leaf:
+        case alg.Bgp(patterns):
+            graphs = tuple(dict.fromkeys(pattern.graph for pattern in patterns))
+        case alg.Path():
+            graphs = (leaf.graph,)
+        case alg.GraphNames(var):
+            graphs = (var,)
         case _:
-            return _each_part(part, _everywhere)
+            assert_never(leaf)
+    if any(not isinstance(g, Var | alg.DefaultGraph) and g not in dataset.named for g in graphs):
+        return alg.Values(schema(leaf), ())
+    default = dataset.default[0] if len(dataset.default) == 1 else alg.MergedGraph(dataset.default)
+    node: alg.Node = _with_default(leaf, default)
+    for graph in graphs:
+        if isinstance(graph, Var):
+            node = alg.Filter(Call("IN", (graph, *map(Const, dataset.named))), node)
+    return node
 
 
-def _each_part(part: T, change: Any) -> T:  # noqa: ANN401 - any part of a node
-    """A node or expression with each of its parts changed."""
-    if isinstance(part, tuple):
-        return cast("T", tuple(change(each) for each in part))
-    if is_dataclass(part) and not isinstance(part, type | Var):
-        parts = {f.name: change(getattr(part, f.name)) for f in fields(part)}
-        return cast("T", replace(part, **parts))
-    return part
+def _with_default(part: T, graph: NamedNode | alg.MergedGraph) -> T:
+    """A node with another graph in place of the default graph."""
+    if isinstance(part, alg.DefaultGraph):
+        return cast("T", graph)
+    return map_parts(part, lambda each: _with_default(each, graph))

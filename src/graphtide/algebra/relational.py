@@ -1,12 +1,11 @@
-"""The relational algebra of labelled graphs, to be written in Python.
+"""A relational algebra of labelled graphs, to write queries in Python.
 
 A labelled graph is a set of relations: one of vertices for each vertex label, one of edges for each
 edge label. In RDF, a vertex label is a class (`rdf:type`), an edge is a triple; an edge with an
 identity of its own is a triple in a named graph, whose name is that identity.
 
-Relations are sets, and an attribute is found by its name. A query written in this way can be
-registered as it is, `graph.watch(relation.query())`, and with `plan="written"` it is maintained in
-just the shape in which it was written.
+Relations are sets with named attributes. `graph.watch(relation.query())` registers one as a
+standing query; with `plan="written"` it is maintained in the shape in which it was written.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from graphtide.algebra.nodes import (
     SelectQuery,
     TriplePattern,
 )
-from graphtide.algebra.variables import expression_variables, schema
+from graphtide.algebra.variables import mentioned, schema
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -74,23 +73,25 @@ class Relation:
 
     def select(self, condition: Expression) -> Relation:
         """σ: rows for which a condition holds."""
-        self._refuse_unknown(v.name for v in expression_variables(condition))
+        self._reject_unknown(v.name for v in mentioned(condition))
         return Relation(Filter(condition, self.node))
 
     def project(self, *attributes: str) -> Relation:
         """π: these attributes only, each row once."""
-        self._refuse_unknown(attributes)
+        self._reject_unknown(attributes)
         return Relation(Distinct(Project(self.node, tuple(map(Var, attributes)))))
 
     def query(self) -> SelectQuery:
         """The relation as a query that can be registered."""
         return SelectQuery(schema(self.node), self.node)
 
-    def _refuse_unknown(self, names: Iterable[str]) -> None:
+    def _reject_unknown(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self.attributes:
                 known = ", ".join(self.attributes)
-                raise GraphtideError(f"there is no attribute {name!r}", hint=f"there are {known}")
+                raise GraphtideError(
+                    f"unknown attribute {name!r}", hint=f"the relation has {known}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Labels:
     def vertices(self, vertex: str, *labels: str) -> Relation:
         """○: the vertices that have all of these labels."""
         if not labels:
-            raise GraphtideError("get-vertices needs a label", hint='as vertices("r", "Route")')
+            raise GraphtideError("vertices() needs a label", hint='as in vertices("r", "Route")')
         return Relation(Bgp(self._classes(vertex, labels)))
 
     def edges(

@@ -1,37 +1,34 @@
-"""Rewrite rules: pure functions from algebra to algebra that keep every answer the same."""
+"""Rewrite rules: functions from algebra to algebra that keep all rows and their multiplicities.
+
+`drop_order` removes ORDER BY where all rows are kept. `merge_patterns` makes one basic graph
+pattern of a join of several, so that the planner has more join orders to choose from: a triple
+pattern gives a set of rows, and a join of sets is a set, so nothing is counted twice.
+`push_filters` moves each condition of a filter as close to the patterns as its meaning allows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, assert_never
 
-from graphtide.algebra.expressions import Call
+from graphtide.algebra.expressions import Call, Expression
 from graphtide.algebra.nodes import (
     Bgp,
     Distinct,
     Extend,
     Filter,
-    GraphNames,
     Group,
     Join,
     LeftJoin,
     Minus,
     Node,
-    Path,
     Project,
     Slice,
     Union,
-    Values,
 )
-from graphtide.algebra.variables import certain, expression_variables, schema
-
-if TYPE_CHECKING:
-    from graphtide.algebra.expressions import Expression
-
-
-# --- drop_order: where all rows are kept, their order changes nothing about which there are.
+from graphtide.algebra.traverse import map_children
+from graphtide.algebra.variables import certain, mentioned, schema
 
 
 def drop_order(node: Node) -> Node:
@@ -45,22 +42,10 @@ def drop_order(node: Node) -> Node:
     """
     match node:
         case Slice(child, variables, _, distinct, 0, None):
-            kept = Project(drop_order(child), variables)
-            return Distinct(kept) if distinct else kept
-        case Join() | LeftJoin() | Union() | Minus():
-            return replace(node, left=drop_order(node.left), right=drop_order(node.right))
-        case Filter() | Extend() | Project() | Distinct() | Group() | Slice():
-            return replace(node, child=drop_order(node.child))
-        case Bgp() | Values() | GraphNames() | Path():
-            return node
+            projected = Project(drop_order(child), variables)
+            return Distinct(projected) if distinct else projected
         case _:
-            assert_never(node)
-
-
-# --- merge_patterns: a join of basic graph patterns is one basic graph pattern.
-#
-# Each triple pattern gives a set of rows, and a natural join of sets is a set: nothing is counted
-# twice. One larger pattern leaves the planner more orders to choose from.
+            return map_children(node, drop_order)
 
 
 def merge_patterns(node: Node) -> Node:
@@ -72,36 +57,13 @@ def merge_patterns(node: Node) -> Node:
     >>> merge_patterns(Join(Bgp((one,)), Join(Bgp(()), Bgp((two,))))) == Bgp((one, two))
     True
     """
-    match node:
-        case Join(left, right):
-            return _joined(merge_patterns(left), merge_patterns(right))
-        case LeftJoin() | Union() | Minus():
-            return replace(node, left=merge_patterns(node.left), right=merge_patterns(node.right))
-        case Filter() | Extend() | Project() | Distinct() | Group() | Slice():
-            return replace(node, child=merge_patterns(node.child))
-        case Bgp() | Values() | GraphNames() | Path():
-            return node
-        case _:
-            assert_never(node)
-
-
-def _joined(left: Node, right: Node) -> Node:
-    match left, right:
-        case Bgp(first), Bgp(second):
+    match map_children(node, merge_patterns):
+        case Join(Bgp(first), Bgp(second)):
             return Bgp(first + second)
-        case Bgp(()), other:
+        case Join(Bgp(()), other) | Join(other, Bgp(())):
             return other
-        case other, Bgp(()):
-            return other
-        case _:
-            return Join(left, right)
-
-
-# --- push_filters: each condition of a filter moves as close to the patterns as its meaning
-# allows.
-#
-# A condition may move below a node if it reads the same values there: every variable it mentions that
-# the node binds at all must be bound, in every row, by the input it moves to.
+        case merged:
+            return merged
 
 
 def push_filters(node: Node) -> Node:
@@ -115,24 +77,13 @@ def push_filters(node: Node) -> Node:
     >>> push_filters(Filter(a_is_b, LeftJoin(left, right))) == LeftJoin(Filter(a_is_b, left), right)
     True
     """
-    match node:
-        case Filter(condition, child):
-            pushed = push_filters(child)
-            for part in conjuncts(condition):
-                pushed = _push(part, pushed)
-            return pushed
-        case Join() | LeftJoin() | Union() | Minus():
-            return replace(node, left=push_filters(node.left), right=push_filters(node.right))
-        case Extend() | Project() | Distinct() | Group() | Slice():
-            return replace(node, child=push_filters(node.child))
-        case Bgp() | Values() | GraphNames() | Path():
-            return node
-        case _:
-            assert_never(node)
+    if isinstance(node, Filter):
+        return reduce(_push, conjuncts(node.condition), push_filters(node.child))
+    return map_children(node, push_filters)
 
 
 def conjuncts(condition: Expression) -> list[Expression]:
-    """The parts of a condition that must all be true."""
+    """The operands of a conjunction, nested ones included."""
     if isinstance(condition, Call) and condition.name == "&&":
         return [part for arg in condition.args for part in conjuncts(arg)]
     return [condition]
@@ -143,26 +94,30 @@ def conjunction(parts: list[Expression]) -> Expression:
     return reduce(lambda a, b: Call("&&", (a, b)), parts)
 
 
-def _push(part: Expression, node: Node) -> Node:
-    """One condition, which reads `node`'s rows, as deep inside `node` as it may go."""
+def _push(node: Node, part: Expression) -> Node:
+    """Filter `node` by one condition, placed as deep inside it as possible.
+
+    A condition may move below a node if it reads the same values there: every variable that it
+    mentions and the node binds at all must be bound, in every row, by the input it moves to.
+    """
     match node:
         case Join(left, right):
             if _reads_only(part, node, left):
-                return replace(node, left=_push(part, left))
+                return replace(node, left=_push(left, part))
             if _reads_only(part, node, right):
-                return replace(node, right=_push(part, right))
+                return replace(node, right=_push(right, part))
         case LeftJoin(left, _) if _reads_only(part, node, left):
-            return replace(node, left=_push(part, left))
+            return replace(node, left=_push(left, part))
         case Minus(left, _):
-            return replace(node, left=_push(part, left))
+            return replace(node, left=_push(left, part))
         case Union(left, right):
-            return Union(_push(part, left), _push(part, right))
-        case Extend(child, var, _) if var not in expression_variables(part):
-            return replace(node, child=_push(part, child))
+            return Union(_push(left, part), _push(right, part))
+        case Extend(child, var, _) if var not in mentioned(part):
+            return replace(node, child=_push(child, part))
         case Distinct(child):
-            return Distinct(_push(part, child))
+            return Distinct(_push(child, part))
         case Group(child, keys) if keys and _reads_keys(part, node):
-            return replace(node, child=_push(part, child))
+            return replace(node, child=_push(child, part))
         case Filter(condition, child):
             return Filter(conjunction([*conjuncts(condition), part]), child)
         case _:
@@ -172,13 +127,13 @@ def _push(part: Expression, node: Node) -> Node:
 
 def _reads_only(part: Expression, node: Node, side: Node) -> bool:
     """Whether a condition on `node`'s rows says the same on those of one of its inputs."""
-    return expression_variables(part) & frozenset(schema(node)) <= certain(side)
+    return mentioned(part) & frozenset(schema(node)) <= certain(side)
 
 
 def _reads_keys(part: Expression, group: Group) -> bool:
     """Whether a condition on groups reads nothing but keys, which all rows of a group share."""
     visible = frozenset(schema(group)) | frozenset(schema(group.child))
-    return expression_variables(part) & visible <= frozenset(group.keys)
+    return mentioned(part) & visible <= frozenset(group.keys)
 
 
 Rule = Callable[["Node"], "Node"]

@@ -1,7 +1,7 @@
 """SPARQL 1.1 Update as data: https://www.w3.org/TR/sparql11-update/.
 
 Quads to insert or delete are triple patterns with a graph. In what is inserted, a blank node stands
-as a `BlankNode`, whose label says which it is: it becomes a new blank node, for each row anew.
+as a `BlankNode` with its label: it becomes a new blank node for each row.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class DeleteData:
 class Modify:
     """https://www.w3.org/TR/sparql11-update/#deleteInsert, and DELETE WHERE.
 
-    For the rows of `where` as the store is before, all quads of `delete` go, then all of `insert`
-    come. WITH is already worked into the three parts, USING is `where.dataset`.
+    `where` is evaluated first; for its rows all quads of `delete` are deleted, then all of `insert`
+    inserted. WITH is already worked into the three parts, USING is `where.dataset`.
     """
 
     delete: tuple[TriplePattern, ...]
@@ -115,7 +115,7 @@ Operation = InsertData | DeleteData | Modify | Load | Clear | Create | Drop | Co
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A request: operations one after the other, all or none of them."""
+    """An update request: operations in sequence, as one atomic transaction."""
 
     operations: tuple[Operation, ...]
     text: str = ""

@@ -1,129 +1,76 @@
-"""Which variables a node can bind, and which it binds in every row."""
+"""The variables of a node: those it can bind, those it binds in every row, those it mentions."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import (
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    LeftJoin,
-    Minus,
-    Node,
-    Path,
-    Project,
-    Slice,
-    TriplePattern,
-    Union,
-    Values,
-)
+from graphtide.algebra import nodes as alg
+from graphtide.algebra.expressions import Expression, Var
+from graphtide.algebra.traverse import walk
 
 Schema = tuple[Var, ...]
 
 
-def pattern_variables(pattern: TriplePattern) -> Schema:
+def pattern_variables(pattern: alg.TriplePattern) -> Schema:
     """The variables of one triple pattern, in order of position, each once."""
     positions = (pattern.subject, pattern.predicate, pattern.object, pattern.graph)
     return tuple(dict.fromkeys(p for p in positions if isinstance(p, Var)))
 
 
-def schema(node: Node) -> Schema:
-    """Every variable that a row of `node` has a column for, in order of first appearance."""
+def schema(node: alg.Node) -> Schema:
+    """The columns of a node's rows, in order of first appearance."""
     match node:
-        case Bgp(patterns):
+        case alg.Bgp(patterns):
             return merge(*(pattern_variables(p) for p in patterns))
-        case Join(left, right) | LeftJoin(left, right) | Union(left, right):
+        case alg.Join(left, right) | alg.LeftJoin(left, right) | alg.Union(left, right):
             return merge(schema(left), schema(right))
-        case Minus(left, _):
+        case alg.Minus(left, _):
             return schema(left)
-        case Filter(_, child) | Distinct(child):
+        case alg.Filter(_, child) | alg.Distinct(child):
             return schema(child)
-        case Extend(child, var, _):
+        case alg.Extend(child, var, _):
             return merge(schema(child), (var,))
-        case Values(variables, _) | Project(_, variables) | Slice(_, variables):
+        case alg.Values(variables, _) | alg.Project(_, variables) | alg.Slice(_, variables):
             return variables
-        case GraphNames(var):
+        case alg.GraphNames(var):
             return (var,)
-        case Path(subject, _, object_, graph):
+        case alg.Path(subject, _, object_, graph):
             return merge(tuple(p for p in (subject, object_, graph) if isinstance(p, Var)))
-        case Group(_, keys, aggregates):
+        case alg.Group(_, keys, aggregates):
             return merge(keys, tuple(a.var for a in aggregates))
         case _:
             assert_never(node)
 
 
-def certain(node: Node) -> frozenset[Var]:
+def certain(node: alg.Node) -> frozenset[Var]:
     """The variables that are bound in every row of `node`; the others may be unbound."""
     match node:
-        case Bgp() | GraphNames() | Path():
+        case alg.Bgp() | alg.GraphNames() | alg.Path():
             return frozenset(schema(node))
-        case Join(left, right):
+        case alg.Join(left, right):
             return certain(left) | certain(right)
-        case LeftJoin(left, _) | Minus(left, _):
+        case alg.LeftJoin(left, _) | alg.Minus(left, _):
             return certain(left)
-        case Union(left, right):
+        case alg.Union(left, right):
             return certain(left) & certain(right)
-        case Filter(_, child) | Distinct(child) | Extend(child, _, _):
+        case alg.Filter(_, child) | alg.Distinct(child) | alg.Extend(child, _, _):
             return certain(child)
-        case Values(variables, rows):
+        case alg.Values(variables, rows):
             return frozenset(
                 v for i, v in enumerate(variables) if all(row[i] is not None for row in rows)
             )
-        case Project(child, variables) | Slice(child, variables):
+        case alg.Project(child, variables) | alg.Slice(child, variables):
             return certain(child) & frozenset(variables)
-        case Group(child, keys, aggregates):
+        case alg.Group(child, keys, aggregates):
             counts = frozenset(a.var for a in aggregates if a.function == "COUNT")
             return certain(child) & frozenset(keys) | counts
         case _:
             assert_never(node)
 
 
-def expression_variables(expression: Expression) -> frozenset[Var]:
-    """The variables that an expression mentions, those inside EXISTS patterns included."""
-    match expression:
-        case Var():
-            return frozenset((expression,))
-        case Const():
-            return frozenset()
-        case Call(_, args):
-            return frozenset().union(*(expression_variables(a) for a in args))
-        case Exists(pattern):
-            return mentioned(pattern)
-        case _:
-            assert_never(expression)
-
-
-def mentioned(node: Node) -> frozenset[Var]:
-    """Every variable that occurs anywhere in `node`, in patterns and in expressions."""
-    match node:
-        case Bgp() | Values() | GraphNames() | Path():
-            return frozenset(schema(node))
-        case Join(left, right) | Union(left, right) | Minus(left, right):
-            return mentioned(left) | mentioned(right)
-        case LeftJoin(left, right, condition):
-            inner = frozenset[Var]() if condition is None else expression_variables(condition)
-            return mentioned(left) | mentioned(right) | inner
-        case Filter(condition, child):
-            return mentioned(child) | expression_variables(condition)
-        case Extend(child, var, expression):
-            return mentioned(child) | expression_variables(expression) | {var}
-        case Project(child, variables):
-            return mentioned(child) | frozenset(variables)
-        case Distinct(child):
-            return mentioned(child)
-        case Group(child, _, aggregates):
-            arguments = frozenset(a.argument for a in aggregates if a.argument is not None)
-            return mentioned(child) | frozenset(schema(node)) | arguments
-        case Slice(child, variables, keys):
-            return mentioned(child) | frozenset(variables) | frozenset(k.var for k in keys)
-        case _:
-            assert_never(node)
+def mentioned(part: alg.Node | Expression) -> frozenset[Var]:
+    """Every variable that occurs in a node or expression, EXISTS patterns included."""
+    return frozenset(each for each in walk(part) if isinstance(each, Var))
 
 
 def merge(*schemas: Schema) -> Schema:

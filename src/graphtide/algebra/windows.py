@@ -1,9 +1,9 @@
-"""Windowed queries as data: RSP-QL's part of a query that SPARQL does not have."""
+"""Windowed queries as data: what RSP-QL adds to SPARQL."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast
 
 from pyoxigraph import NamedNode
 
@@ -14,27 +14,28 @@ from graphtide.algebra.nodes import (
     GraphNames,
     Path,
     Project,
+    SelectQuery,
     TriplePattern,
 )
+from graphtide.algebra.traverse import map_parts
 from graphtide.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from graphtide.algebra.expressions import Var
-    from graphtide.algebra.nodes import Node, SelectQuery
 
+T = TypeVar("T")
 Output = Literal["ISTREAM", "DSTREAM", "RSTREAM"]
 
 WINDOW_SPACE: Final = "urn:graphtide:window:"
-"""Inside a query, `WINDOW :w { … }` is a pattern asked of the graph of this name and the window's.
-No data can be in such a graph but what a window holds."""
-
+"""`WINDOW :w { … }` is matched in the graph with this prefix and the window's IRI as its name.
+Such a graph holds nothing but the content of a window."""
 
 SUBJECT, PREDICATE, OBJECT, GRAPH = (
     NamedNode(f"{WINDOW_SPACE}{part}") for part in ("subject", "predicate", "object", "graph")
 )
-"""How quads of event graphs are written down: `GRAPH ?g { … }` inside a window asks for these."""
+"""The predicates that reify the quads of events: `GRAPH ?g { … }` inside a window matches these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +54,18 @@ class WindowClause:
 
     @property
     def graph(self) -> NamedNode:
-        """The name of the graph that the window's patterns are asked of."""
+        """The name of the graph in which the window's patterns are matched."""
         return NamedNode(WINDOW_SPACE + self.iri.value)
 
     @property
     def quads(self) -> NamedNode:
-        """The name of the graph in which the quads of event graphs are written down."""
+        """The name of the graph that holds the reified quads of events with named graphs."""
         return NamedNode(f"{WINDOW_SPACE}quads:{self.iri.value}")
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedQuery:
-    """A query over windows: what it asks, of which windows, and which rows it puts out."""
+    """A query over windows: the SELECT, its windows, and the relation-to-stream operator."""
 
     select: SelectQuery
     windows: tuple[WindowClause, ...]
@@ -72,34 +73,28 @@ class WindowedQuery:
     name: str | None = None
 
 
-def written_down(node: Node, where: NamedNode, fresh: Callable[[], Var]) -> Node:
-    """A pattern over event graphs, as one over the quads that are written down in a graph."""
-    return cast("Node", _written(node, where, fresh))
+def reify(node: T, where: NamedNode, fresh: Callable[[], Var]) -> T:
+    """Rewrite patterns over the graphs of events to patterns over their quads, reified in `where`.
 
-
-def _written(part: Any, where: NamedNode, fresh: Callable[[], Var]) -> Any:  # noqa: ANN401 - any part
-    match part:
+    Each quad is described by four triples, `SUBJECT` to `GRAPH`, about a node of its own.
+    """
+    match node:
         case Bgp(patterns):
-            found = (_statement(pattern, where, fresh()) for pattern in patterns)
-            return Bgp(tuple(each for statement in found for each in statement))
+            reified = (each for p in patterns for each in _describe(p, where, fresh()))
+            return cast("T", Bgp(tuple(reified)))
         case GraphNames(var):
-            statement = Bgp((TriplePattern(fresh(), GRAPH, var, where),))
-            return Distinct(Project(statement, (var,)))
+            graphs = Bgp((TriplePattern(fresh(), GRAPH, var, where),))
+            return cast("T", Distinct(Project(graphs, (var,))))
         case Path():
             raise UnsupportedError(
-                "a path inside GRAPH inside WINDOW cannot be maintained",
+                "a property path inside GRAPH inside WINDOW cannot be maintained",
                 hint="leave GRAPH out: a path may lead over the events of the whole window",
             )
-        case tuple():
-            return tuple(_written(each, where, fresh) for each in part)
-        case _ if is_dataclass(part) and not isinstance(part, type):
-            parts = {f.name: _written(getattr(part, f.name), where, fresh) for f in fields(part)}
-            return replace(part, **parts)
         case _:
-            return part
+            return map_parts(node, lambda part: reify(part, where, fresh))
 
 
-def _statement(pattern: TriplePattern, where: NamedNode, quad: Var) -> Iterator[TriplePattern]:
+def _describe(pattern: TriplePattern, where: NamedNode, quad: Var) -> Iterator[TriplePattern]:
     if isinstance(pattern.graph, DefaultGraph):
         yield pattern
         return

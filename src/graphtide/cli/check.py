@@ -13,8 +13,8 @@ from graphtide.engine.ingest import check_order
 from graphtide.errors import GraphtideError, PlacedError, ProgramError, QueryError
 from graphtide.lang.tide.format import format_program
 from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_text
+from graphtide.rdf.changes import RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
-from graphtide.rdf.problems import BrokenLine
 
 
 def check(*files: Path) -> int:
@@ -67,20 +67,20 @@ def _program_problems(path: Path) -> Iterator[str]:
 
 
 def _data_problems(path: Path) -> Iterator[str]:
-    broken: list[BrokenLine] = []
+    rejected: list[RejectedRow] = []
     listed = changes = transactions = clock = 0
     last: tuple[int, int] | None = None
-    for batch in read_changes(path, on_error="collect", broken=broken):
-        yield from map(str, broken[listed:])
-        listed = len(broken)
+    for batch in read_changes(path, on_error="skip", rejected=rejected):
+        yield from map(str, rejected[listed:])
+        listed = len(rejected)
         check_order(clock if last else int(batch.time[0]), batch.time)
         clock = int(batch.time[-1])
         continues = last == (int(batch.time[0]), int(batch.tx[0]))
         transactions += len(batch.transaction_starts()) - continues
         changes += len(batch)
         last = clock, int(batch.tx[-1])
-    yield from map(str, broken[listed:])
-    if not broken:
+    yield from map(str, rejected[listed:])
+    if not rejected:
         parts = counted(transactions, "transaction")
         print(f"{path}: ok, {counted(changes, 'change')} in {parts}")
 

@@ -18,12 +18,11 @@ import numpy as np
 
 from graphtide.errors import DataError, GraphtideError, QueryError
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
-from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.patch import PatchReader
 from graphtide.rdf.formats.read import read_quads
 from graphtide.rdf.formats.registry import find_format, open_text_source
-from graphtide.rdf.problems import BrokenLine
 from graphtide.streams.read import GENERATED_AT
 
 if TYPE_CHECKING:
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.algebra.queries import Query as ParsedQuery
     from graphtide.algebra.windows import WindowedQuery
-    from graphtide.cli.options import OnError
     from graphtide.graph import LiveGraph
-    from graphtide.rdf.problems import OnError as ReaderPolicy
 
 QUERY_SUFFIXES: Final = (".rq", ".sparql")
 STANDARD_INPUT: Final = Path("-")
@@ -90,19 +87,14 @@ def read_text(path: Path) -> str:
 
 @dataclass(slots=True)
 class Rejects:
-    """Input lines that could not be parsed, and what to do about them."""
+    """Input rows that could not be parsed, and what to do about them."""
 
     on_error: OnError = "raise"
-    lines: list[BrokenLine] = field(default_factory=list)
-
-    @property
-    def policy(self) -> ReaderPolicy:
-        """The same for the readers of files."""
-        return "raise" if self.on_error == "raise" else "collect"
+    rows: list[RejectedRow] = field(default_factory=list)
 
     def read(self, path: Path) -> Iterator[ChangeBatch]:
         """Read a file of changes or RDF."""
-        return read_changes(path, on_error=self.policy, broken=self.lines)
+        return read_changes(path, on_error=self.on_error, rejected=self.rows)
 
 
 def load_data(graph: LiveGraph, paths: Iterable[Path], rejects: Rejects | None = None) -> None:
@@ -164,7 +156,7 @@ class ChangeLog:
             self.path,
             wait=self.follow,
             on_error=self.rejects.policy,
-            broken=self.rejects.lines,
+            rejected=self.rejects.rows,
         )
 
 
@@ -199,13 +191,13 @@ class LineReader:
         source: str,
         format: str,  # noqa: A002 - as in read_quads
         *,
-        on_error: ReaderPolicy = "raise",
-        broken: list[BrokenLine] | None = None,
+        on_error: OnError = "raise",
+        rejected: list[RejectedRow] | None = None,
     ) -> None:
         self._source = source
         self._format = format
-        self._on_error: ReaderPolicy = on_error
-        self._broken = [] if broken is None else broken
+        self._on_error: OnError = on_error
+        self._rejected = [] if rejected is None else rejected
         self._rest = b""
         self._lines = 0
         self._tx = 0
@@ -225,17 +217,17 @@ class LineReader:
         return self._read(rest)
 
     def _read(self, text: bytes) -> list[ChangeBatch]:
-        broken: list[BrokenLine] = []
+        rejected: list[RejectedRow] = []
         source = io.BytesIO(text)
         try:
             batches = list(
-                read_quads(source, format=self._format, on_error=self._on_error, broken=broken)
+                read_quads(source, format=self._format, on_error=self._on_error, rejected=rejected)
             )
         except DataError as error:
             error.source, error.line = self._source, (error.line or 1) + self._lines
             raise
-        self._broken += [
-            replace(line, file=self._source, line=line.line + self._lines) for line in broken
+        self._rejected += [
+            replace(line, file=self._source, line=line.line + self._lines) for line in rejected
         ]
         self._lines += text.count(b"\n")
         return [self._with_tx(batch) for batch in batches]
@@ -249,17 +241,17 @@ def read_pieces(
     path: Path,
     *,
     wait: bool,
-    on_error: ReaderPolicy = "raise",
-    broken: list[BrokenLine] | None = None,
+    on_error: OnError = "raise",
+    rejected: list[RejectedRow] | None = None,
 ) -> Iterator[list[ChangeBatch]]:
     """Whole transactions of a file, or of standard input (`-`), piece by piece.
 
     With `wait` a file has no end: every pause of its writer gives an empty list.
     """
     if path == STANDARD_INPUT:
-        yield from _read_input(PatchReader("<stdin>", on_error=on_error, broken=broken))
+        yield from _read_input(PatchReader("<stdin>", on_error=on_error, rejected=rejected))
         return
-    reader = _reader(path, on_error, broken)
+    reader = _reader(path, on_error, rejected)
     if wait and path.suffix == ".gz":
         raise _cannot_follow(path)
     with open_text_source(path) as file:
@@ -283,12 +275,12 @@ def _read_input(reader: PatchReader) -> Iterator[list[ChangeBatch]]:
     yield reader.finish()
 
 
-def _reader(path: Path, on_error: ReaderPolicy, broken: list[BrokenLine] | None) -> Reader:
+def _reader(path: Path, on_error: OnError, rejected: list[RejectedRow] | None) -> Reader:
     found = find_format(path)
     if found.family == "patch":
-        return PatchReader(str(path), on_error=on_error, broken=broken)
+        return PatchReader(str(path), on_error=on_error, rejected=rejected)
     if found.family == "lines":
-        return LineReader(str(path), found.name, on_error=on_error, broken=broken)
+        return LineReader(str(path), found.name, on_error=on_error, rejected=rejected)
     raise _cannot_follow(path)
 
 

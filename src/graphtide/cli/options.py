@@ -13,11 +13,11 @@ from cyclopts import CoercionError, CycloptsError, Parameter
 
 from graphtide.errors import GraphtideError
 from graphtide.plan.patterns import Strategy
+from graphtide.rdf.changes import OnError
 
 _KINDS: Final[dict[type | None, str]] = {int: "give a whole number", float: "give a number"}
 
 Engine = Literal["spark", "process"]
-OnError = Literal["raise", "skip"]
 
 FORMAT_HELP: Final = "Output format."
 OUT_HELP: Final = "Where to write the output."

@@ -24,10 +24,9 @@ from graphtide.cli.watch import INTERRUPTED, print_summary, stoppable
 from graphtide.errors import DataError, GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.rdf.changes import CHANGE_SCHEMA
+from graphtide.rdf.changes import CHANGE_SCHEMA, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
-from graphtide.rdf.problems import BrokenLine
 from graphtide.spark.driver.actions import FIRINGS
 from graphtide.spark.driver.sink import Sink
 from graphtide.spark.source.offsets import LogPosition, Offset
@@ -80,13 +79,13 @@ def run_in_process(request: RunRequest) -> int:
             for found in _outputs(session, request, rejects):
                 output.write(found)
                 if files is not None:
-                    files.add(found, rejects.lines)
+                    files.add(found, rejects.rows)
                 _check_quarantine(rejects, request)
     except KeyboardInterrupt:
         code = 0 if request.follow else INTERRUPTED
     finally:
         if files is not None:
-            files.write(rejects.lines)
+            files.write(rejects.rows)
     print_summary(session, rejects)
     if files is not None:
         print(f"the output is in {request.out}", file=sys.stderr)
@@ -95,10 +94,10 @@ def run_in_process(request: RunRequest) -> int:
 
 def _check_quarantine(rejects: Rejects, request: RunRequest) -> None:
     limit = 0 if request.on_error == "raise" else request.max_quarantined
-    if limit is not None and len(rejects.lines) > limit:
+    if limit is not None and len(rejects.rows) > limit:
         raise GraphtideError(
-            f"{counted(len(rejects.lines), 'input row')} rejected, more than the {limit} allowed: "
-            f"{rejects.lines[-1]}",
+            f"{counted(len(rejects.rows), 'input row')} rejected, more than the {limit} allowed: "
+            f"{rejects.rows[-1]}",
             hint="fix the input, or allow more with --max-quarantined",
         )
 
@@ -147,14 +146,14 @@ def _batches(rows: pa.RecordBatch, rejects: Rejects) -> Iterator[ChangeBatch]:
     table: Any = pa.table(rows)
     reasons = table["reason"]
     for row in table.filter(reasons.is_valid()).to_pylist():
-        line = BrokenLine(
+        line = RejectedRow(
             row["file"], row["line"] or 0, row["column"] or 0, row["text"] or "", row["reason"]
         )
         if rejects.on_error == "raise":
             raise DataError(
                 line.reason, source=line.file, line=line.line or None, column=line.column or None
             )
-        rejects.lines.append(line)
+        rejects.rows.append(line)
     changes = table.filter(reasons.is_null())
     changes = changes.filter(pc.field("diff") != 0)  # 0 ends a transaction
     if len(changes):
@@ -187,13 +186,13 @@ class OutputFiles:
         self._batch = 0
         self._same: Counter[tuple[object, ...]] = Counter()
 
-    def add(self, found: Sequence[SessionOutput], rejected: Sequence[BrokenLine]) -> None:
+    def add(self, found: Sequence[SessionOutput], rejected: Sequence[RejectedRow]) -> None:
         """Take more output; write it when there is much of it, or when nothing more came."""
         self._waiting += found
         if len(self._waiting) >= ROWS_PER_FILE or not found:
             self.write(rejected)
 
-    def write(self, rejected: Sequence[BrokenLine]) -> None:
+    def write(self, rejected: Sequence[RejectedRow]) -> None:
         """Write what there is as a batch of files."""
         lines, self._rejected = rejected[self._rejected :], len(rejected)
         if not self._waiting and not lines:

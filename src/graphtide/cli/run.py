@@ -32,7 +32,7 @@ from graphtide.lang.tide.program import Program
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphtide.cli.options import OnError
+    from graphtide.rdf.changes import OnError
 
 OutputFormat = Literal["parquet", "json"]
 Start = Literal["earliest", "latest"]

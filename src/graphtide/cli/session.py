@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.windows import Output
     from graphtide.cli.inputs import ChangeLog
-    from graphtide.cli.options import OnError
     from graphtide.engine.results import WindowResult
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
     from graphtide.plan.patterns import Strategy
-    from graphtide.rdf.changes import ChangeBatch
+    from graphtide.rdf.changes import ChangeBatch, OnError
     from graphtide.rdf.terms import Term
     from graphtide.rules.program import RunningProgram
 

@@ -141,9 +141,9 @@ def stoppable() -> Iterator[None]:
 def print_summary(session: Session, rejects: Rejects) -> None:
     """Print rejected input and totals, on standard error: rows may go to a pipe."""
     sys.stdout.flush()
-    if rejects.lines:
-        print(f"rejected: {counted(len(rejects.lines), 'line')}", file=sys.stderr)
-        print(*(f"  {line}" for line in rejects.lines), sep="\n", file=sys.stderr)
+    if rejects.rows:
+        print(f"rejected: {counted(len(rejects.rows), 'line')}", file=sys.stderr)
+        print(*(f"  {line}" for line in rejects.rows), sep="\n", file=sys.stderr)
     if session.feed.skipped_deletes:
         deletes = counted(session.feed.skipped_deletes, "delete")
         print(f"rejected: {deletes} from streams: events cannot be deleted", file=sys.stderr)

@@ -14,7 +14,7 @@ from graphtide.errors import DataError, GraphtideError, TermError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.kinds import XSD
-from graphtide.rdf.terms import Term, type_of_term
+from graphtide.rdf.terms import TERM_TYPES, Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -238,7 +238,7 @@ def quad_ids(
         _refuse(s, "subject", (NamedNode, BlankNode))
     if p.__class__ is not str or p[:1] != "<":
         _refuse(p, "predicate", (NamedNode,))
-    if o.__class__ is not str and not isinstance(o, type_of_term):
+    if o.__class__ is not str and not isinstance(o, TERM_TYPES):
         o = as_term(o)
     known, encode = terms.known.get, terms.encode
     graph = 0
@@ -264,7 +264,7 @@ def as_term(value: object) -> TermLike:
     >>> str(as_term(True)), str(as_term(date(2026, 2, 1)))[:12]
     ('"true"^^<http://www.w3.org/2001/XMLSchema#boolean>', '"2026-02-01"')
     """
-    if isinstance(value, (str, type_of_term)):
+    if isinstance(value, (str, TERM_TYPES)):
         return value
     if isinstance(value, (bool, int, float)):
         return Literal(value)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphtide.kernel.batch import DIFF, TX, Ints, Longs
-from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.rdf.terms import unescape
 
 if TYPE_CHECKING:
@@ -121,12 +121,12 @@ class Delta(Sequence[DeltaRow]):
     def appeared(self) -> Delta:
         """The rows whose count rose from 0."""
         net = self._net
-        return self._part(net[(net[:, NET_BEFORE] == 0) & (net[:, DIFF] > 0)])
+        return self._part(net[(net[:, COUNT_BEFORE] == 0) & (net[:, DIFF] > 0)])
 
     def disappeared(self) -> Delta:
         """The rows whose count fell to 0."""
         net = self._net
-        return self._part(net[(net[:, DIFF] < 0) & (net[:, NET_BEFORE] + net[:, DIFF] == 0)])
+        return self._part(net[(net[:, DIFF] < 0) & (net[:, COUNT_BEFORE] + net[:, DIFF] == 0)])
 
     def by_transaction(self) -> Iterator[Delta]:
         """The delta of each transaction, oldest first."""
@@ -141,7 +141,7 @@ class Delta(Sequence[DeltaRow]):
         time, tx = self._stamps.stamp(line[TX])
         values = {
             name: self._terms.decode(i) if i else None
-            for name, i in zip(self._variables, line[NET_VALUES:], strict=True)
+            for name, i in zip(self._variables, line[DELTA_VALUES:], strict=True)
         }
         return DeltaRow(time, tx, line[DIFF], values)
 

@@ -21,7 +21,7 @@ from graphtide.engine.results import (
 from graphtide.errors import GraphtideError
 from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, Ints
-from graphtide.kernel.counts import NET_VALUES
+from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.plan.explain import ExplainFormat, NodeFacts, explain
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Query:
         self._count = 0
         self._held = 0
         self._history: deque[tuple[Ints, TransactionTimes]] = deque()
-        nothing = np.empty((0, NET_VALUES + len(self._columns)), np.int32)
+        nothing = np.empty((0, DELTA_VALUES + len(self._columns)), np.int32)
         self._no_change = self._delta(nothing, TransactionTimes((), (), 0))
         self._on_delta: list[Callable[[Delta], object]] = []
         self._on_appear: list[Callable[[DeltaRow], object]] = []

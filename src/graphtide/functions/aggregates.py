@@ -3,10 +3,11 @@
 Each is a function of the *bag* of a group's values, so that it can be maintained; where the
 recommendation leaves a choice, this is ours:
 
-- an error among the values is left out by COUNT and SAMPLE, and is the error of all others;
+- COUNT and SAMPLE leave out errors among the values; all others are then errors;
 - SUM is the exact sum, rounded once to the highest numeric type among the values; AVG divides it;
-- SAMPLE is the least value, and GROUP_CONCAT goes from the least to the greatest, in the total
-  order of `graphtide.functions.order`; it takes strings only, and gives one without language.
+- SAMPLE is the least value, and GROUP_CONCAT goes from the least to the greatest, in the
+  `total_order` of `graphtide.functions.comparison`; it takes strings only, and gives a string
+  without language.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from pyoxigraph import Literal
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.arithmetic import op_divide
+from graphtide.functions.comparison import total_order
 from graphtide.functions.numbers import EXACT, Number, NumericType, decimal, double, integer, single
-from graphtide.functions.order import total_order
 from graphtide.functions.values import integer_term, number_of, text_of, to_term
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ AGGREGATES: Final = frozenset(("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "G
 
 
 def aggregate(function: str, values: Sequence[Term | None], separator: str = " ") -> Term:
-    """The value of an aggregate; None among the values is an error. DISTINCT is the caller's.
+    """The value of an aggregate; None among the values is an error. The caller applies DISTINCT.
 
     Raises `ExpressionError` where the aggregate has no value.
 

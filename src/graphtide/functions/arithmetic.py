@@ -2,7 +2,8 @@
 
 Numbers are promoted to the higher of their types. Integers divide into a decimal. Division by zero
 is an error for exact numbers and INF, -INF or NaN for the others. The date rules are those of XPath
-(a date plus a duration, the duration between two dates).
+(a date plus a duration, the duration between two dates). ABS, ROUND, CEIL and FLOOR
+(https://www.w3.org/TR/sparql11-query/#func-numerics) return the numeric type of their argument.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from graphtide.errors import ExpressionError
-from graphtide.functions.durations import Duration, add_durations, negate_duration
-from graphtide.functions.moments import DateTimeValue, add_duration, timeline
+from graphtide.functions import xsd
 from graphtide.functions.numbers import (
     EXACT,
     Number,
@@ -26,17 +26,21 @@ from graphtide.functions.numbers import (
     rounded,
     single,
 )
-from graphtide.functions.values import Value, number_of, to_term, value_of
-from graphtide.functions.vocabulary import (
-    DATE,
-    DATE_TIME,
-    DAY_TIME_DURATION,
-    TIME,
-    YEAR_MONTH_DURATION,
+from graphtide.functions.temporal import (
+    DateTimeValue,
+    Duration,
+    add_duration,
+    add_durations,
+    negate_duration,
+    timeline,
 )
+from graphtide.functions.values import Value, number_of, to_term, value_of
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
+
+
+_HALF = Decimal("0.5")
 
 
 def op_add(left: Term, right: Term) -> Term:
@@ -135,26 +139,23 @@ def _add_temporal(start: Value | None, duration: Duration) -> Value:
         if total is not None:
             return total
     if isinstance(start, DateTimeValue):
-        if start.datatype in (DATE_TIME, DATE):
+        if start.datatype in (xsd.DATE_TIME, xsd.DATE):
             return add_duration(start, duration)
-        if start.datatype == TIME and duration.datatype != YEAR_MONTH_DURATION:
+        if start.datatype == xsd.TIME and duration.datatype != xsd.YEAR_MONTH_DURATION:
             return add_duration(start, duration)
     raise ExpressionError(f"cannot add the duration {duration}")
 
 
 def _between(left: DateTimeValue, right: DateTimeValue) -> Duration:
-    comparable = left.datatype == right.datatype and left.datatype in (DATE_TIME, DATE, TIME)
+    comparable = left.datatype == right.datatype and left.datatype in (
+        xsd.DATE_TIME,
+        xsd.DATE,
+        xsd.TIME,
+    )
     if not comparable or (left.offset is None) != (right.offset is None):
         raise ExpressionError(f"there is no duration between {right} and {left}")
     seconds = EXACT.subtract(timeline(left), timeline(right))
-    return Duration(DAY_TIME_DURATION, 0, seconds)
-
-
-# --- ABS, ROUND, CEIL and FLOOR: each answers in the numeric type of its argument.
-#
-# https://www.w3.org/TR/sparql11-query/#func-numerics
-
-_HALF = Decimal("0.5")
+    return Duration(xsd.DAY_TIME_DURATION, 0, seconds)
 
 
 def absolute(term: Term) -> Term:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.errors import ExpressionError
-from graphtide.functions.durations import Duration, convert_duration
-from graphtide.functions.moments import DateTimeValue, project
+from graphtide.functions import xsd
 from graphtide.functions.numbers import (
     Number,
     NumericType,
@@ -25,25 +24,8 @@ from graphtide.functions.numbers import (
     promote,
     single,
 )
+from graphtide.functions.temporal import DateTimeValue, Duration, convert_duration, project
 from graphtide.functions.values import PARSERS, Text, Value, to_term, value_of
-from graphtide.functions.vocabulary import (
-    BOOLEAN,
-    DATE,
-    DATE_TIME,
-    DAY_TIME_DURATION,
-    DECIMAL,
-    DOUBLE,
-    DURATION,
-    FLOAT,
-    G_DAY,
-    G_MONTH,
-    G_MONTH_DAY,
-    G_YEAR,
-    G_YEAR_MONTH,
-    INTEGER,
-    TIME,
-    YEAR_MONTH_DURATION,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,14 +33,14 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 _SHORTER: Final = {
-    DATE_TIME: (DATE,),
-    DATE: (DATE_TIME,),
-    TIME: (DATE_TIME,),
-    G_YEAR: (G_YEAR_MONTH, DATE, DATE_TIME),
-    G_YEAR_MONTH: (DATE, DATE_TIME),
-    G_MONTH: (G_YEAR_MONTH, G_MONTH_DAY, DATE, DATE_TIME),
-    G_MONTH_DAY: (DATE, DATE_TIME),
-    G_DAY: (G_MONTH_DAY, DATE, DATE_TIME),
+    xsd.DATE_TIME: (xsd.DATE,),
+    xsd.DATE: (xsd.DATE_TIME,),
+    xsd.TIME: (xsd.DATE_TIME,),
+    xsd.G_YEAR: (xsd.G_YEAR_MONTH, xsd.DATE, xsd.DATE_TIME),
+    xsd.G_YEAR_MONTH: (xsd.DATE, xsd.DATE_TIME),
+    xsd.G_MONTH: (xsd.G_YEAR_MONTH, xsd.G_MONTH_DAY, xsd.DATE, xsd.DATE_TIME),
+    xsd.G_MONTH_DAY: (xsd.DATE, xsd.DATE_TIME),
+    xsd.G_DAY: (xsd.G_MONTH_DAY, xsd.DATE, xsd.DATE_TIME),
 }
 """The date types that each date type can be made from, besides itself and a string."""
 
@@ -130,15 +112,15 @@ def _duration_cast(datatype: str) -> Callable[[Value], Value | None]:
 
 
 _CONVERSIONS: Final[dict[str, Callable[[Value], Value | None]]] = {
-    BOOLEAN: _number_cast(_to_boolean),
-    INTEGER: _number_cast(_to_integer),
-    DECIMAL: _number_cast(_to_decimal),
-    FLOAT: _number_cast(_to_float),
-    DOUBLE: _number_cast(_to_double),
+    xsd.BOOLEAN: _number_cast(_to_boolean),
+    xsd.INTEGER: _number_cast(_to_integer),
+    xsd.DECIMAL: _number_cast(_to_decimal),
+    xsd.FLOAT: _number_cast(_to_float),
+    xsd.DOUBLE: _number_cast(_to_double),
     **{datatype: _moment_cast(datatype) for datatype in _SHORTER},
     **{
         datatype: _duration_cast(datatype)
-        for datatype in (DURATION, YEAR_MONTH_DURATION, DAY_TIME_DURATION)
+        for datatype in (xsd.DURATION, xsd.YEAR_MONTH_DURATION, xsd.DAY_TIME_DURATION)
     },
 }
 
@@ -147,7 +129,7 @@ def cast_function(datatype: str) -> Callable[[Term], Term]:
     """The cast to one of the datatypes of `CAST_TARGETS`.
 
     >>> from pyoxigraph import Literal
-    >>> print(cast_function(INTEGER)(Literal("+07")))
+    >>> print(cast_function(xsd.INTEGER)(Literal("+07")))
     "7"^^<http://www.w3.org/2001/XMLSchema#integer>
     """
     parse, convert = PARSERS[datatype], _CONVERSIONS[datatype]

@@ -1,4 +1,4 @@
-"""Evaluating an expression over a row of terms.
+"""Evaluation of expressions over rows of terms.
 
 `compile_expression` turns an expression into one closure, once; the closure is then called per row
 (or per distinct tuple of arguments). A row maps the bound variables; an unbound one is absent.
@@ -15,18 +15,17 @@ from graphtide.algebra.nodes import Node
 from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.logic import Compiled, Row
 from graphtide.functions.table import FUNCTIONS, VOLATILE, BoundForm, Form, Function, check_call
-from graphtide.functions.values import boolean_term, effective_boolean
+from graphtide.functions.values import boolean_term
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
-__all__ = ["ExistsTest", "OtherFunctions", "compile_expression", "effective_boolean", "evaluate"]
 
 ExistsTest = Callable[[Node, Row], bool]
-"""Answers whether a pattern has a solution that agrees with the row."""
+"""Whether a pattern has a solution that is compatible with the row."""
 
 OtherFunctions = Mapping[str, Callable[..., "Term"]]
-"""The functions beside those of the table that a question asked once may call, by name."""
+"""Functions that a one-off query may call besides those of the table, by name."""
 
 _CACHE_SIZE = 4096
 
@@ -55,9 +54,9 @@ def compile_expression(
 ) -> Compiled:
     """A function from rows to the value of `expression`.
 
-    Raises `UnsupportedError` for a call that `check_call` refuses, and for an EXISTS when nobody
-    says how to answer it. With `others`, an unknown function with an IRI is an error of each row,
-    as the recommendation says.
+    Raises `UnsupportedError` for a call that `check_call` rejects, and for an EXISTS if `exists` is
+    None. With `others`, an unknown function with an IRI is an error of each row, as the
+    recommendation says.
     """
     match expression:
         case Var():
@@ -93,7 +92,7 @@ def _compile_variable(variable: Var) -> Compiled:
 
 def _compile_exists(pattern: Node, exists: ExistsTest | None) -> Compiled:
     if exists is None:
-        raise UnsupportedError("EXISTS inside an expression needs a graph to look at")
+        raise UnsupportedError("EXISTS cannot be evaluated here: there is no graph")
     return lambda row: boolean_term(exists(pattern, row))
 
 
@@ -102,7 +101,7 @@ def _is_foreign(name: str) -> bool:
 
 
 def _unknown(*_: Term) -> Term:
-    raise ExpressionError("the function is unknown")
+    raise ExpressionError("unknown function")
 
 
 def _compile_call(

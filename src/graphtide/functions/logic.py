@@ -29,7 +29,7 @@ def build_or(arguments: Sequence[Compiled]) -> Compiled:
 
 
 def build_not(arguments: Sequence[Compiled]) -> Compiled:
-    """`!`: the other truth; an error stays an error."""
+    """`!`: negation; an error stays an error."""
     (argument,) = arguments
     return lambda row: FALSE if effective_boolean(argument(row)) else TRUE
 
@@ -49,7 +49,7 @@ def build_coalesce(arguments: Sequence[Compiled]) -> Compiled:
                 return argument(row)
             except ExpressionError:
                 continue
-        raise ExpressionError("COALESCE has no argument with a value")
+        raise ExpressionError("no argument of COALESCE has a value")
 
     return coalesce
 
@@ -88,11 +88,11 @@ def _build_membership(arguments: Sequence[Compiled]) -> Callable[[Row], bool]:
     needle, *members = arguments
 
     def is_member(row: Row) -> bool:
-        wanted = needle(row)
+        value = needle(row)
         error: ExpressionError | None = None
         for member in members:
             try:
-                if equal(wanted, member(row)):
+                if equal(value, member(row)):
                     return True
             except ExpressionError as caught:
                 error = caught

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.functions.vocabulary import DECIMAL, DOUBLE, FLOAT, INTEGER
+from graphtide.functions import xsd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,10 +72,10 @@ class Number:
 
 
 _DATATYPES = {
-    NumericType.INTEGER: INTEGER,
-    NumericType.DECIMAL: DECIMAL,
-    NumericType.FLOAT: FLOAT,
-    NumericType.DOUBLE: DOUBLE,
+    NumericType.INTEGER: xsd.INTEGER,
+    NumericType.DECIMAL: xsd.DECIMAL,
+    NumericType.FLOAT: xsd.FLOAT,
+    NumericType.DOUBLE: xsd.DOUBLE,
 }
 
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# --- Character classes of XPath patterns, as the inside of a Python bracket expression.
-
+# Character classes are written as the inside of a Python bracket expression.
 _NAME_START: Final = (
     ":A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f"
     "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
@@ -133,7 +132,9 @@ def compile_replacement(text: str, groups: int, flags: str = "") -> Callable[[re
     while at < len(text):
         if text[at] == "\\":
             if text[at + 1 : at + 2] not in ("\\", "$"):
-                raise ExpressionError(f"the backslash in {text!r} escapes nothing")
+                raise ExpressionError(
+                    f"the backslash in {text!r} must be followed by a backslash or a dollar sign"
+                )
             parts.append(text[at + 1])
             at += 2
         elif text[at] == "$":
@@ -162,7 +163,7 @@ def _group_digits(text: str, at: int, groups: int) -> str:
 
 
 class _Translation:
-    """One pass over a pattern; `run` gives the Python pattern."""
+    """One pass over a pattern; `run` returns the Python pattern."""
 
     def __init__(self, pattern: str, flags: str) -> None:
         self.pattern = pattern
@@ -181,7 +182,7 @@ class _Translation:
             if character in "?*+{":
                 if not may_repeat:
                     raise self._error("nothing to repeat")
-                output.append(self._take(_QUANTIFIER, "a broken quantifier"))
+                output.append(self._take(_QUANTIFIER, "an invalid quantifier"))
                 may_repeat = False
                 continue
             output.append(self._item(character))

@@ -1,6 +1,6 @@
-"""Functions on strings. Where two strings meet, their language tags must be compatible.
+"""Functions on strings, https://www.w3.org/TR/sparql11-query/#func-strings, and hash functions.
 
-https://www.w3.org/TR/sparql11-query/#func-strings
+The language tags of two string arguments must be compatible.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None =
     compiled = compile_pattern(plain_of(pattern), options)
     whole = text_of(source)
     if compiled.search("") is not None:
-        raise ExpressionError(f"REPLACE needs a pattern that cannot match nothing: {pattern}")
+        raise ExpressionError(f"the pattern of REPLACE matches the empty string: {pattern}")
     substitute = compile_replacement(plain_of(replacement), compiled.groups, options)
     return to_term(Text(compiled.sub(substitute, whole.text), whole.language))
 
@@ -141,7 +141,7 @@ def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None =
 def _position(term: Term) -> int:
     number = number_of(term)
     if number.type is not NumericType.INTEGER:
-        raise ExpressionError(f"SUBSTR counts with integers, not with {term}")
+        raise ExpressionError(f"SUBSTR takes integers, not {term}")
     return int(number.value)
 
 
@@ -160,14 +160,10 @@ def _partition(whole: str, part: str) -> tuple[str, bool, str]:
     return before, found != "", after
 
 
-# --- MD5, SHA1, SHA256, SHA384, SHA512: checksums of the UTF-8 bytes of a string, in lower-case
-# hex.
-#
-# https://www.w3.org/TR/sparql11-query/#func-hash
-
-
 def hash_function(algorithm: str) -> Callable[[Term], Term]:
-    """The SPARQL function for one algorithm of `hashlib`.
+    """MD5, SHA1, SHA256, SHA384 or SHA512 of the UTF-8 bytes of a string, in lower-case hex.
+
+    https://www.w3.org/TR/sparql11-query/#func-hash
 
     >>> from pyoxigraph import Literal
     >>> print(hash_function("md5")(Literal("abc")))

@@ -1,7 +1,7 @@
 """The table of operators and functions: name, implementation, number of arguments.
 
-`check_call` refuses a call at registration: an unknown function, a wrong number of arguments, or a
-function whose value does not depend on the graph alone.
+`check_call` rejects a call at registration: an unknown function, a wrong number of arguments, or a
+non-deterministic function, which a standing query cannot have.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 from graphtide.algebra.queries import TEMPLATE_NODE
 from graphtide.errors import UnsupportedError
-from graphtide.functions import arithmetic, comparison, datetimes, logic, strings, templates, terms
-from graphtide.functions import arithmetic as numerics
-from graphtide.functions import strings as hashes
+from graphtide.functions import (
+    arithmetic,
+    comparison,
+    datetimes,
+    logic,
+    strings,
+    templates,
+    terms,
+    xsd,
+)
 from graphtide.functions.casts import CAST_TARGETS, cast_function, cast_to_string
-from graphtide.functions.vocabulary import STRING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of terms, all of which it needs: an error in an argument is its error."""
+    """A strict function of terms: an error in an argument is an error of the call."""
 
     apply: Callable[..., Term]
     least: int
@@ -36,7 +42,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form that decides itself which arguments to evaluate, and what their errors mean."""
+    """A functional form: it decides which arguments to evaluate, and what their errors mean."""
 
     build: Callable[[Sequence[Compiled]], Compiled]
     least: int
@@ -74,10 +80,10 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
     "/": Function(arithmetic.op_divide, 2, 2),
     "UMINUS": Function(arithmetic.op_negate, 1, 1),
     "UPLUS": Function(arithmetic.op_plus, 1, 1),
-    "ABS": Function(numerics.absolute, 1, 1),
-    "ROUND": Function(numerics.round_half_up, 1, 1),
-    "CEIL": Function(numerics.ceiling, 1, 1),
-    "FLOOR": Function(numerics.floor, 1, 1),
+    "ABS": Function(arithmetic.absolute, 1, 1),
+    "ROUND": Function(arithmetic.round_half_up, 1, 1),
+    "CEIL": Function(arithmetic.ceiling, 1, 1),
+    "FLOOR": Function(arithmetic.floor, 1, 1),
     "STR": Function(terms.str_of, 1, 1),
     "LANG": Function(terms.lang, 1, 1),
     "DATATYPE": Function(terms.datatype, 1, 1),
@@ -113,39 +119,30 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
     "TIMEZONE": Function(datetimes.timezone, 1, 1),
     "TZ": Function(datetimes.tz, 1, 1),
     **{
-        name: Function(hashes.hash_function(name.lower()), 1, 1)
+        name: Function(strings.hash_function(name.lower()), 1, 1)
         for name in ("MD5", "SHA1", "SHA256", "SHA384", "SHA512")
     },
-    f"<{STRING}>": Function(cast_to_string, 1, 1),
+    f"<{xsd.STRING}>": Function(cast_to_string, 1, 1),
     **{f"<{target}>": Function(cast_function(target), 1, 1) for target in CAST_TARGETS},
 }
 """Every operator and function that an expression can call, by the name it has in a `Call`."""
 
-_FRESH: Final = "gives another value every time it is asked, so its answer has no changes to follow"
+_FRESH: Final = "gives another value at every call, so its result cannot be maintained"
 _NEW_NODE: Final = (
-    "makes a new blank node for every answer row, so a row that disappears could not be recognised"
+    "makes a new blank node for every row, so a row could not be recognised when deleted"
 )
 VOLATILE: Final[dict[str, str]] = {
     "RAND": f"RAND {_FRESH}",
     "UUID": f"UUID {_FRESH}",
     "STRUUID": f"STRUUID {_FRESH}",
-    "NOW": "NOW changes with the clock and not with the graph; put the time into the data",
+    "NOW": "NOW depends on the clock and not on the graph; put the time into the data",
     "BNODE": f"BNODE {_NEW_NODE}",
 }
-"""Functions that are valid SPARQL but not a function of the graph, each with the reason."""
-
-
-def known_functions() -> frozenset[str]:
-    """The names that a `Call` may have.
-
-    >>> "STRLEN" in known_functions(), "RAND" in known_functions()
-    (True, False)
-    """
-    return frozenset(FUNCTIONS)
+"""Non-deterministic functions, each with the reason why a standing query cannot have it."""
 
 
 def check_call(name: str, n_args: int) -> None:
-    """Refuse a call that cannot be evaluated, saying why and what exists instead.
+    """Raise `UnsupportedError` for a call that cannot be evaluated, with the reason and a hint.
 
     >>> check_call("STRLENGTH", 1)
     Traceback (most recent call last):

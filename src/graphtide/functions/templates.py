@@ -1,4 +1,4 @@
-"""Templates of CONSTRUCT and Update: quads with variables and blank nodes, filled in for a row."""
+"""Templates of CONSTRUCT and Update: quads with variables and blank nodes, instantiated per row."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import DefaultGraph, MergedGraph
+from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
 from graphtide.errors import ExpressionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from graphtide.algebra.nodes import TriplePattern
     from graphtide.functions.logic import Compiled, Row
     from graphtide.rdf.terms import Term
 
@@ -26,9 +25,9 @@ FilledQuad = tuple["Term", "Term", "Term", "Term | None"]
 def fill_template(
     template: Iterable[TriplePattern], row: Row, *, scope: str = ""
 ) -> list[FilledQuad]:
-    """The quads of a template for one row; those with an unbound or misplaced term are left out.
+    """The quads of a template for one row, without those with an unbound or misplaced term.
 
-    A blank node is made from its label, the row and `scope`: the same three give the same one.
+    A blank node is a function of its label, the row and `scope`.
 
     >>> from graphtide.algebra.nodes import TriplePattern
     >>> about = TriplePattern(BlankNode("x"), NamedNode("ex:about"), Var("it"))
@@ -70,11 +69,11 @@ def _term(part: Var | Term, row: Row, scope: str) -> Term | None:
 
 def build_template_node(arguments: Sequence[Compiled]) -> Compiled:
     """The blank node of a template for a row, from its label and the row's names and values."""
-    label, *cells = arguments
+    label, *values = arguments
 
     def make(row: Row) -> Term:
         bound: dict[Var, Term] = {}
-        for name, value in zip(cells[::2], cells[1::2], strict=True):
+        for name, value in zip(values[::2], values[1::2], strict=True):
             with suppress(ExpressionError):
                 bound[Var(name(row).value)] = value(row)
         return _blank_node(label(row).value, bound, "")
@@ -83,14 +82,14 @@ def build_template_node(arguments: Sequence[Compiled]) -> Compiled:
 
 
 def _blank_node(label: str, row: Row, scope: str) -> BlankNode:
-    cells = sorted(f"{var.name} {term}" for var, term in row.items())
-    return BlankNode(blank_label(label, cells, scope))
+    values = sorted(f"{var.name} {term}" for var, term in row.items())
+    return BlankNode(blank_label(label, values, scope))
 
 
-def blank_label(label: str, cells: list[str], scope: str) -> str:
+def blank_label(label: str, values: list[str], scope: str) -> str:
     """The label of a template's blank node for a row: names and values, in order.
 
     >>> blank_label("x", ["it <ex:a>"], "1")[:8]
     't033d302'
     """
-    return f"t{sha256(chr(0).join([scope, label, *cells]).encode()).hexdigest()[:32]}"
+    return f"t{sha256(chr(0).join([scope, label, *values]).encode()).hexdigest()[:32]}"

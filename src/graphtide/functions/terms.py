@@ -1,6 +1,7 @@
-"""Functions that look at a term as a term, and those that make one.
+"""Functions on RDF terms, relative IRIs, and the non-deterministic functions.
 
-https://www.w3.org/TR/sparql11-query/#func-rdfTerms
+https://www.w3.org/TR/sparql11-query/#func-rdfTerms. Relative IRIs are resolved as in RFC 3986,
+section 5.2. RAND, NOW, UUID, STRUUID and BNODE are for one-off queries and updates only.
 """
 
 from __future__ import annotations
@@ -14,17 +15,15 @@ from uuid import uuid4
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import ExpressionError
+from graphtide.functions import xsd
 from graphtide.functions.numbers import Number
 from graphtide.functions.values import Text, boolean_term, plain_of, to_term, value_of
-from graphtide.functions.vocabulary import DATE_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from graphtide.rdf.terms import Term
 
-
-# --- Resolving a relative IRI reference against a base: RFC 3986, section 5.2.
 
 _PARTS: Final = re.compile(
     r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL
@@ -128,8 +127,8 @@ def datatype(term: Term) -> Term:
 def iri(term: Term, base: Term | None = None) -> Term:
     """IRI, URI: the IRI that a string names.
 
-    `base` is the base IRI of the query, for relative references: whoever builds the expression
-    appends it as a second argument. Without one, a relative reference is an error.
+    `base` is the base IRI of the query, for relative references: the parser appends it as a second
+    argument. Without one, a relative reference is an error.
 
     >>> print(iri(Literal("../b"), NamedNode("http://example.com/x/y")))
     <http://example.com/b>
@@ -166,24 +165,20 @@ def _literal(term: Term) -> Literal:
     raise ExpressionError(f"{term} is not a literal")
 
 
-# --- RAND, NOW, UUID, STRUUID and BNODE: for questions asked once, and for updates.
-#
-# A standing query cannot have them: they are no functions of the graph.
-
 ARITIES: Final = {"RAND": (0, 0), "NOW": (0, 0), "UUID": (0, 0), "STRUUID": (0, 0), "BNODE": (0, 1)}
-"""The least and most arguments of each."""
+"""The least and the greatest number of arguments of each non-deterministic function."""
 
 
 class Volatile:
-    """The functions for one evaluation of one query: NOW stays, BNODE remembers within a row."""
+    """The non-deterministic functions for one evaluation: NOW is fixed, BNODE per row and label."""
 
     def __init__(self) -> None:
-        moment = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        self._now = Literal(moment, datatype=NamedNode(DATE_TIME))
+        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        self._now = Literal(now, datatype=NamedNode(xsd.DATE_TIME))
         self._labels: dict[str, BlankNode] = {}
 
     def next_row(self) -> None:
-        """Another row begins: from here on BNODE("x") is another node than before."""
+        """Start another row: BNODE("x") now gives another node than before."""
         self._labels = {}
 
     @property
@@ -196,7 +191,7 @@ class Volatile:
         (True, False)
         """
         return {
-            "RAND": lambda: Literal(random.random()),  # noqa: S311 - no secret hangs on it
+            "RAND": lambda: Literal(random.random()),  # noqa: S311 - not a secret
             "NOW": lambda: self._now,
             "UUID": lambda: NamedNode(f"urn:uuid:{uuid4()}"),
             "STRUUID": lambda: Literal(str(uuid4())),

@@ -1,7 +1,7 @@
-"""The typed view of a term: what a literal means, apart from how it is written.
+"""The values of literals, independent of their lexical forms.
 
-A value is a number, a truth value, a text (with or without language), a moment or a duration. IRIs,
-blank nodes, literals of unknown datatypes and ill-typed literals have no value: None.
+A value is a number, a boolean, a text (with or without language), a date or time, or a duration.
+IRIs, blank nodes, literals of unknown datatypes and ill-typed literals have no value: None.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pyoxigraph import Literal, NamedNode
 
 from graphtide.errors import ExpressionError
-from graphtide.functions.durations import Duration, parse_duration
-from graphtide.functions.moments import DateTimeValue, parse_moment
+from graphtide.functions import xsd
 from graphtide.functions.numbers import (
     Number,
     integer,
@@ -23,27 +22,7 @@ from graphtide.functions.numbers import (
     parse_float,
     parse_integer,
 )
-from graphtide.functions.vocabulary import (
-    BOOLEAN,
-    DATE,
-    DATE_TIME,
-    DATE_TIME_STAMP,
-    DAY_TIME_DURATION,
-    DECIMAL,
-    DERIVED_INTEGERS,
-    DOUBLE,
-    DURATION,
-    FLOAT,
-    G_DAY,
-    G_MONTH,
-    G_MONTH_DAY,
-    G_YEAR,
-    G_YEAR_MONTH,
-    INTEGER,
-    STRING,
-    TIME,
-    YEAR_MONTH_DURATION,
-)
+from graphtide.functions.temporal import DateTimeValue, Duration, parse_duration, parse_moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,16 +40,25 @@ class Text:
 
 Value = Number | bool | Text | DateTimeValue | Duration
 
-TRUE: Final = Literal("true", datatype=NamedNode(BOOLEAN))
-FALSE: Final = Literal("false", datatype=NamedNode(BOOLEAN))
+TRUE: Final = Literal("true", datatype=NamedNode(xsd.BOOLEAN))
+FALSE: Final = Literal("false", datatype=NamedNode(xsd.BOOLEAN))
 
 _CACHE_SIZE = 1 << 16
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
-_MOMENTS = (DATE_TIME, DATE, TIME, G_YEAR, G_YEAR_MONTH, G_MONTH, G_MONTH_DAY, G_DAY)
-_DURATIONS = (DURATION, YEAR_MONTH_DURATION, DAY_TIME_DURATION)
+_DATE_TIMES = (
+    xsd.DATE_TIME,
+    xsd.DATE,
+    xsd.TIME,
+    xsd.G_YEAR,
+    xsd.G_YEAR_MONTH,
+    xsd.G_MONTH,
+    xsd.G_MONTH_DAY,
+    xsd.G_DAY,
+)
+_DURATIONS = (xsd.DURATION, xsd.YEAR_MONTH_DURATION, xsd.DAY_TIME_DURATION)
 
 
-def _moment_parser(datatype: str) -> Callable[[str], Value | None]:
+def _date_time_parser(datatype: str) -> Callable[[str], Value | None]:
     return lambda text: parse_moment(text, datatype)
 
 
@@ -79,15 +67,15 @@ def _duration_parser(datatype: str) -> Callable[[str], Value | None]:
 
 
 PARSERS: Final[dict[str, Callable[[str], Value | None]]] = {
-    STRING: Text,
-    BOOLEAN: _BOOLEANS.get,
-    INTEGER: parse_integer,
-    DECIMAL: parse_decimal,
-    FLOAT: parse_float,
-    DOUBLE: parse_double,
-    **dict.fromkeys(DERIVED_INTEGERS, parse_integer),
-    **{datatype: _moment_parser(datatype) for datatype in _MOMENTS},
-    DATE_TIME_STAMP: _moment_parser(DATE_TIME),
+    xsd.STRING: Text,
+    xsd.BOOLEAN: _BOOLEANS.get,
+    xsd.INTEGER: parse_integer,
+    xsd.DECIMAL: parse_decimal,
+    xsd.FLOAT: parse_float,
+    xsd.DOUBLE: parse_double,
+    **dict.fromkeys(xsd.DERIVED_INTEGERS, parse_integer),
+    **{datatype: _date_time_parser(datatype) for datatype in _DATE_TIMES},
+    xsd.DATE_TIME_STAMP: _date_time_parser(xsd.DATE_TIME),
     **{datatype: _duration_parser(datatype) for datatype in _DURATIONS},
 }
 """How to read the lexical form of each datatype that has values; None for an ill-typed one."""
@@ -99,7 +87,7 @@ _NODES: Final = {datatype: NamedNode(datatype) for datatype in PARSERS}
 def literal_value(literal: Literal) -> Value | None:
     """The value of a literal, or None when its datatype is unknown or its form ill-typed.
 
-    >>> literal_value(Literal("01", datatype=NamedNode(INTEGER)))
+    >>> literal_value(Literal("01", datatype=NamedNode(xsd.INTEGER)))
     Number(type=<NumericType.INTEGER: 0>, value=1)
     """
     if literal.language is not None:
@@ -165,10 +153,10 @@ def boolean_term(value: bool) -> Literal:  # noqa: FBT001 - the truth value is t
 
 
 def effective_boolean(term: Term) -> bool:
-    """The truth of a term in a FILTER; an error when it has none.
+    """The effective boolean value of a term; an error when it has none.
 
     https://www.w3.org/TR/sparql11-query/#ebv. Language-tagged strings and ill-typed literals have
-    no truth, as in pyoxigraph.
+    none, as in pyoxigraph.
 
     >>> effective_boolean(integer_term(0)), effective_boolean(Literal("no"))
     (False, True)
@@ -181,4 +169,4 @@ def effective_boolean(term: Term) -> bool:
         case Number() as number:
             return number.value != 0 and not number.is_nan
         case _:
-            raise ExpressionError(f"{term} is neither true nor false")
+            raise ExpressionError(f"{term} has no effective boolean value")

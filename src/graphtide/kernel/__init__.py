@@ -31,10 +31,10 @@ else:
 
 __all__ = [
     "JIT",
+    "Answer",
     "DistinctKernel",
     "Instances",
     "JoinKernel",
-    "Answer",
     "QuadStore",
     "QuadStream",
     "SemiJoinKernel",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Ints = np.ndarray[tuple[int, ...], np.dtype[np.int32]]
 Int = int | np.signedinteger[Any]
-"""A number inside a compiled loop: Python's or NumPy's, Numba takes them alike."""
+"""An integer inside a compiled loop: Python's or NumPy's."""
 
 Longs = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -55,7 +55,7 @@ def merge_batches(parts: Sequence[Ints], width: int) -> Ints:
 
 
 def longer(rows: Ints) -> Ints:
-    """The same rows at the front of an array twice as long.
+    """A copy of an array with room for twice as many rows.
 
     >>> longer(np.ones((2, 3), np.int32)).shape
     (4, 3)

@@ -1,7 +1,7 @@
-"""Answer: the current answer of a query, and what each transaction changed in it *in the end*.
+"""Counted rows: the current answer of a query, DISTINCT, and the consolidation of batches.
 
-Inside one transaction a row may come and go several times; what a transaction did is the
-difference between the answer before it and after it.
+Within one transaction a row may be inserted and deleted several times. Consolidation adds up these
+diffs, which leaves the difference between the answer before and after the transaction.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from graphtide.kernel.rowtable import (
     add_to_row,
     find_slot,
     remove_row,
-    row_mark,
+    row_hash,
 )
 
-NET_BEFORE, NET_VALUES = 2, 3
+COUNT_BEFORE, DELTA_VALUES = 2, 3
 """Columns of the output after transaction and diff: the count before, then the values."""
 
 
 @compiled
-def net_step(
+def consolidate_step(
     rows: Ints,
     slots: Ints,
     heads: Ints,
@@ -37,23 +37,23 @@ def net_step(
     touched: Ints,
     out: Ints,
 ) -> Int:
-    """Add up each transaction's rows, then write those that changed; the number written.
+    """Consolidate each transaction into the table; write the rows that changed, return how many.
 
-    `touched` has two columns of space: a row that changed, and its count before.
+    `touched` is scratch space of two columns: a changed row, and its count before.
     """
     t = Table(rows, slots, heads, indexes, meta, width)
-    note = t.width + 1  # a live row's free cell: its place in `touched`, plus 1
+    note = t.width + 1  # a live row's unused cell holds its index in `touched`, plus 1
     n = 0
     i = 0
     while i < len(batch):
         tx = batch[i, TX]
         many = 0
         while i < len(batch) and batch[i, TX] == tx:
-            mark = row_mark(t.width, batch, i, VALUES)
-            slot = find_slot(t, mark, batch, i, VALUES)
+            hash_ = row_hash(t.width, batch, i, VALUES)
+            slot = find_slot(t, hash_, batch, i, VALUES)
             row = t.slots[slot, HEAD] - 1
             if row < 0:
-                row = add_row(t, slot, mark, batch, i, VALUES)
+                row = add_row(t, slot, hash_, batch, i, VALUES)
                 t.rows[row, note] = 0
             if t.rows[row, note] == 0:
                 touched[many, 0] = row
@@ -70,9 +70,9 @@ def net_step(
             if after != before:
                 out[n, TX] = tx
                 out[n, DIFF] = after - before
-                out[n, NET_BEFORE] = before
+                out[n, COUNT_BEFORE] = before
                 for c in range(t.width):
-                    out[n, NET_VALUES + c] = t.rows[row, c]
+                    out[n, DELTA_VALUES + c] = t.rows[row, c]
                 n += 1
             if after == 0:
                 remove_row(t, row)
@@ -80,13 +80,13 @@ def net_step(
 
 
 class Answer:
-    """The counts of a query's current rows.
+    """The current rows of a query with their counts.
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> net = Answer(1)
-    >>> net.step(make_batch([(0, 1, 7), (0, -1, 7), (0, 2, 8), (1, -1, 8)], 1)).tolist()
+    >>> answer = Answer(1)
+    >>> answer.step(make_batch([(0, 1, 7), (0, -1, 7), (0, 2, 8), (1, -1, 8)], 1)).tolist()
     [[0, 2, 0, 8], [1, -1, 2, 8]]
-    >>> net.rows().tolist()
+    >>> answer.rows().tolist()
     [[8, 1]]
     """
 
@@ -95,14 +95,14 @@ class Answer:
         self._room = 0
 
     def step(self, batch: Ints) -> Ints:
-        """Rows `[transaction, net diff, count before, values…]` of a batch's transactions."""
+        """Apply a batch; its consolidated rows `[transaction, diff, count before, values…]`."""
         if self._room < len(batch):
             self._room = self._table.reserve(len(batch))
         self._room -= len(batch)
-        out = np.empty((len(batch), NET_VALUES + self._table.width), np.int32)
+        out = np.empty((len(batch), DELTA_VALUES + self._table.width), np.int32)
         touched = np.empty((len(batch), 2), np.int32)
-        n = int(net_step(*self._table.arrays, batch, touched, out))
-        # Deltas are kept for a while: a short one must not hold on to a long array.
+        n = int(consolidate_step(*self._table.arrays, batch, touched, out))
+        # Deltas are kept for a while: a short one must not keep a long array alive.
         return out[:n].copy() if 2 * n < len(out) else out[:n]
 
     def rows(self) -> Ints:
@@ -118,12 +118,9 @@ class Answer:
         return self._table.nbytes
 
 
-# --- DistinctKernel: +1 where a row's count rises above 0, -1 where it falls back to 0.
-
-
 @compiled
 def distinct_step(t: Table, batch: Ints, out: Ints) -> Int:
-    """Count each row; pass on the crossings of zero; the number passed on."""
+    """Count each row; write +1 or -1 where its count crosses zero; the number written."""
     n = 0
     for i in range(len(batch)):
         after = add_to_row(t, batch[i, DIFF], batch, i, VALUES)
@@ -137,7 +134,7 @@ def distinct_step(t: Table, batch: Ints, out: Ints) -> Int:
 
 
 class DistinctKernel:
-    """The counts of all rows seen.
+    """DISTINCT: +1 where a row's count rises above 0, -1 where it falls back to 0.
 
     >>> from graphtide.kernel.batch import make_batch
     >>> DistinctKernel(1).step(
@@ -165,17 +162,11 @@ class DistinctKernel:
         return self._table.nbytes
 
 
-# --- Netted: a batch with the copies of each row in a transaction added up.
-
-
 def consolidate(batch: Ints) -> Ints:
     """Each row once per transaction, sorted by transaction; none whose diffs cancel.
 
-    Within a transaction a node may take a row back before it passes it on. Whoever keeps rows one
-    by one wants what is left of that.
-
     >>> from graphtide.kernel.batch import make_batch
-    >>> netted(make_batch([(3, -1, 7), (3, 1, 7), (3, 1, 8)], 1)).tolist()
+    >>> consolidate(make_batch([(3, -1, 7), (3, 1, 7), (3, 1, 8)], 1)).tolist()
     [[3, 1, 8]]
     """
     if len(batch) < 2:

@@ -1,7 +1,9 @@
-"""JoinKernel: d(L ⋈ R) = dL ⋈ R + L ⋈ dR + dL ⋈ dR, from two indexed memories.
+"""Joins, semijoins and antijoins with an indexed memory for each input.
 
-Rows of both inputs are taken in transaction order, each joined with what the other side holds by
-then; so a result comes out with the later of its parts' transactions.
+d(L ⋈ R) = dL ⋈ R + L ⋈ dR + dL ⋈ dR. Rows of both inputs are processed in transaction order, each
+joined with the current memory of the other side; so a result has the later transaction of its
+parts. A semijoin (antijoin) passes a left row on if its key has (has no) partner on the right. When
+a key's first partner is inserted or its last one deleted, every left row with that key changes.
 """
 
 from __future__ import annotations
@@ -20,18 +22,15 @@ from graphtide.kernel.rowtable import (
     add_to_row,
     find_head,
     find_row,
-    key_mark,
+    key_hash,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# --- TwoMemories: what nodes with a memory on each side have in common.
-
-
 class TwoMemories:
-    """A left and a right memory."""
+    """A left and a right memory, and their sizes."""
 
     def __init__(self, left: RowTable, right: RowTable) -> None:
         self._left = left
@@ -60,7 +59,7 @@ def compatible(rows: Ints, row: Int, batch: Ints, at: Int, pairs: Ints, mine: In
 
 @inlined
 def overlapping(rows: Ints, row: Int, batch: Ints, at: Int, pairs: Ints, mine: Int) -> bool:
-    """Whether two rows have a shared variable that is bound in both; no pairs: not asked."""
+    """Whether two rows have a shared variable that is bound in both; true without pairs."""
     for k in range(len(pairs)):
         if batch[at, VALUES + pairs[k, mine]] != 0 and rows[row, pairs[k, 1 - mine]] != 0:
             return True
@@ -96,13 +95,13 @@ def probe(
     out: Ints,
     n: Int,
 ) -> Int:
-    """Join one changed row with the other side's memory, then remember it in its own.
+    """Join one changed row with the other side's memory, then add it to its own.
 
-    Returns the rows written so far, or -1, with nothing done, if they might not fit.
+    Returns the number of rows written so far, or -1, with nothing done, if they might not fit.
     """
     for k in range(len(keys)):
         key[0, keys[k, 1 - mine]] = batch[at, VALUES + keys[k, mine]]
-    head = find_head(other, 0, key_mark(other, 0, key, 0), key, 0)
+    head = find_head(other, 0, key_hash(other, 0, key, 0), key, 0)
     cursor = other.heads[head, HEAD]
     if cursor != 0 and n + other.heads[head, LENGTH] > len(out):
         return -1
@@ -135,7 +134,7 @@ def join_step(
     out: Ints,
     state: Longs,
 ) -> bool:
-    """Walk both inputs in transaction order; False if the output has to grow first."""
+    """Process both inputs in transaction order; False if the output has to grow first."""
     i, j, n = state[0], state[1], state[2]
     while i < len(left) or j < len(right):
         from_left = j == len(right) or (i < len(left) and left[i, TX] <= right[j, TX])
@@ -155,10 +154,10 @@ def join_step(
 
 
 class JoinKernel(TwoMemories):
-    """Two memories and how their rows combine.
+    """The natural join of two inputs, whose shared columns may be unbound.
 
     `keys` pairs the columns that must be equal; `loose` pairs shared columns that may be unbound
-    on a side; `overlap`, where given, asks that one of its pairs be bound on both sides. `outputs`
+    on a side; `overlap`, if given, requires one of its pairs to be bound on both sides. `outputs`
     says for each output column where it comes from on the left and on the right (-1: nowhere).
 
     >>> from graphtide.kernel.batch import make_batch
@@ -205,12 +204,6 @@ def _pairs(pairs: Sequence[tuple[int, int]]) -> Ints:
     return np.array(pairs, np.int32).reshape(len(pairs), 2)
 
 
-# --- SemiJoin and antijoin: the left rows that have, or have not, a partner on the right.
-#
-# Left change: passed on if its key has (has not) a partner. Right change: when a key's first partner
-# comes or its last one goes, every left row with that key comes or goes.
-
-
 @inlined
 def partners(rt: Table, batch: Ints, at: Int, columns: Ints, key: Ints) -> Int:
     """How many partners the key of a row has."""
@@ -221,7 +214,7 @@ def partners(rt: Table, batch: Ints, at: Int, columns: Ints, key: Ints) -> Int:
 
 
 @inlined
-def put(out: Ints, n: Int, tx: Int, diff: Int, rows: Ints, row: Int, column: Int) -> None:
+def write_row(out: Ints, n: Int, tx: Int, diff: Int, rows: Ints, row: Int, column: Int) -> None:
     """Write a row to the output."""
     out[n, TX] = tx
     out[n, DIFF] = diff
@@ -234,23 +227,23 @@ def chain_of(lt: Table, right: Ints, at: Int, columns: Ints, key: Ints) -> Int:
     """The chain of left rows with the key of a right row."""
     for k in range(len(columns)):
         key[1, columns[k]] = right[at, VALUES + k]
-    return find_head(lt, 0, key_mark(lt, 0, key, 1), key, 1)
+    return find_head(lt, 0, key_hash(lt, 0, key, 1), key, 1)
 
 
 @inlined
-def turn_key(lt: Table, head: Int, tx: Int, sign: Int, out: Ints, n: Int) -> Int:
-    """Pass on all left rows of a chain whose partners just began or ceased to exist."""
+def emit_chain(lt: Table, head: Int, tx: Int, sign: Int, out: Ints, n: Int) -> Int:
+    """Write all left rows of a chain, whose key got its first partner or lost its last one."""
     cursor = lt.heads[head, HEAD]
     while cursor != 0:
         row = cursor - 1
         cursor = lt.rows[row, lt.width + 1]
-        put(out, n, tx, sign * lt.rows[row, lt.width], lt.rows, row, 0)
+        write_row(out, n, tx, sign * lt.rows[row, lt.width], lt.rows, row, 0)
         n += 1
     return n
 
 
 @inlined
-def take_left(
+def process_left(
     lt: Table,
     rt: Table,
     left: Ints,
@@ -261,9 +254,9 @@ def take_left(
     out: Ints,
     n: Int,
 ) -> Int:
-    """Pass a left row on if its key has, or has not, partners; remember it."""
+    """Write a left row if its key has (or, negated, has no) partners; add it to the memory."""
     if (partners(rt, left, i, columns, key) > 0) != negated:
-        put(out, n, left[i, TX], left[i, DIFF], left, i, VALUES)
+        write_row(out, n, left[i, TX], left[i, DIFF], left, i, VALUES)
         n += 1
     add_to_row(lt, left[i, DIFF], left, i, VALUES)
     return n
@@ -281,13 +274,13 @@ def semijoin_step(
     out: Ints,
     state: Longs,
 ) -> bool:
-    """Walk both inputs in transaction order; False if the output has to grow first."""
+    """Process both inputs in transaction order; False if the output has to grow first."""
     i, j, n = state[0], state[1], state[2]
     while i < len(left) or j < len(right):
         if n == len(out):
             break
         if j == len(right) or (i < len(left) and left[i, TX] <= right[j, TX]):
-            n = take_left(lt, rt, left, i, columns, negated, key, out, n)
+            n = process_left(lt, rt, left, i, columns, negated, key, out, n)
             i += 1
             continue
         head = chain_of(lt, right, j, columns, key)
@@ -296,14 +289,14 @@ def semijoin_step(
         after = add_to_row(rt, right[j, DIFF], right, j, VALUES)
         turned = np.int64(after > 0) - np.int64(after - right[j, DIFF] > 0)
         if turned != 0:
-            n = turn_key(lt, head, right[j, TX], -turned if negated else turned, out, n)
+            n = emit_chain(lt, head, right[j, TX], -turned if negated else turned, out, n)
         j += 1
     state[0], state[1], state[2] = i, j, n
     return bool(i == len(left) and j == len(right))
 
 
 class SemiJoinKernel(TwoMemories):
-    """Left rows kept by whether their `columns` occur among the right rows.
+    """The left rows whose `columns` occur (or, negated, do not occur) among the right rows.
 
     >>> from graphtide.kernel.batch import make_batch
     >>> antijoin = SemiJoinKernel(2, columns=[1], negated=True)

@@ -1,12 +1,12 @@
-"""RowTable: rows with multiplicities, a unique hash index over whole rows, chains per key.
+"""`RowTable`: rows with multiplicities, a unique hash index over whole rows, and chained indexes.
 
-    rows   one line of int32 per row: values | multiplicity | (next, prev) for each chain index
-    slots  open addressing over whole rows: (row + 1, fingerprint)
-    heads  open addressing per chain index: (first row + 1, fingerprint, chain length, unused)
+    rows   one line of int32 per row: values | multiplicity | (next, prev) for each chained index
+    slots  open addressing over whole rows: (row + 1, hash)
+    heads  open addressing per chained index: (first row + 1, hash, chain length, unused)
 
-Everything about a row sits in one or two cache lines, which is what a probe costs. Deletion shifts
-later entries of a probe sequence back instead of leaving tombstones, and freed rows are used again,
-so that endless insert/delete streams never grow a table beyond its largest live size.
+A row fits into one or two cache lines, which is what a probe costs. Deletion shifts later entries
+of a probe sequence back instead of leaving tombstones, and freed rows are reused, so that endless
+insert/delete streams never grow a table beyond its largest live size.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
 
 LIVE, HIGH, FREE = 0, 1, 2
-"""Cells of `meta`: live rows, rows ever used at once, first free row + 1."""
+"""Cells of `meta`: live rows, peak number of rows, first free row + 1."""
 
 OFFSET, SIZE, USED, KEYS, KEY0 = 0, 1, 2, 3, 4
 """Columns of `indexes`: first head, number of heads, keys in use, key columns, first key column."""
 
-HEAD, MARK, LENGTH = 0, 1, 2
+HEAD, HASH, LENGTH = 0, 1, 2
 """Columns of `heads` (and, but for the length, of `slots`)."""
 
 MIN_SLOTS = 16
@@ -47,20 +47,20 @@ class Table(NamedTuple):
 
 @inlined
 def mix(state: np.uint64, value: Int) -> np.uint64:
-    """Fold one value into a hash: a multiply and a shift, good in the high bits."""
+    """Add one value to a hash: a multiply and a shift; the high bits are well mixed."""
     state = (state ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
     return state ^ (state >> np.uint64(29))
 
 
 @inlined
 def fingerprint(state: np.uint64) -> Int:
-    """31 bits of a hash: the home of an entry is its fingerprint modulo the number of slots."""
+    """The stored 31 bits of a hash; an entry's home is these modulo the number of slots."""
     return np.int64((state * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33))
 
 
 @inlined
-def row_mark(width: Int, source: Ints, at: Int, column: Int) -> Int:
-    """The fingerprint of `width` values of `source[at]` that begin at `column`."""
+def row_hash(width: Int, source: Ints, at: Int, column: Int) -> Int:
+    """The hash of `width` values of `source[at]` that begin at `column`."""
     state = np.uint64(width + 1)
     for k in range(width):
         state = mix(state, source[at, column + k])
@@ -77,12 +77,12 @@ def same_row(t: Table, row: Int, source: Ints, at: Int, column: Int) -> bool:
 
 
 @inlined
-def find_slot(t: Table, mark: Int, source: Ints, at: Int, column: Int) -> Int:
-    """The slot that holds this row, or the empty one where it belongs."""
+def find_slot(t: Table, hash_: Int, source: Ints, at: Int, column: Int) -> Int:
+    """The slot of this row, or the empty one where it would be inserted."""
     mask = t.slots.shape[0] - 1
-    slot = mark & mask
+    slot = hash_ & mask
     while t.slots[slot, HEAD] != 0:
-        if t.slots[slot, MARK] == mark:
+        if t.slots[slot, HASH] == hash_:
             if same_row(t, t.slots[slot, HEAD] - 1, source, at, column):
                 break
         slot = (slot + 1) & mask
@@ -92,8 +92,8 @@ def find_slot(t: Table, mark: Int, source: Ints, at: Int, column: Int) -> Int:
 @inlined
 def find_row(t: Table, source: Ints, at: Int, column: Int) -> Int:
     """The row with these values, or -1."""
-    mark = row_mark(t.width, source, at, column)
-    return t.slots[find_slot(t, mark, source, at, column), HEAD] - 1
+    hash_ = row_hash(t.width, source, at, column)
+    return t.slots[find_slot(t, hash_, source, at, column), HEAD] - 1
 
 
 @inlined
@@ -104,7 +104,7 @@ def close_gap(entries: Ints, base: Int, mask: Int, gap: Int) -> None:
         probe = (probe + 1) & mask
         if entries[base + probe, HEAD] == 0:
             break
-        home = entries[base + probe, MARK] & mask
+        home = entries[base + probe, HASH] & mask
         if ((probe - home) & mask) >= ((probe - gap) & mask):
             for k in range(entries.shape[1]):
                 entries[base + gap, k] = entries[base + probe, k]
@@ -113,8 +113,8 @@ def close_gap(entries: Ints, base: Int, mask: Int, gap: Int) -> None:
 
 
 @inlined
-def add_row(t: Table, slot: Int, mark: Int, source: Ints, at: Int, column: Int) -> Int:
-    """Store new values at an empty slot; multiplicity 0, not yet in any chain."""
+def add_row(t: Table, slot: Int, hash_: Int, source: Ints, at: Int, column: Int) -> Int:
+    """Store a new row at an empty slot, with multiplicity 0 and in no chain."""
     row = t.meta[FREE] - 1
     if row >= 0:
         t.meta[FREE] = t.rows[row, t.width + 1]
@@ -125,16 +125,16 @@ def add_row(t: Table, slot: Int, mark: Int, source: Ints, at: Int, column: Int) 
         t.rows[row, k] = source[at, column + k]
     t.rows[row, t.width] = 0
     t.slots[slot, HEAD] = row + 1
-    t.slots[slot, MARK] = mark
+    t.slots[slot, HASH] = hash_
     t.meta[LIVE] += 1
     return row
 
 
 @inlined
 def remove_row(t: Table, row: Int) -> None:
-    """Forget a row that is in no chain; its place is used again."""
-    mark = row_mark(t.width, t.rows, row, 0)
-    slot = find_slot(t, mark, t.rows, row, 0)
+    """Free a row that is in no chain."""
+    hash_ = row_hash(t.width, t.rows, row, 0)
+    slot = find_slot(t, hash_, t.rows, row, 0)
     close_gap(t.slots, 0, t.slots.shape[0] - 1, slot)
     t.rows[row, t.width] = 0
     t.rows[row, t.width + 1] = t.meta[FREE]
@@ -143,8 +143,8 @@ def remove_row(t: Table, row: Int) -> None:
 
 
 @inlined
-def key_mark(t: Table, index: Int, key: Ints, at: Int) -> Int:
-    """The fingerprint of the index's columns of `key[at]`."""
+def key_hash(t: Table, index: Int, key: Ints, at: Int) -> Int:
+    """The hash of the index's columns of `key[at]`."""
     state = np.uint64(index + 1)
     for k in range(t.indexes[index, KEYS]):
         state = mix(state, key[at, t.indexes[index, KEY0 + k]])
@@ -152,17 +152,17 @@ def key_mark(t: Table, index: Int, key: Ints, at: Int) -> Int:
 
 
 @inlined
-def find_head(t: Table, index: Int, mark: Int, key: Ints, at: Int) -> Int:
+def find_head(t: Table, index: Int, hash_: Int, key: Ints, at: Int) -> Int:
     """The head of the chain whose rows agree with `key[at]` on the index's columns.
 
-    The values of `key` stand at the same columns as in the table. Where there is no such chain, the
-    head returned is the empty one where it belongs.
+    The values of `key` are at the same columns as in the table. If there is no such chain, the
+    result is the empty head where it would be inserted.
     """
     mask = t.indexes[index, SIZE] - 1
     base = t.indexes[index, OFFSET]
-    probe = mark & mask
+    probe = hash_ & mask
     while t.heads[base + probe, HEAD] != 0:
-        if t.heads[base + probe, MARK] == mark:
+        if t.heads[base + probe, HASH] == hash_:
             first = t.heads[base + probe, HEAD] - 1
             same = True
             for k in range(t.indexes[index, KEYS]):
@@ -178,13 +178,13 @@ def find_head(t: Table, index: Int, mark: Int, key: Ints, at: Int) -> Int:
 
 @inlined
 def link(t: Table, index: Int, row: Int) -> None:
-    """Put a row at the front of its chain."""
-    mark = key_mark(t, index, t.rows, row)
-    head = find_head(t, index, mark, t.rows, row)
+    """Insert a row at the front of its chain."""
+    hash_ = key_hash(t, index, t.rows, row)
+    head = find_head(t, index, hash_, t.rows, row)
     first = t.heads[head, HEAD]
     if first == 0:
         t.indexes[index, USED] += 1
-        t.heads[head, MARK] = mark
+        t.heads[head, HASH] = hash_
         t.heads[head, LENGTH] = 0
     after = t.width + 1 + 2 * index
     t.rows[row, after] = first
@@ -197,8 +197,8 @@ def link(t: Table, index: Int, row: Int) -> None:
 
 @inlined
 def unlink(t: Table, index: Int, row: Int) -> None:
-    """Take a row out of its chain."""
-    head = find_head(t, index, key_mark(t, index, t.rows, row), t.rows, row)
+    """Remove a row from its chain."""
+    head = find_head(t, index, key_hash(t, index, t.rows, row), t.rows, row)
     after = t.width + 1 + 2 * index
     following, before = t.rows[row, after], t.rows[row, after + 1]
     if following != 0:
@@ -216,12 +216,12 @@ def unlink(t: Table, index: Int, row: Int) -> None:
 
 @inlined
 def add_to_row(t: Table, diff: Int, source: Ints, at: Int, column: Int) -> Int:
-    """Add `diff` to the multiplicity of a row, creating or forgetting it; the new multiplicity."""
-    mark = row_mark(t.width, source, at, column)
-    slot = find_slot(t, mark, source, at, column)
+    """Add `diff` to the multiplicity of a row, inserting or removing it; the new multiplicity."""
+    hash_ = row_hash(t.width, source, at, column)
+    slot = find_slot(t, hash_, source, at, column)
     row = t.slots[slot, HEAD] - 1
     if row < 0:
-        row = add_row(t, slot, mark, source, at, column)
+        row = add_row(t, slot, hash_, source, at, column)
         for index in range(t.indexes.shape[0]):
             link(t, index, row)
     t.rows[row, t.width] += diff
@@ -235,11 +235,11 @@ def add_to_row(t: Table, diff: Int, source: Ints, at: Int, column: Int) -> Int:
 
 @compiled
 def rehash(old: Ints, base: Int, size: Int, new: Ints, new_base: Int, new_size: Int) -> None:
-    """Copy the entries of one hash region into a larger, empty one, by their fingerprints."""
+    """Copy the entries of one hash region into a larger, empty one."""
     mask = new_size - 1
     for slot in range(size):
         if old[base + slot, HEAD] != 0:
-            probe = old[base + slot, MARK] & mask
+            probe = old[base + slot, HASH] & mask
             while new[new_base + probe, HEAD] != 0:
                 probe = (probe + 1) & mask
             for k in range(old.shape[1]):
@@ -247,7 +247,7 @@ def rehash(old: Ints, base: Int, size: Int, new: Ints, new_base: Int, new_size: 
 
 
 class RowTable:
-    """The growing side of a `Table`: allocation, growth and size; loops live in compiled code.
+    """Allocation, growth and size of a `Table`; the loops over it are compiled functions.
 
     >>> table = RowTable(width=2, keys=[(0,)])
     >>> table.reserve(3), len(table)
@@ -277,9 +277,9 @@ class RowTable:
         return t.rows.nbytes + t.slots.nbytes + t.heads.nbytes + t.indexes.nbytes
 
     def reserve(self, extra: int) -> int:
-        """Make room for `extra` more rows, so that compiled loops never have to grow anything.
+        """Make room for `extra` more rows: compiled loops cannot grow a table.
 
-        Returns for how many more rows there is room now.
+        Returns the number of rows for which there is room now.
         """
         live = int(self.arrays.meta[LIVE])
         if live + extra > len(self.arrays.rows):
@@ -290,7 +290,7 @@ class RowTable:
         return min(room, self.reserve_keys(extra))
 
     def reserve_keys(self, extra: int) -> int:
-        """Make room for `extra` more keys in each index; for how many there is room now."""
+        """Make room for `extra` more keys in each index; the number for which there is room now."""
         for index in range(len(self.arrays.indexes)):
             used = int(self.arrays.indexes[index, USED])
             if (used + extra) * 5 > int(self.arrays.indexes[index, SIZE]) * 3:
@@ -299,14 +299,11 @@ class RowTable:
         return int(room.min(initial=np.iinfo(np.int32).max))
 
     def change_indexes(self, keys: Sequence[Sequence[int]], kept: int) -> None:
-        """Have these indexes: the first `kept` are those there were first; the others are empty.
-
-        The reserve of rows that comes with it costs no memory before it is used.
-        """
+        """Replace the indexes: the first `kept` stay as they are, the others are new and empty."""
         t = self.arrays
         live, high, width = int(t.meta[LIVE]), int(t.meta[HIGH]), self.width + 1
         rows = np.zeros((max(len(t.rows), live * 5 // 4), width + max(1, 2 * len(keys))), np.int32)
-        same = width + max(1, 2 * kept)  # a free row is chained where the first index would be
+        same = width + max(1, 2 * kept)  # the free list uses the first index's next column
         rows[:high, :same] = t.rows[:high, :same]
         end = int(t.indexes[:kept, SIZE].sum())
         indexes = empty_indexes(keys, end - kept * MIN_SLOTS)
@@ -323,7 +320,7 @@ class RowTable:
 
     def _grow_rows(self, need: int) -> None:
         old = self.arrays.rows
-        # A table that is filled at once has room after that, too; unused, it costs no memory.
+        # Spare rows that are not used yet cost no memory.
         rows = np.zeros((max(need * 5 // 4, len(old) * 3 // 2, 64), old.shape[1]), np.int32)
         rows[: len(old)] = old
         self.arrays = self.arrays._replace(rows=rows)
@@ -351,7 +348,7 @@ class RowTable:
 
 
 def empty_indexes(keys: Sequence[Sequence[int]], offset: int) -> Ints:
-    """The lines of indexes with these key columns, whose smallest hash regions begin at `offset`.
+    """Descriptions of empty indexes with these key columns; their hash regions begin at `offset`.
 
     >>> empty_indexes([(0,), (0, 2)], 0).tolist()
     [[0, 16, 0, 1, 0, 0], [16, 16, 0, 2, 0, 2]]
@@ -367,7 +364,7 @@ def empty_indexes(keys: Sequence[Sequence[int]], offset: int) -> Ints:
 
 
 def slots_for(need: int, at_least: int) -> int:
-    """A power of two that keeps `need` entries below 60 % load with room to grow.
+    """The number of slots, a power of two, that keeps `need` entries at 60 % load or less.
 
     >>> slots_for(10, at_least=16)
     32

@@ -1,4 +1,9 @@
-"""Comparisons of terms by their typed side columns, without looking at the terms themselves."""
+"""Conditions on the typed side columns of terms, and counts of values.
+
+`compare` compares ids, `calculate` compares sums, differences and products. Float64 arithmetic is
+exact for integers as long as no result reaches 2**53, and that of SPARQL for doubles; every other
+case is left OPEN, to be evaluated on the terms. `count_values` counts values per predicate.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ Kinds = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 FALSE, TRUE, ERROR, OPEN = 0, 1, 2, 3
-"""Outcomes. OPEN: the side columns cannot tell, the terms themselves must be asked."""
+"""Outcomes. OPEN: the side columns do not suffice, evaluate the terms."""
 
 EQUAL, UNEQUAL, LESS, AT_MOST, GREATER, AT_LEAST = 0, 1, 2, 3, 4, 5
 
@@ -87,29 +92,24 @@ def compare(op: int, left: Ints, right: Ints, kinds: Kinds, numbers: Numbers) ->
     return out
 
 
-# --- Comparisons of sums, differences and products of numbers, by the typed side columns alone.
-#
-# A float64 calculates with whole numbers exactly, as long as no result reaches 2**53, and with
-# doubles as SPARQL does. What is neither is left open: the terms themselves must be asked.
-
 COLUMN, CONSTANT, ADD, SUBTRACT, MULTIPLY, NEGATE = 0, 1, 2, 3, 4, 5
-"""Steps of a calculation, on a stack. The first two have an argument: a column, or an id."""
+"""Steps of a calculation on a stack. The first two have an argument: a column, or an id."""
 
 NOTHING, UNKNOWN = 0, 10
-"""Kinds of what is no number: an unbound value, and one that the side columns do not know."""
+"""Kinds of operands that are not numbers: unbound, and not known from the side columns."""
 
 WHOLE = 2.0**53
 
 
 @inlined
 def is_whole(number: float) -> bool:
-    """Whether an exact number is one that float64 calculates with exactly."""
+    """Whether a number is an integer with which float64 arithmetic is exact."""
     return -WHOLE < number < WHOLE and number == np.floor(number)
 
 
 @inlined
 def kind_of_result(a: float, kind_a: Int, b: float, kind_b: Int, result: float) -> Int:
-    """The kind of a result: that of its operands, if they are numbers and it is certain."""
+    """The kind of a result: that of its operands, or UNKNOWN if the result may be inexact."""
     if kind_a == NOTHING or kind_b == NOTHING:
         return NOTHING
     exact_a, exact_b = kind_a == EXACT, kind_b == EXACT
@@ -136,7 +136,7 @@ def load(stack: Numbers, stack_kinds: Kinds, at: Int, id_: Int, kind: Int, numbe
 
 @inlined
 def apply_step(op: Int, stack: Numbers, stack_kinds: Kinds, top: Int) -> Int:
-    """Carry out a step on the top of the stack; the new height."""
+    """Apply a step to the top of the stack; the new height."""
     if op == NEGATE:
         stack[top - 1] = -stack[top - 1]
         return top
@@ -174,7 +174,7 @@ def calculate_rows(
     stack_kinds: Kinds,
     out: Kinds,
 ) -> None:
-    """Carry out a calculation for each row, which leaves two results, and compare them."""
+    """Run a calculation for each row, which leaves two results, and compare them."""
     top: Int
     for i in range(len(batch)):
         top = 0
@@ -204,8 +204,6 @@ def calculate(op: int, steps: Ints, batch: Ints, kinds: Kinds, numbers: Numbers)
     return out
 
 
-# --- count_values: how many different subjects and objects each predicate has.
-
 SUBJECT, PREDICATE, OBJECT = 0, 1, 2
 
 
@@ -225,7 +223,7 @@ def count_column(quads: Ints, order: Ints, column: int, last_seen: Ints, counts:
 
 @compiled
 def order_by_predicate(quads: Ints, ends: Longs, order: Ints) -> None:
-    """The quads of each predicate together; `ends` has the place after the last of each."""
+    """Group the quads by predicate (a counting sort); `ends` has the end of each group."""
     for row in range(len(quads)):
         predicate = quads[row, PREDICATE]
         ends[predicate] -= 1
@@ -233,7 +231,7 @@ def order_by_predicate(quads: Ints, ends: Longs, order: Ints) -> None:
 
 
 def count_values(quads: Ints) -> tuple[Longs, Longs, Longs]:
-    """Per predicate: quads, different subjects, different objects.
+    """Per predicate: the numbers of quads, distinct subjects and distinct objects.
 
     >>> quads = np.array([[1, 9, 2, 0], [1, 9, 3, 0], [4, 8, 4, 0]], np.int32)
     >>> [counts.tolist()[8:] for counts in count_values(quads)]

@@ -23,7 +23,7 @@ from graphtide.algebra.paths import (
     ToBlank,
     ZeroOrMore,
     ZeroOrOne,
-    may_stand_still,
+    matches_zero_length,
 )
 from graphtide.plan import make
 from graphtide.plan.physical import Constant, Physical
@@ -80,7 +80,7 @@ class _Paths:
     def _from_constant(self, path: PathExpression, start: Term, end: Var) -> Physical:
         """The ends of a path from a term, including the term itself for zero steps."""
         reached = make.renamed(self._reached(path, start), (TO, *self.where), (end, *self.where))
-        if not may_stand_still(path):
+        if not matches_zero_length(path):
             return reached
         itself: Physical = Constant(((start,),), (end,), frozenset((end,)))
         if self.where:

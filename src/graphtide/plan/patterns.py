@@ -32,14 +32,9 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
-from graphtide.algebra.variables import (
-    certain,
-    expression_variables,
-    mentioned,
-    pattern_variables,
-    schema,
-)
-from graphtide.kernel.search.program import MOST_PATTERNS
+from graphtide.algebra.traverse import children
+from graphtide.algebra.variables import certain, mentioned, pattern_variables, schema
+from graphtide.kernel.search.program import MAX_PATTERNS
 from graphtide.plan import make
 from graphtide.plan.estimate import NOTHING_KNOWN, Statistics
 from graphtide.plan.order import JoinTree, Pin, join_as_pinned, join_best
@@ -157,7 +152,7 @@ def fuse_checks(
         return plan, [part for part, _ in parts]
     left: list[Expression] = []
     checks: list[CheckBlock] = []
-    room = MOST_PATTERNS - LARGEST_SEARCH
+    room = MAX_PATTERNS - LARGEST_SEARCH
     for part, existence in parts:
         pattern = existence[0].pattern if existence else None
         if existence and isinstance(pattern, Bgp) and _fits(plan, pattern, room):
@@ -222,21 +217,16 @@ def reads_outer(node: Node, outer: frozenset[Var]) -> bool:
 
 
 def _expression_reads(expression: Expression, child: Node, outer: frozenset[Var]) -> bool:
-    return bool((expression_variables(expression) & outer) - certain(child))
+    return bool((mentioned(expression) & outer) - certain(child))
 
 
 def assigned(node: Node) -> frozenset[Var]:
     """The variables that a BIND inside `node` assigns."""
+    below: frozenset[Var] = frozenset().union(*map(assigned, children(node)))
     match node:
-        case Bgp() | Values() | GraphNames() | Path():
-            return frozenset()
-        case Extend(child, var, _):
-            return assigned(child) | {var}
-        case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
-            return assigned(left) | assigned(right)
-        case Filter(_, child) | Project(child, _) | Distinct(child) | Slice(child):
-            return assigned(child)
-        case Group(child, _, aggregates):
-            return assigned(child) | {a.var for a in aggregates}
+        case Extend(_, var, _):
+            return below | {var}
+        case Group(_, _, aggregates):
+            return below | {a.var for a in aggregates}
         case _:
-            assert_never(node)
+            return below

@@ -1,36 +1,25 @@
-"""`ChangeBatch`: changes in columns, the form in which every reader hands them on.
+"""`ChangeBatch`: changes in columns `(time, tx, diff, s, p, o, g)`, as all readers return them.
 
-Its columnar form is `changes(time, tx, diff, s, p, o, g)`, as Arrow or Parquet.
+Construction checks whole columns at once. `RejectedRow` is an input row that is not a change.
 """
 
 from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from graphtide.errors import DataError, TermError
+from graphtide.errors import DataError
 from graphtide.rdf.term_tables import Strings, text_column
-from graphtide.rdf.terms import canonical_text, shorten
+from graphtide.rdf.terms import POSITIONS, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
-
-
-# --- What must hold for the columns of a `ChangeBatch`, checked on whole columns at once.
-
-_STARTS: Final = {"s": b"<_", "p": b"<", "o": b'<_"', "g": b"<_"}
-POSITION_RULES: Final = {
-    "s": "a subject is an IRI or a blank node",
-    "p": "a predicate is an IRI",
-    "o": "an object is an IRI, a blank node or a literal",
-    "g": "a graph name is an IRI or a blank node, and null or empty for the default graph",
-}
 
 
 def check_numbers(**columns: object) -> None:
@@ -60,7 +49,7 @@ def check_diffs(diff: NDArray[np.integer]) -> None:
 
 
 def check_runs(time: NDArray[np.int64], tx: NDArray[np.int64]) -> None:
-    """Raise `DataError` unless the rows of each transaction stand together.
+    """Raise `DataError` unless the rows of each transaction are adjacent.
 
     >>> check_runs(np.array([1, 2, 1]), np.array([0, 0, 0]))
     Traceback (most recent call last):
@@ -84,7 +73,7 @@ def check_runs(time: NDArray[np.int64], tx: NDArray[np.int64]) -> None:
 
 
 def check_positions(**columns: object) -> None:
-    """Raise `DataError` where a term cannot stand in its column, judging by its first character.
+    """Raise `DataError` where a term is not allowed in its column, judging by its first character.
 
     >>> check_positions(p=pa.array(["_:b"]))
     Traceback (most recent call last):
@@ -100,11 +89,11 @@ def check_positions(**columns: object) -> None:
             row = int(np.argmax(wrong))
             text = column[row].as_py()
             shown = "null" if text is None else repr(shorten(text))
-            raise DataError(f"row {row}: {name} is {shown}: {POSITION_RULES[name]}")
+            raise DataError(f"row {row}: {name} is {shown}: {POSITIONS[name].rule}")
 
 
 def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
-    """Mark the rows whose term cannot stand in the column of that name.
+    """Return a mask of the rows whose term is not allowed in the column of that name.
 
     >>> wrong_rows(pa.array(["<ex:a>", '"x"']), "s").tolist()
     [False, True]
@@ -113,7 +102,7 @@ def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
         return np.zeros(len(column), np.bool_)
     texts = text_column(column)
     allowed = np.zeros(256, np.bool_)
-    allowed[list(_STARTS[name])] = True
+    allowed[list(POSITIONS[name].starts.encode())] = True
     empty = texts.offsets[1:] == texts.offsets[:-1]
     wrong = empty
     if texts.data.size:
@@ -123,6 +112,9 @@ def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
     marked: NDArray[np.bool_] = wrong & ~missing if name == "g" else wrong | missing
     return marked
 
+
+OnError: TypeAlias = Literal["raise", "skip"]
+"""What a reader does with a row that it cannot read: raise `DataError`, or reject it and go on."""
 
 _COLUMNS: Final[list[pa.Field[Any]]] = [
     pa.field("time", pa.int64(), nullable=False),
@@ -140,11 +132,11 @@ CHANGE_SCHEMA: Final = pa.schema(_COLUMNS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangeBatch:
-    """Changes `(time, tx, diff, s, p, o, g)`, row by row as they arrived.
+    """Changes `(time, tx, diff, s, p, o, g)` in the order of their arrival.
 
-    The rows that share one `(time, tx)` are one transaction, and stand together. Terms are
-    N-Triples texts; `g` null or empty is the default graph. Construction checks shapes, diffs and
-    which kinds of term stand where; whether a text is really a term is checked when it is encoded.
+    The rows that share one `(time, tx)` are one transaction, and adjacent. Terms are N-Triples
+    texts; `g` null or empty is the default graph. Construction checks shapes, diffs and which kinds
+    of term are in which column; whether a text is a valid term is checked when it is encoded.
 
     >>> batch = ChangeBatch.of([(17, 0, +1, "<ex:a>", "<ex:p>", '"1"', None)])
     >>> len(batch), batch.time.tolist(), batch.o.to_pylist()
@@ -198,7 +190,7 @@ class ChangeBatch:
     def from_arrow(cls, table: pa.Table | pa.RecordBatch) -> ChangeBatch:
         """Make a batch from the columnar form; raise `DataError` naming what does not fit.
 
-        Other integer types, large and dictionary-encoded strings are welcome.
+        Other integer types, large and dictionary-encoded strings are accepted.
 
         >>> ChangeBatch.from_arrow(pa.table({"time": [1]}))
         Traceback (most recent call last):
@@ -264,7 +256,7 @@ class ChangeBatch:
 
 
 def concat_batches(batches: Iterable[ChangeBatch]) -> ChangeBatch:
-    """Put batches one after the other into one.
+    """Concatenate batches.
 
     >>> one = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", "<ex:b>", None)])
     >>> len(concat_batches([one, one]))
@@ -295,7 +287,7 @@ def _integers(table: pa.Table | pa.RecordBatch, name: str) -> NDArray[np.int64]:
 
 
 def column_of_strings(table: pa.Table | pa.RecordBatch, name: str) -> Strings:
-    """Return a column as one string array, or raise `DataError` when it is none.
+    """Return a column as one string array, or raise `DataError`; a missing column is all null.
 
     >>> column_of_strings(pa.table({"s": ["a"]}), "g").to_pylist()
     [None]
@@ -312,64 +304,43 @@ def column_of_strings(table: pa.Table | pa.RecordBatch, name: str) -> Strings:
     return texts
 
 
-# --- Find every bad row of a columnar change log, so that the others can be used.
+@dataclass(frozen=True, slots=True)
+class RejectedRow:
+    """An input line or table row that could not be read, and why.
 
-BadChange = tuple[int, str, str]
-"""Column (from 1), text and reason."""
+    `line` and `column` count from 1; a row of a table counts from 0 as its line.
 
-
-def bad_rows(table: pa.Table) -> dict[int, BadChange]:
-    """Return the bad rows of a table: nulls, diffs, misplaced terms and texts that are no terms.
-
-    >>> rows = {"time": [0, 0], "tx": [0, 0], "diff": [1, 3], "s": ["<a b>", "<ex:a>"]}
-    >>> bad_rows(pa.table(rows | {"p": ["<ex:p>"] * 2, "o": ['"x"'] * 2}))[1]
-    (3, '3', 'diff is 3, not +1 or -1')
+    >>> print(RejectedRow("log.rdfp", 3, 7, "A <a b> .", "a space in an IRI"))
+    log.rdfp:3:7: a space in an IRI
     """
-    found: dict[int, BadChange] = {}
-    for place, name in enumerate(CHANGE_SCHEMA.names, 1):
-        if name not in table.schema.names:
-            continue
-        if name in {"time", "tx", "diff"}:
-            for row in np.flatnonzero(table.column(name).is_null()).tolist():
-                found.setdefault(row, (place, "null", f"{name} has no value"))
-        else:
-            for row, text, reason in _bad_terms(table, name):
-                found.setdefault(row, (place, text, reason))
-    if "diff" in table.schema.names and pa.types.is_integer(table.column("diff").type):
-        column: Any = table.column("diff")
-        diffs = column.fill_null(1).to_numpy()
-        for row in np.flatnonzero(abs(diffs) != 1).tolist():
-            reason = f"diff is {diffs[row]}, not +1 or -1"
-            found.setdefault(row, (3, str(diffs[row]), reason))
-    return dict(sorted(found.items()))
+
+    file: str
+    line: int
+    column: int
+    text: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.reason}"
 
 
-def _bad_terms(table: pa.Table, name: str) -> list[tuple[int, str, str]]:
-    column: Any = column_of_strings(table, name)
-    misplaced = wrong_rows(column, name)
-    found = [
-        (row, column[row].as_py() or "null", POSITION_RULES[name])
-        for row in np.flatnonzero(misplaced).tolist()
-    ]
-    encoded = column.dictionary_encode()
-    reasons = _reasons(encoded.dictionary.to_pylist())
-    if reasons:
-        codes = encoded.indices.fill_null(-1).to_pylist()
-        found += [
-            (row, *reasons[code])
-            for row, code in enumerate(codes)
-            if code in reasons and not misplaced[row]
-        ]
-    return found
+@dataclass(frozen=True, slots=True)
+class RejectedRows:
+    """Where a reader reports the rejected rows of one source: raises, or fills a list."""
 
+    source: str
+    on_error: OnError = "raise"
+    rows: list[RejectedRow] | None = None
 
-def _reasons(texts: list[str]) -> dict[int, tuple[str, str]]:
-    """Return the texts that are no terms, by place, with the reason."""
-    found = {}
-    for place, text in enumerate(texts):
-        if text:
-            try:
-                canonical_text(text)
-            except TermError as error:
-                found[place] = (text, error.message)
-    return found
+    def report(self, line: int, column: int, text: str, reason: str) -> None:
+        """Raise `DataError`, or add a row to the list.
+
+        >>> rejected = RejectedRows("a.nt", "skip", [])
+        >>> rejected.report(1, 2, "x", "no term")
+        >>> len(rejected.rows)
+        1
+        """
+        if self.on_error == "raise":
+            raise DataError(reason, source=self.source, line=line, column=column)
+        if self.rows is not None:
+            self.rows.append(RejectedRow(self.source, line, column, text, reason))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NoReturn
-from typing import Literal as OneOf
 
 import numpy as np
 import pyarrow as pa
@@ -12,32 +11,37 @@ from pyoxigraph import Literal
 from graphtide.errors import DataError, TermError
 from graphtide.jit import JIT
 from graphtide.rdf.kinds import TAGGED_DATATYPES
-from graphtide.rdf.term_tables import PlainTermTable, Strings, Texts, as_chunks, text_column
-from graphtide.rdf.terms import Term, canonical_text, parse_term, type_of_term
+from graphtide.rdf.term_tables import (
+    BadRow,
+    PlainTermTable,
+    Strings,
+    TermTable,
+    Texts,
+    as_chunks,
+    text_column,
+)
+from graphtide.rdf.terms import TERM_TYPES, Term, canonical_text, parse_term
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.term_tables import BadRow, TermTable
-
-OnError = OneOf["raise", "zero"]
 
 CACHED_TERMS: Final = 2_000_000
-"""So many single terms are remembered as Python objects; then the caches start afresh."""
+"""Single terms that the caches hold at most; a full cache is emptied."""
 
 FEW_TERMS: Final = 16
-"""So many new terms go to the table one by one: for more, taking them together is cheaper."""
+"""Buffered terms that are added to the table one by one; more are added in bulk."""
 
 HIDDEN_GRAPHS: Final = 1 << 30
-"""Ids from here on are graphs of the engine's own (the contents of windows), not terms."""
+"""Ids from here on are internal graphs (the contents of windows), not terms."""
 
 
 class TermDictionary:
     r"""Gives every RDF term a dense id (int32, from 1; 0 means unbound, or the default graph).
 
-    Terms are never forgotten. One term has one id, however it is spelt:
+    Terms are never removed. One term has one id, however it is spelt:
 
     >>> terms = TermDictionary()
     >>> terms.encode('"a"'), terms.encode('"\\u0061"^^<http://www.w3.org/2001/XMLSchema#string>')
@@ -46,28 +50,28 @@ class TermDictionary:
     array([2, 1, 0], dtype=int32)
     """
 
-    __slots__ = ("_hidden", "_settled", "_terms", "_waiting", "known")
+    __slots__ = ("_buffer", "_hidden", "_stored", "_terms", "known")
 
     def __init__(self) -> None:
         self._hidden: dict[str, int] = {}
-        self._settled: TermTable = _new_table()
+        self._stored: TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
         self._terms: dict[int, Term] = {}
-        # New single terms wait for the table, which takes many at once at a fraction of the cost.
-        # Only while `known` holds every term: then a term that it lacks is new. None: no longer so.
-        self._waiting: list[str] | None = []
+        # Write buffer of new single terms: the table adds many at once at a fraction of the cost.
+        # Only while `known` holds every term, so that a term it lacks is new; None: disabled.
+        self._buffer: list[str] | None = []
 
     @property
     def _table(self) -> TermTable:
-        """The table, with every term in it."""
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            if len(waiting) > FEW_TERMS:
-                self._settled.extend(waiting)
+        """The table, after flushing the write buffer."""
+        if self._buffer:
+            buffer, self._buffer = self._buffer, []
+            if len(buffer) > FEW_TERMS:
+                self._stored.extend(buffer)
             else:
-                for text in waiting:
-                    self._settled.add(text)
-        return self._settled
+                for text in buffer:
+                    self._stored.add(text)
+        return self._stored
 
     def encode(self, term: Term | str) -> int:
         """Return the id of a term or of its N-Triples text, adding it when it is new.
@@ -79,23 +83,23 @@ class TermDictionary:
         return self._encode_new(term) if found is None else found
 
     def _encode_new(self, term: Term | str) -> int:
-        if self._waiting is None:
-            # A text that the table has is canonical, so that most need not be looked at closely.
-            found = self._settled.find(term) if isinstance(term, str) else 0
-            found = found or self._settled.add(_canonical(term))
+        if self._buffer is None:
+            # A text that is in the table is canonical, so most need not be parsed.
+            found = self._stored.find(term) if isinstance(term, str) else 0
+            found = found or self._stored.add(_canonical(term))
         else:
             text = _canonical(term)
             found = 0 if text is term else self.known.get(text, 0)
             if not found:
-                self._waiting.append(text)
-                found = self._settled.count + len(self._waiting)
+                self._buffer.append(text)
+                found = self._stored.count + len(self._buffer)
                 self._remember(text, found)
         if term not in self.known:
             self._remember(term, found)
         return found
 
     def hidden_graph(self, name: str) -> int:
-        """The id of a graph that no variable ranges over and no term names, given its own name."""
+        """Return the id of an internal graph, which no graph variable ranges over."""
         return self._hidden.setdefault(name, HIDDEN_GRAPHS + len(self._hidden))
 
     def lookup(self, term: Term | str) -> int:
@@ -113,14 +117,14 @@ class TermDictionary:
 
     def _remember(self, term: Term | str, found: int) -> None:
         if len(self.known) >= CACHED_TERMS:
-            self._forget_completeness()
+            self._disable_buffer()
             self.known.clear()
         self.known[term] = found
 
-    def _forget_completeness(self) -> None:
-        """From now on there are terms that `known` lacks."""
+    def _disable_buffer(self) -> None:
+        """Flush the write buffer and stop using it: `known` will no longer hold every term."""
         _ = self._table
-        self._waiting = None
+        self._buffer = None
 
     def text(self, term: int) -> str:
         """Return the canonical N-Triples text of an id.
@@ -147,25 +151,25 @@ class TermDictionary:
             self._terms[term] = found
         return found
 
-    def encode_column(self, column: Texts, *, on_error: OnError = "raise") -> NDArray[np.int32]:
+    def encode_column(self, column: Texts) -> NDArray[np.int32]:
         """Return the ids of a whole column of N-Triples texts, adding new terms; null gives 0.
 
-        A text that is no term raises `DataError` naming its row, or with `on_error="zero"` gets 0.
+        A text that is not a term raises `DataError` with its row; `encode_rows` reports it instead.
 
         >>> TermDictionary().encode_column(pa.array(['"a"', '"b"', '"a"']))
         array([1, 2, 1], dtype=int32)
         """
         ids, bad = self.encode_rows(column)
-        if bad and on_error == "raise":
+        if bad:
             _raise_bad(bad)
         return ids
 
     def encode_rows(
         self, column: Texts, *, skip_empty: bool = False
     ) -> tuple[NDArray[np.int32], list[BadRow]]:
-        """Return the ids of a column (0 for a bad text) and (row, reason) of every bad text.
+        """Return the ids of a column, 0 for an invalid text, and a `BadRow` for each of those.
 
-        With `skip_empty` an empty text is no bad one, but gives 0 as a null does.
+        With `skip_empty` an empty text gives 0, as a null does.
 
         >>> TermDictionary().encode_rows(['"a"', "<a b>"])[1][0][0]
         1
@@ -189,7 +193,7 @@ class TermDictionary:
             return np.zeros(len(chunk), np.int32), []
         if not pa.types.is_dictionary(chunk.type):
             texts = text_column(chunk)
-            self._forget_completeness()
+            self._disable_buffer()
             return self._table.encode(texts.without_empty() if skip_empty else texts)
         coded: Any = chunk
         value_ids, value_bad = self._encode_chunk(coded.dictionary, skip_empty=skip_empty)
@@ -235,16 +239,16 @@ class TermDictionary:
 
     @property
     def numbers(self) -> NDArray[np.float64]:
-        """The number of each id, where its kind has one; see `kinds`."""
+        """The numeric value of each id, where its kind has one; see `kinds`."""
         return self._table.numbers
 
     @property
     def nbytes(self) -> int:
-        """The bytes that texts, table and typed side columns hold (not the caches)."""
+        """The size of texts, table and typed side columns in bytes, without the caches."""
         return self._table.nbytes
 
     def __len__(self) -> int:
-        return self._settled.count + len(self._waiting or ())
+        return self._stored.count + len(self._buffer or ())
 
     def __contains__(self, term: Term | str) -> bool:
         return self.lookup(term) != 0
@@ -267,7 +271,7 @@ def _canonical(term: Term | str) -> str:
         return canonical_text(term)
     if isinstance(term, Literal) and not term.language and term.datatype.value in TAGGED_DATATYPES:
         raise TermError(f"a literal of datatype {term.datatype} needs a language tag")
-    if isinstance(term, type_of_term):
+    if isinstance(term, TERM_TYPES):
         return str(term)
     raise TermError(f"not an RDF term or its N-Triples text: {term!r}")
 

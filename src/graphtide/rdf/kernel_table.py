@@ -1,4 +1,4 @@
-"""KernelTermTable: terms in NumPy arrays, filled and searched by kernels."""
+"""`KernelTermTable`: a hash table of term texts in NumPy arrays, filled and searched by kernels."""
 
 from __future__ import annotations
 
@@ -9,32 +9,23 @@ import pyarrow as pa
 
 from graphtide.errors import GraphtideError, TermError
 from graphtide.rdf import kinds
-from graphtide.rdf.kernels import texts as text_kernel
-from graphtide.rdf.kernels import values as value_kernel
-from graphtide.rdf.kernels.terms import (
-    add_one,
-    add_rows,
-    copy_texts,
-    find_one,
-    find_rows,
-    rehash,
-    text_sizes,
-)
-from graphtide.rdf.term_tables import BadRow, buffer_of, grown, text_column
+from graphtide.rdf.kernels import terms as kernel
+from graphtide.rdf.kernels.texts import ODD, check_texts
+from graphtide.rdf.kernels.values import PENDING, typed_values
+from graphtide.rdf.term_tables import BadRow, Strings, TextColumn, buffer_of, grown, text_column
 from graphtide.rdf.terms import canonical_text
 from graphtide.rdf.typed_values import typed_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from graphtide.rdf.term_tables import Strings, TextColumn
 
 MAX_TERMS: Final = 2**31 - 2
 """Ids are int32."""
 
 
 class KernelTermTable:
-    """A `TermTable` in NumPy arrays, filled and searched by kernels."""
+    """A `TermTable` in NumPy arrays; `rdf.kernels.terms` describes their layout."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -46,10 +37,10 @@ class KernelTermTable:
         self._slots = np.zeros(128, np.int64)
 
     def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
-        """Give every text its id, adding new terms; a bad text gets 0 and is reported."""
+        """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
         data, offsets = column.data, column.offsets
         ids = np.zeros(len(column), np.int32)
-        absent = find_rows(data, offsets, self._slots, self._blob, self._starts, ids)
+        absent = kernel.find_rows(data, offsets, self._slots, self._blob, self._starts, ids)
         if column.valid is not None:
             ids[~column.valid] = 0
         if not absent:
@@ -57,10 +48,10 @@ class KernelTermTable:
         rows = np.flatnonzero(ids == 0 if column.valid is None else (ids == 0) & column.valid)
         codes = np.empty(rows.size, np.int8)
         closes = np.empty(rows.size, np.int64)
-        odd = text_kernel.check_texts(data, offsets, rows, codes, closes)
+        odd = check_texts(data, offsets, rows, codes, closes)
         bad: list[BadRow] = []
         if odd:
-            plain = codes != text_kernel.ODD
+            plain = codes != ODD
             bad = self._encode_odd(column, rows[~plain], ids)
             rows, codes, closes = rows[plain], codes[plain], closes[plain]
         self._add_plain(column, rows, codes, closes, ids)
@@ -76,11 +67,11 @@ class KernelTermTable:
     ) -> None:
         data, offsets = column.data, column.offsets
         numbers = np.empty(rows.size, np.float64)
-        pending = value_kernel.typed_values(data, offsets, rows, codes, closes, numbers)
+        pending = typed_values(data, offsets, rows, codes, closes, numbers)
         self._make_room(rows.size, int((offsets[rows + 1] - offsets[rows]).sum()))
         first_rows = np.empty(rows.size, np.int64)
         before = self.count
-        self.count = add_rows(
+        self.count = kernel.add_rows(
             data,
             offsets,
             rows,
@@ -97,13 +88,13 @@ class KernelTermTable:
         self.numbers[before + 1 : self.count + 1] = numbers[new]
         if pending:
             added = self.kinds[before + 1 : self.count + 1]
-            for term in (np.flatnonzero(added == value_kernel.PENDING) + before + 1).tolist():
+            for term in (np.flatnonzero(added == PENDING) + before + 1).tolist():
                 self.kinds[term], self.numbers[term] = typed_value(self.text(term))
 
     def _encode_odd(
         self, column: TextColumn, rows: NDArray[np.int64], ids: NDArray[np.int32]
     ) -> list[BadRow]:
-        """Encode texts that are not plainly canonical, each distinct one once."""
+        """Encode texts that the kernel did not recognise, each distinct one once."""
         known: dict[str, int | str] = {}
         bad: list[BadRow] = []
         for row in rows.tolist():
@@ -123,13 +114,13 @@ class KernelTermTable:
     def find(self, text: str) -> int:
         """Return the id of a canonical text, or 0."""
         data = np.frombuffer(text.encode(), np.uint8)
-        return find_one(data, self._slots, self._blob, self._starts)
+        return kernel.find_one(data, self._slots, self._blob, self._starts)
 
     def add(self, text: str) -> int:
         """Return the id of a canonical text, adding it when it is new."""
         data = np.frombuffer(text.encode(), np.uint8)
         self._make_room(1, data.size)
-        found = add_one(data, self._slots, self._blob, self._starts, self.count)
+        found = kernel.add_one(data, self._slots, self._blob, self._starts, self.count)
         if found > self.count:
             self.count = found
             self._used += data.size
@@ -137,12 +128,12 @@ class KernelTermTable:
         return found
 
     def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new, so that their ids follow each other."""
+        """Add canonical texts that are all new; their ids are consecutive."""
         column = text_column(pa.array(texts, pa.string()))
         rows = np.arange(len(texts))
         codes, closes = np.empty(len(texts), np.int8), np.empty(len(texts), np.int64)
-        text_kernel.check_texts(column.data, column.offsets, rows, codes, closes)
-        odd = np.flatnonzero(codes == text_kernel.ODD).tolist()
+        check_texts(column.data, column.offsets, rows, codes, closes)
+        odd = np.flatnonzero(codes == ODD).tolist()
         codes[odd] = kinds.OTHER
         first = self.count + 1
         self._add_plain(column, rows, codes, closes, np.empty(len(texts), np.int32))
@@ -156,9 +147,9 @@ class KernelTermTable:
     def texts(self, ids: NDArray[np.int32]) -> Strings:
         """Return the texts of many ids; null for id 0."""
         offsets = np.empty(ids.size + 1, np.int64)
-        total = text_sizes(ids, self._starts, offsets)
+        total = kernel.text_sizes(ids, self._starts, offsets)
         out = np.empty(total, np.uint8)
-        copy_texts(ids, self._blob, self._starts, offsets, out)
+        kernel.copy_texts(ids, self._blob, self._starts, offsets, out)
         nulls = int(np.count_nonzero(ids == 0))
         valid = buffer_of(np.packbits(ids != 0, bitorder="little")) if nulls else None
         # One Arrow string array holds 2 GiB; beyond that the offsets must be wide.
@@ -173,12 +164,12 @@ class KernelTermTable:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the table holds."""
+        """The size of the table in bytes."""
         arrays = (self.kinds, self.numbers, self._starts, self._blob, self._slots)
         return sum(array.nbytes for array in arrays)
 
     def _make_room(self, terms: int, size: int) -> None:
-        """Grow, by doubling, until so many more terms and bytes fit."""
+        """Grow, by doubling, until this many more terms and bytes fit."""
         needed = self.count + terms
         if needed > MAX_TERMS:
             raise GraphtideError(f"a dictionary holds at most {MAX_TERMS} terms")
@@ -191,5 +182,5 @@ class KernelTermTable:
             self._blob = grown(self._blob, 2 * (self._used + size))
         if needed * 5 > self._slots.size * 3:  # at most 60 % full, to keep probes short
             slots = np.zeros(1 << (needed * 2).bit_length(), np.int64)
-            rehash(self._slots, slots)
+            kernel.rehash(self._slots, slots)
             self._slots = slots

@@ -1,8 +1,7 @@
-"""The kind of a term: one small integer per id, so that the kernel can compare typed values.
+"""The kind of a term: one small integer per id, so that kernels can compare typed values.
 
-A kind says how far a term's entry in `TermDictionary.numbers` may be trusted. Two terms of kind
-`EXACT` compare as their numbers do; a term of kind `OTHER` has no number, and whoever compares it
-must look at the term itself.
+A kind says what a term's entry in `TermDictionary.numbers` means. Two terms of kind `EXACT` compare
+as their numbers do; a term of kind `OTHER` has no number, and is compared as a term.
 """
 
 from __future__ import annotations
@@ -38,33 +37,15 @@ LOCAL_DATETIME: Final = 9
 """An `xsd:dateTime` without a timezone; its number is taken as if it were UTC."""
 
 OTHER: Final = 10
-"""Any other literal: ill-typed, `xsd:float`, numbers or dates too big, unknown datatypes."""
+"""Any other literal: ill-typed, `xsd:float`, too large a number or date, unknown datatype."""
 
-NAMES: Final = (
-    "unbound",
-    "iri",
-    "blank",
-    "string",
-    "lang",
-    "boolean",
-    "exact",
-    "double",
-    "dateTime",
-    "local dateTime",
-    "other",
-)
-"""Readable names, indexed by kind."""
-
-
-# --- The XML Schema datatypes whose values have a typed side column, and the ranges of integers.
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
-XSD_STRING: Final = XSD + "string"
 
 TAGGED_DATATYPES: Final = (RDF + "langString", RDF + "dirLangString")
-"""Datatypes that a literal may have only through its language tag."""
+"""Datatypes of literals with a language tag, which `^^` may not name."""
 
 INTEGER_RANGES: Final[dict[str, tuple[int | None, int | None]]] = {
     "integer": (None, None),

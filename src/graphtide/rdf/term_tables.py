@@ -1,7 +1,7 @@
-"""TermTable: where a `TermDictionary` keeps its terms.
+"""`TermTable`: the storage of a `TermDictionary`, and the columns of texts it takes.
 
-A table knows texts as bytes and hands out ids; `TermDictionary` adds the single-term fast path and
-terms as objects. `KernelTermTable` keeps them in arrays, `PlainTermTable` is its twin.
+A table maps texts to ids and back; `TermDictionary` adds caches for single terms and terms as
+objects. `KernelTermTable` keeps texts in arrays; `PlainTermTable` is its plain-Python twin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=np.generic)
 
 BadRow = tuple[int, str]
-"""A row of a column and why its text is not a term."""
+"""A row of a column, and why its text is not a term."""
 
 
 class TermTable(Protocol):
@@ -36,7 +36,7 @@ class TermTable(Protocol):
     numbers: NDArray[np.float64]
 
     def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
-        """Give every text its id, adding new terms; a bad text gets 0 and is reported."""
+        """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
 
     def find(self, text: str) -> int:
         """Return the id of a canonical text, or 0."""
@@ -45,7 +45,7 @@ class TermTable(Protocol):
         """Return the id of a canonical text, adding it when it is new."""
 
     def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new, so that their ids follow each other."""
+        """Add canonical texts that are all new; their ids are consecutive."""
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id."""
@@ -55,21 +55,18 @@ class TermTable(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the table holds."""
+        """The size of the table in bytes."""
 
 
 def grown(array: NDArray[T], capacity: int) -> NDArray[T]:
-    """Return a longer copy of the array, zeros at its end."""
+    """Return a copy of the array, extended with zeros."""
     larger = np.zeros(capacity, array.dtype)
     larger[: array.size] = array
     return larger
 
 
-# --- The plain-Python twin of `KernelTermTable`: a dict and a list.
-
-
 class PlainTermTable:
-    """A `TermTable` that handles one text at a time."""
+    """A `TermTable` of a dict and a list: the twin of `KernelTermTable`."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -79,7 +76,7 @@ class PlainTermTable:
         self._texts: list[str] = [""]
 
     def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
-        """Give every text its id, adding new terms; a bad text gets 0 and is reported."""
+        """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
         ids = np.zeros(len(column), np.int32)
         bad: list[BadRow] = []
         for row in range(len(column)):
@@ -110,7 +107,7 @@ class PlainTermTable:
         return self.count
 
     def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new, so that their ids follow each other."""
+        """Add canonical texts that are all new; their ids are consecutive."""
         for text in texts:
             self.add(text)
 
@@ -124,23 +121,21 @@ class PlainTermTable:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the table holds."""
+        """The size of the table in bytes."""
         texts = sum(map(sys.getsizeof, self._texts)) + sys.getsizeof(self._ids)
         return self.kinds.nbytes + self.numbers.nbytes + texts
 
-
-# --- A column of texts as kernels see it: one run of UTF-8 bytes and the offsets of its rows.
 
 Strings: TypeAlias = "pa.Array[Any]"
 """An Arrow array of strings."""
 
 Texts: TypeAlias = "Strings | pa.ChunkedArray[Any] | NDArray[Any] | Sequence[str | None]"
-"""What may be given where a column of texts is wanted."""
+"""What is accepted as a column of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """Row i is `data[offsets[i]:offsets[i + 1]]`; `valid` (None: all) is False at nulls."""
+    """UTF-8 texts: row i is `data[offsets[i]:offsets[i + 1]]`; `valid` is False at nulls."""
 
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
@@ -170,7 +165,7 @@ def text_column(array: Strings) -> TextColumn:
     kind = array.type
     wide = pa.types.is_large_string(kind)
     if not (wide or pa.types.is_string(kind)):
-        raise DataError(f"a column of terms holds strings, not {kind}")
+        raise DataError(f"a column of terms must hold strings, not {kind}")
     _, offset_buffer, data_buffer = array.buffers()
     count, skip = len(array), array.offset
     if offset_buffer is None or count == 0:
@@ -198,7 +193,7 @@ def as_chunks(texts: Texts) -> list[Strings]:
     try:
         return [pa.array(texts, pa.string(), from_pandas=True)]
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
-        raise DataError(f"a column of terms holds strings: {error}") from None
+        raise DataError(f"a column of terms must hold strings: {error}") from None
 
 
 def buffer_of(array: NDArray[Any]) -> pa.Buffer:

@@ -1,33 +1,45 @@
-"""Terms: pyoxigraph's immutable classes, and the one canonical text of each."""
+"""RDF terms: pyoxigraph's immutable classes, and the one canonical N-Triples text of each.
+
+Canonical is what `str()` of a pyoxigraph term prints, so one term has one text and one id. Two
+lexical forms of one value (`"1"` and `"01"`) are two terms, as in RDF.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
 
 from graphtide.errors import TermError
 from graphtide.rdf.kinds import TAGGED_DATATYPES
 
-# --- What a term is here: pyoxigraph's immutable term classes, under the names of our vocabulary.
-
-type_of_term = (NamedNode, BlankNode, Literal)
+TERM_TYPES = (NamedNode, BlankNode, Literal)
 
 Term = NamedNode | BlankNode | Literal
 
 
-# --- The one text of a term: from any N-Triples spelling to the canonical one, and to a `Term`.
-#
-# Canonical is what `str()` of a pyoxigraph term prints, so one term has one text and one id. Two
-# lexical forms of one value (`"1"` and `"01"`) are two terms, as RDF says.
+class Position(NamedTuple):
+    """A position of a quad: the first characters of the terms allowed there, and the rule."""
+
+    starts: str
+    rule: str
+
+
+POSITIONS: Final = {
+    "s": Position("<_", "a subject is an IRI or a blank node"),
+    "p": Position("<", "a predicate is an IRI"),
+    "o": Position('<_"', "an object is an IRI, a blank node or a literal"),
+    "g": Position("<_", "a graph name is an IRI or a blank node"),
+}
+"""The positions of a quad, in order."""
 
 _IRI = re.compile(r"<([^\x00-\x20<>\"{}|^`]*)>")
 _BLANK = re.compile(r"_:(\S+)")
 _LITERAL = re.compile(
     r'"((?:[^"\\\n\r]|\\.)*)"(?:\^\^<([^\x00-\x20<>"{}|^`]*)>|@([A-Za-z0-9-]*?)(?:--(ltr|rtl))?)?'
 )
-# The commonest spellings, which are canonical as they stand: no need to make a term of them.
+# The most common spellings, which are canonical already and need not be parsed.
 _PLAIN = re.compile(
     r"<[A-Za-z][A-Za-z0-9+.-]*:(?://[\w.~-]*(?::[0-9]*)?(?=[/?#>]))?(?!//)[\w.~!$&'()*+,;=:@/?-]*"
     r"(?:#[\w.~!$&'()*+,;=:@/?-]*)?>"
@@ -51,7 +63,7 @@ _HINT: Final = 'write <iri>, _:label, "text", "text"@tag or "text"^^<datatype>'
 
 
 def parse_term(text: str) -> Term:
-    r"""Return the term that an N-Triples text says, or raise `TermError` with the reason.
+    r"""Parse the N-Triples text of a term, or raise `TermError` with the reason.
 
     >>> parse_term('"a\\u0041"^^<http://www.w3.org/2001/XMLSchema#string>')
     <Literal value=aA datatype=<NamedNode value=http://www.w3.org/2001/XMLSchema#string>>

@@ -1,4 +1,4 @@
-"""Kind and number of a term, in plain Python: the twin of `value_kernel`, and its fallback."""
+"""The kind and number of a term, in plain Python: twin and fallback of `rdf.kernels.values`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def literal_value(lexical: str, datatype: str) -> Typed:
 
 
 def _integer(lexical: str, name: str) -> Typed:
-    # Python refuses to convert enormous digit strings; none of those could be exact.
+    # Python does not convert very long digit strings; their values would not be exact anyway.
     if not _INTEGER.fullmatch(lexical) or len(lexical) > 4000:
         return _OTHER
     value = int(lexical)

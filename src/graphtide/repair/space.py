@@ -14,7 +14,7 @@ from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
 from graphtide.graph import LiveGraph
 from graphtide.kernel.batch import DIFF
-from graphtide.kernel.counts import NET_VALUES
+from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.lang.tide.ast import Insert
 from graphtide.repair.state import GraphState, Net, first_state, marked, merge, net_changes, way
 
@@ -78,7 +78,7 @@ class FixMatches:
     """
 
     def __init__(self, columns: tuple[int, ...]) -> None:
-        self._places = [NET_VALUES + column for column in columns]
+        self._places = [DELTA_VALUES + column for column in columns]
         self._counts: dict[Row, int] = {}
 
     def take(self, net: Ints) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from graphtide.algebra.nodes import Project, SelectQuery
 from graphtide.algebra.variables import merge
 from graphtide.kernel.batch import DIFF, TX
-from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,10 +56,10 @@ class RowChanges:
         """What came or went since last asked."""
         for net, stamps in self.watches[0].drain():
             for line in net.tolist():
-                before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
+                before, after = line[COUNT_BEFORE], line[COUNT_BEFORE] + line[DIFF]
                 if (before <= 0 < after) if self._appears else (after <= 0 < before):
                     time, _ = stamps.stamp(line[TX])
-                    yield RowChange(stamps.first + line[TX], time, tuple(line[NET_VALUES:]))
+                    yield RowChange(stamps.first + line[TX], time, tuple(line[DELTA_VALUES:]))
 
 
 class RowUpdates:
@@ -83,16 +83,16 @@ class RowUpdates:
         crossed = set()
         for net, stamps in self._kept.watches[0].drain():
             for line in net.tolist():
-                before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
+                before, after = line[COUNT_BEFORE], line[COUNT_BEFORE] + line[DIFF]
                 if (before <= 0) is not (after <= 0):
-                    crossed.add((stamps.first + line[TX], tuple(line[NET_VALUES:])))
+                    crossed.add((stamps.first + line[TX], tuple(line[DELTA_VALUES:])))
         seen: set[RowChange] = set()
         for net, stamps in self._whole.drain():
             for line in net.tolist():
-                number, row = stamps.first + line[TX], tuple(line[NET_VALUES:][: self._width])
+                number, row = stamps.first + line[TX], tuple(line[DELTA_VALUES:][: self._width])
                 time, _ = stamps.stamp(line[TX])
                 found = RowChange(number, time, row)
-                before, after = line[NET_BEFORE], line[NET_BEFORE] + line[DIFF]
+                before, after = line[COUNT_BEFORE], line[COUNT_BEFORE] + line[DIFF]
                 changed = (before <= 0) is not (after <= 0) and (number, row) not in crossed
                 if changed and found not in seen:
                     seen.add(found)
@@ -164,8 +164,8 @@ class RowTracker:
         gone: set[tuple[int, ...]] = set()
         for net, _ in self._changes.watches[0].drain():
             for line in net.tolist():
-                row = tuple(line[NET_VALUES:])
-                if line[NET_BEFORE] + line[DIFF] > 0:
+                row = tuple(line[DELTA_VALUES:])
+                if line[COUNT_BEFORE] + line[DIFF] > 0:
                     self.rows.add(row)
                 else:
                     self.rows.discard(row)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from pyoxigraph import BlankNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import GraphNames, Path, TriplePattern
-from graphtide.algebra.paths import link_iris, may_stand_still
+from graphtide.algebra.paths import link_iris, matches_zero_length
+from graphtide.algebra.traverse import parts
 from graphtide.lang.tide.ast import (
     CallFunction,
     Combined,
@@ -146,20 +146,15 @@ def _reads(part: object) -> Iterator[Reads]:
             yield part.subject, part.predicate, part.object
         case Path():
             links = link_iris(part.path)
-            if links is None or may_stand_still(part.path):
+            if links is None or matches_zero_length(part.path):
                 yield None, None, None
             else:
                 yield from ((None, link, None) for link in links)
         case GraphNames():
             yield None, None, None
-        case tuple() | frozenset():
-            for each in part:
-                yield from _reads(each)
-        case _ if is_dataclass(part):
-            for each in fields(part):
-                yield from _reads(getattr(part, each.name))
         case _:
-            pass
+            for each in parts(part):
+                yield from _reads(each)
 
 
 def _meet(triple: TriplePattern, read: Reads) -> bool:

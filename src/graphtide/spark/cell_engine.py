@@ -13,7 +13,7 @@ from graphtide.engine.ingest import cut
 from graphtide.engine.live_graph import LiveGraph
 from graphtide.kernel import Answer, DistinctKernel
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
-from graphtide.kernel.counts import NET_VALUES
+from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.spark.cell_windows import CellReports, CellWindows
 from graphtide.spark.delta_table import delta_table
@@ -164,9 +164,9 @@ class CellEngine:
 
     def _own(self, query: CellQuery, net: Ints) -> Ints:
         """A query's delta without the rows of other cells and the columns of the grid alone."""
-        at = [NET_VALUES + query.query.variables.index(v) for v in query.grid.variables]
+        at = [DELTA_VALUES + query.query.variables.index(v) for v in query.grid.variables]
         mine = owners(net[:, at], self.graph.terms, query.grid) == self._cell
-        keep = [TX, DIFF, *range(NET_VALUES, NET_VALUES + query.shown)]
+        keep = [TX, DIFF, *range(DELTA_VALUES, DELTA_VALUES + query.shown)]
         batch = np.take(net[mine], keep, axis=1)
         if counts_rows(query):
             return self._distinct[query.name].step(batch)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from graphtide.engine.runtime import TransactionTimes
 from graphtide.kernel.batch import DIFF, TX
-from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.rules.kernel.layout import END, ORDER, SINCE
 from graphtide.rules.kernel.layout import START as BEGIN
 from graphtide.rules.matching.matcher import Matcher
@@ -122,11 +122,11 @@ class CellRule:
         assert self._feed is not None  # noqa: S101 - only such rules are sent facts
         width = len(self._feed.variables)
         tx, diff = rows["tx"].to_numpy(), rows["diff"].to_numpy()
-        net = np.zeros((len(rows), NET_VALUES + width), np.int32)
+        net = np.zeros((len(rows), DELTA_VALUES + width), np.int32)
         net[1:, TX] = np.cumsum(tx[1:] != tx[:-1])
         net[:, DIFF] = diff
-        net[:, NET_BEFORE] = diff < 0
-        net[:, NET_VALUES:] = self._ids(rows, width)
+        net[:, COUNT_BEFORE] = diff < 0
+        net[:, DELTA_VALUES:] = self._ids(rows, width)
         self._feed.put(net, self._transactions)
         self._transactions += int(net[-1, TX]) + 1
         self._matcher.catch_up()

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
-from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.spark.cache import Cache, advance, recover
 from graphtide.spark.cell_engine import SMALL_LOG
 from graphtide.spark.delta_table import delta_table, value_ids
@@ -123,12 +123,12 @@ def summed(
     if distinct:
         out = crossings(out)
     starts = np.flatnonzero(begins)[out[:, TX]]
-    return delta_table(number, time[starts], tx[starts], out[:, DIFF], out[:, NET_VALUES:], terms)
+    return delta_table(number, time[starts], tx[starts], out[:, DIFF], out[:, DELTA_VALUES:], terms)
 
 
 def crossings(net: Ints) -> Ints:
     """The rows whose count left 0 (+1) or reached it (-1)."""
-    before, after = net[:, NET_BEFORE], net[:, NET_BEFORE] + net[:, DIFF]
+    before, after = net[:, COUNT_BEFORE], net[:, COUNT_BEFORE] + net[:, DIFF]
     turned = (after > 0).astype(np.int32) - (before > 0)
     out: Ints = net[turned != 0].copy()
     out[:, DIFF] = turned[turned != 0]

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphtide.rdf.changes import POSITION_RULES, wrong_rows
+from graphtide.rdf.changes import wrong_rows
 from graphtide.rdf.dictionary import TermDictionary
+from graphtide.rdf.terms import POSITIONS
 from graphtide.spark.chunk import to_chunk
 from graphtide.spark.frontier import END, START, Frontier, frontier_of
 from graphtide.spark.hashing import cell_keys
@@ -156,7 +157,7 @@ def _encode(table: pa.Table, terms: TermDictionary) -> tuple[NDArray[np.int32], 
         for row, reason in wrong:
             bad.setdefault(row, f"column {name}: {reason}")
         for row in np.flatnonzero(wrong_rows(texts, name)).tolist():
-            bad.setdefault(row, f"column {name}: {POSITION_RULES[name]}")
+            bad.setdefault(row, f"column {name}: {POSITIONS[name].rule}")
     for row in np.flatnonzero(np.abs(table["diff"].to_numpy()) != 1).tolist():
         bad.setdefault(row, "diff is neither +1 nor -1, nor 0 to mark the end of a transaction")
     return quads, dict(sorted(bad.items()))

@@ -47,7 +47,7 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
-from graphtide.algebra.paths import link_iris, may_stand_still
+from graphtide.algebra.paths import link_iris, matches_zero_length
 from graphtide.algebra.variables import certain, pattern_variables
 
 if TYPE_CHECKING:
@@ -150,7 +150,9 @@ def steps(node: Path) -> list[TriplePattern]:
     s, o = Var(".s"), Var(".o")
     links = link_iris(node.path)
     open_ends = isinstance(node.subject, Var) and isinstance(node.object, Var)
-    if links is None or (may_stand_still(node.path) and (open_ends or isinstance(node.graph, Var))):
+    if links is None or (
+        matches_zero_length(node.path) and (open_ends or isinstance(node.graph, Var))
+    ):
         return [TriplePattern(s, Var(".p"), o, node.graph)]
     return [TriplePattern(s, iri, o, node.graph) for iri in links]
 

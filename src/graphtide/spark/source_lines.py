@@ -15,8 +15,7 @@ from graphtide.spark.source_patch import count_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.rdf.changes import ChangeBatch
-    from graphtide.rdf.problems import BrokenLine
+    from graphtide.rdf.changes import ChangeBatch, RejectedRow
     from graphtide.spark.source_place import Closing, Place
 
 STEP = 1000
@@ -57,22 +56,22 @@ def _moved(place: Place, data: bytes, extra: int = 0) -> Place:
 
 
 def read_statements(
-    data: bytes, place: Place, name: str, broken: list[BrokenLine]
+    data: bytes, place: Place, name: str, rejected: list[RejectedRow]
 ) -> Iterator[ChangeBatch]:
     """The statements of whole lines, each as a transaction with the number of its line."""
-    found: list[BrokenLine] = []
+    found: list[RejectedRow] = []
     data = unix_lines(data)
-    batches = list(read_quads(io.BytesIO(data), format=name, on_error="collect", broken=found))
+    batches = list(read_quads(io.BytesIO(data), format=name, on_error="skip", rejected=found))
     lines = _statement_lines(data, {bad.line for bad in found})
     if sum(map(len, batches)) != len(lines):  # several statements in one line
         for number, line in enumerate(data.split(b"\n")):
             part = replace(place, line=place.line + number)
             if line and b"\n" in data[:-1]:
-                yield from read_statements(line, part, name, broken)
+                yield from read_statements(line, part, name, rejected)
             elif line:
                 yield from (_stamped(b, part, np.zeros(len(b), np.int64)) for b in batches)
         return
-    broken += [replace(bad, line=bad.line + place.line - 1) for bad in found]
+    rejected += [replace(bad, line=bad.line + place.line - 1) for bad in found]
     done = 0
     for batch in batches:
         yield _stamped(batch, place, lines[done : done + len(batch)])

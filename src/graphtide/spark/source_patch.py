@@ -9,14 +9,13 @@ from typing import IO, TYPE_CHECKING
 
 from graphtide.rdf.formats.lines import BLOCK_BYTES, unix_lines
 from graphtide.rdf.formats.patch import PatchReader, PatchRows
-from graphtide.rdf.formats.patch_row import RowError, change_terms, split_row
+from graphtide.rdf.formats.patch_row import PatchRow, RowError, change_terms, split_row
 from graphtide.spark.source_place import Closing, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.rdf.formats.patch_row import Row
-    from graphtide.rdf.problems import BrokenLine
+    from graphtide.rdf.changes import RejectedRow
 
 _IRI = rb"<[A-Za-z][A-Za-z0-9]*:[A-Za-z0-9/._-]*(?:#[A-Za-z0-9/._-]*)?>"
 PLAIN = re.compile(rb"[AD] %s %s (?:%s|\"[A-Za-z0-9 ]*\") \.(?=\n)" % (_IRI, _IRI, _IRI))
@@ -34,8 +33,10 @@ _Mark = tuple[
 class ResumedPatch(PatchReader):
     """Reads RDF Patch from a place on; `late` has the lines of transactions that come too late."""
 
-    def __init__(self, place: Place, source: str, broken: list[BrokenLine] | None = None) -> None:
-        super().__init__(source, on_error="collect", broken=broken)
+    def __init__(
+        self, place: Place, source: str, rejected: list[RejectedRow] | None = None
+    ) -> None:
+        super().__init__(source, on_error="skip", rejected=rejected)
         self.prefixes = dict(place.prefixes)
         self.late: dict[tuple[int, int], int] = {}
         self._line = place.line
@@ -60,7 +61,7 @@ class _Counted(PatchRows):
     def __init__(self) -> None:
         self.count = 0
 
-    def place(self, line: int) -> int:  # noqa: ARG002 - all rows so far stand before it
+    def rows_before(self, line: int) -> int:  # noqa: ARG002 - all rows so far come before it
         return self.count
 
 
@@ -176,7 +177,7 @@ class PatchScan(ResumedPatch):
 
 
 @lru_cache(maxsize=64)
-def _without_values(text: str) -> Row:
+def _without_values(text: str) -> PatchRow:
     """A row that begins or ends a transaction: there are many of them, and few that differ."""
     return split_row(text)
 

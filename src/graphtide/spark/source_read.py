@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError
+from graphtide.rdf.changes import ChangeBatch, RejectedRow
 from graphtide.rdf.formats.lines import BLOCK_BYTES
 from graphtide.rdf.formats.patch import statement_lines
 from graphtide.rdf.formats.registry import find_format
-from graphtide.rdf.problems import BrokenLine
 from graphtide.spark.source_lines import read_statements
 from graphtide.spark.source_patch import ResumedPatch, count_lines
 from graphtide.spark.source_plan import UNREADABLE, Piece, open_log
 from graphtide.spark.source_table import read_rows
-
-if TYPE_CHECKING:
-    from graphtide.rdf.changes import ChangeBatch
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("time", pa.int64()),
@@ -47,16 +44,16 @@ Lines = Mapping[tuple[int, int], int]
 def read_piece(piece: Piece) -> Iterator[pa.RecordBatch]:
     """The rows of a piece, the same ones whenever it is read."""
     if piece.reason is not None:
-        yield _aside([BrokenLine(piece.path, 0, 0, "", piece.reason)])
+        yield _aside([RejectedRow(piece.path, 0, 0, "", piece.reason)])
         return
-    broken: list[BrokenLine] = []
+    rejected: list[RejectedRow] = []
     latest = piece.start.time or 0
     mark: tuple[int, int] | None = None
     seq = 0
     try:
-        for batch, lines in _batches(piece, broken):
+        for batch, lines in _batches(piece, rejected):
             late = _late(batch, latest)
-            broken += _late_lines(batch, late, piece, lines)
+            rejected += _late_lines(batch, late, piece, lines)
             good = np.flatnonzero(~late)
             if len(good):
                 yield _rows(batch, good, piece.shift, seq)
@@ -64,34 +61,34 @@ def read_piece(piece: Piece) -> Iterator[pa.RecordBatch]:
                 tx = int(batch.tx[good][batch.time[good] == latest].max()) + piece.shift
                 mark = latest, max(tx, mark[1] if mark and mark[0] == latest else tx)
             seq += len(batch)
-            if broken:
-                yield _aside(broken)
-                broken.clear()
+            if rejected:
+                yield _aside(rejected)
+                rejected.clear()
     except UNREADABLE as error:
         reason = error.message if isinstance(error, DataError) else f"cannot be read: {error}"
-        broken.append(BrokenLine(piece.path, piece.start.line, 0, "", reason))
-    if broken:
-        yield _aside(broken)
+        rejected.append(RejectedRow(piece.path, piece.start.line, 0, "", reason))
+    if rejected:
+        yield _aside(rejected)
     if mark:
         yield _table(1, time=[mark[0]], tx=[mark[1]], diff=[0], seq=[seq])
 
 
-def _batches(piece: Piece, broken: list[BrokenLine]) -> Iterator[tuple[ChangeBatch, Lines]]:
+def _batches(piece: Piece, rejected: list[RejectedRow]) -> Iterator[tuple[ChangeBatch, Lines]]:
     """The changes of a piece with the file's own numbers; lines of transactions that are late."""
     path, start = Path(piece.path), piece.start
     found = find_format(path)
     if found.family == "parquet":
-        yield from ((b, {}) for b in read_rows(path, start.position, piece.stop, broken))
+        yield from ((b, {}) for b in read_rows(path, start.position, piece.stop, rejected))
         return
     if found.family == "lines":
         for data in _blocks(piece):
-            named: list[BrokenLine] = []
+            named: list[RejectedRow] = []
             yield from ((b, {}) for b in read_statements(data, start, found.name, named))
-            broken += [replace(line, file=piece.path) for line in named]
+            rejected += [replace(line, file=piece.path) for line in named]
             start = replace(start, line=start.line + count_lines(data))
         yield from _nothing()
         return
-    reader = ResumedPatch(start, piece.path, broken)
+    reader = ResumedPatch(start, piece.path, rejected)
     for data in _blocks(piece):
         yield from ((batch, reader.late) for batch in reader.feed(data))
     rest = reader.finish() if piece.finished else reader.flush()
@@ -125,7 +122,7 @@ def _late(batch: ChangeBatch, latest: int) -> np.ndarray[Any, np.dtype[np.bool_]
 
 def _late_lines(
     batch: ChangeBatch, late: np.ndarray[Any, np.dtype[np.bool_]], piece: Piece, lines: Lines
-) -> list[BrokenLine]:
+) -> list[RejectedRow]:
     chosen = np.flatnonzero(late)
     if not len(chosen):
         return []
@@ -133,7 +130,7 @@ def _late_lines(
     keys = [(int(batch.time[row]), int(batch.tx[row])) for row in chosen]
     latest = np.maximum.accumulate(np.concatenate([[piece.start.time or 0], batch.time]))
     return [
-        BrokenLine(
+        RejectedRow(
             piece.path,
             lines.get(key, piece.start.line),
             0,
@@ -166,7 +163,7 @@ def _rows(
     )
 
 
-def _aside(lines: Sequence[BrokenLine]) -> pa.RecordBatch:
+def _aside(lines: Sequence[RejectedRow]) -> pa.RecordBatch:
     return _table(
         len(lines),
         reason=[line.reason for line in lines],

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphtide.errors import DataError
+from graphtide.rdf.changes import ChangeBatch, RejectedRow, RejectedRows
 from graphtide.rdf.formats.columnar import read_table
-from graphtide.rdf.problems import BrokenLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.changes import ChangeBatch
-    from graphtide.rdf.problems import BrokenLine
     from graphtide.spark.source_place import Place
 
 STEP = 10_000
@@ -52,10 +50,12 @@ def scan_table(path: Path, place: Place, stop: int | None) -> Iterator[Place]:
         first = end
 
 
-def read_rows(path: Path, start: int, stop: int, broken: list[BrokenLine]) -> Iterator[ChangeBatch]:
+def read_rows(
+    path: Path, start: int, stop: int, rejected: list[RejectedRow]
+) -> Iterator[ChangeBatch]:
     """The changes of rows; bad ones are collected with their row number."""
     table = _open(path).read().slice(start, stop - start)
-    yield from read_table(table, BrokenLines(str(path), "collect", broken), first_row=start)
+    yield from read_table(table, RejectedRows(str(path), "skip", rejected), first_row=start)
 
 
 def _open(path: Path) -> pq.ParquetFile:

@@ -6,12 +6,12 @@ stream have the same name, so that several queries share one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pyoxigraph import NamedNode
 
-from graphtide.algebra.rename import substitute
+from graphtide.algebra.traverse import substitute, walk
 from graphtide.algebra.windows import WINDOW_SPACE, Output, WindowClause, WindowedQuery
 from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.streams.windows import Alignment, ElementWindow, TimeWindow, window_shape
@@ -103,7 +103,7 @@ def with_windows(query: WindowedQuery, clock: Clock) -> tuple[SelectQuery, Windo
             "not the same for every cut into micro-batches",
             hint="ask two queries, or use one process",
         )
-    named = names_in(query.select.root)
+    named = {part for part in walk(query.select.root) if isinstance(part, NamedNode)}
     placed = tuple(_placed(c, clock, by_graph=c.quads in named) for c in query.windows)
     names: dict[Term, Term] = {}
     for clause, window in zip(query.windows, placed, strict=True):
@@ -132,17 +132,6 @@ def words_of(shape: TimeWindow | ElementWindow) -> str:
     if isinstance(shape, TimeWindow):
         return f"range {shape.range} step {shape.step}"
     return f"elements {shape.count} step {shape.step}"
-
-
-def names_in(part: object) -> set[NamedNode]:
-    """All IRIs in a node."""
-    if isinstance(part, NamedNode):
-        return {part}
-    if isinstance(part, tuple | frozenset):
-        return {name for each in part for name in names_in(each)}
-    if is_dataclass(part):
-        return {name for f in fields(part) for name in names_in(getattr(part, f.name))}
-    return set()
 
 
 def of_window(graph: object) -> bool:

@@ -5,7 +5,6 @@ All others are dropped before anything is stored (paper 5 calls this summarisati
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +12,8 @@ from pyoxigraph import NamedNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Path, TriplePattern
-from graphtide.algebra.paths import link_iris, may_stand_still
+from graphtide.algebra.paths import link_iris, matches_zero_length
+from graphtide.algebra.traverse import parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,18 +40,13 @@ def asked_of(part: object, graph: NamedNode, terms: TermDictionary) -> Asked:
             return frozenset({(ids[0], ids[1], ids[2])})
         case Path(_, path, _, where) if where == graph:
             links = link_iris(path)
-            if links is None or may_stand_still(path):
+            if links is None or matches_zero_length(path):
                 return EVERYTHING
             return frozenset((0, terms.encode(link), 0) for link in links)
         case NamedNode():
             return EVERYTHING if part == graph else frozenset()
-        case tuple() | frozenset():
-            inside: Iterable[object] = part
-        case _ if is_dataclass(part):
-            inside = (getattr(part, each.name) for each in fields(part))
         case _:
-            return frozenset()
-    return frozenset().union(*(asked_of(each, graph, terms) for each in inside))
+            return frozenset().union(*(asked_of(each, graph, terms) for each in parts(part)))
 
 
 def covers(known: Asked, asked: Asked) -> bool:

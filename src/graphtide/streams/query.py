@@ -15,7 +15,7 @@ import numpy as np
 from graphtide.algebra.nodes import SelectQuery, Values
 from graphtide.engine.results import ResultLog, ResultRun
 from graphtide.kernel.batch import DIFF, TX, VALUES
-from graphtide.kernel.counts import NET_VALUES
+from graphtide.kernel.counts import DELTA_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -137,7 +137,7 @@ class QueryWindows:
         """The rows of the answer that changed since last asked: transaction number, diff, row."""
         parts: list[Longs] = [np.empty((0, VALUES + len(self.variables)), np.int64)]
         for net, stamps in self.query.drain():
-            part = np.delete(net, np.s_[VALUES:NET_VALUES], axis=1).astype(np.int64)
+            part = np.delete(net, np.s_[VALUES:DELTA_VALUES], axis=1).astype(np.int64)
             part[:, TX] += stamps.first
             parts.append(part)
         return np.concatenate(parts)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pyoxigraph import NamedNode
 
-from graphtide.algebra.rename import substitute
+from graphtide.algebra.traverse import substitute, walk
 from graphtide.algebra.windows import WINDOW_SPACE
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import TX, Ints, Longs
@@ -317,7 +317,7 @@ class Streams:
         windows: dict[int, tuple[Stream, Asked]] = {}
         for clause in query.windows:
             root = query.select.root
-            by_graph = clause.quads in _terms_of(root)
+            by_graph = clause.quads in walk(root)
             asked = EVERYTHING if by_graph else asked_of(root, clause.graph, self.runtime.terms)
             name_of, placed = self._place(clause, self._shape(clause, report), asked)
             graphs[clause.graph] = name_of
@@ -384,17 +384,6 @@ class Streams:
     def held(self) -> int:
         """How many quads are in windows."""
         return self._registry.held()
-
-
-def _terms_of(part: object) -> set[object]:
-    """All names of graphs in a node."""
-    if isinstance(part, NamedNode):
-        return {part}
-    if isinstance(part, tuple | frozenset):
-        return {term for each in part for term in _terms_of(each)}
-    if is_dataclass(part):
-        return {term for f in fields(part) for term in _terms_of(getattr(part, f.name))}
-    return set()
 
 
 def _graph_of(stream: str, shape: WindowShape, number: int) -> NamedNode:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from pyoxigraph import Literal, QueryBoolean, QuerySolutions, QueryTriples
 
 from graphtide.algebra.nodes import Aggregate, SelectQuery, Slice
 from graphtide.algebra.queries import ANSWER, TRIPLE, AskQuery, ConstructQuery
+from graphtide.algebra.traverse import walk
 from graphtide.lang.sparql.parse import parse_any_query
 from graphtide.testing.generators import well_designed
 from graphtide.testing.reference import evaluate_rows
@@ -19,7 +19,7 @@ from graphtide.testing.reference_update import evaluate_ask, evaluate_construct,
 from graphtide.testing.transactions import XSD, terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyoxigraph import Quad, Store
 
@@ -151,18 +151,7 @@ def oxigraph_agrees(query: SelectQuery) -> bool:
         return False
     if not well_designed(query.root):
         return False
-    return not any(map(_departs, parts(query.root)))
-
-
-def parts(part: object) -> Iterator[object]:
-    """A node or expression and everything below it."""
-    yield part
-    if isinstance(part, tuple):
-        for each in part:
-            yield from parts(each)
-    elif is_dataclass(part):
-        for field in fields(part):
-            yield from parts(getattr(part, field.name))
+    return not any(map(_departs, walk(query.root)))
 
 
 def _departs(part: object) -> bool:

@@ -44,8 +44,8 @@ from graphtide.algebra.paths import (
 )
 from graphtide.errors import ExpressionError
 from graphtide.functions.aggregates import aggregate
+from graphtide.functions.comparison import order_value
 from graphtide.functions.evaluate import evaluate
-from graphtide.functions.order import order_value
 from graphtide.functions.terms import Volatile
 from graphtide.functions.values import effective_boolean, integer_term
 

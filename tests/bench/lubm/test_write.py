@@ -96,7 +96,7 @@ def test_universities_and_seeds(tmp_path, command):
         (["--universities", "0", "--out", "a.nt"], "0 universities are not possible"),
         (["--universities", "x", "--out", "a.nt"], "--universities"),
         (["--seed", "-1", "--out", "a.nt"], "seed -1 is not possible"),
-        (["--out", "a.nope"], "no format has the suffix '.nope'"),
+        (["--out", "a.nope"], "unknown suffix '.nope'"),
         (["--out", "a.trig"], "a model cannot be written as trig"),
         (["--out", "a.parquet.gz"], "packs its columns itself"),
         (["--out", "no/a.nt"], "cannot be written"),

@@ -56,8 +56,8 @@ def test_generate(command, tmp_path):
         (["--size", "0", "--out", "a.nt"], "size 0 is not possible"),
         (["--size", "1.5", "--out", "a.nt"], "size '1.5' is not possible"),
         (["--scenario", "nope", "--out", "a.nt"], "scenario 'nope' is unknown"),
-        (["--out", "a.nope"], "no format has the suffix '.nope'"),
-        (["--out", "a.nt", "--format", "nope"], "no format is named 'nope'"),
+        (["--out", "a.nope"], "unknown suffix '.nope'"),
+        (["--out", "a.nt", "--format", "nope"], "unknown format 'nope'"),
         ([], "--out"),
     ],
 )

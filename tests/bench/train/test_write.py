@@ -62,7 +62,7 @@ def test_progress_is_told_block_by_block(tmp_path):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("a.csv", "no format has the suffix"),
+        ("a.csv", "unknown suffix"),
         ("a.rdfp", "cannot be written as rdfp"),
         ("a.parquet.gz", "packs its columns itself"),
         ("no/a.nt", "cannot be written"),

@@ -10,7 +10,7 @@ from graphtide.bench.gesture.queries import GESTURE, program_text
 from graphtide.bench.sequence.detector import make_detector
 from graphtide.engine.live_graph import LiveGraph
 from graphtide.kernel.batch import DIFF, TX
-from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.lang.tide.ast import QueryChange
 from graphtide.lang.tide.program import Program
 
@@ -73,12 +73,12 @@ def _events(
     net: Ints, stamps: TransactionTimes, types: dict[bool, int]
 ) -> list[tuple[Longs, Longs, Longs]]:
     """Net rows of a query as events: types, values and times."""
-    before = net[:, NET_BEFORE]
+    before = net[:, COUNT_BEFORE]
     after = before + net[:, DIFF]
     found: list[tuple[Longs, Longs, Longs]] = []
     for appears, number in types.items():
         rows = net[(before <= 0) & (after > 0) if appears else (after <= 0) & (before > 0)]
         times = np.asarray(stamps.times, np.int64)[rows[:, TX]]
-        values = rows[:, NET_VALUES:].astype(np.int64)
+        values = rows[:, DELTA_VALUES:].astype(np.int64)
         found.append((np.full(len(rows), number, np.int64), values, times))
     return found

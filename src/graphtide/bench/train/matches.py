@@ -8,7 +8,7 @@ import numpy as np
 
 from graphtide.bench.train.vocabulary import vertex_numbers
 from graphtide.kernel.batch import DIFF, Ints, Longs
-from graphtide.kernel.counts import NET_VALUES
+from graphtide.kernel.counts import DELTA_VALUES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class Matches:
         if self._waiting:
             changed = np.concatenate(self._waiting)
             self._waiting = []
-            self._put(changed[:, NET_VALUES:], changed[:, DIFF])
+            self._put(changed[:, DELTA_VALUES:], changed[:, DIFF])
         return self._rows
 
     def _put(self, rows: Ints, diffs: Ints) -> None:

@@ -21,8 +21,8 @@ from sortedcontainers import SortedList
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.arithmetic import op_divide
+from graphtide.functions.comparison import total_order
 from graphtide.functions.numbers import EXACT, Number, NumericType, decimal, double, integer, single
-from graphtide.functions.order import total_order
 from graphtide.functions.values import integer_term, number_of, text_of, to_term
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, make_batch
 

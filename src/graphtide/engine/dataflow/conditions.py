@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.algebra.expressions import Call, Const, Var
-from graphtide.algebra.variables import expression_variables
+from graphtide.algebra.variables import mentioned
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.functions.values import effective_boolean
@@ -48,7 +48,7 @@ Columns = tuple[tuple[Var, int], ...]
 
 def argument_columns(expression: Expression, schema: Schema) -> Columns:
     """The variables that an expression reads, with their columns in a batch."""
-    read = expression_variables(expression)
+    read = mentioned(expression)
     return tuple((var, VALUES + i) for i, var in enumerate(schema) if var in read)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedList
 
-from graphtide.functions.order import order_value
+from graphtide.functions.comparison import order_value
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, make_batch
 from graphtide.kernel.counts import consolidate
 

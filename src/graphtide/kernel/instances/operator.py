@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, longer
-from graphtide.kernel.instances.plan import plan_instances
+from graphtide.kernel.instances.plan import Nodes, Variables, plan_instances
 from graphtide.kernel.instances.state import AT, ROOM, WRITTEN
-from graphtide.kernel.instances.step import CROWDED, DONE, INSTANCE, PATTERN, instances_step
+from graphtide.kernel.instances.step import DONE, INSTANCE, NO_ROOM, PATTERN, instances_step
 from graphtide.kernel.rowtable import RowTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.kernel.instances.plan import Nodes, Variables
 
 LEAST_RESERVED = 32
-"""Rows for which room is made at a time, or a quarter of those there are, however long a batch is:
-most of it may belong to instances that are there already."""
+"""Rows that are reserved at a time, or a quarter of the table: most events of a batch may belong to
+instances that exist already."""
 
 
 class Instances:
-    """What is known of the instances of a query: bits and counts, but no triples.
+    """The instances of a decomposed query: bits and counts, but no triples.
 
     `patterns` has the variables of each input's columns, numbered as the output's columns; `nodes`
     has them in the order of instantiation. Inputs are sets of rows.
@@ -47,7 +46,7 @@ class Instances:
         self._width = variables
         self._bind: Ints = np.zeros(variables + 1, np.int32)
         self._key: Ints = np.zeros((1, plan.width), np.int32)
-        self._marks = np.zeros(8, np.int64)
+        self._regs = np.zeros(8, np.int64)
         steps = len(plan.layout.groups) + 2
         self._frames = np.zeros((len(nodes) + 2, steps + 2), np.int64)
 
@@ -55,16 +54,16 @@ class Instances:
         """The change of the answer for changes of the patterns' matches."""
         events = self._events(batches)
         out: Ints = np.empty((len(events) + 8, VALUES + self._width), np.int32)
-        self._marks[[AT, WRITTEN]] = 0
+        self._regs[[AT, WRITTEN]] = 0
         while True:
             stopped = instances_step(
                 self._table.arrays, self._layout, self._state, self._root,
-                self._marks, self._frames, self._bind, self._key, events, out,
+                self._regs, self._frames, self._bind, self._key, events, out,
             )  # fmt: skip
             if stopped == DONE:
-                return out[: self._marks[WRITTEN]]
-            if stopped == CROWDED:
-                self._make_room(len(events) - int(self._marks[AT]))
+                return out[: self._regs[WRITTEN]]
+            if stopped == NO_ROOM:
+                self._make_room(len(events) - int(self._regs[AT]))
             else:
                 out = longer(out)
 
@@ -89,14 +88,14 @@ class Instances:
 
     def _make_room(self, left: int) -> None:
         wanted = max(LEAST_RESERVED, len(self._table) // 4)
-        self._marks[ROOM] = self._table.reserve(min(wanted, 2 * left + 2))
+        self._regs[ROOM] = self._table.reserve(min(wanted, 2 * left + 2))
         missing = len(self._table.arrays.rows) - len(self._state)
         if missing > 0:
             more = np.zeros((missing, self._state.shape[1]), np.int32)
             self._state = np.concatenate([self._state, more])
 
     def sizes(self) -> dict[str, int]:
-        """Whether there is a bit array of triples without variables; instances held."""
+        """Whether there are patterns without variables; the number of instances."""
         ground = bool(self._layout.full[0].any())
         return {"ground": int(ground), "instances": len(self._table)}
 

@@ -1,39 +1,36 @@
 """Lays a decomposed query out as the arrays that its loop reads.
 
-A *walk* finds, from what is known, the instances of some groups that hold together: each step looks
-an instance up, or follows the chain of those that agree on what is known. Every group has a walk
-that goes over the other groups of its node, and one that goes over all groups there are; every node
-has one over its groups, from what it depends on.
+Variables are integers. A *node* is a set of variables that get their values together. A *group* is
+a set of variables that are the variables of some pattern, or on which some node depends: each
+assignment of values to them is an *instance*, with a bit for each such pattern and a count for each
+such node. Group 0 has no variables: its one instance is the query itself.
+
+A *walk* joins instances of several groups, starting from known variables: each step looks one
+instance up, or follows the chain of those that agree on the known variables. Every group has a walk
+over the other groups of its node, and one over all groups; every node has a walk over its groups,
+starting from the variables it depends on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from graphtide.kernel.batch import Ints
 
-
-# --- Groups: what is kept of each instance of a decomposed query, worked out from its variables.
-#
-# Variables are numbers. A *node* is a set of variables that get their values together. A
-# *group* is a set of variables that are the variables of some pattern, or on which some node depends:
-# each assignment of values to them is an instance, with a bit for each such pattern and a count for
-# each such node. Group 0 has no variables: its one instance is the query itself.
-
-if TYPE_CHECKING:
-    Variables = tuple[int, ...]
-    Nodes = Sequence[Variables]
+Variables = tuple[int, ...]
+Nodes = Sequence[Variables]
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceGroup:
-    """Variables in order, the node of the last of them (-1: none), its patterns and dependants."""
+    """Sorted variables, their deepest node (-1: none), the patterns and the dependent nodes."""
 
     variables: Variables
     node: int
@@ -42,9 +39,9 @@ class InstanceGroup:
 
 
 def dependences(patterns: Sequence[Variables], nodes: Nodes) -> list[frozenset[int]]:
-    """For each node, the variables before it that it, or what depends on it, shares a pattern with.
+    """For each node, the earlier variables with which it or its dependants share a pattern.
 
-    The last of these is the node above it: so any order of nodes makes a tree.
+    The last of them is in its parent node: so any order of nodes makes a tree.
 
     >>> dependences([(0, 1), (1, 2)], [(1,), (0,), (2,)])
     [frozenset(), frozenset({1}), frozenset({1})]
@@ -88,20 +85,20 @@ def make_groups(patterns: Sequence[Variables], nodes: Nodes) -> list[InstanceGro
 
 
 WIDTH, WORDS, NODE, LINKS, KIDS_FROM, KIDS, VARIABLES = 0, 1, 2, 3, 4, 5, 6
-"""Columns of `groups`: variables, mask words, node, indexes, dependants; then the variables."""
+"""Columns of `groups`: number of variables, mask words, node, indexes, dependants; variables."""
 
 DEPENDS_ON, COUNT_AT = 0, 1
 """Columns of `nodes`: the group it depends on, and where its count is in that group's state."""
 
 STEP_GROUP, STEP_INDEX = 0, 1
-"""Columns of `steps`: whose instances, and by which index; -1 looks one up."""
+"""Columns of `steps`: the group, and the index to use; -1: a lookup of one instance."""
 
 BITS = 31
 """Patterns per word of a mask."""
 
 
 class Layout(NamedTuple):
-    """A decomposed query as arrays. `walks` has the beyond, the everything and the node walks."""
+    """A decomposed query as arrays; `walks` has those of `_make_walks`."""
 
     groups: Ints
     full: Ints
@@ -125,7 +122,7 @@ class InstancePlan:
 
 
 class _Walks:
-    """Collects steps, and the indexes that they need."""
+    """Builds walks: their steps, and the indexes that they need."""
 
     def __init__(self, groups: Sequence[InstanceGroup]) -> None:
         self.groups = groups
@@ -135,7 +132,7 @@ class _Walks:
         self.walks: list[tuple[int, int]] = []
 
     def add(self, order: Iterable[Iterable[int]], known: Iterable[int]) -> None:
-        """A walk over sets of groups, one set after the other, those with most known first."""
+        """Add a walk over sets of groups, set by set; within a set, cheapest group first."""
         start, have = len(self.steps), set(known)
         for numbers in order:
             rest = [g for g in numbers if self.groups[g].variables]
@@ -147,7 +144,7 @@ class _Walks:
         self.walks.append((start, len(self.steps) - start))
 
     def _effort(self, group: int, known: set[int]) -> tuple[int, int, int]:
-        """Few unknown variables are best, then many known ones: short chains before long ones."""
+        """Few unknown variables are cheapest, then many known ones: short chains first."""
         own = set(self.groups[group].variables)
         return len(own - known), -len(own & known), group
 
@@ -245,10 +242,10 @@ def _group_lines(
 def _make_walks(
     groups: Sequence[InstanceGroup], nodes: Nodes, needs: Sequence[Variables]
 ) -> _Walks:
-    """Of each group the walk beyond it, then of each the walk everywhere, then of each node one.
+    """For each group a walk over its node, for each group one over all nodes, for each node one.
 
-    A triple begins at a group with patterns, and only instances with bits are ever counted anew:
-    the other walks are never gone, and left empty so that they ask for no index.
+    Triples match groups with patterns, and only instances with bits are ever counted from scratch:
+    walks that are never used are left empty, so that they need no index.
     """
     at_node = [[i for i, g in enumerate(groups) if g.node == at] for at in range(len(nodes))]
     walks = _Walks(groups)
@@ -265,7 +262,7 @@ def _make_walks(
 
 
 def _from(node: int, above: Sequence[int]) -> list[int]:
-    """All nodes: from one up to its root, then the others from the top down."""
+    """All nodes: from one up to the root, then the others from the top down."""
     way = []
     while node >= 0:
         way.append(node)

@@ -1,7 +1,13 @@
-"""next_match: the search itself, from what is bound outwards, one match at a time.
+"""`next_match`: a backtracking search for matches, which starts from the current bindings.
 
-At each step the pattern with the fewest candidates goes next; a pattern that is known in full is
-only looked up. The state of a search is an array of frames: it can stop at a match and go on.
+At each step the pattern with the fewest candidates is next; a pattern without unbound variables is
+only looked up. The state of a search is an array of frames, so it can stop at a match and resume.
+
+A *walk* goes from a quad inside a check, through other patterns of the check, to the outer rows. A
+quad at `?sensor a :Sensor` in NOT EXISTS { ?sw :monitoredBy ?sensor . ?sensor a :Sensor } binds no
+variable of the outer rows, and all of them would have to be tested. Instead the patterns between
+are searched first, and each value of `?sw` found is a start for a search of the outer rows. An
+outer row agrees with one start only, so each start is searched once: when its first path is found.
 """
 
 from __future__ import annotations
@@ -11,24 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.rowtable import HEAD, HIGH, LENGTH, LIVE, Table, find_head, find_row, key_mark
-from graphtide.kernel.search.program import (
-    BEST,
-    CHECK_FIRST,
-    DEPTH,
-    FRESH,
-    HIDDEN,
-    OUTPUTS,
-    PATTERNS,
-    REMAINING,
-    SCAN,
-    SEED_CHECK,
-    SEED_PATTERN,
-    SEED_PROGRAM,
-    UNIQUE,
-    VARIABLES,
-    SearchArrays,
-)
+from graphtide.kernel.rowtable import HEAD, HIGH, LENGTH, LIVE, Table, find_head, find_row, key_hash
+from graphtide.kernel.search import arrays as col
+from graphtide.kernel.search.arrays import SearchArrays
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
@@ -36,7 +27,7 @@ if TYPE_CHECKING:
 
 @inlined
 def unbind(bind: Ints, mask: Int) -> None:
-    """Forget the values of a set of variables."""
+    """Unbind a set of variables."""
     variable = 0
     while mask != 0:
         if mask & 1:
@@ -57,7 +48,7 @@ def match_row(t: Table, patterns: Ints, pattern: Int, row: Int, bind: Ints) -> I
                 unbind(bind, fresh)
                 return np.int64(-1)
         elif bind[-1 - wanted] == 0:
-            if value == 0 or value >= HIDDEN:  # the default graph and hidden ones are no values
+            if value == 0 or value >= col.HIDDEN:  # the default graph or an internal one
                 unbind(bind, fresh)
                 return np.int64(-1)
             bind[-1 - wanted] = value
@@ -70,7 +61,7 @@ def match_row(t: Table, patterns: Ints, pattern: Int, row: Int, bind: Ints) -> I
 
 @inlined
 def load_key(p: SearchArrays, pattern: Int) -> Int:
-    """Put what is known of a pattern into the key; the set of known positions."""
+    """Load the constants and bound variables of a pattern into the key; the known positions."""
     known = 0
     for k in range(4):
         value = p.patterns[pattern, k]
@@ -107,11 +98,11 @@ def choose(
             row = find_row(t, p.key, 0, 0)
             if row < 0:
                 return False
-            open_frame(frames, frame, pattern, row + 1, UNIQUE)
+            open_frame(frames, frame, pattern, row + 1, col.UNIQUE)
             return True
-        index = p.patterns[first + pattern, BEST + known]
+        index = p.patterns[first + pattern, col.BEST + known]
         if index >= 0:
-            head = find_head(t, index, key_mark(t, index, p.key, 0), p.key, 0)
+            head = find_head(t, index, key_hash(t, index, p.key, 0), p.key, 0)
             if t.heads[head, HEAD] == 0:
                 return False
             length = np.int64(t.heads[head, LENGTH])
@@ -119,13 +110,13 @@ def choose(
                 fewest = length
                 scan = False
                 open_frame(frames, frame, pattern, t.heads[head, HEAD], index)
-                if length == 1:  # nothing is gained by looking for fewer
+                if length == 1:  # there cannot be fewer
                     return True
         elif t.meta[LIVE] < fewest:
             fewest = t.meta[LIVE]
             scan = True
-            open_frame(frames, frame, pattern, 0, SCAN)
-    if scan:  # only now: many rows that are no longer live may lie before the first one
+            open_frame(frames, frame, pattern, 0, col.SCAN)
+    if scan:  # only now: there may be many dead rows before the first live one
         frames[frame, 1] = next_live(t, 0)
     return True
 
@@ -138,7 +129,7 @@ def open_frame(
     cursor: Int,
     index: Int,
 ) -> None:
-    """Begin to look for a pattern at its first candidate."""
+    """Start a frame at the first candidate of a pattern."""
     frames[frame, 0] = pattern
     frames[frame, 1] = cursor
     frames[frame, 2] = index
@@ -158,9 +149,9 @@ def next_live(t: Table, row: Int) -> Int:
 @inlined
 def follow(t: Table, index: Int, row: Int) -> Int:
     """The candidate after `row`, plus 1; 0 at the end."""
-    if index == UNIQUE:
+    if index == col.UNIQUE:
         return 0
-    if index == SCAN:
+    if index == col.SCAN:
         return next_live(t, row + 1)
     return t.rows[row, 5 + 2 * index]
 
@@ -169,13 +160,13 @@ def follow(t: Table, index: Int, row: Int) -> Int:
 def next_match(
     t: Table, p: SearchArrays, first: Int, frames: Longs, barred: Int, barred_below: Int
 ) -> bool:
-    """Go on to the next way to match the remaining patterns; the match is in `p.bind`.
+    """Find the next match of the remaining patterns; its values are in `p.bind`.
 
     Row `barred` may not be used by patterns before `barred_below`.
     """
-    depth, remaining = frames[0, DEPTH], frames[0, REMAINING]
-    deeper = frames[0, FRESH] == 1
-    frames[0, FRESH] = 0
+    depth, remaining = frames[0, col.DEPTH], frames[0, col.REMAINING]
+    deeper = frames[0, col.FRESH] == 1
+    frames[0, col.FRESH] = 0
     if deeper and remaining == 0:
         return True
     while deeper or depth > 0:
@@ -201,42 +192,33 @@ def next_match(
             continue
         frames[depth, 3] = fresh
         if remaining == 0:
-            frames[0, DEPTH] = depth
-            frames[0, REMAINING] = 0
+            frames[0, col.DEPTH] = depth
+            frames[0, col.REMAINING] = 0
             return True
         deeper = True
-    frames[0, DEPTH] = 0
+    frames[0, col.DEPTH] = 0
     return False
 
 
 @inlined
 def start(frames: Longs, patterns: Int) -> None:
-    """Begin a search for all of the first `patterns` patterns of a group."""
+    """Start a search for the first `patterns` patterns of a group."""
     start_with(frames, (np.int64(1) << np.int64(patterns)) - 1)
 
 
 @inlined
 def start_with(frames: Longs, patterns: Int) -> None:
-    """Begin a search for a set of patterns of a group."""
-    frames[0, DEPTH] = 0
-    frames[0, REMAINING] = patterns
-    frames[0, FRESH] = 1
+    """Start a search for a set of patterns of a group."""
+    frames[0, col.DEPTH] = 0
+    frames[0, col.REMAINING] = patterns
+    frames[0, col.FRESH] = 1
 
 
 @inlined
 def stop(bind: Ints, frames: Longs) -> None:
-    """Forget what a search has bound."""
-    for frame in range(1, frames[0, DEPTH] + 1):
+    """Unbind what a search has bound."""
+    for frame in range(1, frames[0, col.DEPTH] + 1):
         unbind(bind, frames[frame, 3])
-
-
-# --- walk: from a quad inside a check, through other patterns of the check, to the rows outside.
-#
-# A quad at `?sensor a :Sensor` in NOT EXISTS { ?sw :monitoredBy ?sensor . ?sensor a :Sensor } binds
-# nothing of the rows outside. All of them would have to be tested; instead, the patterns between are
-# searched first, and each value of `?sw` found is a place to search the rows outside from. A row
-# agrees with one such place only, so it is enough to search from each place once: when it is reached
-# in the first of the ways to it.
 
 
 @inlined
@@ -249,16 +231,16 @@ def walker(p: SearchArrays) -> SearchArrays:
 
 
 @inlined
-def is_first_way(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
-    """Whether the walk's current way is the one that a search from its end finds first."""
-    program, check = p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_CHECK]
-    first = p.checks[check, CHECK_FIRST]
-    own = first + p.seeds[seed, SEED_PATTERN]
+def is_first_path(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
+    """Whether the walk's current path is the first one that a search from its end finds."""
+    program, check = p.seeds[seed, col.SEED_PROGRAM], p.seeds[seed, col.SEED_CHECK]
+    first = p.checks[check, col.CHECK_FIRST]
+    own = first + p.seeds[seed, col.SEED_PATTERN]
     match_row(t, p.patterns, own, row, p.bind)
     start_with(p.inner, p.walks[own])
     next_match(t, p, first, p.inner, -1, 0)
     same = True
-    for k in range(p.programs[program, OUTPUTS], p.programs[program, VARIABLES]):
+    for k in range(p.programs[program, col.OUTPUTS], p.programs[program, col.VARIABLES]):
         same &= p.bind[k] == p.walk_bind[k]
         p.bind[k] = 0
     return same
@@ -266,25 +248,25 @@ def is_first_way(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
 
 @compiled
 def next_start(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
-    """Go on to the next place to search the rows outside from; it is in `p.bind`."""
+    """Find the next start for a search of the outer rows; its values are in `p.bind`."""
     w = walker(p)
-    program = p.seeds[seed, SEED_PROGRAM]
-    while next_match(t, w, p.checks[p.seeds[seed, SEED_CHECK], CHECK_FIRST], w.walk, -1, 0):
-        for k in range(p.programs[program, VARIABLES]):
-            p.bind[k] = w.bind[k] if k < p.programs[program, OUTPUTS] else 0
-        if is_first_way(t, p, seed, row):
-            start(p.frames, p.programs[program, PATTERNS])
+    program = p.seeds[seed, col.SEED_PROGRAM]
+    while next_match(t, w, p.checks[p.seeds[seed, col.SEED_CHECK], col.CHECK_FIRST], w.walk, -1, 0):
+        for k in range(p.programs[program, col.VARIABLES]):
+            p.bind[k] = w.bind[k] if k < p.programs[program, col.OUTPUTS] else 0
+        if is_first_path(t, p, seed, row):
+            start(p.frames, p.programs[program, col.PATTERNS])
             return True
     return False
 
 
 @compiled
 def begin_walk(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
-    """Set out from the quad `row` at a seed's pattern; False if that leads nowhere."""
+    """Start a walk from the quad `row` at a seed's pattern; False if it has no start to offer."""
     w = walker(p)
-    check = p.seeds[seed, SEED_CHECK]
-    own = p.checks[check, CHECK_FIRST] + p.seeds[seed, SEED_PATTERN]
-    for k in range(p.programs[p.seeds[seed, SEED_PROGRAM], VARIABLES]):
+    check = p.seeds[seed, col.SEED_CHECK]
+    own = p.checks[check, col.CHECK_FIRST] + p.seeds[seed, col.SEED_PATTERN]
+    for k in range(p.programs[p.seeds[seed, col.SEED_PROGRAM], col.VARIABLES]):
         w.bind[k] = 0
     start_with(w.walk, p.walks[own])
     if match_row(t, p.patterns, own, row, w.bind) < 0:
@@ -293,9 +275,9 @@ def begin_walk(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
 
 
 @compiled
-def leads(t: Table, p: SearchArrays, check: Int, own: Int) -> bool:
-    """Whether a walk from a pattern, which is bound, comes to the current match."""
+def walk_reaches(t: Table, p: SearchArrays, check: Int, own: Int) -> bool:
+    """Whether a walk from a pattern, which is bound, reaches the current match."""
     start_with(p.inner, p.walks[own])
-    found = next_match(t, p, p.checks[check, CHECK_FIRST], p.inner, -1, 0)
+    found = next_match(t, p, p.checks[check, col.CHECK_FIRST], p.inner, -1, 0)
     stop(p.bind, p.inner)
     return found

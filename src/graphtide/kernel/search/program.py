@@ -1,27 +1,25 @@
-"""SearchProgram: one basic graph pattern and the existence checks on it, as the search loop reads it."""
+"""`SearchProgram`: a basic graph pattern with existence checks, and its compilation to arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphtide.errors import GraphtideError
+from graphtide.kernel.search.arrays import BEST, SearchArrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.kernel.batch import Ints
 
 Pattern = tuple[int, int, int, int]
-"""Subject, predicate, object, graph: an id (>= 0), or variable number `v` written as `-1 - v`."""
+"""Subject, predicate, object, graph: an id (>= 0), or variable `v` written as `-1 - v`."""
 
-MOST_PATTERNS = 60
-"""Patterns and variables of one program are bits of an int64."""
-
-HIDDEN = 1 << 30
-"""Graphs from this id on, and the default graph, are no values of graph variables."""
+MAX_PATTERNS = 60
+"""Patterns, and variables, of one program at most: sets of them are bits of an int64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +44,8 @@ class SearchProgram:
 
     def __post_init__(self) -> None:
         total = len(self.patterns) + sum(len(check.patterns) for check in self.checks)
-        if not self.patterns or total > MOST_PATTERNS or self.variables() > MOST_PATTERNS:
-            msg = f"a program has 1 to {MOST_PATTERNS} patterns and at most as many variables"
+        if not self.patterns or total > MAX_PATTERNS or self.variables() > MAX_PATTERNS:
+            msg = f"a program has 1 to {MAX_PATTERNS} patterns and at most as many variables"
             raise ValueError(msg)
 
     def all_patterns(self) -> tuple[Pattern, ...]:
@@ -59,13 +57,13 @@ class SearchProgram:
         return max((-v for p in self.all_patterns() for v in p if v < 0), default=0)
 
 
-def wanted_indexes(program: SearchProgram) -> dict[Pattern, set[tuple[int, ...]]]:
-    """The column sets on which each pattern may have to be looked up.
+def needed_indexes(program: SearchProgram) -> dict[Pattern, set[tuple[int, ...]]]:
+    """The sets of columns by which each pattern may have to be looked up.
 
     A pattern is reached with its constants and at least one variable known. Only a check that
     shares no variable with the patterns is looked up by its constants alone.
 
-    >>> wanted_indexes(SearchProgram(((-1, 7, -2, 0), (-2, 8, -3, 0)), 3))
+    >>> needed_indexes(SearchProgram(((-1, 7, -2, 0), (-2, 8, -3, 0)), 3))
     {(-1, 7, -2, 0): {(1, 2, 3)}, (-2, 8, -3, 0): {(0, 1, 3)}}
     """
     patterns = program.all_patterns()
@@ -85,109 +83,37 @@ def wanted_indexes(program: SearchProgram) -> dict[Pattern, set[tuple[int, ...]]
     return wanted
 
 
-def refuse_joins(program: SearchProgram) -> None:
-    """Raise unless a program is one pattern: a search has nowhere to look where no quad is stored.
+def reject_joins(program: SearchProgram) -> None:
+    """Raise unless a program is one pattern: joins need stored quads.
 
-    >>> refuse_joins(SearchProgram(((-1, 7, -2, 0),), 2))
+    >>> reject_joins(SearchProgram(((-1, 7, -2, 0),), 2))
     """
     if len(program.patterns) > 1 or program.checks:
         raise GraphtideError(
-            "a search needs stored quads, and this graph stores none",
+            "this query needs stored quads, and this graph stores none",
             hint='use strategy="decomposed", or LiveGraph(store="all")',
         )
 
 
-def refuse_looking(passed: int) -> None:
-    """Raise if quads have passed that were not stored: nobody knows which are there.
+def reject_lookups(passed: int) -> None:
+    """Raise if quads were seen but not stored.
 
-    >>> refuse_looking(0)
+    >>> reject_lookups(0)
     """
     if passed:
         raise GraphtideError(
-            "this graph stores no quads, so it cannot be asked for them",
+            "this graph stores no quads, so they cannot be looked up",
             hint='register queries before the data comes, or use LiveGraph(store="all")',
         )
 
 
-# --- The arrays that the search reads: installed programs, and the names of their columns.
-
-FIRST, PATTERNS, OUTPUTS, FIRST_CHECK, CHECKS, VARIABLES = 0, 1, 2, 3, 4, 5
-"""Columns of `programs`."""
-
-CHECK_FIRST, CHECK_PATTERNS, CHECK_NEGATED = 0, 1, 2
-"""Columns of `checks`."""
-
-SEED_PROGRAM, SEED_PATTERN, SEED_CHECK = 0, 1, 2
-"""Columns of `seeds`: the program, the pattern's place in its group, its check or -1."""
-
-BEST = 4
-"""Columns of `patterns`: four positions, then the best index for each set of known positions."""
-
-KEY, SEEDS_FROM, SEEDS, LINKS = 0, 1, 2, 3
-"""Columns of `dispatch`: predicate + 1, its seeds, a bit for each index that holds its quads."""
-
-PROBE_INDEX, PROBE_KEY = 0, 1
-"""Columns of `probes`: an index, then the four parts of a key."""
-
-UNIQUE, SCAN = -2, -1
-"""How a frame finds its candidates when not by a chain: one known row, or every row."""
-
-DEPTH, REMAINING, FRESH = 0, 1, 2
-"""Cells of `frames[0]`. A frame below: pattern, next candidate + 1, index, variables it bound."""
-
-EVERY = 64
-"""Higher than any pattern number: bars a row from all patterns."""
-
-REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED = 0, 1, 2, 3, 4, 5, 6
-"""Cells of `counts`; the last three, if output ran out: rows written, a seed + 1 to go on from, and
-the change to go on with."""
-
-AHEAD, ASKED = 6, 4
-"""How many changes, and seeds of each, are asked for ahead of their turn."""
-
-FEW = 2
-"""Seeds of a predicate up to which each is searched at once; of more, most find nothing."""
-
-LARGE = 1 << 17
-"""Quads from which on partners are asked for ahead: fewer are in the processor's caches anyway."""
-
-OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
-"""Columns of the output."""
-
-
-class SearchArrays(NamedTuple):
-    """All installed programs as arrays, and scratch space for the search.
-
-    `walks` has a set of patterns for each pattern: those to go through first from a change there.
-    `probes` has lookups for each seed, those from `probes_from` on: an index and a key, whose parts
-    are ids, or column `c` of the changed quad written as `-1 - c`. If one of them finds nothing,
-    the seed has no match.
-    """
-
-    patterns: Ints
-    programs: Ints
-    checks: Ints
-    seeds: Ints
-    dispatch: Ints
-    walks: Longs
-    probes: Ints
-    probes_from: Ints
-    bind: Ints
-    walk_bind: Ints
-    key: Ints
-    frames: Longs
-    inner: Longs
-    walk: Longs
-
-
-# --- Walks through checks: from patterns that share nothing with the rows outside to those that
-# do.
-
-
 def walks_of(program: SearchProgram) -> list[int]:
-    """For each pattern, a bit for each pattern of its check to go through first; 0 for no walk.
+    """For each pattern, the set of patterns of its check on the walk to the outer rows; 0: none.
 
-    >>> from graphtide.kernel.search.apply.program import ExistsCheck, SearchProgram
+    A pattern of a check that shares no variable with the outer rows is connected to them through
+    other patterns of the check (see `next_match`).
+
+    >>> from graphtide.kernel.search.program import ExistsCheck, SearchProgram
     >>> switch, sensor = -1, -2
     >>> check = ExistsCheck(True, ((switch, 7, sensor, 0), (sensor, 1, 3, 0)))
     >>> walks_of(SearchProgram(((switch, 1, 2, 0),), 1, (check,)))
@@ -200,7 +126,7 @@ def walks_of(program: SearchProgram) -> list[int]:
 
 
 def _walk(patterns: Sequence[Pattern], start: int, outputs: int) -> int:
-    """The patterns of a shortest way from one to another with a variable of the rows outside."""
+    """The patterns of a shortest path from one to another with a variable of the outer rows."""
     variables = [{v for v in pattern if v < 0} for pattern in patterns]
     ways = {start: 0}
     queue = [start]
@@ -213,21 +139,19 @@ def _walk(patterns: Sequence[Pattern], start: int, outputs: int) -> int:
     return 0
 
 
-# --- Lays installed programs out as the arrays that the search loop reads.
-
 Columns = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A plan, the indexes it needs, and which predicates' quads each index holds."""
+    """The arrays, the indexes they need, and which predicates' quads each index holds."""
 
     plan: SearchArrays
     keys: tuple[Columns, ...]
     links: dict[int, int]
 
     def extends(self, other: Compiled) -> bool:
-        """Whether each index of another plan is here at the same place, with all that it holds."""
+        """Whether each index of another plan is also here, at the same number, with its quads."""
         everywhere, before = self.links.get(-1, 0), other.links.get(-1, 0)
         return self.keys[: len(other.keys)] == other.keys and not any(
             other.links.get(predicate, before) & ~self.links.get(predicate, everywhere)
@@ -236,7 +160,7 @@ class Compiled:
 
 
 def compile_programs(programs: Sequence[SearchProgram], order: Sequence[Columns] = ()) -> Compiled:
-    """All programs as arrays. A predicate of -1 stands for every predicate no pattern names.
+    """All programs as arrays. Predicate -1 stands for all predicates that no pattern names.
 
     Indexes that are in `order` and still needed come first, in that order.
     """
@@ -254,12 +178,12 @@ def compile_programs(programs: Sequence[SearchProgram], order: Sequence[Columns]
         walks=np.array([walk for program in programs for walk in walks_of(program)], np.int64),
         probes=_array([probe for own in probes for probe in own], 5),
         probes_from=np.cumsum([0, *map(len, probes)], dtype=np.int32),
-        bind=np.zeros(MOST_PATTERNS + 4, np.int32),
-        walk_bind=np.zeros(MOST_PATTERNS + 4, np.int32),
+        bind=np.zeros(MAX_PATTERNS + 4, np.int32),
+        walk_bind=np.zeros(MAX_PATTERNS + 4, np.int32),
         key=np.zeros((1, 4), np.int32),
-        frames=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
-        inner=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
-        walk=np.zeros((MOST_PATTERNS + 2, 4), np.int64),
+        frames=np.zeros((MAX_PATTERNS + 2, 4), np.int64),
+        inner=np.zeros((MAX_PATTERNS + 2, 4), np.int64),
+        walk=np.zeros((MAX_PATTERNS + 2, 4), np.int64),
     )
     return Compiled(plan, keys, links)
 
@@ -274,7 +198,7 @@ Lists = list[tuple[int, ...]]
 def _flatten(
     programs: Sequence[SearchProgram],
 ) -> tuple[Lists, Lists, Lists, list[tuple[int, tuple[int, ...]]]]:
-    """Patterns, programs and checks in order; seeds with the predicate that calls them."""
+    """Patterns, programs and checks in order; seeds with the predicate that triggers them."""
     patterns: Lists = []
     heads: Lists = []
     checks: Lists = []
@@ -307,7 +231,7 @@ def _indexes(
     """The key columns of each index, and per predicate a bit for each index that holds it."""
     wanted: dict[int, set[Columns]] = {}
     for program in programs:
-        for pattern, columns in wanted_indexes(program).items():
+        for pattern, columns in needed_indexes(program).items():
             wanted.setdefault(max(pattern[1], -1), set()).update(columns)
     needed = set().union(*wanted.values())
     old = [key for key in order if key in needed]
@@ -323,7 +247,7 @@ def _indexes(
 def _dispatch(
     seeds: list[tuple[int, tuple[int, ...]]], links: dict[int, int]
 ) -> tuple[Ints, Lists]:
-    """A small hash table from predicate to its seeds; the last line serves all other predicates."""
+    """A hash table from predicate to its seeds; the last line is for all other predicates."""
     predicates = sorted({predicate for predicate, _ in seeds if predicate >= 0})
     size = 2
     while size < 2 * len(predicates) + 2:
@@ -360,8 +284,7 @@ def _best(predicate: int, keys: tuple[Columns, ...], links: dict[int, int]) -> t
 def _probes(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) -> Lists:
     """The patterns of a seed's program that an index finds by the values of the changed quad.
 
-    First those that point to something of the quad: they are more often missing than those that
-    say more of it.
+    Patterns with a node of the quad as their object come first: they fail more often.
     """
     program, pattern, check = seed
     first, many = heads[program][:2]

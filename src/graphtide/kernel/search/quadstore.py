@@ -1,4 +1,4 @@
-"""QuadStore: the current quads, stored once, and the programs that react to their changes."""
+"""`QuadStore`: the current quads, indexed, and the search programs that react to their changes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from graphtide.jit import compiled
 from graphtide.kernel.batch import Ints, Longs, longer
 from graphtide.kernel.rowtable import HIGH, RowTable
+from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.apply import (
     apply_changes,
     evaluate_seed,
@@ -17,46 +18,32 @@ from graphtide.kernel.search.apply import (
     relink,
 )
 from graphtide.kernel.search.program import (
-    DELETED,
-    DROPPED,
-    FIRST,
-    INSERTED,
     NO_PROGRAMS,
-    OUT_DIFF,
-    OUT_PROGRAM,
-    OUT_TX,
-    OUT_VALUES,
-    OUTPUTS,
-    REDUNDANT,
-    SEED_PROGRAM,
-    SEEDS,
-    SEEDS_FROM,
-    STOPPED,
-    WRITTEN,
-    SearchArrays,
+    Compiled,
+    SearchProgram,
     compile_programs,
     first_seed,
-    refuse_joins,
-    refuse_looking,
+    reject_joins,
+    reject_lookups,
 )
 
 if TYPE_CHECKING:
-    from graphtide.kernel.search.program import Compiled, SearchProgram
+    from graphtide.kernel.search.arrays import SearchArrays
 
 CHUNK = 8192
-"""Changes between two looks at the room left: growth is never needed inside compiled code."""
+"""Changes per call of the kernel; room for them is reserved before."""
 
 LINKED_AT_ONCE = 1 << 16
-"""Quads that are put into new indexes between two looks at the room left there."""
+"""Quads that are added to new indexes per call; room for them is reserved before."""
 
-MOST_KEPT = 1 << 16
-"""Rows of output space that are kept from one call to the next."""
+MAX_RETAINED = 1 << 16
+"""Rows of output space that are retained from one call to the next."""
 
 
 class QuadStore:
     """Quads `(s, p, o, g)` of ids, with set semantics, and the programs installed on them.
 
-    >>> from graphtide.kernel.search.apply.program import SearchProgram
+    >>> from graphtide.kernel.search.program import SearchProgram
     >>> store = QuadStore()
     >>> pairs = store.install(SearchProgram(((-1, 7, -2, 0), (-2, 8, -3, 0)), outputs=3))
     >>> changes = [[0, 1, 1, 7, 2, 0], [1, 1, 2, 8, 3, 0], [2, -1, 1, 7, 2, 0]]
@@ -97,16 +84,16 @@ class QuadStore:
         return self._compiled.plan
 
     def counts(self) -> dict[str, int]:
-        """How many changes had an effect, and how many had none and why."""
+        """How many changes had an effect, and how many had none, by reason."""
         return {
-            "inserted": int(self._counts[INSERTED]),
-            "deleted": int(self._counts[DELETED]),
-            "redundant": int(self._counts[REDUNDANT]),
-            "dropped": int(self._counts[DROPPED]),
+            "inserted": int(self._counts[col.INSERTED]),
+            "deleted": int(self._counts[col.DELETED]),
+            "redundant": int(self._counts[col.REDUNDANT]),
+            "dropped": int(self._counts[col.DROPPED]),
         }
 
     def install(self, program: SearchProgram) -> int:
-        """Add a program; the number under which its rows come out of `apply`."""
+        """Add a program; the key of its rows in the result of `apply`."""
         number = self._next
         self._next += 1
         self._programs[number] = program
@@ -114,7 +101,7 @@ class QuadStore:
         return number
 
     def remove(self, number: int) -> None:
-        """Forget a program, and the indexes that only it needed."""
+        """Remove a program, and the indexes that only it needed."""
         del self._programs[number]
         self._compile()
 
@@ -126,7 +113,7 @@ class QuadStore:
         if n == 0:
             return {}
         batches = self._split(self._out[:n])
-        if len(self._out) > MOST_KEPT:
+        if len(self._out) > MAX_RETAINED:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches
 
@@ -140,7 +127,7 @@ class QuadStore:
         written = self._kernel(changes, begin, end, n)
         while written < 0:
             self._out = longer(self._out)
-            stopped, n = int(self._counts[STOPPED]), int(self._counts[WRITTEN])
+            stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
             written = self._kernel(changes, stopped, end, n)
         return written
 
@@ -157,9 +144,9 @@ class QuadStore:
         written = evaluate_seed(t, self._plan, seed, self._counts, 0, out, 0)
         while written < 0:
             out = longer(out)
-            stopped, n = int(self._counts[STOPPED]), int(self._counts[WRITTEN])
+            stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
             written = evaluate_seed(t, self._plan, seed, self._counts, stopped, out, n)
-        return np.ascontiguousarray(out[:written, OUT_TX : OUT_TX + 2 + width])
+        return np.ascontiguousarray(out[:written, col.OUT_TX : col.OUT_TX + 2 + width])
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Which of these quads are present."""
@@ -172,12 +159,12 @@ class QuadStore:
         return self._table.values()[:, :4]
 
     def _split(self, out: Ints) -> dict[int, Ints]:
-        """The output by program; one program only is the common case and costs no sort."""
-        first = int(out[0, OUT_PROGRAM])
-        if len(out) == 1 or len(self._order) == 1 or not np.any(out[:, OUT_PROGRAM] != first):
+        """The output by program; the common case of one program needs no sort."""
+        first = int(out[0, col.OUT_PROGRAM])
+        if len(out) == 1 or len(self._order) == 1 or not np.any(out[:, col.OUT_PROGRAM] != first):
             return {self._order[first]: self._batch(out, first)}
-        ordered = out[np.argsort(out[:, OUT_PROGRAM], kind="stable")]
-        present, starts = np.unique(ordered[:, OUT_PROGRAM], return_index=True)
+        ordered = out[np.argsort(out[:, col.OUT_PROGRAM], kind="stable")]
+        present, starts = np.unique(ordered[:, col.OUT_PROGRAM], return_index=True)
         parts = np.split(ordered, starts[1:])
         return {
             self._order[int(at)]: self._batch(part, int(at))
@@ -186,15 +173,15 @@ class QuadStore:
 
     def _batch(self, part: Ints, at: int) -> Ints:
         width = self._programs[self._order[at]].outputs
-        return np.array(part[:, OUT_TX : OUT_TX + 2 + width])
+        return np.array(part[:, col.OUT_TX : col.OUT_TX + 2 + width])
 
     def _compile(self) -> None:
-        """Lay the programs out anew; relink the quads only if the indexes they need changed."""
+        """Compile all programs; relink the quads only if the indexes have changed."""
         self._order = list(self._programs)
         before = self._compiled
         programs = [self._programs[number] for number in self._order]
         self._compiled = compile_programs(programs, before.keys)
-        self._room = 0  # what the kernel is called with has to be put together anew
+        self._room = 0  # so that the kernel's arguments are rebuilt
         widest = max((p.outputs for p in self._programs.values()), default=0)
         if self._out.shape[1] != 3 + widest:
             self._out = np.empty((256, 3 + widest), np.int32)
@@ -202,7 +189,7 @@ class QuadStore:
             self._relink(before)
 
     def _relink(self, before: Compiled) -> None:
-        """Change the indexes, and put quads into those in which they are not yet."""
+        """Change the indexes, and add quads to those that lack them."""
         if not self._compiled.extends(before):
             before = NO_PROGRAMS
         if len(before.keys) < max(len(self._compiled.keys), self.index_count):
@@ -213,11 +200,6 @@ class QuadStore:
             self._table.reserve_keys(end - begin)
             relink(self._table.arrays, self._plan.dispatch, before.plan.dispatch, begin, end)
 
-
-# --- QuadStream: changes matched as they pass, with no quad stored.
-#
-# Each program is one pattern, and a change that matches it comes out as it is: nobody can tell
-# whether it is redundant, or which quads are there.
 
 QUAD = 2
 """Where the quad of a change begins."""
@@ -232,22 +214,22 @@ def match_changes(
     bind: Ints,
     changes: Ints,
     out: Ints,
-    marks: Longs,
+    regs: Longs,
 ) -> bool:
     """Write each change for each pattern that it matches; False if the output is full.
 
-    `marks` has the change to go on with, and the rows written.
+    `regs` has the change to resume with, and the number of rows written.
     """
-    while marks[0] < len(changes):
-        i, n = marks[0], marks[1]
+    while regs[0] < len(changes):
+        i, n = regs[0], regs[1]
         line = find_dispatch(dispatch, changes[i, QUAD + 1])
-        first, many = dispatch[line, SEEDS_FROM], dispatch[line, SEEDS]
+        first, many = dispatch[line, col.SEEDS_FROM], dispatch[line, col.SEEDS]
         if n + many > len(out):
             return False
         for seed in range(first, first + many):
-            program = seeds[seed, SEED_PROGRAM]
-            pattern = programs[program, FIRST]
-            for k in range(programs[program, OUTPUTS]):
+            program = seeds[seed, col.SEED_PROGRAM]
+            pattern = programs[program, col.FIRST]
+            for k in range(programs[program, col.OUTPUTS]):
                 bind[k] = 0
             fits = True
             for k in range(4):
@@ -259,20 +241,20 @@ def match_changes(
                 elif bind[-1 - wanted] != value or value == 0:
                     fits = False
             if fits:
-                out[n, OUT_PROGRAM] = program
-                out[n, OUT_TX] = changes[i, 0]
-                out[n, OUT_DIFF] = changes[i, 1]
-                for k in range(programs[program, OUTPUTS]):
-                    out[n, OUT_VALUES + k] = bind[k]
+                out[n, col.OUT_PROGRAM] = program
+                out[n, col.OUT_TX] = changes[i, 0]
+                out[n, col.OUT_DIFF] = changes[i, 1]
+                for k in range(programs[program, col.OUTPUTS]):
+                    out[n, col.OUT_VALUES + k] = bind[k]
                 n += 1
-        marks[0], marks[1] = i + 1, n
+        regs[0], regs[1] = i + 1, n
     return True
 
 
 class QuadStream(QuadStore):
-    """What a `QuadStore` is, but for the quads.
+    """A `QuadStore` that stores no quads: changes are matched as they pass, redundant or not.
 
-    >>> from graphtide.kernel.search.apply.program import SearchProgram
+    >>> from graphtide.kernel.search.program import SearchProgram
     >>> stream = QuadStream()
     >>> subjects = stream.install(SearchProgram(((-1, 7, 5, 0),), outputs=1))
     >>> stream.apply(np.array([[0, 1, 3, 7, 5, 0], [0, 1, 3, 7, 6, 0]], np.int32))[
@@ -287,40 +269,40 @@ class QuadStream(QuadStore):
 
     def install(self, program: SearchProgram) -> int:
         """Add a program of one pattern."""
-        refuse_joins(program)
+        reject_joins(program)
         return super().install(program)
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
-        """Let changes `[tx, diff, s, p, o, g]` pass; per program, the batch they cause."""
-        plan, marks = self._plan, np.zeros(2, np.int64)
+        """Match changes `[tx, diff, s, p, o, g]`; per program, the batch they cause."""
+        plan, regs = self._plan, np.zeros(2, np.int64)
         inserts = int(np.count_nonzero(changes[:, 1] > 0))
-        self._counts[INSERTED] += inserts
-        self._counts[DROPPED] += inserts
-        self._counts[DELETED] += len(changes) - inserts
+        self._counts[col.INSERTED] += inserts
+        self._counts[col.DROPPED] += inserts
+        self._counts[col.DELETED] += len(changes) - inserts
         arrays = plan.patterns, plan.programs, plan.seeds, plan.dispatch, plan.bind
-        while not match_changes(*arrays, changes, self._out, marks):
+        while not match_changes(*arrays, changes, self._out, regs):
             self._out = longer(self._out)
-        n = int(marks[1])
+        n = int(regs[1])
         batches = self._split(self._out[:n]) if n else {}
-        if len(self._out) > MOST_KEPT:
+        if len(self._out) > MAX_RETAINED:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches
 
     def evaluate(self, number: int) -> Ints:
-        """Nothing, as long as nothing has passed."""
-        refuse_looking(self._passed)
+        """An empty batch; an error once quads have passed."""
+        reject_lookups(self._passed)
         return np.empty((0, 2 + self._programs[number].outputs), np.int32)
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """None, as long as nothing has passed."""
-        refuse_looking(self._passed)
+        """None; an error once quads have passed."""
+        reject_lookups(self._passed)
         return np.zeros(len(quads), np.bool_)
 
     def quads(self) -> Ints:
-        """None, as long as nothing has passed."""
-        refuse_looking(self._passed)
+        """None; an error once quads have passed."""
+        reject_lookups(self._passed)
         return np.empty((0, 4), np.int32)
 
     @property
     def _passed(self) -> int:
-        return int(self._counts[INSERTED] + self._counts[DELETED])
+        return int(self._counts[col.INSERTED] + self._counts[col.DELETED])

@@ -1,9 +1,9 @@
-"""react: the rows that one changed quad brings or takes away.
+"""`react`: the rows that one changed quad inserts or deletes.
 
 A row that uses the quad at several patterns is found at the first of them only: patterns before the
-seed may not use it again. A quad that matches inside an existence check moves the rows whose check
-turns: those that pass with the quad and not without it, or the other way round. If it has nothing
-in common with the rows by itself, the search walks through the check to them (`walk`).
+seed may not use it again. A quad that matches inside an existence check changes the rows that pass
+the checks with the quad and not without it, or the other way round. If it shares no variable with
+the rows, the search walks through other patterns of the check to them (`next_match.begin_walk`).
 """
 
 from __future__ import annotations
@@ -13,56 +13,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import inlined
-from graphtide.kernel.rowtable import HEAD, find_head, key_mark
+from graphtide.kernel.rowtable import HEAD, Table, find_head, key_hash
+from graphtide.kernel.search import arrays as col
 from graphtide.kernel.search.next_match import (
     begin_walk,
-    leads,
     match_row,
     next_match,
     next_start,
     start,
     stop,
     unbind,
-)
-from graphtide.kernel.search.program import (
-    CHECK_FIRST,
-    CHECK_NEGATED,
-    CHECK_PATTERNS,
-    CHECKS,
-    EVERY,
-    FEW,
-    FIRST,
-    FIRST_CHECK,
-    OUT_DIFF,
-    OUT_PROGRAM,
-    OUT_TX,
-    OUT_VALUES,
-    OUTPUTS,
-    PATTERNS,
-    PROBE_INDEX,
-    PROBE_KEY,
-    REMAINING,
-    RESUME,
-    SEED_CHECK,
-    SEED_PATTERN,
-    SEED_PROGRAM,
-    SEEDS,
-    SEEDS_FROM,
-    VARIABLES,
-    WRITTEN,
-    SearchArrays,
+    walk_reaches,
 )
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
-    from graphtide.kernel.rowtable import Table
+    from graphtide.kernel.search.arrays import SearchArrays
 
 
 @inlined
 def exists(t: Table, p: SearchArrays, check: Int, barred: Int) -> bool:
     """Whether a check's pattern has a match under the current bindings, without row `barred`."""
-    start(p.inner, p.checks[check, CHECK_PATTERNS])
-    found = next_match(t, p, p.checks[check, CHECK_FIRST], p.inner, barred, EVERY)
+    start(p.inner, p.checks[check, col.CHECK_PATTERNS])
+    found = next_match(t, p, p.checks[check, col.CHECK_FIRST], p.inner, barred, col.EVERY)
     stop(p.bind, p.inner)
     return found
 
@@ -70,9 +43,9 @@ def exists(t: Table, p: SearchArrays, check: Int, barred: Int) -> bool:
 @inlined
 def passes(t: Table, p: SearchArrays, program: Int, barred: Int) -> bool:
     """Whether the current match passes every check of its program."""
-    first = p.programs[program, FIRST_CHECK]
-    for check in range(first, first + p.programs[program, CHECKS]):
-        if exists(t, p, check, barred) == (p.checks[check, CHECK_NEGATED] == 1):
+    first = p.programs[program, col.FIRST_CHECK]
+    for check in range(first, first + p.programs[program, col.CHECKS]):
+        if exists(t, p, check, barred) == (p.checks[check, col.CHECK_NEGATED] == 1):
             return False
     return True
 
@@ -81,15 +54,15 @@ def passes(t: Table, p: SearchArrays, program: Int, barred: Int) -> bool:
 def seen_before(
     t: Table, p: SearchArrays, program: Int, check: Int, pattern: Int, row: Int
 ) -> bool:
-    """Whether an earlier seed of the same quad already meets the current match."""
-    first = p.programs[program, FIRST_CHECK]
+    """Whether an earlier seed of the same quad already finds the current match."""
+    first = p.programs[program, col.FIRST_CHECK]
     for earlier in range(first, check + 1):
-        patterns = pattern if earlier == check else p.checks[earlier, CHECK_PATTERNS]
+        patterns = pattern if earlier == check else p.checks[earlier, col.CHECK_PATTERNS]
         for k in range(patterns):
-            own = p.checks[earlier, CHECK_FIRST] + k
+            own = p.checks[earlier, col.CHECK_FIRST] + k
             fresh = match_row(t, p.patterns, own, row, p.bind)
             if fresh >= 0:
-                met = p.walks[own] == 0 or leads(t, p, earlier, own)
+                met = p.walks[own] == 0 or walk_reaches(t, p, earlier, own)
                 unbind(p.bind, fresh)
                 if met:
                     return True
@@ -101,66 +74,70 @@ def emit(out: Ints, n: Int, p: SearchArrays, program: Int, tx: Int, diff: Int) -
     """Write the current match to the output; -1 if there is no room for it."""
     if n == len(out):
         return -1
-    out[n, OUT_PROGRAM] = program
-    out[n, OUT_TX] = tx
-    out[n, OUT_DIFF] = diff
-    for k in range(p.programs[program, OUTPUTS]):
-        out[n, OUT_VALUES + k] = p.bind[k]
+    out[n, col.OUT_PROGRAM] = program
+    out[n, col.OUT_TX] = tx
+    out[n, col.OUT_DIFF] = diff
+    for k in range(p.programs[program, col.OUTPUTS]):
+        out[n, col.OUT_VALUES + k] = p.bind[k]
     return n + 1
 
 
 @inlined
 def seed_of(p: SearchArrays, seed: Int) -> tuple[Int, Int, Int]:
-    """A seed's program, the place of its pattern in its group, and its check or -1."""
-    return p.seeds[seed, SEED_PROGRAM], p.seeds[seed, SEED_PATTERN], p.seeds[seed, SEED_CHECK]
+    """A seed's program, the index of its pattern in its group, and its check or -1."""
+    return (
+        p.seeds[seed, col.SEED_PROGRAM],
+        p.seeds[seed, col.SEED_PATTERN],
+        p.seeds[seed, col.SEED_CHECK],
+    )
 
 
 @inlined
 def load_probe(p: SearchArrays, probe: Int, quads: Ints, at: Int, first: Int) -> None:
-    """Put what a probe looks up into the key, for a quad that begins at column `first`."""
+    """Load a probe's key for a quad that begins at column `first`."""
     for k in range(4):
-        part = p.probes[probe, PROBE_KEY + k]
+        part = p.probes[probe, col.PROBE_KEY + k]
         p.key[0, k] = part if part >= 0 else quads[at, first - 1 - part]
 
 
 @inlined
-def is_alone(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
+def has_no_partner(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
     """Whether the first probe of a seed finds nothing: then the quad `row` is in no match there."""
     probe = p.probes_from[seed]
     if probe == p.probes_from[seed + 1]:
         return False
     load_probe(p, probe, t.rows, row, 0)
-    index = p.probes[probe, PROBE_INDEX]
-    return t.heads[find_head(t, index, key_mark(t, index, p.key, 0), p.key, 0), HEAD] == 0
+    index = p.probes[probe, col.PROBE_INDEX]
+    return t.heads[find_head(t, index, key_hash(t, index, p.key, 0), p.key, 0), HEAD] == 0
 
 
 @inlined
 def begin(t: Table, p: SearchArrays, seed: Int, row: Int) -> bool:
-    """Set out from the quad `row` at a seed's pattern; False if it does not match.
+    """Start a search from the quad `row` at a seed's pattern; False if it does not match.
 
     From a check's pattern, only the variables of the match itself stay bound.
     """
     program, pattern, check = seed_of(p, seed)
-    for k in range(p.programs[program, VARIABLES]):
+    for k in range(p.programs[program, col.VARIABLES]):
         p.bind[k] = 0
-    first = p.programs[program, FIRST] if check < 0 else p.checks[check, CHECK_FIRST]
+    first = p.programs[program, col.FIRST] if check < 0 else p.checks[check, col.CHECK_FIRST]
     if match_row(t, p.patterns, first + pattern, row, p.bind) < 0:
         return False
-    start(p.frames, p.programs[program, PATTERNS])
+    start(p.frames, p.programs[program, col.PATTERNS])
     if check < 0:
-        p.frames[0, REMAINING] &= ~(np.int64(1) << np.int64(pattern))
+        p.frames[0, col.REMAINING] &= ~(np.int64(1) << np.int64(pattern))
     else:
-        for k in range(p.programs[program, OUTPUTS], p.programs[program, VARIABLES]):
+        for k in range(p.programs[program, col.OUTPUTS], p.programs[program, col.VARIABLES]):
             p.bind[k] = 0
     return True
 
 
 @inlined
 def weight(t: Table, p: SearchArrays, seed: Int, row: Int) -> Int:
-    """How the quad `row` counts for the current match: 1 makes it, -1 prevents it, 0 neither.
+    """How the quad `row` affects the current match: 1 makes it, -1 prevents it, 0 neither.
 
-    A match through the quad itself stands or falls with it if it passes the checks. Any other is
-    moved only if its checks say something else without the quad.
+    A match that uses the quad depends on it, if it passes the checks. Any other match changes only
+    if its checks have another outcome without the quad.
     """
     program, pattern, check = seed_of(p, seed)
     if check >= 0 and seen_before(t, p, program, check, pattern, row):
@@ -184,9 +161,9 @@ def react_seed(
     n: Int,
     resume: bool,
 ) -> Int:
-    """The matches that one seed of a changed quad moves; -1 if the output is full."""
+    """Write the matches that one seed of a changed quad changes; -1 if the output is full."""
     _, pattern, check = seed_of(p, seed)
-    walks = check >= 0 and p.walks[p.checks[check, CHECK_FIRST] + pattern] != 0
+    walks = check >= 0 and p.walks[p.checks[check, col.CHECK_FIRST] + pattern] != 0
     if not resume:
         if not (begin_walk(t, p, seed, row) if walks else begin(t, p, seed, row)):
             return n
@@ -209,10 +186,10 @@ def react_start(
     n: Int,
     resume: bool,
 ) -> Int:
-    """The matches that are moved and agree with what is bound; -1 if the output is full."""
+    """Write the changed matches that agree with the current bindings; -1 if the output is full."""
     program, pattern, check = seed_of(p, seed)
-    first = p.programs[program, FIRST]
-    below = pattern if check < 0 else EVERY
+    first = p.programs[program, col.FIRST]
+    below = pattern if check < 0 else col.EVERY
     while resume or next_match(t, p, first, p.frames, row, below):
         resume = False
         diff = weight(t, p, seed, row)
@@ -235,25 +212,24 @@ def react(
     n: Int,
     counts: Longs,
 ) -> Int:
-    """Run every seed that the quad's predicate calls for; -1 if the output is full.
+    """Run every seed of the quad's predicate; -1 if the output is full.
 
-    A full output leaves the search where it is: the number of its seed is kept in `counts`, and the
-    next call goes on from there.
+    The state of an interrupted search and, in `counts`, its seed are kept: the next call resumes.
     """
-    first = p.dispatch[line, SEEDS_FROM]
+    first = p.dispatch[line, col.SEEDS_FROM]
     begin = first
-    resume = counts[RESUME] > 0
+    resume = counts[col.RESUME] > 0
     if resume:
-        begin = counts[RESUME] - 1
-        counts[RESUME] = 0
-    many = p.dispatch[line, SEEDS] > FEW
-    for seed in range(begin, first + p.dispatch[line, SEEDS]):
-        if many and not resume and is_alone(t, p, seed, row):
+        begin = counts[col.RESUME] - 1
+        counts[col.RESUME] = 0
+    many = p.dispatch[line, col.SEEDS] > col.FEW
+    for seed in range(begin, first + p.dispatch[line, col.SEEDS]):
+        if many and not resume and has_no_partner(t, p, seed, row):
             continue
         n = react_seed(t, p, seed, row, tx, sign, out, n, resume)
         if n < 0:
-            counts[RESUME] = seed + 1
-            counts[WRITTEN] = len(out)
+            counts[col.RESUME] = seed + 1
+            counts[col.WRITTEN] = len(out)
             return -1
         resume = False
     return n

@@ -1,38 +1,16 @@
-"""Where tokens are kept: places, chains by age, partitions, used events, and the heap of timers."""
+"""Storage of tokens: free lists, chains by age, partitions, used events, the heap of timers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from graphtide.jit import inlined
-from graphtide.kernel.rowtable import HEAD, add_row, find_slot, remove_row, row_mark
-from graphtide.kernel.tokens.tables import (
-    BLOCKED,
-    COUNT,
-    FREE_LINK,
-    FREE_TOKEN,
-    HIGH_LINK,
-    HIGH_TOKEN,
-    LIVE_TOKENS,
-    MOST_LIVE,
-    NEWER,
-    NEWEST,
-    NEXT,
-    OLDER,
-    OLDEST,
-    ORDER,
-    PARTITION,
-    PREV,
-    STATE,
-    USED,
-    VERSION,
-    WAITING,
-    KernelAutomaton,
-    TokenArrays,
-)
+from graphtide.kernel.rowtable import HEAD, add_row, find_slot, remove_row, row_hash
+from graphtide.kernel.tokens import tables as col
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints
+    from graphtide.kernel.tokens.tables import KernelAutomaton, TokenArrays
 
 
 @inlined
@@ -40,16 +18,16 @@ def partition_of(a: KernelAutomaton, z: TokenArrays, type_: Int, values: Ints, i
     """The partition of an event's key; -1 if no token has it."""
     for k in range(a.key.shape[1]):
         z.source[0, k] = values[i, a.key[type_, k]] if a.key[type_, k] >= 0 else 0
-    mark = row_mark(z.keys.width, z.source, 0, 0)
-    return z.keys.slots[find_slot(z.keys, mark, z.source, 0, 0), HEAD] - 1
+    hash_ = row_hash(z.keys.width, z.source, 0, 0)
+    return z.keys.slots[find_slot(z.keys, hash_, z.source, 0, 0), HEAD] - 1
 
 
 @inlined
 def new_partition(z: TokenArrays) -> Int:
     """A partition for the key in `source`."""
-    mark = row_mark(z.keys.width, z.source, 0, 0)
-    slot = find_slot(z.keys, mark, z.source, 0, 0)
-    row = add_row(z.keys, slot, mark, z.source, 0, 0)
+    hash_ = row_hash(z.keys.width, z.source, 0, 0)
+    slot = find_slot(z.keys, hash_, z.source, 0, 0)
+    row = add_row(z.keys, slot, hash_, z.source, 0, 0)
     for k in range(z.chains.shape[1]):
         z.chains[row, k] = 0
     return row
@@ -57,116 +35,116 @@ def new_partition(z: TokenArrays) -> Int:
 
 @inlined
 def chain_in(z: TokenArrays, token: Int) -> None:
-    """Put a token among those of its partition and state, by age."""
-    partition, first = z.data[token, PARTITION], 2 * z.data[token, STATE]
+    """Add a token to the chain of its partition and state, by age."""
+    partition, first = z.data[token, col.PARTITION], 2 * z.data[token, col.STATE]
     after = z.chains[partition, first + 1]
-    while after != 0 and z.data[after - 1, ORDER] > z.data[token, ORDER]:
-        after = z.data[after - 1, PREV]
-    following = z.chains[partition, first] if after == 0 else z.data[after - 1, NEXT]
-    z.data[token, PREV] = after
-    z.data[token, NEXT] = following
+    while after != 0 and z.data[after - 1, col.ORDER] > z.data[token, col.ORDER]:
+        after = z.data[after - 1, col.PREV]
+    following = z.chains[partition, first] if after == 0 else z.data[after - 1, col.NEXT]
+    z.data[token, col.PREV] = after
+    z.data[token, col.NEXT] = following
     if after == 0:
         z.chains[partition, first] = token + 1
     else:
-        z.data[after - 1, NEXT] = token + 1
+        z.data[after - 1, col.NEXT] = token + 1
     if following == 0:
         z.chains[partition, first + 1] = token + 1
     else:
-        z.data[following - 1, PREV] = token + 1
+        z.data[following - 1, col.PREV] = token + 1
 
 
 @inlined
 def chain_out(z: TokenArrays, token: Int) -> None:
-    """Take a token out of the chain of its partition and state."""
-    partition, first = z.data[token, PARTITION], 2 * z.data[token, STATE]
-    before, following = z.data[token, PREV], z.data[token, NEXT]
+    """Remove a token from the chain of its partition and state."""
+    partition, first = z.data[token, col.PARTITION], 2 * z.data[token, col.STATE]
+    before, following = z.data[token, col.PREV], z.data[token, col.NEXT]
     if before == 0:
         z.chains[partition, first] = following
     else:
-        z.data[before - 1, NEXT] = following
+        z.data[before - 1, col.NEXT] = following
     if following == 0:
         z.chains[partition, first + 1] = before
     else:
-        z.data[following - 1, PREV] = before
+        z.data[following - 1, col.PREV] = before
 
 
 @inlined
 def new_token(z: TokenArrays, partition: Int) -> Int:
-    """A place for a token, the newest of all; it is in no state's chain yet."""
-    marks = z.marks
-    token = marks[FREE_TOKEN] - 1
+    """Allocate a token, the newest of all; it is in no state's chain yet."""
+    regs = z.regs
+    token = regs[col.FREE_TOKEN] - 1
     if token >= 0:
-        marks[FREE_TOKEN] = z.data[token, NEXT]
+        regs[col.FREE_TOKEN] = z.data[token, col.NEXT]
     else:
-        token = marks[HIGH_TOKEN]
-        marks[HIGH_TOKEN] += 1
-    version = z.data[token, VERSION]
+        token = regs[col.HIGH_TOKEN]
+        regs[col.HIGH_TOKEN] += 1
+    version = z.data[token, col.VERSION]
     for k in range(z.data.shape[1]):
         z.data[token, k] = 0
-    z.data[token, VERSION] = version
-    z.data[token, PARTITION] = partition
+    z.data[token, col.VERSION] = version
+    z.data[token, col.PARTITION] = partition
     z.keys.rows[partition, z.keys.width] += 1
-    newest = marks[NEWEST]
-    z.data[token, OLDER] = newest
+    newest = regs[col.NEWEST]
+    z.data[token, col.OLDER] = newest
     if newest == 0:
-        marks[OLDEST] = token + 1
+        regs[col.OLDEST] = token + 1
     else:
-        z.data[newest - 1, NEWER] = token + 1
-    marks[NEWEST] = token + 1
-    marks[LIVE_TOKENS] += 1
-    marks[MOST_LIVE] = max(marks[MOST_LIVE], marks[LIVE_TOKENS])
+        z.data[newest - 1, col.NEWER] = token + 1
+    regs[col.NEWEST] = token + 1
+    regs[col.LIVE_TOKENS] += 1
+    regs[col.PEAK_LIVE] = max(regs[col.PEAK_LIVE], regs[col.LIVE_TOKENS])
     return token
 
 
 @inlined
 def drop_token(z: TokenArrays, token: Int) -> None:
-    """Forget a token and the events it has used; with the last one its partition."""
-    marks = z.marks
+    """Free a token and its used events, and with its last token the partition."""
+    regs = z.regs
     chain_out(z, token)
-    older, newer = z.data[token, OLDER], z.data[token, NEWER]
+    older, newer = z.data[token, col.OLDER], z.data[token, col.NEWER]
     if older == 0:
-        marks[OLDEST] = newer
+        regs[col.OLDEST] = newer
     else:
-        z.data[older - 1, NEWER] = newer
+        z.data[older - 1, col.NEWER] = newer
     if newer == 0:
-        marks[NEWEST] = older
+        regs[col.NEWEST] = older
     else:
-        z.data[newer - 1, OLDER] = older
-    link = z.data[token, USED]
+        z.data[newer - 1, col.OLDER] = older
+    link = z.data[token, col.USED]
     while link != 0:
         following = z.links[link - 1, 1]
-        z.links[link - 1, 1] = marks[FREE_LINK]
-        marks[FREE_LINK] = link
+        z.links[link - 1, 1] = regs[col.FREE_LINK]
+        regs[col.FREE_LINK] = link
         link = following
-    partition = z.data[token, PARTITION]
+    partition = z.data[token, col.PARTITION]
     z.keys.rows[partition, z.keys.width] -= 1
     if z.keys.rows[partition, z.keys.width] == 0:
         remove_row(z.keys, partition)
-    z.data[token, VERSION] += 1
-    z.data[token, BLOCKED] = 0
-    z.data[token, NEXT] = marks[FREE_TOKEN]
-    marks[FREE_TOKEN] = token + 1
-    marks[LIVE_TOKENS] -= 1
+    z.data[token, col.VERSION] += 1
+    z.data[token, col.BLOCKED] = 0
+    z.data[token, col.NEXT] = regs[col.FREE_TOKEN]
+    regs[col.FREE_TOKEN] = token + 1
+    regs[col.LIVE_TOKENS] -= 1
 
 
 @inlined
 def use_event(z: TokenArrays, token: Int, number: Int) -> None:
-    """Note that a token has used an event."""
-    marks = z.marks
-    link = marks[FREE_LINK] - 1
+    """Add an event to those that a token has used."""
+    regs = z.regs
+    link = regs[col.FREE_LINK] - 1
     if link >= 0:
-        marks[FREE_LINK] = z.links[link, 1]
+        regs[col.FREE_LINK] = z.links[link, 1]
     else:
-        link = marks[HIGH_LINK]
-        marks[HIGH_LINK] += 1
+        link = regs[col.HIGH_LINK]
+        regs[col.HIGH_LINK] += 1
     z.links[link, 0] = number
-    z.links[link, 1] = z.data[token, USED]
-    z.data[token, USED] = link + 1
-    z.data[token, COUNT] += 1
+    z.links[link, 1] = z.data[token, col.USED]
+    z.data[token, col.USED] = link + 1
+    z.data[token, col.COUNT] += 1
 
 
 @inlined
-def sooner(z: TokenArrays, left: Int, right: Int) -> bool:
+def due_before(z: TokenArrays, left: Int, right: Int) -> bool:
     """Whether an entry of the heap is due before another: by time, then by the token's age."""
     if z.heap[left, 0] != z.heap[right, 0]:
         return bool(z.heap[left, 0] < z.heap[right, 0])
@@ -184,27 +162,27 @@ def swap(z: TokenArrays, left: Int, right: Int) -> None:
 
 @inlined
 def set_timer(z: TokenArrays, due: Int, token: Int, timer: Int) -> None:
-    """Let a token's timer wait for its time."""
-    at = z.marks[WAITING]
+    """Push a timer of a token onto the heap."""
+    at = z.regs[col.HEAP_SIZE]
     z.heap[at, 0] = due
-    z.heap[at, 1] = z.data[token, ORDER]
+    z.heap[at, 1] = z.data[token, col.ORDER]
     z.heap[at, 2] = token
-    z.heap[at, 3] = z.data[token, VERSION]
+    z.heap[at, 3] = z.data[token, col.VERSION]
     z.heap[at, 4] = timer
-    z.marks[WAITING] = at + 1
-    while at > 0 and sooner(z, at, (at - 1) // 2):
+    z.regs[col.HEAP_SIZE] = at + 1
+    while at > 0 and due_before(z, at, (at - 1) // 2):
         swap(z, at, (at - 1) // 2)
         at = (at - 1) // 2
 
 
 @inlined
 def sift_down(z: TokenArrays, at: Int) -> None:
-    """Let an entry of the heap sink to its place."""
-    last = z.marks[WAITING]
+    """Restore the heap below an entry."""
+    last = z.regs[col.HEAP_SIZE]
     while True:
         least = at
         for child in (2 * at + 1, 2 * at + 2):
-            if child < last and sooner(z, child, least):
+            if child < last and due_before(z, child, least):
                 least = child
         if least == at:
             return
@@ -213,8 +191,8 @@ def sift_down(z: TokenArrays, at: Int) -> None:
 
 
 @inlined
-def first_timer_gone(z: TokenArrays) -> None:
-    """Take the first entry off the heap."""
-    z.marks[WAITING] -= 1
-    swap(z, 0, z.marks[WAITING])
+def pop_timer(z: TokenArrays) -> None:
+    """Remove the first entry of the heap."""
+    z.regs[col.HEAP_SIZE] -= 1
+    swap(z, 0, z.regs[col.HEAP_SIZE])
     sift_down(z, 0)

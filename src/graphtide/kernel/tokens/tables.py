@@ -1,14 +1,15 @@
 """A deterministic automaton over events, and its tokens, as arrays for compiled loops.
 
-State 0 is the start. From each state at most one edge goes out for each type of event, and perhaps
-timers. A token is an instance of the pattern; its line in `data` says where it is:
+State 0 is the start. Each state has at most one outgoing edge for each type of event, and possibly
+timers. A token is a partial match of the pattern; its line in `data` is:
 
     state | order | started | deadline | blocked | partition | next, prev | older, newer
           | used | count | version | zones… | slots…
 
 `blocked` has a bit for each edge of the state that the token can no longer take. Tokens of one
-partition (a value of the key) and state are chained by age; `used` begins the chain of the events
-that the token has used, the last one first. Timers wait in a heap.
+partition (a value of the key) and state are chained by age; `used` is the head of the chain of the
+events that the token has used, the last one first. Timers are in a heap. A *zone* is a part of the
+pattern with a time limit; the token stores when it entered each zone.
 """
 
 from __future__ import annotations
@@ -23,28 +24,27 @@ CHRONICLE, IMMEDIATE, STRICT = 0, 1, 2
 """Contexts."""
 
 TARGET, FINAL, SPARE, BIT, ENTERS, TIMER = 0, 1, 2, 3, 4, 5
-"""Columns of `edges`: the state it leads to, whether that completes the pattern, whether it only
-goes round a loop once more, its bit in `blocked`, the zones that begin with it, as bits, and the
-timer that takes it, or -1."""
+"""Columns of `edges`: the target state, whether that completes the pattern, whether the edge only
+repeats a loop, its bit in `blocked`, the zones it enters, as bits, and its timer, or -1."""
 
-PLACE, SLOT, CONSTANT = 0, 1, 2
-"""Columns of `ops`: which of the event's values has to be that of a slot (and is put into it if it
-is empty), or, where the slot is -1, has to be a constant."""
+VALUE_INDEX, SLOT, CONSTANT = 0, 1, 2
+"""Columns of `ops`: which of the event's values must equal that of a slot (and is stored in it if
+it is empty), or, where the slot is -1, must equal a constant."""
 
-ZONE, LENGTH_ = 0, 1
-"""Columns of `guards`: the zone, and how long ago it may have begun at most. Of `leasts`: the zone,
-how long ago it has to have begun at least, and what happens if it has not: edges that are blocked,
-and whether the pattern is not complete. Of `orders`: a zone, a later one and the least time between
-them, and the edges that are blocked if there was less."""
+ZONE, DURATION = 0, 1
+"""Columns of `guards`: a zone and its maximal duration. Of `leasts`: a zone and its minimal
+duration, and what a shorter one causes: edges that are blocked, and whether the pattern is not
+complete. Of `orders`: a zone, a later one, the least time between their starts, and the edges that
+are blocked if there was less."""
 
-BLOCKS, UNENDS = 2, 3
+BLOCKS, PREVENTS_END = 2, 3
 ORDER_FIRST, ORDER_LATER, ORDER_LEAST, ORDER_BLOCKS = 0, 1, 2, 3
 
 OPS_FROM, OPS_TO, STOPS = 0, 1, 2
-"""Columns of `watches`: the ops of an event that must not come, and the edges that it blocks."""
+"""Columns of `watches`: the ops of an event that must not occur, and the edges that it blocks."""
 
 TIMER_EDGE, TIMER_ZONE, TIMER_LENGTH = 0, 1, 2
-"""Columns of `timers`: the edge that is taken when a zone began longer ago than a length."""
+"""Columns of `timers`: the edge that is taken when a zone has lasted longer than a duration."""
 
 STATE, ORDER, STARTED, DEADLINE, BLOCKED, PARTITION = 0, 1, 2, 3, 4, 5
 NEXT, PREV, OLDER, NEWER, USED, COUNT, VERSION, FIELDS = 6, 7, 8, 9, 10, 11, 12, 13
@@ -54,22 +54,23 @@ SAVED = 4
 """Columns of a saved token before its zones and slots: order, started, state, blocked."""
 
 NO_END = 1 << 62
-"""The deadline of a token that may wait for ever."""
+"""The deadline of a token without one."""
 
 AT, NOW, NUMBER, WRITTEN, USED_WRITTEN = 0, 1, 2, 3, 4
 FREE_TOKEN, FREE_LINK, HIGH_TOKEN, HIGH_LINK, LIVE_TOKENS = 5, 6, 7, 8, 9
-OLDEST, NEWEST, NEXT_ORDER, WAITING, LONGEST, SWEEP_AT, MOST_LIVE = 10, 11, 12, 13, 14, 15, 16
-MARKS = 17
-"""Cells of `marks`: where the loop is in its batch, the time, how many events came, rows of output,
-then free places, chains, numbers, the size of the heap, and the longest chain of used events."""
+OLDEST, NEWEST, NEXT_ORDER, HEAP_SIZE, MAX_USED, SWEEP_AT, PEAK_LIVE = 10, 11, 12, 13, 14, 15, 16
+REGISTERS = 17
+"""Cells of `regs`: current event of the batch, time, number of events, rows of output; free lists,
+peaks and counts of tokens and links, ends of the chain by age; the size of the heap, the longest
+chain of used events, and the number of tokens at which to sweep."""
 
 OUT_TIME, OUT_STARTED, OUT_AT, OUT_USED, OUT_VALUES = 0, 1, 2, 3, 4
-"""Columns of the output: when a match ended and began, the event of the batch that ended it (or
-came after that), where its used events end in `out_used`, and the values of the parameters."""
+"""Columns of the output: when a match ended and began, the event of the batch that completed it (or
+followed its timer), the end of its used events in `out_used`, and the values of the parameters."""
 
 
 class KernelAutomaton(NamedTuple):
-    """The tables of a pattern. `…_from` say where the lines of an entry begin in another table."""
+    """The tables of a pattern; `x_from` has the first line of each entry in table `x`."""
 
     edge_of: Ints
     edges: Longs
@@ -101,12 +102,12 @@ class KernelAutomaton(NamedTuple):
 
 
 class TokenArrays(NamedTuple):
-    """The tokens of a pattern, and what they wait for."""
+    """The tokens of a pattern, their chains, and their timers."""
 
     data: Longs
     links: Longs
     chains: Ints
     heap: Longs
     keys: Table
-    marks: Longs
+    regs: Longs
     source: Ints

@@ -10,44 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from graphtide.kernel.rowtable import RowTable
+from graphtide.kernel.tokens import tables as col
 from graphtide.kernel.tokens.step import (
     DONE,
     FULL,
-    MOST_TIMERS,
+    MAX_TIMERS,
     tokens_advance,
     tokens_put,
     tokens_step,
     tokens_sweep,
 )
-from graphtide.kernel.tokens.tables import (
-    AT,
-    BLOCKED,
-    FIELDS,
-    HIGH_TOKEN,
-    LIVE_TOKENS,
-    MARKS,
-    MOST_LIVE,
-    NEWER,
-    NEXT_ORDER,
-    NOW,
-    NUMBER,
-    OLDEST,
-    ORDER,
-    OUT_AT,
-    OUT_STARTED,
-    OUT_TIME,
-    OUT_USED,
-    OUT_VALUES,
-    STARTED,
-    STATE,
-    SWEEP_AT,
-    USED,
-    USED_WRITTEN,
-    WAITING,
-    WRITTEN,
-    KernelAutomaton,
-    TokenArrays,
-)
+from graphtide.kernel.tokens.tables import KernelAutomaton, TokenArrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,14 +28,14 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
 
 LEAST = 1024
-"""Tokens for which there is room at first, and below which it is not worth looking for old ones."""
+"""Tokens for which there is room at first, and below which a sweep is not worth it."""
 
 
 class TokenMatches(NamedTuple):
     """Complete matches as columns, in the order in which they were completed.
 
-    `at` is the event of the batch that completed each, or that came after time did. The events that
-    match k has used are `used[used_to[k-1]:used_to[k]]`.
+    `at` is the event of the batch that completed the match, or that followed its timer. Match k has
+    used the events `used[used_to[k-1]:used_to[k]]`.
     """
 
     values: Ints
@@ -74,9 +47,9 @@ class TokenMatches(NamedTuple):
 
 
 class SavedTokens(NamedTuple):
-    """Tokens laid down, the oldest first; `tokens` has the columns of SAVED, zones and slots.
+    """A savepoint of tokens, the oldest first; `tokens` has the columns of SAVED, zones and slots.
 
-    `counts` are the time, the number of events that came, and the number of tokens there were.
+    `counts` are the time, the number of events and the number of tokens so far.
     """
 
     tokens: Longs
@@ -86,37 +59,37 @@ class SavedTokens(NamedTuple):
 
 
 class TokenTable:
-    """Tokens of one pattern. Events are numbered as they come, from 0 on."""
+    """The tokens of one pattern. Events are numbered from 0 in the order of their arrival."""
 
     def __init__(self, automaton: KernelAutomaton) -> None:
         self._automaton = automaton
         self._tokens = self._empty(0, 0)
 
     def _empty(self, tokens: int, used: int) -> TokenArrays:
-        """No tokens, with room for so many, which have used so many events."""
+        """Empty arrays with room for this many tokens and used events."""
         a, room = self._automaton, LEAST + 2 * tokens
         width = max(1, a.key.shape[1])
         self._keys = RowTable(width)
         self._keys.reserve(room)
-        marks = np.zeros(MARKS, np.int64)
-        marks[SWEEP_AT] = room
+        regs = np.zeros(col.REGISTERS, np.int64)
+        regs[col.SWEEP_AT] = room
         return TokenArrays(
-            data=np.zeros((room, FIELDS + a.zones + a.slots), np.int64),
+            data=np.zeros((room, col.FIELDS + a.zones + a.slots), np.int64),
             links=np.zeros((4 * room + used, 2), np.int64),
             chains=np.zeros((len(self._keys.arrays.rows), 2 * len(a.edge_of)), np.int32),
-            heap=np.zeros((room * MOST_TIMERS, 5), np.int64),
+            heap=np.zeros((room * MAX_TIMERS, 5), np.int64),
             keys=self._keys.arrays,
-            marks=marks,
+            regs=regs,
             source=np.zeros((1, width), np.int32),
         )
 
     def __len__(self) -> int:
-        return int(self._tokens.marks[LIVE_TOKENS])
+        return int(self._tokens.regs[col.LIVE_TOKENS])
 
     @property
     def most(self) -> int:
-        """The most tokens that there ever were at once."""
-        return int(self._tokens.marks[MOST_LIVE])
+        """The peak number of tokens."""
+        return int(self._tokens.regs[col.PEAK_LIVE])
 
     @property
     def nbytes(self) -> int:
@@ -125,11 +98,11 @@ class TokenTable:
         return z.data.nbytes + z.links.nbytes + z.chains.nbytes + z.heap.nbytes + self._keys.nbytes
 
     def feed(self, types: Ints, values: Ints, times: Longs) -> TokenMatches:
-        """Take in events in order of time; a type of -1 is none of the pattern's."""
+        """Process events in order of time; type -1 is an event of no type of the pattern."""
         return self._run(lambda z, out, used: self._step(z, types, values, times, out, used))
 
     def advance(self, to: int) -> TokenMatches:
-        """Let time pass: timers that are due before `to` fire."""
+        """Advance the time: fire the timers that are due before `to`."""
         return self._run(lambda z, out, used: tokens_advance(self._automaton, z, to, out, used))
 
     def _step(
@@ -138,9 +111,9 @@ class TokenTable:
         return tokens_step(self._automaton, z, types, values, times, out, used)
 
     def _run(self, loop: Callable[[TokenArrays, Longs, Longs], Int]) -> TokenMatches:
-        out: Longs = np.empty((LEAST, OUT_VALUES + len(self._automaton.shown)), np.int64)
+        out: Longs = np.empty((LEAST, col.OUT_VALUES + len(self._automaton.shown)), np.int64)
         used: Longs = np.empty(8 * LEAST, np.int64)
-        self._tokens.marks[[AT, WRITTEN, USED_WRITTEN]] = 0
+        self._tokens.regs[[col.AT, col.WRITTEN, col.USED_WRITTEN]] = 0
         while True:
             stopped = loop(self._tokens, out, used)
             if stopped == DONE:
@@ -149,24 +122,24 @@ class TokenTable:
                 out, used = _doubled(out), _doubled(used)
             else:
                 self._make_room()
-        marks = self._tokens.marks
-        rows = out[: marks[WRITTEN]]
+        regs = self._tokens.regs
+        rows = out[: regs[col.WRITTEN]]
         return TokenMatches(
-            rows[:, OUT_VALUES:].astype(np.int32),
-            rows[:, OUT_TIME],
-            rows[:, OUT_STARTED],
-            rows[:, OUT_AT],
-            rows[:, OUT_USED],
-            used[: marks[USED_WRITTEN]],
+            rows[:, col.OUT_VALUES :].astype(np.int32),
+            rows[:, col.OUT_TIME],
+            rows[:, col.OUT_STARTED],
+            rows[:, col.OUT_AT],
+            rows[:, col.OUT_USED],
+            used[: regs[col.USED_WRITTEN]],
         )
 
     def _make_room(self) -> None:
-        """Drop what is overdue; if that frees less than half, grow."""
+        """Drop expired tokens; if that frees less than half, grow."""
         z = self._tokens
-        before = int(z.marks[LIVE_TOKENS])
+        before = int(z.regs[col.LIVE_TOKENS])
         tokens_sweep(z)
-        live = int(z.marks[LIVE_TOKENS])
-        z.marks[SWEEP_AT] = max(LEAST, 2 * live)
+        live = int(z.regs[col.LIVE_TOKENS])
+        z.regs[col.SWEEP_AT] = max(LEAST, 2 * live)
         if 2 * live < before and live < len(z.data) // 2:
             return
         self._keys.reserve(2 * live + LEAST)
@@ -180,57 +153,57 @@ class TokenTable:
         )  # fmt: skip
 
     def sweep(self) -> None:
-        """Drop the tokens whose time is over; they are dropped by and by in any case."""
+        """Drop expired tokens now; otherwise they are dropped when room is needed."""
         tokens_sweep(self._tokens)
 
     def save(self) -> SavedTokens:
-        """What there is to know of the tokens."""
+        """A savepoint of the tokens."""
         rows, links = self.rows(), self._tokens.links
         used: list[int] = []
         ends = []
-        for first in rows[:, USED].tolist():
+        for first in rows[:, col.USED].tolist():
             link, own = first, []
             while link:
                 own.append(int(links[link - 1, 0]))
                 link = int(links[link - 1, 1])
             used += reversed(own)
             ends.append(len(used))
-        fields = [ORDER, STARTED, STATE, BLOCKED, *range(FIELDS, rows.shape[1])]
-        counts = self._tokens.marks[[NOW, NUMBER, NEXT_ORDER]]
+        fields = [col.ORDER, col.STARTED, col.STATE, col.BLOCKED, *range(col.FIELDS, rows.shape[1])]
+        counts = self._tokens.regs[[col.NOW, col.NUMBER, col.NEXT_ORDER]]
         return SavedTokens(
             rows[:, fields], np.array(ends, np.int64), np.array(used, np.int64), counts
         )
 
     def load(self, saved: SavedTokens) -> None:
-        """Have the tokens that were saved, and no others."""
+        """Replace all tokens by those of a savepoint."""
         self._tokens = self._empty(len(saved.tokens), len(saved.used))
-        self._tokens.marks[[NOW, NUMBER, NEXT_ORDER]] = saved.counts
+        self._tokens.regs[[col.NOW, col.NUMBER, col.NEXT_ORDER]] = saved.counts
         tokens_put(self._automaton, self._tokens, saved.tokens, saved.used_to, saved.used)
 
     def rows(self) -> Longs:
-        """The live tokens, the oldest first, with the columns of `token_tables`."""
+        """The live tokens, the oldest first, with the columns of `tables`."""
         z = self._tokens
-        found, token = [], int(z.marks[OLDEST]) - 1
+        found, token = [], int(z.regs[col.OLDEST]) - 1
         while token >= 0:
             found.append(token)
-            token = int(z.data[token, NEWER]) - 1
+            token = int(z.data[token, col.NEWER]) - 1
         return z.data[found]
 
     @property
     def now(self) -> int:
-        """The time of the last event, or to which time was advanced."""
-        return int(self._tokens.marks[NOW])
+        """The current time: of the last event, or to which it was advanced."""
+        return int(self._tokens.regs[col.NOW])
 
     @property
     def next_due(self) -> int | None:
-        """When the next timer is due, perhaps one of a token that is gone; None without timers."""
+        """When the next timer is due, possibly one of a dropped token; None without timers."""
         z = self._tokens
-        return int(z.heap[0, 0]) if z.marks[WAITING] else None
+        return int(z.heap[0, 0]) if z.regs[col.HEAP_SIZE] else None
 
     @property
     def places(self) -> int:
-        """Tokens for which there was ever need of a place at once, overdue ones included."""
-        return int(self._tokens.marks[HIGH_TOKEN])
+        """The peak number of tokens, expired ones included."""
+        return int(self._tokens.regs[col.HIGH_TOKEN])
 
 
 def _doubled(array: Longs) -> Longs:

@@ -1,7 +1,7 @@
-"""The kernel in plain Python: for reading, for comparing, and for running without a compiler.
+"""The kernel in plain Python: a definition to read, an oracle for tests, a fallback without Numba.
 
-No twin knows a delta rule. A twin keeps its inputs, works out the whole answer after every
-transaction from its definition, and passes on how it differs from the one before.
+A twin uses no delta rule. It keeps its inputs, recomputes the whole answer after every transaction
+from its definition, and returns the difference to the one before.
 """
 
 from graphtide.kernel.twin.counts import Answer, DistinctKernel
@@ -11,10 +11,10 @@ from graphtide.kernel.twin.quadstore import QuadStore, QuadStream
 from graphtide.kernel.twin.values import calculate, compare, count_values
 
 __all__ = [
+    "Answer",
     "DistinctKernel",
     "Instances",
     "JoinKernel",
-    "Answer",
     "QuadStore",
     "QuadStream",
     "SemiJoinKernel",

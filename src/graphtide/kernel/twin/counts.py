@@ -1,27 +1,21 @@
-"""Net by definition: the answer before a transaction, the answer after it, their difference."""
+"""Counted rows by definition: the answer before a transaction, after it, and their difference."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from graphtide.kernel.batch import VALUES
-from graphtide.kernel.twin.recomputed import Recomputed, add, transactions
-
-if TYPE_CHECKING:
-    from graphtide.kernel.batch import Ints
-    from graphtide.kernel.twin.recomputed import Bag
+from graphtide.kernel.batch import VALUES, Ints
+from graphtide.kernel.twin.recomputed import Bag, Recomputed, add, transactions
 
 
 class Answer:
-    """The twin of `graphtide.kernel.counts.Net`.
+    """The twin of `graphtide.kernel.counts.Answer`.
 
     >>> from graphtide.kernel.batch import make_batch
-    >>> net = Answer(1)
-    >>> net.step(make_batch([(0, 1, 7), (0, -1, 7), (0, 2, 8), (1, -1, 8)], 1)).tolist()
+    >>> answer = Answer(1)
+    >>> answer.step(make_batch([(0, 1, 7), (0, -1, 7), (0, 2, 8), (1, -1, 8)], 1)).tolist()
     [[0, 2, 0, 8], [1, -1, 2, 8]]
-    >>> net.rows().tolist()
+    >>> answer.rows().tolist()
     [[8, 1]]
     """
 
@@ -30,7 +24,7 @@ class Answer:
         self._width = width
 
     def step(self, batch: Ints) -> Ints:
-        """Rows `[transaction, net diff, count before, values…]` of a batch's transactions."""
+        """Apply a batch; its consolidated rows `[transaction, diff, count before, values…]`."""
         out: list[tuple[int, ...]] = []
         for tx, changes in transactions(batch):
             total: Bag = {}
@@ -52,15 +46,12 @@ class Answer:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the values held, leaving aside what Python adds to them."""
+        """Bytes of the values held, without Python's overhead."""
         return len(self._bag) * 4 * (VALUES + self._width)
 
 
-# --- Distinct by definition: every row that occurs, once.
-
-
 class DistinctKernel(Recomputed):
-    """The twin of `graphtide.kernel.counts.Distinct`.
+    """The twin of `graphtide.kernel.counts.DistinctKernel`: every row that occurs, once.
 
     >>> from graphtide.kernel.batch import make_batch
     >>> DistinctKernel(1).step(

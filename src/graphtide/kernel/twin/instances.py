@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphtide.kernel.instances.plan import deepest, dependences, make_groups
-from graphtide.kernel.twin.recomputed import Recomputed
+from graphtide.kernel.instances.plan import Nodes, Variables, deepest, dependences, make_groups
+from graphtide.kernel.twin.recomputed import Bag, Recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from graphtide.kernel.batch import Ints
-    from graphtide.kernel.instances.plan import Nodes, Variables
-    from graphtide.kernel.twin.recomputed import Bag
 
 Binding = dict[int, int]
 

@@ -1,22 +1,21 @@
-"""Join by definition: every pair of rows that agree."""
+"""Joins by definition: all pairs of rows that agree; left rows with or without a partner."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphtide.kernel.twin.recomputed import Recomputed, add
+from graphtide.kernel.twin.recomputed import Bag, Recomputed, Row, add
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.kernel.batch import Ints
-    from graphtide.kernel.twin.recomputed import Bag, Row
 
 Pairs = tuple[tuple[int, int], ...]
 
 
 class JoinKernel(Recomputed):
-    """The twin of `graphtide.kernel.joins.Join`, with the same arguments.
+    """The twin of `graphtide.kernel.joins.JoinKernel`, with the same arguments.
 
     >>> from graphtide.kernel.batch import make_batch
     >>> join = JoinKernel(2, 2, keys=[(1, 0)], outputs=[(0, -1), (1, 0), (-1, 1)])
@@ -26,7 +25,7 @@ class JoinKernel(Recomputed):
 
     def __init__(
         self,
-        left_width: int,  # noqa: ARG002 - rows bring their width along
+        left_width: int,  # noqa: ARG002 - rows know their width
         right_width: int,  # noqa: ARG002
         *,
         keys: Sequence[tuple[int, int]],
@@ -73,12 +72,8 @@ class JoinKernel(Recomputed):
         return {"left": len(self._inputs[0]), "right": len(self._inputs[1])}
 
 
-# --- SemiJoin and antijoin by definition: left rows whose key is, or is not, among the right
-# rows.
-
-
 class SemiJoinKernel(Recomputed):
-    """The twin of `graphtide.kernel.joins.SemiJoin`.
+    """The twin of `graphtide.kernel.joins.SemiJoinKernel`.
 
     >>> from graphtide.kernel.batch import make_batch
     >>> antijoin = SemiJoinKernel(2, columns=[1], negated=True)

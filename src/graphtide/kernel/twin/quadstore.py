@@ -1,4 +1,4 @@
-"""QuadStore by definition: a set of quads; each program's matches, found anew."""
+"""`QuadStore` by definition: a set of quads; the matches of each program, recomputed."""
 
 from __future__ import annotations
 
@@ -7,31 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.kernel.batch import make_batch
-from graphtide.kernel.search.program import HIDDEN, refuse_joins, refuse_looking
-from graphtide.kernel.twin.recomputed import difference, transactions
+from graphtide.kernel.batch import Ints, make_batch
+from graphtide.kernel.search.arrays import HIDDEN
+from graphtide.kernel.search.program import Pattern, SearchProgram, reject_joins, reject_lookups
+from graphtide.kernel.twin.recomputed import Bag, Row, difference, transactions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from graphtide.kernel.batch import Ints
-    from graphtide.kernel.search.program import Pattern, SearchProgram
-    from graphtide.kernel.twin.recomputed import Bag, Row
-
-
-# --- Matching a program by trying every quad for every pattern.
 
 Quads = dict[int, dict["Row", None]]
 """Quads by predicate, oldest first."""
 
 Binding = dict[int, int]
-"""The values of variables, a variable being the negative number that stands for it."""
+"""The values of variables; a variable is the negative number of its patterns."""
 
 
 def unify(pattern: Pattern, quad: Row, binding: Mapping[int, int]) -> Binding | None:
     """The binding with the pattern's variables added, or None if quad and pattern disagree.
 
-    The default graph, 0, and hidden graphs are no values for a variable.
+    Variables do not match the default graph, 0, and internal graphs.
 
     >>> unify((-1, 7, -2, 0), (5, 7, 6, 0), {-1: 5})
     {-1: 5, -2: 6}
@@ -66,7 +61,7 @@ def matches(patterns: tuple[Pattern, ...], quads: Quads, binding: Binding) -> It
 def evaluate(program: SearchProgram, quads: Quads) -> dict[Row, int]:
     """The matches of a program that pass its checks, once each.
 
-    >>> from graphtide.kernel.search.apply.program import SearchProgram
+    >>> from graphtide.kernel.search.program import SearchProgram
     >>> evaluate(SearchProgram(((-1, 7, -2, 0), (-2, 7, -1, 0)), 2), {7: {(3, 7, 3, 0): None}})
     {(3, 3): 1}
     """
@@ -83,7 +78,7 @@ def evaluate(program: SearchProgram, quads: Quads) -> dict[Row, int]:
 class QuadStore:
     """The twin of `graphtide.kernel.search.quadstore.QuadStore`.
 
-    >>> from graphtide.kernel.search.apply.program import SearchProgram
+    >>> from graphtide.kernel.search.program import SearchProgram
     >>> store = QuadStore()
     >>> pairs = store.install(SearchProgram(((-1, 7, -2, 0), (-2, 8, -3, 0)), outputs=3))
     >>> changes = [[0, 1, 1, 7, 2, 0], [1, 1, 2, 8, 3, 0], [2, -1, 1, 7, 2, 0]]
@@ -107,15 +102,15 @@ class QuadStore:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the ids held, leaving aside what Python adds to them."""
+        """Bytes of the ids held, without Python's overhead."""
         return len(self) * 16
 
     def counts(self) -> dict[str, int]:
-        """How many changes had an effect, and how many had none and why."""
+        """How many changes had an effect, and how many had none, by reason."""
         return dict(self._counts)
 
     def install(self, program: SearchProgram) -> int:
-        """Add a program; the number under which its rows come out of `apply`."""
+        """Add a program; the key of its rows in the result of `apply`."""
         number = self._next
         self._next += 1
         self._programs[number] = program
@@ -123,7 +118,7 @@ class QuadStore:
         return number
 
     def remove(self, number: int) -> None:
-        """Forget a program."""
+        """Remove a program."""
         del self._programs[number], self._answers[number]
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
@@ -162,7 +157,7 @@ class QuadStore:
         return quad in self._quads.get(quad[1], ())
 
     def _change(self, diff: int, quad: Row) -> bool:
-        """Carry out one change; whether it had an effect."""
+        """Apply one change; whether it had an effect."""
         effect = "inserted" if diff > 0 else "deleted"
         if self._has(quad) == (diff > 0):
             effect = "redundant"
@@ -179,7 +174,7 @@ class QuadStore:
 def concerns(program: SearchProgram, predicate: int) -> bool:
     """Whether a quad with this predicate may match a pattern of the program.
 
-    >>> from graphtide.kernel.search.apply.program import SearchProgram
+    >>> from graphtide.kernel.search.program import SearchProgram
     >>> concerns(SearchProgram(((-1, 7, -2, 0),), 2), 8)
     False
     """
@@ -187,14 +182,11 @@ def concerns(program: SearchProgram, predicate: int) -> bool:
     return predicate in named or min(named) < 0
 
 
-# --- QuadStream by definition: each change that a pattern matches.
-
-
 class QuadStream(QuadStore):
     """The twin of `graphtide.kernel.search.quadstore.QuadStream`.
 
     >>> import numpy as np
-    >>> from graphtide.kernel.search.apply.program import SearchProgram
+    >>> from graphtide.kernel.search.program import SearchProgram
     >>> stream = QuadStream()
     >>> subjects = stream.install(SearchProgram(((-1, 7, 5, 0),), outputs=1))
     >>> stream.apply(np.array([[0, 1, 3, 7, 5, 0]], np.int32))[subjects].tolist()
@@ -205,11 +197,11 @@ class QuadStream(QuadStore):
 
     def install(self, program: SearchProgram) -> int:
         """Add a program of one pattern."""
-        refuse_joins(program)
+        reject_joins(program)
         return super().install(program)
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
-        """Let changes `[tx, diff, s, p, o, g]` pass; per program, the batch they cause."""
+        """Match changes `[tx, diff, s, p, o, g]`; per program, the batch they cause."""
         out: dict[int, list[tuple[int, ...]]] = {}
         for tx, diff, *quad in changes.tolist():
             self._counts["inserted" if diff > 0 else "deleted"] += 1
@@ -222,18 +214,18 @@ class QuadStream(QuadStore):
         return {n: make_batch(rows, self._programs[n].outputs) for n, rows in out.items()}
 
     def evaluate(self, number: int) -> Ints:
-        """Nothing, as long as nothing has passed."""
-        refuse_looking(self._passed)
+        """An empty batch; an error once quads have passed."""
+        reject_lookups(self._passed)
         return super().evaluate(number)
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """None, as long as nothing has passed."""
-        refuse_looking(self._passed)
+        """None; an error once quads have passed."""
+        reject_lookups(self._passed)
         return super().contains(quads)
 
     def quads(self) -> Ints:
-        """None, as long as nothing has passed."""
-        refuse_looking(self._passed)
+        """None; an error once quads have passed."""
+        reject_lookups(self._passed)
         return super().quads()
 
     @property

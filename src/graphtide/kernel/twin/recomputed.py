@@ -1,4 +1,4 @@
-"""Recomputed: an operator by its definition alone, d(Q) = Q(after) - Q(before)."""
+"""`Recomputed`: an operator by its definition alone, d(Q) = Q(after) - Q(before)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from graphtide.kernel.batch import TX, VALUES, make_batch
+from graphtide.kernel.batch import TX, VALUES, Ints, make_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from graphtide.kernel.batch import Ints
-
-
-# --- Bags of rows: how often each row occurs. A row that occurs 0 times is not kept.
 
 Row = tuple[int, ...]
 Bag = dict[Row, int]
+"""How often each row occurs; never 0 times."""
 
 
 def add(bag: Bag, row: Row, count: int) -> None:
-    """Let a row occur `count` times more.
+    """Add `count` to the multiplicity of a row.
 
     >>> bag = {(7,): 1}
     >>> add(bag, (7,), -1)
@@ -36,7 +33,7 @@ def add(bag: Bag, row: Row, count: int) -> None:
 
 
 def difference(after: Bag, before: Bag) -> Bag:
-    """How much more often each row occurs after than before.
+    """The difference of two bags.
 
     >>> difference({(7,): 3, (8,): 1}, {(7,): 1, (8,): 1, (9,): 1})
     {(9,): -1, (7,): 2}
@@ -71,7 +68,7 @@ class Recomputed(ABC):
         """The whole answer for the inputs as they are now."""
 
     def _advance(self, *batches: Ints) -> Ints:
-        """Take in each transaction; how it changed the answer."""
+        """Apply each transaction; the changes of the answer."""
         changes = [dict(transactions(batch)) for batch in batches]
         out = []
         for tx in sorted(set().union(*changes)):
@@ -84,5 +81,5 @@ class Recomputed(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the values held, leaving aside what Python adds to them."""
+        """Bytes of the values held, without Python's overhead."""
         return sum(4 * (VALUES + len(row)) for bag in self._inputs for row in bag)

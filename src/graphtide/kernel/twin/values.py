@@ -1,4 +1,4 @@
-"""Comparisons of terms by their typed side columns, one pair of ids at a time."""
+"""Conditions on typed side columns, one row at a time, with Python's own integers."""
 
 from __future__ import annotations
 
@@ -8,43 +8,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.kernel.values import (
-    ADD,
-    BLANK,
-    COLUMN,
-    CONSTANT,
-    DATETIME,
-    DOUBLE,
-    EQUAL,
-    ERROR,
-    EXACT,
-    IRI,
-    LOCAL_DATETIME,
-    MULTIPLY,
-    NEGATE,
-    OPEN,
-    STRING,
-    SUBTRACT,
-    UNEQUAL,
-    WHOLE,
-)
+from graphtide.kernel import values
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.kernel.values import Kinds, Numbers
 
 TESTS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
-SCALES = {EXACT: "number", DOUBLE: "number", DATETIME: "instant", LOCAL_DATETIME: "local"}
+SCALES = {
+    values.EXACT: "number",
+    values.DOUBLE: "number",
+    values.DATETIME: "instant",
+    values.LOCAL_DATETIME: "local",
+}
 """Values of one scale are ordered by their numbers."""
 
 
 def compare(op: int, left: Ints, right: Ints, kinds: Kinds, numbers: Numbers) -> Kinds:
     """The twin of `graphtide.kernel.values.compare`.
 
-    >>> from graphtide.kernel.values import LESS
-    >>> kinds, numbers = np.array([0, EXACT, EXACT], np.int8), np.array([0.0, 5.0, 7.0])
+    >>> kinds, numbers = (
+    ...     np.array([0, values.EXACT, values.EXACT], np.int8),
+    ...     np.array([0.0, 5.0, 7.0]),
+    ... )
     >>> ids = np.array([1, 2, 0], np.int32)
-    >>> compare(LESS, ids, np.array([2], np.int32), kinds, numbers).tolist()
+    >>> compare(values.LESS, ids, np.array([2], np.int32), kinds, numbers).tolist()
     [1, 0, 2]
     """
     if len(left) == 0 or len(right) == 0:
@@ -54,37 +42,47 @@ def compare(op: int, left: Ints, right: Ints, kinds: Kinds, numbers: Numbers) ->
 
 
 def outcome(op: int, a: int, b: int, kinds: Kinds, numbers: Numbers) -> int:
-    """What is certain about two terms from their side columns alone."""
+    """The outcome of a comparison of two terms, by their side columns alone."""
     if 0 in (a, b):
-        return ERROR
+        return values.ERROR
     scales = {SCALES.get(int(kinds[a])), SCALES.get(int(kinds[b]))}
     unknown = None in scales or math.isnan(numbers[a]) or math.isnan(numbers[b])
     if len(scales) == 1 and not unknown:
         return int(TESTS[op](numbers[a], numbers[b]))
-    if op in (EQUAL, UNEQUAL):
+    if op in (values.EQUAL, values.UNEQUAL):
         known = {int(kinds[a]), int(kinds[b])}
-        if a == b and known <= {IRI, BLANK, STRING}:
-            return int(op == EQUAL)
-        if a != b and (known & {IRI, BLANK} or known == {STRING}):
-            return int(op == UNEQUAL)
-    return OPEN
+        if a == b and known <= {values.IRI, values.BLANK, values.STRING}:
+            return int(op == values.EQUAL)
+        if a != b and (known & {values.IRI, values.BLANK} or known == {values.STRING}):
+            return int(op == values.UNEQUAL)
+    return values.OPEN
 
-
-# --- Comparisons of calculated numbers, one row at a time, with Python's own whole numbers.
 
 Value = int | float | str
-"""A whole number, a double, or what a calculation says instead of one."""
+"""An integer, a double, or UNBOUND or UNSURE."""
 
 UNBOUND, UNSURE = "unbound", "unsure"
 
-OPERATIONS = {ADD: operator.add, SUBTRACT: operator.sub, MULTIPLY: operator.mul}
+OPERATIONS = {
+    values.ADD: operator.add,
+    values.SUBTRACT: operator.sub,
+    values.MULTIPLY: operator.mul,
+}
 
 
 def calculate(op: int, steps: Ints, batch: Ints, kinds: Kinds, numbers: Numbers) -> Kinds:
     """The twin of `graphtide.kernel.values.calculate`.
 
-    >>> kinds, numbers = np.array([0, EXACT, EXACT], np.int8), np.array([0.0, 5.0, 7.0])
-    >>> doubled_first = [[COLUMN, 0], [COLUMN, 0], [ADD, 0], [COLUMN, 1]]
+    >>> kinds, numbers = (
+    ...     np.array([0, values.EXACT, values.EXACT], np.int8),
+    ...     np.array([0.0, 5.0, 7.0]),
+    ... )
+    >>> doubled_first = [
+    ...     [values.COLUMN, 0],
+    ...     [values.COLUMN, 0],
+    ...     [values.ADD, 0],
+    ...     [values.COLUMN, 1],
+    ... ]
     >>> batch = np.array([[1, 2], [2, 1], [1, 0]], np.int32)
     >>> calculate(4, np.array(doubled_first, np.int32), batch, kinds, numbers).tolist()
     [1, 1, 2]
@@ -99,10 +97,10 @@ def _results(
 ) -> list[Value]:
     stack: list[Value] = []
     for step, argument in program:
-        if step in (COLUMN, CONSTANT):
-            number = row[argument] if step == COLUMN else argument
+        if step in (values.COLUMN, values.CONSTANT):
+            number = row[argument] if step == values.COLUMN else argument
             stack.append(value(number, kinds, numbers))
-        elif step == NEGATE:
+        elif step == values.NEGATE:
             stack.append(negated(stack.pop()))
         else:
             right, left = stack.pop(), stack.pop()
@@ -114,11 +112,11 @@ def value(number: int, kinds: Kinds, numbers: Numbers) -> Value:
     """The value of an id."""
     if number == 0:
         return UNBOUND
-    if kinds[number] not in (EXACT, DOUBLE):
+    if kinds[number] not in (values.EXACT, values.DOUBLE):
         return UNSURE
     known = float(numbers[number])
-    whole = kinds[number] == EXACT and abs(known) < WHOLE and known.is_integer()
-    return int(known) if whole else Fraction(known) if kinds[number] == EXACT else known
+    whole = kinds[number] == values.EXACT and abs(known) < values.WHOLE and known.is_integer()
+    return int(known) if whole else Fraction(known) if kinds[number] == values.EXACT else known
 
 
 class Fraction(float):
@@ -137,23 +135,20 @@ def combined(step: int, left: Value, right: Value) -> Value:
     if isinstance(left, str | Fraction) or isinstance(right, str | Fraction):
         return UNSURE
     result: int | float = OPERATIONS[step](left, right)
-    return UNSURE if isinstance(result, int) and abs(result) >= WHOLE else result
+    return UNSURE if isinstance(result, int) and abs(result) >= values.WHOLE else result
 
 
 def calculated_outcome(op: int, left: Value, right: Value) -> int:
-    """What is certain about two results."""
+    """The outcome of a comparison of two results."""
     if UNBOUND in (left, right):
-        return ERROR
+        return values.ERROR
     if isinstance(left, str) or isinstance(right, str) or math.isnan(left) or math.isnan(right):
-        return OPEN
+        return values.OPEN
     return int(TESTS[op](left, right))
 
 
-# --- count_values by definition: the sizes of sets.
-
-
 def count_values(quads: Ints) -> tuple[Longs, Longs, Longs]:
-    """Per predicate: quads, different subjects, different objects.
+    """Per predicate: the numbers of quads, distinct subjects and distinct objects.
 
     >>> quads = np.array([[1, 9, 2, 0], [1, 9, 3, 0], [4, 8, 4, 0]], np.int32)
     >>> [counts.tolist()[8:] for counts in count_values(quads)]

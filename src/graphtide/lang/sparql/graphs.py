@@ -14,11 +14,11 @@ named graphs, of P evaluated in that graph alone and *then* joined with the grap
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, TypeVar, assert_never, cast
 
 from pyoxigraph import Literal
 
-from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.expressions import Const, Exists, Var
 from graphtide.algebra.nodes import (
     DEFAULT_GRAPH,
     Bgp,
@@ -37,8 +37,9 @@ from graphtide.algebra.nodes import (
     Union,
     Values,
 )
-from graphtide.algebra.paths import may_stand_still
-from graphtide.algebra.variables import certain, expression_variables, mentioned
+from graphtide.algebra.paths import matches_zero_length
+from graphtide.algebra.traverse import map_children, map_parts
+from graphtide.algebra.variables import certain, mentioned
 from graphtide.functions.values import integer_term
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import TriplePattern
 
 
+T = TypeVar("T")
 EMPTY_GROUP = Bgp(())
 
 
@@ -101,14 +103,10 @@ class _Push:
         match node:
             case Bgp(patterns):
                 return Bgp(tuple(map(self._pattern, patterns)))
-            case Join(left, right):
-                return Join(self.node(left), self.node(right))
-            case Union(left, right):
-                return Union(self.node(left), self.node(right))
             case Path(graph=graph):
                 return replace(node, graph=self.graph) if graph == DEFAULT_GRAPH else node
-            case Values() | GraphNames():
-                return node
+            case Join() | Union() | Values() | GraphNames():
+                return map_children(node, self.node)
             case LeftJoin() | Minus() | Filter() | Extend():
                 return self._decided(node)
             case Project() | Distinct() | Group() | Slice():
@@ -131,10 +129,10 @@ class _Push:
                 return Minus(self._known(left, used), right, ignoring)
             case Filter(condition, child):
                 condition = self.expression(condition)
-                return Filter(condition, self._known(child, expression_variables(condition)))
+                return Filter(condition, self._known(child, mentioned(condition)))
             case Extend(child, var, expression):
                 expression = self.expression(expression)
-                return Extend(self._known(child, expression_variables(expression)), var, expression)
+                return Extend(self._known(child, mentioned(expression)), var, expression)
             case _:
                 assert_never(node)
 
@@ -161,16 +159,10 @@ class _Push:
     def _pattern(self, pattern: TriplePattern) -> TriplePattern:
         return replace(pattern, graph=self.graph) if pattern.graph == DEFAULT_GRAPH else pattern
 
-    def expression(self, expression: Expression) -> Expression:
-        match expression:
-            case Var() | Const():
-                return expression
-            case Call(name, args):
-                return Call(name, tuple(self.expression(arg) for arg in args))
-            case Exists(pattern):
-                return Exists(self.node(pattern))
-            case _:
-                assert_never(expression)
+    def expression(self, part: T) -> T:
+        if isinstance(part, Exists):
+            return cast("T", Exists(self.node(part.pattern)))
+        return map_parts(part, self.expression)
 
     def _known(self, node: Node, used: frozenset[Var]) -> Node:
         """The rows of `node`, with the graph as a column if `used` contains it."""
@@ -207,9 +199,9 @@ def _only_joins(node: Node, name: Var) -> bool:
         case Minus(left, right):
             return name not in mentioned(right) and _only_joins(left, name)
         case Filter(condition, child):
-            return name not in expression_variables(condition) and _only_joins(child, name)
+            return name not in mentioned(condition) and _only_joins(child, name)
         case Extend(child, var, expression):
-            used = expression_variables(expression) | {var}
+            used = mentioned(expression) | {var}
             return name not in used and _only_joins(child, name)
         case Project() | Distinct() | Group() | Slice():
             return name not in mentioned(node)
@@ -234,7 +226,7 @@ def _touches(node: Node, name: NamedNode) -> bool:
             return bool(keys) and _touches(child, name)
         case Path(subject, path, object_, graph):
             open_ended = isinstance(subject, Var) and isinstance(object_, Var)
-            return graph == name and (open_ended or not may_stand_still(path))
+            return graph == name and (open_ended or not matches_zero_length(path))
         case Values() | GraphNames():
             return False
         case _:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from graphtide.algebra.expressions import Call, Expression
 from graphtide.algebra.nodes import Extend, Filter, LeftJoin, Minus, Node, Union, Values
 from graphtide.algebra.variables import schema
-from graphtide.algebra.windows import written_down
+from graphtide.algebra.windows import reify
 from graphtide.lang.sparql.expressions import ExpressionParser
 from graphtide.lang.sparql.graphs import (
     EMPTY_GROUP,
@@ -187,7 +187,7 @@ class GroupParser(ExpressionParser):
     def _graph(self) -> Node:
         node = self._named_graph()
         clause = self._window_clause
-        return node if clause is None else written_down(node, clause.quads, self.fresh)
+        return node if clause is None else reify(node, clause.quads, self.fresh)
 
     def _named_graph(self) -> Node:
         if self.token.kind == "var":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra.expressions import Call, Expression, Var
 from graphtide.algebra.nodes import Distinct, Extend, Filter, Node, OrderKey, Project, Slice
-from graphtide.algebra.rename import rename
+from graphtide.algebra.traverse import rename
 from graphtide.algebra.variables import mentioned, schema
 from graphtide.lang.sparql.expressions import Level
 from graphtide.lang.sparql.graphs import join

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lark import Token, Tree
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.variables import expression_variables, merge, pattern_variables
+from graphtide.algebra.variables import mentioned, merge, pattern_variables
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import (
@@ -50,7 +50,7 @@ def _read_check(source: Source, token: Token, event: EventDeclaration) -> Expres
     check = filter_of(source, token, "write a query, and an event ON APPEAR OF it")
     if check is None:
         return None
-    unknown = sorted(v.name for v in expression_variables(check) - set(event.parameters))
+    unknown = sorted(v.name for v in mentioned(check) - set(event.parameters))
     for name in unknown:
         hint = name_hint(f"?{name}", map(str, event.parameters), "parameter")
         message = f"?{name} is not a parameter of the event {event.name}"

@@ -21,7 +21,7 @@ from graphtide.lang.tide.lexer import ALL_WORDS, RELATIONS, TOP_LEVEL, Chunk, cu
 from graphtide.lang.tide.parser import tree_of, trees_of
 from graphtide.lang.tide.patterns import DEEPEST, TOO_DEEP, TOO_DEEP_HINT
 from graphtide.lang.tide.source import Source
-from graphtide.rdf.terms import type_of_term
+from graphtide.rdf.terms import TERM_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,7 +151,7 @@ def _argument(value: str | float | Var | Term | None) -> str:
         return "_"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, (str, int, float, Var, *type_of_term)):
+    if isinstance(value, (str, int, float, Var, *TERM_TYPES)):
         return str(value)
     raise GraphtideError(
         f"{value!r} cannot be an argument of an event",

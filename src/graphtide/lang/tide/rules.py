@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lark import Token, Tree
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.variables import expression_variables, pattern_variables
+from graphtide.algebra.variables import mentioned, pattern_variables
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import (
     Action,
@@ -197,12 +197,12 @@ class _Reader:
         expression = filter_of(self.source, token)
         if expression is None or self.bound is None:
             return None
-        mentioned = sorted(v.name for v in expression_variables(expression) - self.bound)
-        for name in mentioned:
+        unbound = sorted(v.name for v in mentioned(expression) - self.bound)
+        for name in unbound:
             hint = name_hint(f"?{name}", sorted(map(str, self.bound)), "variable")
             message = f"?{name} has no value in this rule"
             self.source.report_variable(token, name, message, hint)
-        return None if mentioned else ValueTest(expression)
+        return None if unbound else ValueTest(expression)
 
 
 def check_parts(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from graphtide.errors import DataError
-from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
 from graphtide.rdf.formats.columnar import read_columnar, read_table, write_columnar
 from graphtide.rdf.formats.messages import read_messages, write_messages
 from graphtide.rdf.formats.patch import read_patch, write_patch
@@ -21,7 +21,6 @@ from graphtide.rdf.formats.registry import (
     open_text_source,
     source_name,
 )
-from graphtide.rdf.problems import BrokenLine, BrokenLines, OnError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,14 +31,14 @@ def read_changes(
     *,
     format: str | None = None,  # noqa: A002 - the name users expect
     on_error: OnError = "raise",
-    broken: list[BrokenLine] | None = None,
+    rejected: list[RejectedRow] | None = None,
 ) -> Iterator[ChangeBatch]:
     """Read the changes of a file (by its suffix, or `format`), a file object or a table.
 
     RDF Patch, update messages, Parquet and Arrow hold changes; files of quads (N-Triples, Turtle…)
-    are read as inserts of one transaction at time 0. A transaction may go on from one batch to the
-    next. With `on_error="collect"` broken lines and rows go to the list `broken`, and reading goes
-    on; with "raise" the first one raises `DataError` with file, line, column and reason.
+    are read as inserts of one transaction at time 0. A transaction may span batches. With
+    `on_error="skip"` invalid lines and rows are added to the list `rejected`, and reading goes on;
+    with "raise" the first one raises `DataError` with file, line, column and reason.
 
     >>> import io
     >>> file = io.BytesIO(b"<ex:a> <ex:p> <ex:b> .")
@@ -47,13 +46,13 @@ def read_changes(
     [1]
     """
     if isinstance(source, pa.Table):
-        yield from read_table(source, BrokenLines("<table>", on_error, broken))
+        yield from read_table(source, RejectedRows("<table>", on_error, rejected))
         return
     found = find_format(source, format)
     if found.rdf is not None:
-        yield from read_quads(source, format=found.name, on_error=on_error, broken=broken)
+        yield from read_quads(source, format=found.name, on_error=on_error, rejected=rejected)
         return
-    lines = BrokenLines(source_name(source), on_error, broken)
+    lines = RejectedRows(source_name(source), on_error, rejected)
     textual = found.family in ("patch", "messages")
     file = open_text_source(source) if textual else open_source(source)
     try:
@@ -78,7 +77,7 @@ def write_changes(
 ) -> None:
     """Write changes to a file (format by its suffix, or `format`) or a file object.
 
-    Formats of quads can hold inserts only, and forget times and transactions.
+    Formats of quads hold inserts only, without times and transactions.
 
     >>> import io
     >>> file = io.BytesIO()

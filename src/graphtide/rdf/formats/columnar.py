@@ -2,58 +2,64 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphtide.errors import DataError
-from graphtide.rdf.changes import CHANGE_SCHEMA, ChangeBatch, bad_rows
+from graphtide.errors import DataError, TermError
+from graphtide.rdf.changes import (
+    CHANGE_SCHEMA,
+    ChangeBatch,
+    RejectedRows,
+    column_of_strings,
+    wrong_rows,
+)
+from graphtide.rdf.terms import POSITIONS, canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from graphtide.rdf.formats.registry import Family
-    from graphtide.rdf.problems import BrokenLines
 
 BATCH_ROWS = 65_536
 
 
-def read_columnar(file: IO[bytes], family: Family, broken: BrokenLines) -> Iterator[ChangeBatch]:
-    """Read a file of the family parquet, arrow (a file) or arrows (a stream), piece by piece.
+def read_columnar(file: IO[bytes], family: Family, rejected: RejectedRows) -> Iterator[ChangeBatch]:
+    """Read a file of the family parquet, arrow (IPC file) or arrows (IPC stream), batch by batch.
 
-    With `on_error="collect"` bad rows (a diff that is not +1 or -1, a text that is no term or
-    cannot stand there) are reported with their row number, and left out.
+    With `on_error="skip"` invalid rows (a diff that is not +1 or -1, an invalid or misplaced term)
+    are reported with their row number, and left out.
     """
     row = 0
-    for piece in _pieces(file, family, broken.source):
+    for piece in _pieces(file, family, rejected.source):
         table = pa.table(piece)
-        yield from read_table(table, broken, first_row=row)
+        yield from read_table(table, rejected, first_row=row)
         row += table.num_rows
 
 
 def read_table(
-    table: pa.Table, broken: BrokenLines, *, first_row: int = 0
+    table: pa.Table, rejected: RejectedRows, *, first_row: int = 0
 ) -> Iterator[ChangeBatch]:
     """Read a table of changes; see `read_columnar`.
 
-    >>> from graphtide.rdf.problems import BrokenLines
+    >>> from graphtide.rdf.changes import RejectedRows
     >>> table = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', None)]).to_arrow()
-    >>> [len(batch) for batch in read_table(table, BrokenLines("table"))]
+    >>> [len(batch) for batch in read_table(table, RejectedRows("table"))]
     [1]
     """
-    if broken.on_error == "collect":
-        bad = bad_rows(table)
+    if rejected.on_error == "skip":
+        bad = invalid_rows(table)
         for row, (column, text, reason) in bad.items():
-            broken.report(first_row + row, column, text, reason)
+            rejected.report(first_row + row, column, text, reason)
         if bad:
             keep = np.ones(table.num_rows, np.bool_)
             keep[list(bad)] = False
             table = table.filter(pa.array(keep))
     for piece in table.to_batches(BATCH_ROWS):
         if piece.num_rows:
-            yield _batch(piece, broken.source)
+            yield _batch(piece, rejected.source)
 
 
 def _batch(piece: pa.RecordBatch, source: str) -> ChangeBatch:
@@ -108,3 +114,68 @@ def write_columnar(
     with writer:
         for batch in batches:
             writer.write_table(batch.to_arrow())
+
+
+class InvalidCell(NamedTuple):
+    """Why a row of a table is rejected: a column (from 1), its text, the reason."""
+
+    column: int
+    text: str
+    reason: str
+
+
+def invalid_rows(table: pa.Table) -> dict[int, InvalidCell]:
+    """Return the invalid rows of a table: nulls, wrong diffs, misplaced and invalid terms.
+
+    >>> rows = {"time": [0, 0], "tx": [0, 0], "diff": [1, 3], "s": ["<a b>", "<ex:a>"]}
+    >>> invalid_rows(pa.table(rows | {"p": ["<ex:p>"] * 2, "o": ['"x"'] * 2}))[1].reason
+    'diff is 3, not +1 or -1'
+    """
+    found: dict[int, InvalidCell] = {}
+    for number, name in enumerate(CHANGE_SCHEMA.names, 1):
+        if name not in table.schema.names:
+            continue
+        if name in {"time", "tx", "diff"}:
+            for row in np.flatnonzero(table.column(name).is_null()).tolist():
+                found.setdefault(row, InvalidCell(number, "null", f"{name} has no value"))
+        else:
+            for row, text, reason in _invalid_terms(table, name):
+                found.setdefault(row, InvalidCell(number, text, reason))
+    if "diff" in table.schema.names and pa.types.is_integer(table.column("diff").type):
+        column: Any = table.column("diff")
+        diffs = column.fill_null(1).to_numpy()
+        for row in np.flatnonzero(abs(diffs) != 1).tolist():
+            reason = f"diff is {diffs[row]}, not +1 or -1"
+            found.setdefault(row, InvalidCell(3, str(diffs[row]), reason))
+    return dict(sorted(found.items()))
+
+
+def _invalid_terms(table: pa.Table, name: str) -> list[tuple[int, str, str]]:
+    column: Any = column_of_strings(table, name)
+    misplaced = wrong_rows(column, name)
+    found = [
+        (row, column[row].as_py() or "null", POSITIONS[name].rule)
+        for row in np.flatnonzero(misplaced).tolist()
+    ]
+    encoded = column.dictionary_encode()
+    reasons = _reasons(encoded.dictionary.to_pylist())
+    if reasons:
+        codes = encoded.indices.fill_null(-1).to_pylist()
+        found += [
+            (row, *reasons[code])
+            for row, code in enumerate(codes)
+            if code in reasons and not misplaced[row]
+        ]
+    return found
+
+
+def _reasons(texts: list[str]) -> dict[int, tuple[str, str]]:
+    """Return the texts that are not terms, by index, with the reason."""
+    found = {}
+    for index, text in enumerate(texts):
+        if text:
+            try:
+                canonical_text(text)
+            except TermError as error:
+                found[index] = (text, error.message)
+    return found

@@ -1,7 +1,12 @@
-"""Blocks of lines as columns of terms: what the readers of N-Triples and RDF Patch share."""
+"""N-Triples and N-Quads, and the blocks of lines that they share with RDF Patch.
+
+A kernel splits plain lines into columns of terms in bulk; every other line (*odd* here) is parsed
+by pyoxigraph, or for RDF Patch by `patch_row`.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -12,26 +17,24 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, pars
 
 from graphtide.errors import TermError
 from graphtide.jit import JIT
-from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch, RejectedRows
 from graphtide.rdf.kernels import texts as text_kernel
 from graphtide.rdf.kernels.lines import BLANK, ODD, copy_spans, split_lines
-from graphtide.rdf.problems import place_and_reason
 from graphtide.rdf.term_tables import Strings, buffer_of, text_column
-from graphtide.rdf.terms import parse_term, type_of_term
+from graphtide.rdf.terms import TERM_TYPES, parse_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.problems import BrokenLines
 
 BLOCK_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class LineBlock:
-    """Whole lines: the status of each, and the term columns of those that are plain.
+    """Whole lines: the status of each, and the columns of terms of the plain ones.
 
     `rows` are the lines that hold a plain statement; `columns` are their s, p, o and g.
     """
@@ -44,7 +47,7 @@ class LineBlock:
     columns: tuple[Strings, Strings, Strings, Strings]
 
     def odd_lines(self) -> list[int]:
-        """The lines that have to be looked at one by one."""
+        """The lines that must be parsed one by one."""
         return np.flatnonzero(self.status == ODD).tolist()
 
     def line(self, index: int) -> bytes:
@@ -74,7 +77,7 @@ def read_blocks(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def unix_lines(block: bytes) -> bytes:
-    r"""End every line with a line feed; a carriage return stands for nothing else in these formats.
+    r"""Replace all line endings by line feeds.
 
     >>> unix_lines(b"a\r\nb\rc")
     b'a\nb\nc'
@@ -144,7 +147,7 @@ def _span_column(data: NDArray[np.uint8], spans: NDArray[np.int64], position: in
 
 
 def _odd_rows(column: Strings) -> NDArray[np.bool_]:
-    """Tell which texts are not plainly canonical terms."""
+    """Return a mask of the texts that the kernel does not recognise as canonical terms."""
     if column.null_count == len(column):
         return np.zeros(len(column), np.bool_)
     texts = text_column(column)
@@ -156,8 +159,6 @@ def _odd_rows(column: Strings) -> NDArray[np.bool_]:
     return odd
 
 
-# --- Between pyoxigraph's quads and columns of N-Triples texts.
-
 QuadText: TypeAlias = tuple[str, str, str, str | None]
 """The texts of s, p, o and g; None is the default graph."""
 
@@ -168,7 +169,7 @@ def quad_texts(quad: Quad) -> QuadText:
     >>> quad_texts(Quad(NamedNode("ex:a"), NamedNode("ex:p"), NamedNode("ex:b")))
     ('<ex:a>', '<ex:p>', '<ex:b>', None)
     """
-    if not isinstance(quad.object, type_of_term):
+    if not isinstance(quad.object, TERM_TYPES):
         raise TermError("a triple as object is not supported", hint="reify it as four triples")
     graph = None if isinstance(quad.graph_name, DefaultGraph) else str(quad.graph_name)
     return str(quad.subject), str(quad.predicate), str(quad.object), graph
@@ -207,43 +208,55 @@ def batch_quads(batch: ChangeBatch) -> Iterator[Quad]:
         yield Quad(subject, predicate, parse_term(o), graph)
 
 
-# --- Read N-Triples and N-Quads: plain lines in bulk, every other line through pyoxigraph.
-
-
-def read_lines(file: IO[bytes], rdf: RdfFormat, broken: BrokenLines) -> Iterator[ChangeBatch]:
+def read_lines(file: IO[bytes], rdf: RdfFormat, rejected: RejectedRows) -> Iterator[ChangeBatch]:
     """Read statements line by line, as inserts of one transaction at time 0.
 
     >>> import io
-    >>> from graphtide.rdf.problems import BrokenLines
+    >>> from graphtide.rdf.changes import RejectedRows
     >>> data = io.BytesIO(b"<ex:a> <ex:p> 'x' .")
-    >>> list(read_lines(data, RdfFormat.N_TRIPLES, BrokenLines("a.nt", "collect", [])))
+    >>> list(read_lines(data, RdfFormat.N_TRIPLES, RejectedRows("a.nt", "skip", [])))
     []
     """
     positions = 4 if rdf == RdfFormat.N_QUADS else 3
     for first_line, data in read_blocks(file):
         block = scan_block(data, first_line, positions=positions)
-        columns = _merge(block, _odd_statements(block, rdf, broken))
+        columns = _merge(block, _odd_statements(block, rdf, rejected))
         if len(columns[0]):
             yield inserts(columns)
 
 
 def _odd_statements(
-    block: LineBlock, rdf: RdfFormat, broken: BrokenLines
+    block: LineBlock, rdf: RdfFormat, rejected: RejectedRows
 ) -> list[tuple[int, QuadText]]:
-    """Read the odd lines of a block one by one; with each statement the line it is from."""
+    """Parse the odd lines of a block; each statement comes with its line."""
     found = []
     for index in block.odd_lines():
         line = block.line(index)
         try:
             found += [(index, quad_texts(quad)) for quad in _parse(line, rdf)]
         except SyntaxError as error:
-            _, column, reason = place_and_reason(error)
+            _, column, reason = position_and_reason(error)
             text = line.decode(errors="replace")
-            broken.report(block.first_line + index, column, text, reason)
+            rejected.report(block.first_line + index, column, text, reason)
         except TermError as error:
             text = line.decode(errors="replace")
-            broken.report(block.first_line + index, 1, text, error.message)
+            rejected.report(block.first_line + index, 1, text, error.message)
     return found
+
+
+_POSITION = re.compile(
+    r"^Parser error (?:at|between) line .*?(?:columns? [0-9]+(?: and .*?[0-9]+)?): "
+)
+
+
+def position_and_reason(error: SyntaxError) -> tuple[int, int, str]:
+    """Return line, column and reason of a syntax error of `pyoxigraph.parse`.
+
+    >>> position_and_reason(SyntaxError("bad", (None, 3, 7, None, 3, 9)))
+    (3, 7, 'bad')
+    """
+    reason = _POSITION.sub("", error.msg)
+    return error.lineno or 1, error.offset or 1, reason
 
 
 def _parse(line: bytes, rdf: RdfFormat) -> list[Quad]:
@@ -251,7 +264,7 @@ def _parse(line: bytes, rdf: RdfFormat) -> list[Quad]:
 
 
 def _merge(block: LineBlock, odd: list[tuple[int, QuadText]]) -> list[Strings]:
-    """Put the statements of odd lines where they stood among the plain ones."""
+    """Merge the statements of odd lines with the plain ones, in the order of their lines."""
     if not odd:
         return list(block.columns)
     lines = np.concatenate([block.rows, [line for line, _ in odd]])

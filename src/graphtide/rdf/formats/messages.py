@@ -5,8 +5,7 @@
     <18, del, (<http://example.org/a>, <http://example.org/p>, "b", <http://example.org/graph>)>
 
 Terms are written as in N-Triples; a fourth one names a graph. Each message is a transaction of its
-own, numbered 0, 1, 2… by its place among the messages of the file. Times never fall. Whether an
-insert is new and a delete hits something is not asked here: the graph decides.
+own, numbered 0, 1, 2… in the order of the file. Times never decrease.
 """
 
 from __future__ import annotations
@@ -15,15 +14,14 @@ import re
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from graphtide.errors import TermError
-from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.changes import ChangeBatch, RejectedRows
 from graphtide.rdf.formats.lines import read_blocks
 from graphtide.rdf.formats.patch_row import RowError
-from graphtide.rdf.terms import canonical_text
+from graphtide.rdf.terms import POSITIONS, canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from graphtide.rdf.problems import BrokenLines
 
 _HEAD = re.compile(r"\s*<\s*([^\s,<>()]*)\s*,\s*([^\s,<>()]*)\s*,\s*\(\s*")
 _TERM = re.compile(
@@ -33,12 +31,7 @@ _BETWEEN = re.compile(r"\s*([,)])\s*")
 _TAIL = re.compile(r">\s*(?:#.*)?$")
 _DIFFS: Final = {"ins": 1, "del": -1}
 _SHAPE: Final = "a message is <time, ins, (s, p, o)> or <time, del, (s, p, o)>"
-_POSITIONS: Final = (
-    ("<_", "a subject is an IRI or a blank node"),
-    ("<", "a predicate is an IRI"),
-    ('<_"', "an object is an IRI, a blank node or a literal"),
-    ("<_", "a graph name is an IRI or a blank node"),
-)
+_POSITIONS: Final = tuple(POSITIONS.values())
 _INT64: Final = range(-(2**63), 2**63)
 
 
@@ -53,15 +46,15 @@ class Message(NamedTuple):
     g: str | None
 
 
-def read_messages(file: IO[bytes], broken: BrokenLines) -> Iterator[ChangeBatch]:
+def read_messages(file: IO[bytes], rejected: RejectedRows) -> Iterator[ChangeBatch]:
     r"""Read a file of update messages.
 
     >>> import io
-    >>> from graphtide.rdf.problems import BrokenLines
+    >>> from graphtide.rdf.changes import RejectedRows
     >>> file = io.BytesIO(b"<3, ins, (<ex:a>, <ex:p>, <ex:b>)>\n<4, del, (<ex:a>, <ex:p>, <ex:b>)>")
     >>> [
     ...     d
-    ...     for batch in read_messages(file, BrokenLines("log.updates"))
+    ...     for batch in read_messages(file, RejectedRows("log.updates"))
     ...     for d in batch.diff.tolist()
     ... ]
     [1, -1]
@@ -76,7 +69,7 @@ def read_messages(file: IO[bytes], broken: BrokenLines) -> Iterator[ChangeBatch]
             try:
                 message = parse_message(text, last)
             except RowError as error:
-                broken.report(line, error.column, text, error.reason)
+                rejected.report(line, error.column, text, error.reason)
                 continue
             last = message.time
             found.append((message.time, number, *message[1:]))
@@ -93,7 +86,7 @@ def parse_message(text: str, last: int | None = None) -> Message:
     >>> parse_message("<17, add, (<ex:a>, <ex:p>, <ex:b>)>")
     Traceback (most recent call last):
         ...
-    graphtide.rdf.formats.patch_row.RowError: 'add' is no operation; it is ins or del
+    graphtide.rdf.formats.patch_row.RowError: 'add' is not an operation; use ins or del
     """
     head = _HEAD.match(text)
     if head is None:
@@ -101,7 +94,7 @@ def parse_message(text: str, last: int | None = None) -> Message:
     time = _time(head, last)
     diff = _DIFFS.get(head[2])
     if diff is None:
-        raise RowError(head.start(2) + 1, f"{head[2]!r} is no operation; it is ins or del")
+        raise RowError(head.start(2) + 1, f"{head[2]!r} is not an operation; use ins or del")
     s, p, o, *graph = _terms(text, head.end())
     return Message(time, diff, s, p, o, graph[0] if graph else None)
 
@@ -120,7 +113,7 @@ def _time(head: re.Match[str], last: int | None) -> int:
 
 
 def _terms(text: str, at: int) -> list[str]:
-    """The canonical texts of the terms from a place on, up to the end of the message."""
+    """The canonical texts of the terms from index `at` to the end of the message."""
     found: list[str] = []
     while True:
         term, after = _TERM.match(text, at), None
@@ -128,7 +121,7 @@ def _terms(text: str, at: int) -> list[str]:
             after = _BETWEEN.match(text, term.end())
         if term is None or after is None:
             where = at if term is None else term.end()
-            raise RowError(where + 1, "a term, then a comma or a closing parenthesis belongs here")
+            raise RowError(where + 1, "expected a term, then a comma or a closing parenthesis")
         if len(found) == len(_POSITIONS):
             raise RowError(at + 1, "a quad has at most four terms")
         found.append(_term(term, len(found)))
@@ -154,7 +147,7 @@ def _term(term: re.Match[str], position: int) -> str:
 
 
 def write_messages(batches: Iterable[ChangeBatch], file: IO[bytes]) -> None:
-    r"""Write changes as messages; which of them were one transaction is forgotten.
+    r"""Write changes as messages, each a transaction of its own.
 
     >>> import io
     >>> file = io.BytesIO()

@@ -4,7 +4,7 @@ Rows, each ended by a dot and a line break; `#` starts a comment:
 
     H time 17 .            the time of the next transaction (or of the one just opened)
     H tx 3 .               its number, when it is not the next one
-    PA ex: <http://…/> .   declare a prefix;   PD ex: .   forget it
+    PA ex: <http://…/> .   declare a prefix;   PD ex: .   remove it
     TX .                   open a transaction
     A s p o [g] .          insert a quad;      D s p o [g] .   delete it
     TC .                   commit;             TA .   abort: drop the transaction's changes
@@ -14,7 +14,7 @@ Rows, each ended by a dot and a line break; `#` starts a comment:
 - Consecutive changes outside `TX` … `TC` are one transaction; any row but `A`, `D`, `PA` and `PD`
   ends it.
 - A transaction that is still open at the end of the file is not applied, and is an error.
-- With `on_error="collect"` a broken line alone is left out: the rest of its transaction counts.
+- With `on_error="skip"` only the invalid line is left out, not its whole transaction.
 - Other headers are kept in `PatchReader.headers`.
 """
 
@@ -29,22 +29,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphtide.errors import DataError
-from graphtide.rdf.changes import ChangeBatch
-from graphtide.rdf.formats.lines import BLOCK_BYTES, scan_block, unix_lines
-from graphtide.rdf.formats.patch_row import Row, RowError, Value, change_terms, split_row
+from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
+from graphtide.rdf.formats.lines import BLOCK_BYTES, LineBlock, scan_block, unix_lines
+from graphtide.rdf.formats.patch_row import PatchRow, PatchValue, RowError, change_terms, split_row
 from graphtide.rdf.kernels.lines import DELETE
-from graphtide.rdf.problems import BrokenLine, BrokenLines, OnError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from graphtide.rdf.formats.lines import LineBlock
     from graphtide.rdf.term_tables import Strings
-
-
-# --- The changes of a piece of RDF Patch, in columns, before they know their transaction.
 
 
 class Segment(NamedTuple):
@@ -71,7 +66,7 @@ class PatchColumns:
         return PatchColumns(self.diff[start:stop], tuple(c[start:stop] for c in self.columns))
 
     def batch(self, segments: Sequence[Segment]) -> ChangeBatch:
-        """Return the rows of these transactions; rows between them are left out."""
+        """Return the rows of these transactions, without the rows between them."""
         starts, stops, times, numbers = np.array(segments, np.int64).T
         sizes = stops - starts
         part = self.slice(int(starts[0]), int(stops[-1]))
@@ -86,22 +81,22 @@ class PatchColumns:
         )
 
     def filter(self, keep: NDArray[np.bool_]) -> PatchColumns:
-        """Return the rows that are marked."""
+        """Return the rows selected by a mask."""
         mask = pa.array(keep)
         return PatchColumns(self.diff[keep], tuple(column.filter(mask) for column in self.columns))
 
 
 @dataclass(slots=True)
 class PatchRows:
-    """The change rows of a block: plain ones from the kernel, others added one by one in order."""
+    """The change rows of a block: plain ones from the kernel, the others added one by one."""
 
     block: LineBlock
     lines: list[int] = field(default_factory=list)
     diffs: list[int] = field(default_factory=list)
     quads: list[list[str | None]] = field(default_factory=list)
 
-    def place(self, line: int) -> int:
-        """How many change rows stand before this line of the block."""
+    def rows_before(self, line: int) -> int:
+        """How many change rows come before this line of the block."""
         return int(np.searchsorted(self.block.rows, line)) + len(self.lines)
 
     def add(self, line: int, diff: int, terms: Sequence[str]) -> None:
@@ -131,7 +126,7 @@ _NOT_IN_ONE: Final = "no transaction is open"
 
 
 class PatchReader:
-    r"""Reads RDF Patch piece by piece: `feed` it text as it comes, then `finish`.
+    r"""Incremental reader of RDF Patch: `feed` it text as it arrives, then `finish`.
 
     It holds back an incomplete line and an open transaction until they are complete.
 
@@ -149,11 +144,11 @@ class PatchReader:
         source: str = "<patch>",
         *,
         on_error: OnError = "raise",
-        broken: list[BrokenLine] | None = None,
+        rejected: list[RejectedRow] | None = None,
     ) -> None:
         self.headers: dict[str, str] = {}
         self.prefixes: dict[str, str] = {}
-        self._broken = BrokenLines(source, on_error, broken)
+        self._rejected = RejectedRows(source, on_error, rejected)
         self._held = b""
         self._line = 1  # the line that the next piece starts with
         self._opened: int | None = None  # the line of the TX row of the open transaction
@@ -171,7 +166,7 @@ class PatchReader:
     def feed(self, text: str | bytes) -> list[ChangeBatch]:
         """Take more text; return the changes of the transactions that it completes.
 
-        At a broken line, the transactions before it are returned first, and the next call raises.
+        At an invalid line, the transactions before it are returned first; the next call raises.
         """
         self._raise_failure()
         data = self._held + (text.encode() if isinstance(text, str) else text)
@@ -188,13 +183,13 @@ class PatchReader:
             raise self._failure
 
     def flush(self) -> list[ChangeBatch]:
-        """End a run of changes outside `TX` … `TC`, for a follower that wants them now."""
+        """Commit the changes outside `TX` … `TC` that were read so far."""
         if self._opened is None:
             self._commit(0, self._line)
         return self._take()
 
     def finish(self) -> list[ChangeBatch]:
-        """End the reading; an open transaction is an error, and its changes are dropped."""
+        """End of input: an open transaction is an error, and its changes are dropped."""
         self._raise_failure()
         if self._held:
             data, self._held = self._held, b""
@@ -203,7 +198,7 @@ class PatchReader:
         if self._opened is not None:
             line, self._opened, self._pending = self._opened, None, []
             reason = "the transaction that starts here is never committed"
-            self._broken.report(line, 1, "TX .", reason)
+            self._rejected.report(line, 1, "TX .", reason)
         return self.flush()
 
     def _take(self) -> list[ChangeBatch]:
@@ -220,7 +215,7 @@ class PatchReader:
                 try:
                     self._row(split_row(text), line, rows, index)
                 except RowError as error:
-                    self._broken.report(line, error.column, text, error.reason)
+                    self._rejected.report(line, error.column, text, error.reason)
             except DataError as failure:
                 self._failure = failure
                 break
@@ -232,8 +227,8 @@ class PatchReader:
         self._start, self._segments = 0, []
         self._line += data.count(b"\n")
 
-    def _row(self, row: Row, line: int, rows: PatchRows, index: int) -> None:
-        place = rows.place(index)
+    def _row(self, row: PatchRow, line: int, rows: PatchRows, index: int) -> None:
+        place = rows.rows_before(index)
         match row.code:
             case "A" | "D":
                 rows.add(index, 1 if row.code == "A" else -1, change_terms(row, self.prefixes))
@@ -252,20 +247,20 @@ class PatchReader:
                 self._close(row)
                 self._abort(place)
 
-    def _declare(self, prefix: Value, iri: Value) -> None:
+    def _declare(self, prefix: PatchValue, iri: PatchValue) -> None:
         text = f"<{_inner(iri)}>" if iri.match["literal"] else iri.text
         if not text.startswith("<"):
-            raise RowError(iri.column, "a prefix stands for an <iri>")
+            raise RowError(iri.column, "the value of a prefix must be an <iri>")
         self.prefixes[_prefix(prefix)] = text[1:-1]
 
-    def _header(self, key: Value, value: Value, place: int, line: int) -> None:
+    def _header(self, key: PatchValue, value: PatchValue, place: int, line: int) -> None:
         name = _inner(key)
         number = _integer(value) if name in {"time", "tx"} else 0
         changed = place > self._start or bool(self._pending)
         if self._opened is None:
             self._commit(place, line)
         elif changed and name in {"time", "tx"}:
-            raise RowError(key.column, f"the {name} stands before the transaction's first change")
+            raise RowError(key.column, f"H {name} must come before the transaction's first change")
         match name:
             case "time":
                 self._time = number
@@ -274,13 +269,13 @@ class PatchReader:
             case _:
                 self.headers[name] = _inner(value)
 
-    def _open(self, row: Row, place: int, line: int) -> None:
+    def _open(self, row: PatchRow, place: int, line: int) -> None:
         if self._opened is not None:
             raise RowError(row.column, f"the transaction of line {self._opened} is still open")
         self._commit(place, line)
         self._opened = line
 
-    def _close(self, row: Row) -> None:
+    def _close(self, row: PatchRow) -> None:
         if self._opened is None:
             raise RowError(row.column, _NOT_IN_ONE)
 
@@ -289,7 +284,7 @@ class PatchReader:
         self._tx += 1
 
     def _commit(self, place: int, line: int) -> None:
-        """Commit the rows before this place; outside `TX` … `TC` they may well be none."""
+        """Commit the rows before row `place`; outside `TX` … `TC` there may be none."""
         changed = place > self._start or bool(self._pending)
         if self._opened is None and not changed:
             return
@@ -297,7 +292,7 @@ class PatchReader:
         last = self._last
         if changed and last is not None and key[0] <= last[0] and key[1] <= last[1]:
             reason = "transaction (time {}, tx {}) does not come after ({}, {})"
-            self._broken.report(self._opened or line, 1, "", reason.format(*key, *last))
+            self._rejected.report(self._opened or line, 1, "", reason.format(*key, *last))
             self._abort(place)
             return
         if changed:
@@ -308,39 +303,39 @@ class PatchReader:
         self._abort(place)
 
 
-def read_patch(file: IO[bytes], broken: BrokenLines) -> Iterator[ChangeBatch]:
+def read_patch(file: IO[bytes], rejected: RejectedRows) -> Iterator[ChangeBatch]:
     r"""Read a file of RDF Patch.
 
     >>> import io
     >>> file = io.BytesIO(b"H time 5 .\nTX .\nD <ex:a> <ex:p> <ex:b> .\nTC .\n")
-    >>> [batch.time.tolist() for batch in read_patch(file, BrokenLines("log.rdfp"))]
+    >>> [batch.time.tolist() for batch in read_patch(file, RejectedRows("log.rdfp"))]
     [[5]]
     """
-    reader = PatchReader(broken.source, on_error=broken.on_error, broken=broken.found)
+    reader = PatchReader(rejected.source, on_error=rejected.on_error, rejected=rejected.rows)
     try:
         while piece := file.read(BLOCK_BYTES):
             yield from reader.feed(piece)
         yield from reader.finish()
     except DataError as error:
-        error.transactions_are_whole = True  # a transaction is handed on when it is committed
+        error.transactions_are_whole = True  # only committed transactions have been returned
         raise
 
 
-def _inner(value: Value) -> str:
+def _inner(value: PatchValue) -> str:
     """Return a value without the quotes of a literal or the brackets of an IRI."""
     if value.match["literal"] is not None:
         return value.text[1 : value.text.rindex('"')]
     return value.text[1:-1] if value.match["iri"] is not None else value.text
 
 
-def _prefix(value: Value) -> str:
+def _prefix(value: PatchValue) -> str:
     name = _inner(value).removesuffix(":")
     if value.match["iri"] is not None or ":" in name:
         raise RowError(value.column, f"{value.text!r} is not a prefix")
     return name
 
 
-def _integer(value: Value) -> int:
+def _integer(value: PatchValue) -> int:
     text = _inner(value)
     try:
         number = int(text)
@@ -351,13 +346,10 @@ def _integer(value: Value) -> int:
     return number
 
 
-# --- Write changes as RDF Patch.
-
-
 def write_patch(batches: Iterable[ChangeBatch], file: IO[bytes]) -> None:
-    r"""Write every transaction between `TX` and `TC`, with its time and, where needed, its number.
+    r"""Write each transaction between `TX` and `TC`, with its time and, where needed, its number.
 
-    Batches that share one (time, tx) at their borders are one transaction.
+    A transaction that spans batches is written as one.
 
     >>> import io
     >>> from graphtide.rdf.changes import ChangeBatch

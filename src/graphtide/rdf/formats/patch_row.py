@@ -1,4 +1,4 @@
-"""One row of RDF Patch, in plain Python: its code, its terms, and the column of each."""
+"""A parser for single rows of RDF Patch: code, terms, and the column of each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from graphtide.errors import TermError
-from graphtide.rdf.terms import canonical_text
+from graphtide.rdf.terms import POSITIONS, canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,18 +33,11 @@ SHAPES: Final = {
     "TC": ("TC .", 0, 0),
     "TA": ("TA .", 0, 0),
 }
-"""Code of a row -> how it is written, and how many values it has at least and at most."""
-
-_POSITIONS: Final = (
-    ("<_", "a subject is an IRI or a blank node"),
-    ("<", "a predicate is an IRI"),
-    ('<_"', "an object is an IRI, a blank node or a literal"),
-    ("<_", "a graph name is an IRI or a blank node"),
-)
+"""Code of a row -> its syntax, and its least and greatest number of values."""
 
 
 class RowError(Exception):
-    """What is wrong with a row, and at which column (from 1)."""
+    """An invalid row: the reason, and the column (from 1)."""
 
     def __init__(self, column: int, reason: str) -> None:
         super().__init__(reason)
@@ -53,7 +46,7 @@ class RowError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class PatchValue:
     """A value of a row as it is written, and where it starts (column from 1)."""
 
     column: int
@@ -66,15 +59,15 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PatchRow:
     """A row: its code (`A`, `TX`…), the column of that code, and its values."""
 
     code: str
     column: int
-    values: tuple[Value, ...]
+    values: tuple[PatchValue, ...]
 
 
-def split_row(line: str) -> Row:
+def split_row(line: str) -> PatchRow:
     """Split a row into its parts, or raise `RowError`.
 
     >>> [value.text for value in split_row("A ex:a <ex:p> 'x'@en . # new").values][:2]
@@ -94,12 +87,12 @@ def split_row(line: str) -> Row:
     if not least <= len(values) <= most:
         column = values[most].column if len(values) > most else at + 1
         raise RowError(column, f"{len(values)} values where the row is {shape!r}")
-    return Row(code.group(1), code.start(1) + 1, tuple(values))
+    return PatchRow(code.group(1), code.start(1) + 1, tuple(values))
 
 
-def _values(line: str, at: int) -> tuple[list[Value], int]:
-    """Return the values up to the final dot, and the place of that dot."""
-    values: list[Value] = []
+def _values(line: str, at: int) -> tuple[list[PatchValue], int]:
+    """Return the values up to the final dot, and the index of that dot."""
+    values: list[PatchValue] = []
     while True:
         while at < len(line) and line[at].isspace():
             at += 1
@@ -108,12 +101,12 @@ def _values(line: str, at: int) -> tuple[list[Value], int]:
         if line[at] == ".":
             rest = line[at + 1 :].lstrip()
             if rest and not rest.startswith("#"):
-                raise RowError(len(line) - len(rest) + 1, "text behind the end of the row")
+                raise RowError(len(line) - len(rest) + 1, "text after the end of the row")
             return values, at
         found = _TOKEN.match(line, at)
         if found is None:
             raise RowError(at + 1, _token_reason(line[at]))
-        values.append(Value(at + 1, found))
+        values.append(PatchValue(at + 1, found))
         at = found.end()
 
 
@@ -127,7 +120,7 @@ def _token_reason(first: str) -> str:
             return f"unexpected {first!r}"
 
 
-def change_terms(row: Row, prefixes: Mapping[str, str]) -> list[str]:
+def change_terms(row: PatchRow, prefixes: Mapping[str, str]) -> list[str]:
     """Return the canonical texts of an `A` or `D` row's terms, or raise `RowError`.
 
     >>> change_terms(split_row("A ex:a ex:p 'x' ."), {"ex": "http://example.org/"})
@@ -136,13 +129,13 @@ def change_terms(row: Row, prefixes: Mapping[str, str]) -> list[str]:
     graphtide.rdf.formats.patch_row.RowError: "'x'" is not a term
     """
     texts = [term_text(value, prefixes) for value in row.values]
-    for value, text, (starts, rule) in zip(row.values, texts, _POSITIONS, strict=False):
+    for value, text, (starts, rule) in zip(row.values, texts, POSITIONS.values(), strict=False):
         if text[0] not in starts:
             raise RowError(value.column, rule)
     return texts
 
 
-def term_text(value: Value, prefixes: Mapping[str, str]) -> str:
+def term_text(value: PatchValue, prefixes: Mapping[str, str]) -> str:
     """Return the canonical text of a value, with prefixed names written out.
 
     >>> term_text(split_row("PD ex:a .").values[0], {"ex": "http://example.org/"})

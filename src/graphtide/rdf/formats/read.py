@@ -1,4 +1,4 @@
-"""Read quads in every RDF format, as inserts of one transaction at time 0."""
+"""Quads in every RDF format: read as inserts of one transaction at time 0, and written."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ import pyarrow as pa
 from pyoxigraph import Quad, RdfFormat, parse, serialize
 
 from graphtide.errors import DataError, TermError
-from graphtide.rdf.changes import ChangeBatch
-from graphtide.rdf.formats.lines import QuadText, batch_quads, inserts, quad_texts, read_lines
+from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
+from graphtide.rdf.formats.lines import (
+    QuadText,
+    batch_quads,
+    inserts,
+    position_and_reason,
+    quad_texts,
+    read_lines,
+)
 from graphtide.rdf.formats.patch import statement_lines
 from graphtide.rdf.formats.registry import (
     Format,
@@ -23,7 +30,6 @@ from graphtide.rdf.formats.registry import (
     open_text_source,
     source_name,
 )
-from graphtide.rdf.problems import BrokenLine, BrokenLines, OnError, place_and_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,13 +43,13 @@ def read_quads(
     format: str | None = None,  # noqa: A002 - the name users expect
     base: str | None = None,
     on_error: OnError = "raise",
-    broken: list[BrokenLine] | None = None,
+    rejected: list[RejectedRow] | None = None,
 ) -> Iterator[ChangeBatch]:
     """Read N-Triples, N-Quads, Turtle, TriG, RDF/XML or JSON-LD in batches of inserts.
 
-    All rows are of transaction (0, 0). Labels of blank nodes are kept as they are. With
-    `on_error="collect"` broken lines go to the list `broken`, and reading goes on as far as the
-    format lets it: with the next line, the next Turtle statement, but not in broken XML or JSON.
+    All rows are of transaction (0, 0). Labels of blank nodes are kept. With `on_error="skip"`
+    invalid lines are added to the list `rejected`, and reading goes on with the next line or Turtle
+    statement; XML and JSON cannot be read beyond a syntax error.
 
     >>> import io
     >>> turtle = io.BytesIO(b"@prefix ex: <http://example.org/> . ex:a ex:p 1, 2 .")
@@ -51,7 +57,7 @@ def read_quads(
     [2]
     """
     found = find_format(source, format)
-    lines = BrokenLines(source_name(source), on_error, broken)
+    lines = RejectedRows(source_name(source), on_error, rejected)
     if found.rdf is None:
         raise DataError(f"{found.name} holds changes: use read_changes", source=lines.source)
     file = open_text_source(source)
@@ -67,41 +73,39 @@ def read_quads(
 
 
 def _read_document(
-    file: IO[bytes], found: Format, base: str | None, broken: BrokenLines
+    file: IO[bytes], found: Format, base: str | None, rejected: RejectedRows
 ) -> Iterator[ChangeBatch]:
-    # Only JSON-LD calls an empty file a mistake; here it is no changes, as in every format.
+    # Only JSON-LD calls an empty file an error; here it holds no changes, as in every format.
     data: bytes | IO[bytes] = file.read() if found.name == "jsonld" else file
     if isinstance(data, bytes) and not data.strip():
         return
-    rows = _document_rows(iter(parse(data, format=found.rdf, base_iri=base)), broken)
+    rows = _document_rows(iter(parse(data, format=found.rdf, base_iri=base)), rejected)
     while batch := list(islice(rows, BATCH_ROWS)):
         yield inserts([pa.array(column, pa.string()) for column in zip(*batch, strict=True)])
 
 
-def _document_rows(quads: Iterator[Quad], broken: BrokenLines) -> Iterator[QuadText]:
-    """Return the texts of quads; after a mistake, those that pyoxigraph finds behind it."""
+def _document_rows(quads: Iterator[Quad], rejected: RejectedRows) -> Iterator[QuadText]:
+    """Return the texts of quads, going on after an error as far as pyoxigraph does."""
     while True:
         try:
             yield quad_texts(next(quads))
         except StopIteration:
             return
         except SyntaxError as error:
-            line, column, reason = place_and_reason(error)
-            broken.report(line, column, "", reason)
+            line, column, reason = position_and_reason(error)
+            rejected.report(line, column, "", reason)
         except TermError as error:
-            broken.report(1, 1, "", error.message)
+            rejected.report(1, 1, "", error.message)
 
 
 @contextmanager
 def _io_errors(source: Source) -> Iterator[None]:
-    """Turn failures of the file itself into `DataError`."""
+    """Turn I/O errors into `DataError`."""
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"cannot be read: {error}", source=source_name(source)) from None
 
-
-# --- Write quads in every RDF format.
 
 _XML_NAME = re.compile(r"[^\W\d][\w.-]*\Z")
 
@@ -112,7 +116,7 @@ def write_quads(
     *,
     format: str | None = None,  # noqa: A002 - the name users expect
 ) -> None:
-    r"""Write inserts as quads, in the format that the target's suffix or `format` tells.
+    r"""Write inserts as quads, in the format of the target's suffix or `format`.
 
     >>> import io
     >>> file = io.BytesIO()

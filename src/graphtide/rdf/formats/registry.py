@@ -1,4 +1,4 @@
-"""The formats of quads and change logs, by name and by suffix."""
+"""The formats of quads and change logs, by name and by suffix; opening of files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Source: TypeAlias = "str | Path | IO[bytes]"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: its name, the suffixes of its files, how to read it, and pyoxigraph's name."""
+    """A format: its name, file suffixes, family of readers, and pyoxigraph's format."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -50,29 +50,27 @@ FORMATS: Final = (
 
 
 def find_format(source: Source, name: str | None = None) -> Format:
-    """Return the format of that name, or else the one that the source's suffix tells.
+    """Return the format of that name, or of the source's suffix.
 
     >>> find_format("log.rdfp.gz").name
     'rdfp'
     >>> find_format("data.csv")
     Traceback (most recent call last):
         ...
-    graphtide.errors.DataError: data.csv: no format has the suffix '.csv'
+    graphtide.errors.DataError: data.csv: unknown suffix '.csv'
       hint: known are .nt .nq .ttl .trig .rdf .xml .jsonld .rdfp .patch .updates .parquet .arrow
-      .feather .arrows (and .gz behind them), or name a format
+      .feather .arrows (and .gz after them), or name a format
     """
     wanted = _suffix(source) if name is None else "." + name.lower().removeprefix(".")
     for candidate in FORMATS:
         if wanted in candidate.suffixes or wanted == "." + candidate.name:
             return candidate
     suffixes = " ".join(suffix for known in FORMATS for suffix in known.suffixes)
-    what = (
-        f"no format has the suffix {wanted!r}" if name is None else f"no format is named {name!r}"
-    )
+    what = f"unknown suffix {wanted!r}" if name is None else f"unknown format {name!r}"
     raise DataError(
         what,
         source=source_name(source),
-        hint=f"known are {suffixes} (and .gz behind them), or name a format",
+        hint=f"known are {suffixes} (and .gz after them), or name a format",
     )
 
 
@@ -88,7 +86,7 @@ def source_name(source: Source) -> str:
 
 
 def open_source(source: Source) -> IO[bytes]:
-    """Open a source for reading, unpacking `.gz`; a file object is taken as it is.
+    """Open a source for reading, decompressing `.gz`; a file object is returned as it is.
 
     >>> open_source("no/such/file.nt")
     Traceback (most recent call last):
@@ -113,7 +111,7 @@ def open_source(source: Source) -> IO[bytes]:
 
 
 def open_text_source(source: Source) -> IO[bytes]:
-    """Open a source of a textual format; raise `DataError` when it is plainly binary."""
+    """Open a source of a textual format; raise `DataError` if it is binary."""
     file = open_source(source)
     if not isinstance(file, BufferedReader | gzip.GzipFile):
         return file
@@ -125,11 +123,13 @@ def open_text_source(source: Source) -> IO[bytes]:
         reason = f"cannot be read: {error}"
     if file is not source:
         file.close()
-    raise DataError(reason, source=source_name(source), hint="does its suffix tell its format?")
+    raise DataError(
+        reason, source=source_name(source), hint="check that its suffix matches its format"
+    )
 
 
 def open_target(target: Source) -> IO[bytes]:
-    """Open a target for writing, packing `.gz`; a file object is taken as it is."""
+    """Open a target for writing, compressing `.gz`; a file object is returned as it is."""
     if not isinstance(target, str | Path):
         return target
     path = Path(target)

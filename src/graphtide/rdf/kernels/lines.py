@@ -1,7 +1,7 @@
-"""Split lines of N-Triples, N-Quads and RDF Patch into the places of their terms, in bulk.
+"""Find the terms in lines of N-Triples, N-Quads and RDF Patch, in bulk.
 
-A line that is not plainly right gets the status `ODD`; the readers look at it one by one. Whether
-a term is right inside is not seen here but by `text_kernel`.
+A line that is not obviously right gets the status `ODD`, and the readers parse it one by one.
+Whether the terms are valid is checked by `rdf.kernels.texts`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _term_end(data: Bytes, at: int, end: int, position: int) -> int:
 
 @allocating
 def _split(data: Bytes, at: int, end: int, positions: int, spans: Int64) -> bool:
-    """Fill in where the terms of one statement begin and end; False when it is not plain."""
+    """Fill in where the terms of one statement begin and end; False if it is odd."""
     for position in range(positions):
         at = _skip_space(data, at, end)
         if position == 3 and at < end and data[at] == 0x2E:
@@ -111,7 +111,7 @@ def split_lines(
 ) -> int:
     """Split every line; return how many there are.
 
-    ends[i] becomes the place behind line i, without its line feed; status[i] one of `ODD`,
+    ends[i] becomes the end of line i, without its line feed; status[i] one of `ODD`,
     `BLANK`, `ADD`, `DELETE`; spans[i] the begin and end of up to four terms (the graph's are 0
     when it is left out).
     """

@@ -3,7 +3,7 @@
 Texts lie one after the other in `blob`; text of id i is `blob[starts[i]:starts[i + 1]]` (id 0 is
 empty). `slots` is an open-addressing table of int64: the high half of an entry is 31 bits of the
 text's hash, the low half its id, and 0 is a free slot. Terms are never removed, so there are no
-tombstones. The twin is the dict in `plain_table`.
+tombstones. The twin is `term_tables.PlainTermTable`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
 _BLOCK: Final = 64
-"""So many rows are read ahead at a time."""
+"""Rows that are prefetched together."""
 
 
 def _load64_code(_typing: Any, array: Any, _index: Any) -> tuple[Any, Callable[..., Any]]:
-    """Read the eight bytes from an index on as one number, wherever they are."""
+    """Read eight bytes from an index on as one integer, aligned or not."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -104,7 +104,7 @@ def find_rows(
     codes = np.empty(_BLOCK, np.int64)
     for first in range(0, ids.size, _BLOCK):
         last = min(first + _BLOCK, ids.size)
-        # One row waits for memory three times in a row; a block of rows waits for all at once.
+        # A probe reads memory three times in sequence; the reads of a block of rows overlap.
         for row in range(first, last):
             codes[row - first] = _hash(data, offsets[row], offsets[row + 1])
             prefetch(slots, codes[row - first] & mask)
@@ -132,7 +132,7 @@ def find_one(data: Bytes, slots: Int64, blob: Bytes, starts: Int64) -> int:
 def _append(
     data: Bytes, at: int, end: int, entry: int, slot: int, slots: Int64, blob: Bytes, starts: Int64
 ) -> None:
-    """Copy a new text behind the others and enter it in its slot."""
+    """Append a new text to the blob and store its entry."""
     term = entry & 0x7FFFFFFF
     start = starts[term]
     for place in range(end - at):

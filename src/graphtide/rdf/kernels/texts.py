@@ -1,8 +1,8 @@
-r"""Check the texts of terms in bulk: which are plainly canonical, and of which kind.
+r"""Recognise canonical texts of terms in bulk, and their kinds.
 
-A text that is not plainly right (an escape such as `\\u0041`, an upper-case language tag, an IRI
-with an IPv6 host, or simply a broken one) gets the code `ODD`, and `term_text` decides about it;
-so these loops may be strict but never wrong. Their twin is `term_text.canonical_text`.
+A text that is not obviously canonical (an escape such as `\\u0041`, an upper-case language tag, an
+IRI with an IPv6 host, or an invalid text) gets the code `ODD`, and `rdf.terms.canonical_text`, the
+twin of these loops, decides about it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from graphtide.rdf.kinds import INTEGER_RANGES, XSD
 Bytes = NDArray[np.uint8]
 
 ODD: Final = -1
-"""Not plainly canonical: ask `term_text`."""
+"""Not obviously canonical: `canonical_text` decides."""
 
 TYPED: Final = 32
 """Codes from here on are `TYPED` + the index of the datatype in `VALUE_DATATYPES`."""
@@ -76,7 +76,7 @@ def _is_wide(data: Bytes, at: int) -> bool:
 
 @allocating
 def _host_end(data: Bytes, at: int, end: int) -> int:
-    """Return where `//host:port` ends, or -1 when it is not plainly right."""
+    """Return where `//host:port` ends, or -1 if it is odd."""
     while at < end and _CLASS[data[at]] & 2:
         at += 1
     if at < end and data[at] == 0x3A:  # :
@@ -90,7 +90,7 @@ def _host_end(data: Bytes, at: int, end: int) -> int:
 
 @allocating
 def _plain_iri(data: Bytes, at: int, end: int) -> bool:
-    """Tell whether data[at:end], without its angle brackets, is plainly an absolute IRI."""
+    """Tell whether data[at:end], without its angle brackets, is obviously an absolute IRI."""
     first = data[at] if at < end else 0
     if not (0x61 <= first <= 0x7A or 0x41 <= first <= 0x5A):
         return False
@@ -125,7 +125,7 @@ def _plain_iri(data: Bytes, at: int, end: int) -> bool:
 
 @allocating
 def _plain_blank(data: Bytes, at: int, end: int) -> bool:
-    """Tell whether data[at:end], starting with '_', is plainly a blank node."""
+    """Tell whether data[at:end], starting with '_', is obviously a blank node."""
     if end - at < 3 or data[at + 1] != 0x3A:
         return False
     first, last = data[at + 2], data[end - 1]
@@ -139,7 +139,7 @@ def _plain_blank(data: Bytes, at: int, end: int) -> bool:
 
 @allocating
 def _closing_quote(data: Bytes, at: int, end: int) -> int:
-    """Return the index of the quote that closes the literal, or -1 when it is not plain."""
+    """Return the index of the quote that closes the literal, or -1 if it is odd."""
     while at < end:
         byte = data[at]
         if _CLASS[byte] & 16:
@@ -183,7 +183,7 @@ def _plain_language(data: Bytes, at: int, end: int) -> bool:
 def _datatype_code(data: Bytes, at: int, end: int) -> int:
     """Return the code of the datatype IRI data[at:end]."""
     # rdf:langString and rdf:dirLangString are not allowed after ^^; leave what ends in "ngString"
-    # to term_text.
+    # to canonical_text.
     if end - at > 8 and data[end - 8] == 0x6E and data[end - 7] == 0x67 and data[end - 6] == 0x53:
         return ODD
     known = end - at > _PREFIX.size

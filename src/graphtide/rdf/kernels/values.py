@@ -1,7 +1,7 @@
 """Typed values of literals in bulk: numbers, booleans and dateTimes from their lexical forms.
 
-What cannot be decided exactly here (more than 15 digits, large exponents, INF) gets the kind
-`PENDING`, and the twin `typed_value` decides about it.
+What needs more than one exact operation (over 15 digits, large exponents, INF) gets the kind
+`PENDING`, and the twin `rdf.typed_values.typed_value` decides about it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from graphtide.rdf.kinds import EXACT_DIGITS, EXACT_NUMBER, INTEGER_RANGES
 Bytes = NDArray[np.uint8]
 
 PENDING: Final = -1
-"""The kind of a literal that `typed_value` has to look at."""
+"""The kind of a literal that is left to `typed_value`."""
 
 # Up to 15 digits everything fits below 10**15, so wider ranges need no check.
 _WIDE: Final = 10**EXACT_DIGITS

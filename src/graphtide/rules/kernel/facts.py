@@ -8,7 +8,7 @@ import numpy as np
 
 from graphtide.jit import compiled, inlined
 from graphtide.kernel.batch import DIFF, TX
-from graphtide.kernel.counts import NET_BEFORE
+from graphtide.kernel.counts import COUNT_BEFORE
 from graphtide.rules.kernel.layout import FREE, LIVE, PEAK, FactArrays
 from graphtide.rules.kernel.memory import bucket_at, first_state, folded
 
@@ -51,7 +51,7 @@ def change_facts(facts: FactArrays, columns: Ints, many: Int, net: Ints, first: 
     There must be room for all of them.
     """
     for i in range(len(net)):
-        before = net[i, NET_BEFORE]
+        before = net[i, COUNT_BEFORE]
         after = before + net[i, DIFF]
         if (before > 0) == (after > 0):
             continue

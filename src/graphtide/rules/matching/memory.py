@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from graphtide.kernel.batch import DIFF
-from graphtide.kernel.counts import NET_BEFORE, NET_VALUES
+from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.rules.kernel.facts import ABSENT, change_facts, fact_number, refill_facts
 from graphtide.rules.kernel.layout import (
     FREE,
@@ -232,7 +232,7 @@ class FactMemory:
 
     def __init__(self, watch: Query, columns: Sequence[Var], shared: int) -> None:
         self._watch = watch
-        order = [NET_VALUES + watch.variables.index(v.name) for v in columns]
+        order = [DELTA_VALUES + watch.variables.index(v.name) for v in columns]
         self._columns = np.array(order, np.int32)
         self._shared = shared
         self.facts = make_facts(MIN_CAPACITY, len(columns))
@@ -286,8 +286,8 @@ class FactMemory:
         self._noted.clear()
 
     def _set(self, row: Ints, diff: int, before: int, number: int) -> None:
-        net = np.zeros((1, NET_VALUES + len(row)), np.int32)
-        net[0, DIFF], net[0, NET_BEFORE] = diff, before
+        net = np.zeros((1, DELTA_VALUES + len(row)), np.int32)
+        net[0, DIFF], net[0, COUNT_BEFORE] = diff, before
         net[0, self._columns] = row
         self._make_room(1)
         change_facts(self.facts, self._columns, self._shared, net, number)

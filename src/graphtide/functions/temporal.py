@@ -1,7 +1,9 @@
-"""Dates and times: xsd:dateTime, date, time and the five g-types, as one seven-property value.
+"""Dates, times and durations: values of the XSD date and time types.
 
+xsd:dateTime, date, time and the five g-types share one value of seven properties,
 https://www.w3.org/TR/xmlschema11-2/#theSevenPropertyModel. Seconds count from midnight, so hour,
-minute and second are one number; a property that a type lacks is None.
+minute and second are one number; a property that a type lacks is None. A duration is a number of
+months and a number of seconds, https://www.w3.org/TR/xmlschema11-2/#duration.
 """
 
 from __future__ import annotations
@@ -10,22 +12,10 @@ import re
 from calendar import monthrange
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from graphtide.functions import xsd
 from graphtide.functions.numbers import EXACT, decimal, split_units
-from graphtide.functions.vocabulary import (
-    DATE,
-    DATE_TIME,
-    G_DAY,
-    G_MONTH,
-    G_MONTH_DAY,
-    G_YEAR,
-    G_YEAR_MONTH,
-    TIME,
-)
-
-if TYPE_CHECKING:
-    from graphtide.functions.durations import Duration
 
 _DAY = 86_400
 _YEAR = r"(?P<year>-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
@@ -39,16 +29,95 @@ _ZONE = r"(?P<zone>Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
 _LEXICAL: Final = {
     datatype: re.compile(pattern + _ZONE, re.ASCII)
     for datatype, pattern in {
-        DATE_TIME: f"{_YEAR}-{_MONTH}-{_DAY_OF_MONTH}T{_CLOCK}",
-        DATE: f"{_YEAR}-{_MONTH}-{_DAY_OF_MONTH}",
-        TIME: _CLOCK,
-        G_YEAR: _YEAR,
-        G_YEAR_MONTH: f"{_YEAR}-{_MONTH}",
-        G_MONTH: f"--{_MONTH}",
-        G_MONTH_DAY: f"--{_MONTH}-{_DAY_OF_MONTH}",
-        G_DAY: f"---{_DAY_OF_MONTH}",
+        xsd.DATE_TIME: f"{_YEAR}-{_MONTH}-{_DAY_OF_MONTH}T{_CLOCK}",
+        xsd.DATE: f"{_YEAR}-{_MONTH}-{_DAY_OF_MONTH}",
+        xsd.TIME: _CLOCK,
+        xsd.G_YEAR: _YEAR,
+        xsd.G_YEAR_MONTH: f"{_YEAR}-{_MONTH}",
+        xsd.G_MONTH: f"--{_MONTH}",
+        xsd.G_MONTH_DAY: f"--{_MONTH}-{_DAY_OF_MONTH}",
+        xsd.G_DAY: f"---{_DAY_OF_MONTH}",
     }.items()
 }
+_DURATION = re.compile(
+    r"(-)?P(?=.*[0-9])(?:([0-9]+)Y)?(?:([0-9]+)M)?(?:([0-9]+)D)?"
+    r"(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]*)?|\.[0-9]+)S)?)?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A value of xsd:duration, xsd:yearMonthDuration or xsd:dayTimeDuration."""
+
+    datatype: str
+    months: int
+    seconds: Decimal
+
+    def __str__(self) -> str:
+        """The canonical lexical form."""
+        if self.months == 0 and self.seconds == 0:
+            return "P0M" if self.datatype == xsd.YEAR_MONTH_DURATION else "PT0S"
+        sign = "-" if self.months < 0 or self.seconds < 0 else ""
+        years, months = divmod(abs(self.months), 12)
+        days, rest = split_units(self.seconds.copy_abs(), _DAY)
+        hours, rest = split_units(rest, 3600)
+        minutes, seconds = split_units(rest, 60)
+        date = _units_text((years, "Y"), (months, "M"), (days, "D"))
+        time = _units_text((hours, "H"), (minutes, "M"), (seconds, "S"))
+        return f"{sign}P{date}{'T' + time if time else ''}"
+
+
+def parse_duration(text: str, datatype: str = xsd.DURATION) -> Duration | None:
+    """Read a duration; None when the text is not in the lexical space of `datatype`.
+
+    >>> str(parse_duration("P13MT90S"))
+    'P1Y1MT1M30S'
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    sign, years, months, days, hours, minutes, seconds = match.groups()
+    has_months = years is not None or months is not None
+    has_seconds = any(part is not None for part in (days, hours, minutes, seconds))
+    if datatype == xsd.YEAR_MONTH_DURATION and has_seconds:
+        return None
+    if datatype == xsd.DAY_TIME_DURATION and has_months:
+        return None
+    whole = int(days or 0) * _DAY + int(hours or 0) * 3600 + int(minutes or 0) * 60
+    total = EXACT.add(Decimal(whole), Decimal(seconds or 0))
+    duration = Duration(datatype, int(years or 0) * 12 + int(months or 0), total)
+    return negate_duration(duration) if sign else duration
+
+
+def add_durations(left: Duration, right: Duration) -> Duration | None:
+    """`left + right`; None when months and seconds have opposite signs: no duration has that."""
+    months = left.months + right.months
+    seconds = EXACT.add(left.seconds, right.seconds)
+    if (months < 0 < seconds) or (seconds < 0 < months):
+        return None
+    datatype = left.datatype if left.datatype == right.datatype else xsd.DURATION
+    return Duration(datatype, months, seconds)
+
+
+def negate_duration(duration: Duration) -> Duration:
+    """The duration of the same length in the other direction."""
+    return Duration(duration.datatype, -duration.months, duration.seconds.copy_negate())
+
+
+def convert_duration(duration: Duration, datatype: str) -> Duration | None:
+    """The same duration in another duration type; None when that type has no such value."""
+    if duration.datatype not in (xsd.DURATION, datatype) and datatype != xsd.DURATION:
+        return None
+    if datatype == xsd.YEAR_MONTH_DURATION and duration.seconds != 0:
+        return None
+    if datatype == xsd.DAY_TIME_DURATION and duration.months != 0:
+        return None
+    return Duration(datatype, duration.months, duration.seconds)
+
+
+def _units_text(*parts: tuple[int | Decimal, str]) -> str:
+    return "".join(f"{decimal(Decimal(n))}{unit}" for n, unit in parts if n != 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +135,14 @@ class DateTimeValue:
         """The canonical lexical form, in the value's own time zone."""
         zone = zone_text(self.offset)
         date = {
-            DATE_TIME: f"{_year_text(self.year)}-{self.month or 0:02}-{self.day or 0:02}T",
-            DATE: f"{_year_text(self.year)}-{self.month or 0:02}-{self.day or 0:02}",
-            TIME: "",
-            G_YEAR: _year_text(self.year),
-            G_YEAR_MONTH: f"{_year_text(self.year)}-{self.month or 0:02}",
-            G_MONTH: f"--{self.month or 0:02}",
-            G_MONTH_DAY: f"--{self.month or 0:02}-{self.day or 0:02}",
-            G_DAY: f"---{self.day or 0:02}",
+            xsd.DATE_TIME: f"{_year_text(self.year)}-{self.month or 0:02}-{self.day or 0:02}T",
+            xsd.DATE: f"{_year_text(self.year)}-{self.month or 0:02}-{self.day or 0:02}",
+            xsd.TIME: "",
+            xsd.G_YEAR: _year_text(self.year),
+            xsd.G_YEAR_MONTH: f"{_year_text(self.year)}-{self.month or 0:02}",
+            xsd.G_MONTH: f"--{self.month or 0:02}",
+            xsd.G_MONTH_DAY: f"--{self.month or 0:02}-{self.day or 0:02}",
+            xsd.G_DAY: f"---{self.day or 0:02}",
         }[self.datatype]
         return f"{date}{_clock_text(self.seconds)}{zone}"
 
@@ -81,7 +150,7 @@ class DateTimeValue:
 def parse_moment(text: str, datatype: str) -> DateTimeValue | None:
     """Read a date or time; None when the text is not in the lexical space of `datatype`.
 
-    >>> str(parse_moment("2020-12-31T24:00:00.0-00:00", DATE_TIME))
+    >>> str(parse_moment("2020-12-31T24:00:00.0-00:00", xsd.DATE_TIME))
     '2021-01-01T00:00:00Z'
     """
     match = _LEXICAL[datatype].fullmatch(text)
@@ -94,7 +163,7 @@ def parse_moment(text: str, datatype: str) -> DateTimeValue | None:
     offset = _zone_minutes(part["zone"])
     if part.get("midnight"):
         midnight = DateTimeValue(datatype, year, month, day, Decimal(0), offset)
-        return midnight if datatype == TIME else shift(midnight, 0, Decimal(_DAY))
+        return midnight if datatype == xsd.TIME else shift(midnight, 0, Decimal(_DAY))
     seconds = None
     if part.get("hour"):
         whole = int(part["hour"]) * 3600 + int(part["minute"]) * 60
@@ -123,7 +192,7 @@ def shift(moment: DateTimeValue, months: int, seconds: Decimal) -> DateTimeValue
     A day that the reached month does not have becomes its last day; a time wraps at midnight.
     """
     days, clock = split_units(EXACT.add(moment.seconds or Decimal(0), seconds), _DAY)
-    if moment.datatype == TIME:
+    if moment.datatype == xsd.TIME:
         return replace(moment, seconds=clock)
     year, month, day = moment.year or 0, moment.month or 1, moment.day or 1
     ahead, month0 = divmod(month - 1 + months, 12)
@@ -141,10 +210,12 @@ def add_duration(moment: DateTimeValue, duration: Duration) -> DateTimeValue:
 
 def project(moment: DateTimeValue, datatype: str) -> DateTimeValue:
     """Keep the properties that `datatype` has: the cast from a longer date type to a shorter."""
-    year = moment.year if datatype in (DATE_TIME, DATE, G_YEAR, G_YEAR_MONTH) else None
-    month = None if datatype in (TIME, G_YEAR, G_DAY) else moment.month
-    day = moment.day if datatype in (DATE_TIME, DATE, G_MONTH_DAY, G_DAY) else None
-    seconds = (moment.seconds or Decimal(0)) if datatype in (DATE_TIME, TIME) else None
+    year = (
+        moment.year if datatype in (xsd.DATE_TIME, xsd.DATE, xsd.G_YEAR, xsd.G_YEAR_MONTH) else None
+    )
+    month = None if datatype in (xsd.TIME, xsd.G_YEAR, xsd.G_DAY) else moment.month
+    day = moment.day if datatype in (xsd.DATE_TIME, xsd.DATE, xsd.G_MONTH_DAY, xsd.G_DAY) else None
+    seconds = (moment.seconds or Decimal(0)) if datatype in (xsd.DATE_TIME, xsd.TIME) else None
     return DateTimeValue(datatype, year, month, day, seconds, moment.offset)
 
 

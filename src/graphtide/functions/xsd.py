@@ -1,11 +1,10 @@
-"""The IRIs that functions know by name."""
+"""The IRIs of the XSD datatypes that functions know."""
 
 from __future__ import annotations
 
 from typing import Final
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-RDF_LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 
 STRING: Final = XSD + "string"
 BOOLEAN: Final = XSD + "boolean"
@@ -27,20 +26,14 @@ YEAR_MONTH_DURATION: Final = XSD + "yearMonthDuration"
 DAY_TIME_DURATION: Final = XSD + "dayTimeDuration"
 
 DERIVED_INTEGERS: Final = frozenset(
-    XSD + name
-    for name in (
-        "byte",
-        "short",
-        "int",
-        "long",
-        "unsignedByte",
-        "unsignedShort",
-        "unsignedInt",
-        "unsignedLong",
-        "positiveInteger",
-        "negativeInteger",
-        "nonPositiveInteger",
-        "nonNegativeInteger",
+    XSD + prefix + name
+    for prefix, names in (
+        ("", ("byte", "short", "int", "long")),
+        ("unsigned", ("Byte", "Short", "Int", "Long")),
+        ("positive", ("Integer",)),
+        ("negative", ("Integer",)),
+        ("non", ("PositiveInteger", "NegativeInteger")),
     )
+    for name in names
 )
 """Types derived from xsd:integer. Their values are integers; their bounds are not checked."""

@@ -1,14 +1,16 @@
-"""The compiled join against its twin."""
+"""The compiled join, semijoin and antijoin against their twins."""
 
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel.batches import batches, column_pairs, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import empty_batch, make_batch
-from graphtide.kernel.joins import JoinKernel
-from graphtide.kernel.twin import JoinKernel as Twin
+from graphtide.kernel.joins import JoinKernel, SemiJoinKernel
+from graphtide.kernel.twin import JoinKernel as JoinTwin
+from graphtide.kernel.twin import SemiJoinKernel as SemiJoinTwin
 
 pytestmark = needs_jit
 
@@ -30,7 +32,7 @@ def joins(draw):
         outputs=outputs,
     )
     steps = draw(st.lists(st.tuples(batches(left), batches(right)), min_size=1, max_size=5))
-    return make(JoinKernel), make(Twin), steps
+    return make(JoinKernel), make(JoinTwin), steps
 
 
 @often
@@ -46,7 +48,7 @@ def test_join_and_twin_agree_on_every_transaction(case):
 
 @often
 @given(joins())
-def test_one_batch_gives_what_single_transactions_give(case):
+def test_one_batch_joins_as_single_transactions_do(case):
     whole, apart, steps = case  # the twin is as good a second join as any
     for left, right in steps:
         parts = {}
@@ -92,3 +94,66 @@ def test_a_hub_fills_the_output_many_times_over():
     join.step(make_batch([(0, -1, i, 9) for i in gone], 2), empty_batch(1))
     out = join.step(empty_batch(2), make_batch([(0, 1, 9)], 1))
     assert net(out) == {0: dict.fromkeys({(i, 9) for i in range(2000, 4999) if i != 2500}, 1)}
+
+
+@st.composite
+def semijoins(draw):
+    width = draw(st.integers(0, 3))
+    columns = draw(st.permutations(range(width)))[: draw(st.integers(0, width))]
+    how = {"columns": columns, "negated": draw(st.booleans())}
+    step = st.tuples(batches(width), batches(len(columns)))
+    return (
+        SemiJoinKernel(width, **how),
+        SemiJoinTwin(width, **how),
+        draw(st.lists(step, min_size=1, max_size=5)),
+    )
+
+
+@often
+@given(semijoins())
+def test_semijoin_and_twin_agree_on_every_transaction(case):
+    semijoin, twin, steps = case
+    for left, right in steps:
+        out = semijoin.step(left, right)
+        assert net(out) == net(twin.step(left, right))
+        assert in_order(out)
+        assert semijoin.sizes() == twin.sizes()
+
+
+@often
+@given(semijoins())
+def test_one_batch_semijoins_as_single_transactions_do(case):
+    whole, apart, steps = case
+    for left, right in steps:
+        parts = {}
+        for tx in range(4):
+            parts |= net(apart.step(left[left[:, 0] == tx], right[right[:, 0] == tx]))
+        assert net(whole.step(left, right)) == parts
+
+
+@often
+@given(st.integers(1, 3).flatmap(lambda w: st.tuples(st.just(w), batches(w), batches(1))))
+def test_semijoin_and_antijoin_share_out_the_left_rows(case):
+    width, left, right = case
+    kept = SemiJoinKernel(width, columns=[0], negated=False).step(left, right)
+    rest = SemiJoinKernel(width, columns=[0], negated=True).step(left, right)
+    total = {}
+    for part in (net(kept), net(rest)):
+        for tx, rows in part.items():
+            for row, count in rows.items():
+                total[tx, row] = total.get((tx, row), 0) + count
+    wanted = {(tx, row): n for tx, rows in net(left).items() for row, n in rows.items()}
+    assert {key: n for key, n in total.items() if n} == wanted
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_one_key_turns_thousands_of_rows(negated):
+    semijoin = SemiJoinKernel(2, columns=[1], negated=negated)
+    hub = make_batch([(0, 1, i, 9) for i in range(5000)], 2)
+    everyone = {(i, 9) for i in range(5000)}
+    first = net(semijoin.step(hub, empty_batch(1)))
+    assert first == ({0: dict.fromkeys(everyone, 1)} if negated else {})
+    sign = -1 if negated else 1
+    keys = make_batch([(0, 1, 9), (1, 1, 9), (2, -1, 9), (3, -1, 9)], 1)
+    out = semijoin.step(empty_batch(2), keys)
+    assert net(out) == {0: dict.fromkeys(everyone, sign), 3: dict.fromkeys(everyone, -sign)}

@@ -1,12 +1,13 @@
-"""The compiled net of transactions against its twin."""
+"""The compiled answer and DISTINCT against their twins."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel.batches import batches, in_order, needs_jit, net, often
 
 from graphtide.kernel.batch import make_batch
-from graphtide.kernel.counts import Answer
-from graphtide.kernel.twin import Answer as Twin
+from graphtide.kernel.counts import Answer, DistinctKernel
+from graphtide.kernel.twin import Answer as AnswerTwin
+from graphtide.kernel.twin import DistinctKernel as DistinctTwin
 
 pytestmark = needs_jit
 
@@ -19,7 +20,7 @@ CASES = st.integers(0, 3).flatmap(
 @given(CASES)
 def test_net_and_twin_agree_row_for_row(case):
     width, steps = case
-    kernel, twin = Answer(width), Twin(width)
+    kernel, twin = Answer(width), AnswerTwin(width)
     for batch in steps:
         out = kernel.step(batch)
         assert in_order(out)
@@ -48,3 +49,34 @@ def test_what_comes_and_goes_inside_a_transaction_leaves_no_trace():
     kernel = Answer(1)
     assert kernel.step(make_batch([(0, 1, 7), (0, -1, 7)] * 100, 1)).tolist() == []
     assert len(kernel) == 0
+
+
+@often
+@given(CASES)
+def test_distinct_and_twin_agree_on_every_transaction(case):
+    width, steps = case
+    distinct, twin = DistinctKernel(width), DistinctTwin(width)
+    for batch in steps:
+        out = distinct.step(batch)
+        assert net(out) == net(twin.step(batch))
+        assert in_order(out)
+        assert distinct.sizes() == twin.sizes()
+
+
+@often
+@given(CASES)
+def test_the_sum_of_all_output_is_a_set(case):
+    width, steps = case
+    distinct, seen, counts = DistinctKernel(width), {}, {}
+    for batch in steps:
+        for _, diff, *row in distinct.step(batch).tolist():
+            seen[tuple(row)] = seen.get(tuple(row), 0) + diff
+        for _, diff, *row in batch.tolist():
+            counts[tuple(row)] = counts.get(tuple(row), 0) + diff
+        assert {r for r, n in seen.items() if n} == {r for r, n in counts.items() if n > 0}
+        assert set(seen.values()) <= {0, 1}
+
+
+def test_a_count_below_zero_must_be_made_up_first():
+    rows = [(0, -2, 7), (1, 1, 7), (2, 1, 7), (3, 1, 7)]
+    assert DistinctKernel(1).step(make_batch(rows, 1)).tolist() == [[3, 1, 7]]

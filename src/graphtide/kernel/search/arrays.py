@@ -1,0 +1,78 @@
+"""The arrays that the search loops read: all installed programs, and the names of their columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Ints, Longs
+
+HIDDEN = 1 << 30
+"""Graph ids from here on are internal: graph variables do not match them."""
+
+FIRST, PATTERNS, OUTPUTS, FIRST_CHECK, CHECKS, VARIABLES = 0, 1, 2, 3, 4, 5
+"""Columns of `programs`."""
+
+CHECK_FIRST, CHECK_PATTERNS, CHECK_NEGATED = 0, 1, 2
+"""Columns of `checks`."""
+
+SEED_PROGRAM, SEED_PATTERN, SEED_CHECK = 0, 1, 2
+"""Columns of `seeds`: the program, the pattern's index in its group, its check or -1."""
+
+BEST = 4
+"""Columns of `patterns`: four positions, then the best index for each set of known positions."""
+
+KEY, SEEDS_FROM, SEEDS, LINKS = 0, 1, 2, 3
+"""Columns of `dispatch`: predicate + 1, its seeds, a bit for each index that holds its quads."""
+
+PROBE_INDEX, PROBE_KEY = 0, 1
+"""Columns of `probes`: an index, then the four parts of a key."""
+
+UNIQUE, SCAN = -2, -1
+"""How a frame finds its candidates when not by a chain: one known row, or every row."""
+
+DEPTH, REMAINING, FRESH = 0, 1, 2
+"""Cells of `frames[0]`. A frame below: pattern, next candidate + 1, index, variables it bound."""
+
+EVERY = 64
+"""Higher than any pattern index: excludes a row from all patterns."""
+
+REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED = 0, 1, 2, 3, 4, 5, 6
+"""Cells of `counts`; the last three, if the output is full: rows written, and the seed + 1 and the
+change to resume from."""
+
+PREFETCH_DISTANCE, PREFETCH_SEEDS = 6, 4
+"""How many changes ahead, and for how many seeds of each, memory is prefetched."""
+
+FEW = 2
+"""Of more seeds than these, each is probed for a partner first: most have none."""
+
+LARGE = 1 << 17
+"""Quads from which on partners are prefetched: fewer are in the processor's caches anyway."""
+
+OUT_PROGRAM, OUT_TX, OUT_DIFF, OUT_VALUES = 0, 1, 2, 3
+"""Columns of the output."""
+
+
+class SearchArrays(NamedTuple):
+    """All installed programs as arrays, and scratch space for the search.
+
+    `walks` has for each pattern the set of patterns that a walk from it joins first. `probes` has
+    lookups for each seed, those from `probes_from` on: an index and a key, whose parts are ids, or
+    column `c` of the changed quad written as `-1 - c`. If one finds nothing, the seed has no match.
+    """
+
+    patterns: Ints
+    programs: Ints
+    checks: Ints
+    seeds: Ints
+    dispatch: Ints
+    walks: Longs
+    probes: Ints
+    probes_from: Ints
+    bind: Ints
+    walk_bind: Ints
+    key: Ints
+    frames: Longs
+    inner: Longs
+    walk: Longs
