@@ -31,7 +31,7 @@ from pathlib import Path
 import graphtide as gt
 from graphtide.lang.tide.program import Program
 from graphtide.repair.plan import RepairPlan
-from graphtide.repair.search import explore
+from graphtide.repair.search import find_repairs
 from graphtide.rules.program import run
 
 FOLDER = Path(__file__).parent
@@ -68,7 +68,7 @@ def choose(plans: list[RepairPlan]) -> RepairPlan:
 def suggest(host: gt.NamedNode) -> None:
     """What is tolerated was exceeded: here events end, and quick fixes begin."""
     print(f"too often: how to mend {short(host)}?")
-    choose(explore(graph, program)).apply(graph)
+    choose(find_repairs(graph, program)).apply(graph)
 
 
 def tell_valid(host: gt.NamedNode) -> None:
@@ -103,7 +103,7 @@ words = {
     "Move": "Move {application} from {from} to {to}",
     "Allocate": "Allocate {application} to {host}",
 }
-plans = explore(graph, program)
+plans = find_repairs(graph, program)
 for number, plan in enumerate(plans[:2], start=1):
     steps = (
         words[step.fix].format(**{n: short(term) for n, term in step.bindings.items()})

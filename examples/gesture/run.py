@@ -12,9 +12,9 @@ Prints:
 from pathlib import Path
 
 import graphtide as gt
-from graphtide.bench.gesture.model import FRAME_MS, Stage
-from graphtide.bench.gesture.texts import Coder
-from graphtide.rules.program import run
+from graphtide.datasets.gesture import GestureEncoder
+from graphtide.datasets.gesture_scene import FRAME_MS, GestureScene
+from graphtide.rules.program import (run)
 
 slide = 1
 
@@ -29,7 +29,7 @@ graph = gt.LiveGraph(tick_ms=1)
 program = Path(__file__).with_name("gesture.tide")
 running = run(program, graph, functions={"next_slide": next_slide})
 
-stage = Stage(bodies=2, cycles=2)
-for frame in Coder(stage).frames():  # first the bodies, then frame by frame
+stage = GestureScene(bodies=2, cycles=2)
+for frame in GestureEncoder(stage).frames():  # first the bodies, then frame by frame
     graph.apply(frame.changes())
 print(f"{stage.updates:,} new coordinates, {slide - 1} gestures")

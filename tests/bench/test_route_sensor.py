@@ -3,21 +3,27 @@ import io
 import json
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from graphtide.bench.memory import peak_rss_mb
-from graphtide.bench.route_sensor import RELATIONS, run
-from graphtide.bench.route_sensor.report import to_object
-from graphtide.bench.route_sensor.run import Results, check_agreement, measure
-from graphtide.bench.route_sensor.workload import make_workload
+from graphtide.bench.harness import Benchmark
+from graphtide.bench.route_sensor import (
+    BENCHMARK,
+    PEERS,
+    RELATIONS,
+    RouteSensorResult,
+    RouteSensorTask,
+    check_agreement,
+    make_tasks,
+    make_workload,
+    report,
+)
 from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
 
 EDGES = 1000
-
-PEERS = {"clipspy": "clips", "duckdb": "duckdb"}
 
 
 def edges_by_relation(workload):
@@ -99,39 +105,36 @@ def test_the_peers_find_the_same_matches(printed, peer):
 
 
 def test_a_peer_that_is_not_installed_is_left_out(monkeypatch):
-    found = {"edges": 1, "load_per_s": 1, "matches": 0}
-    monkeypatch.setattr("graphtide.bench.route_sensor.run.measure", lambda *_: found)
-    monkeypatch.setitem(run.MODULES, "clipspy", "no_such_module")
-    left = run.run_benchmark(EDGES, peers=["clipspy"])
-    assert left.peers == {}
-    assert "not installed" in left.missing["clipspy"]
+    monkeypatch.setitem(PEERS, "clipspy", "no_such_module")
+    assert "clipspy" not in [task.engine for task in make_tasks(EDGES, 0, peers=True)]
+    assert "clipspy was left out: pip install 'graphtide[bench]'" in report(results()).notes
+    assert report(results(), peers=False).notes == []
 
 
 def results():
-    load = {"edges": 100, "load_per_s": 500, "rss_mb": 7, "matches": 3}
-    update = {"update_us_median": 2, "update_us_p95": 4}
-    clips = {"edges": 100, "load_calls_per_s": 50, "rss_mb": 9, "matches": 3} | update
-    return Results(
-        ours={"ids": load | update, "strings": load, "calls": load},
-        small={"edges": 10, "load_per_s": 750},
-        peers={"clipspy": clips, "duckdb": {"edges": 100, "rss_mb": 1, "matches": 3} | update},
-    )
+    update = {"update_us_median": 2.0, "update_us_p95": 4.0}
+    return [
+        RouteSensorResult("ids", 100, 7, 3, load_per_s=500, **update),
+        RouteSensorResult("strings", 100, 7, 3, load_per_s=500),
+        RouteSensorResult("calls", 100, 7, 3, load_per_s=500),
+        RouteSensorResult("ids", 10, 7, 1, load_per_s=750),
+        RouteSensorResult("clipspy", 100, 9, 3, load_per_s=50, **update),
+        RouteSensorResult("duckdb", 100, 1, 3, **update),
+    ]
 
 
 def test_peers_in_the_json_object():
-    figures = to_object(results())
+    figures = report(results()).objects
     assert figures["peers"] == {
         "clipspy": {"load_calls_per_s": 50, "update_us_median": 2, "rss_mb": 9, "matches": 3},
         "duckdb": {"update_us_median": 2, "matches": 3},
     }
-    # 750 edges/s against 500: an edge is 1.5 times as dear in the large graph
+    # 750 edges/s against 500: an edge costs 1.5 times as much in the large graph
     assert figures["scaling"] == {"edges": 10, "load_ids_per_s": 750, "cost_ratio": 1.5}
 
 
 def test_the_table_shows_ratios(monkeypatch, capsys):
-    monkeypatch.setattr(
-        "graphtide.bench.route_sensor.run.run_benchmark", lambda *_, **__: results()
-    )
+    monkeypatch.setattr(Benchmark, "run", lambda *_: results())
     assert main(["bench", "route-sensor"]) == 0
     out = capsys.readouterr().out
     loads = [line.split() for line in out.splitlines() if "load from" in line]
@@ -143,25 +146,17 @@ def test_the_table_shows_ratios(monkeypatch, capsys):
     assert "1.50×" in out
 
 
-def test_engines_that_disagree_are_told():
-    found = results()
-    found.peers["duckdb"]["matches"] = 4
+def test_engines_that_disagree_are_reported():
+    found = [*results()[:-1], replace(results()[-1], matches=4)]
     with pytest.raises(GraphtideError, match=r"disagree on the matches: .*ids 3.*duckdb 4"):
         check_agreement(found)
 
 
-def test_a_failing_measurement_is_told():
-    with pytest.raises(GraphtideError, match="the measurement 'nope' failed: KeyError"):
-        measure("nope", EDGES, seed=0)
+def test_a_failing_measurement_is_reported():
+    with pytest.raises(GraphtideError, match=r"measurement \(.* in nope\) failed: KeyError"):
+        BENCHMARK.measure_apart(RouteSensorTask("nope", EDGES))
 
 
 def test_too_few_edges(capsys):
     assert main(["bench", "route-sensor", "--edges", "5"]) == 2
-    assert "too small" in capsys.readouterr().err
-
-
-def test_peak_memory_grows_with_what_is_held():
-    before = peak_rss_mb()
-    held = np.ones(30_000_000, np.int64)
-    assert peak_rss_mb() >= before
-    assert peak_rss_mb() > held.nbytes / 1e6
+    assert 'invalid --edges "5"' in capsys.readouterr().err

@@ -4,9 +4,15 @@ import json
 
 import pytest
 
-from graphtide.bench.rules.report import to_objects, to_table
-from graphtide.bench.rules.run import Result, has_peer, run_benchmark
-from graphtide.bench.rules.workload import make_workload
+from graphtide.bench.harness import Benchmark
+from graphtide.bench.rules import (
+    BENCHMARK,
+    RulesResult,
+    has_peer,
+    make_tasks,
+    make_workload,
+    report,
+)
 from graphtide.cli.main import main
 
 
@@ -38,22 +44,24 @@ def test_the_expected_firings_are_those_of_the_rule(seed):
 
 
 def test_all_ways_fire_the_same(capsys):
-    results = run_benchmark([30], 2000)
+    results = BENCHMARK.run(make_tasks([30], 2000, 0))
     ways = ["ids", "texts", "calls", "clipspy"]
     assert [r.way for r in results] == (ways if has_peer() else ways[:3])
     assert {r.firings for r in results} == {make_workload(30, 2000, 0).expected()[0]}
-    assert [o["times_clipspy"] for o in to_objects(results)][-1] == (1.0 if has_peer() else None)
+    assert [o["times_clipspy"] for o in report(results).objects][-1] == (
+        1.0 if has_peer() else None
+    )
 
 
 def test_the_command_prints_json(monkeypatch, capsys):
-    given = [Result("ids", 10, 9, 400, 1, 1.0), Result("clipspy", 10, 9, 20, 1, 1.0)]
-    monkeypatch.setattr("graphtide.bench.rules.run.run_benchmark", lambda *_, **__: given)
+    given = [RulesResult("ids", 10, 9, 400, 1, 1.0), RulesResult("clipspy", 10, 9, 20, 1, 1.0)]
+    monkeypatch.setattr(Benchmark, "run", lambda *_: given)
     assert main(["bench", "rules", "--json"]) == 0
     (ours, _) = json.loads(capsys.readouterr().out)
     assert ours["times_clipspy"] == 20.0
-    assert to_table(given).row_count == 2
+    assert report(given).tables[0].row_count == 2
 
 
 def test_sizes_that_are_none(capsys):
     assert main(["bench", "rules", "--sizes", "many"]) != 0
-    assert "cannot be measured" in capsys.readouterr().err
+    assert 'invalid --sizes "many"' in capsys.readouterr().err

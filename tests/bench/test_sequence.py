@@ -1,14 +1,24 @@
 """The sequence: our detector, the automaton by hand, and the definition."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from graphtide.bench.sequence.events import WITHIN_MS, Events, make_events
-from graphtide.bench.sequence.measure import Task, check_agreement, detect, measure, missing
-from graphtide.bench.sequence.plain import plain_matches
-from graphtide.bench.sequence.run import run_benchmark
+from graphtide.bench.sequence import (
+    BENCHMARK,
+    WITHIN_MS,
+    SequenceEvents,
+    SequenceTask,
+    check_agreement,
+    detect,
+    make_events,
+    make_tasks,
+    measure,
+    missing,
+    plain_matches,
+)
 from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
 
@@ -32,7 +42,7 @@ def by_definition(events, within):
 
 def slow_down(events, factor):
     """The same events, further apart: then some come too late."""
-    return Events(events.types, events.keys, events.times * factor)
+    return SequenceEvents(events.types, events.keys, events.times * factor)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -47,7 +57,7 @@ def test_all_three_agree(seed, keys, factor):
 @pytest.mark.parametrize(("late", "matches"), [(0, 1), (1, 0)])
 def test_the_last_event_may_come_at_the_end_of_the_time(late, matches):
     times = np.array([5, 6, 7, 5 + WITHIN_MS + late])
-    events = Events(np.arange(4), np.ones(4, np.int64), times)
+    events = SequenceEvents(np.arange(4), np.ones(4, np.int64), times)
     assert len(detect(events)[0]) == len(plain_matches(events, WITHIN_MS, 1)) == matches
 
 
@@ -68,15 +78,17 @@ def test_no_more_tokens_wait_than_began_within_the_time():
 
 
 def test_flink_is_left_out_where_it_is_not_installed(monkeypatch):
-    monkeypatch.setattr("graphtide.bench.sequence.measure.find_spec", lambda name: None)
+    monkeypatch.setattr("graphtide.bench.sequence.find_spec", lambda name: None)
     assert "not installed" in missing("pyflink")
-    results, left_out = run_benchmark(1000, 10, measure=measure)
+    results = replace(BENCHMARK, own_process=False).run(make_tasks(1000, 10, 0))
     assert [result.mode for result in results] == ["graphtide", "plain python"]
-    assert list(left_out) == ["pyflink"]
+    assert BENCHMARK.report(results).notes == [
+        "pyflink was left out: apache-flink is not installed"
+    ]
 
 
 def test_different_answers_are_refused():
-    one, other = (measure(Task("plain python", 500, 2, seed)) for seed in (0, 1))
+    one, other = (measure(SequenceTask("plain python", 500, 2, seed)) for seed in (0, 1))
     check_agreement([one, one])
     with pytest.raises(GraphtideError, match="found"):
         check_agreement([one, other])
@@ -92,4 +104,4 @@ def test_the_command_prints_json(capsys):
 
 def test_no_events_are_refused(capsys):
     assert main(["bench", "sequence", "--events", "0"]) == 2
-    assert "not possible" in capsys.readouterr().err
+    assert 'invalid --events "0"' in capsys.readouterr().err

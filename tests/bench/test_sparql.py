@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 
 from graphtide import LiveGraph
-from graphtide.bench.sparql.operators import OPERATORS, find_operators
-from graphtide.bench.sparql.plot import write_plot
-from graphtide.bench.sparql.report import to_table
-from graphtide.bench.sparql.run import Result, _round, run_benchmark
+from graphtide.bench.report import write_plot
+from graphtide.bench.sparql import (
+    OPERATORS,
+    OperatorResult,
+    OperatorTask,
+    change_round,
+    find_operators,
+    measure,
+    report,
+)
 from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
 
@@ -34,7 +40,7 @@ ROWS = {
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
 def test_answers(operator):
-    (result,) = run_benchmark([operator], [1000])
+    result = measure(OperatorTask(operator.name, 1000))
     assert result.rows == ROWS[operator.name]
     assert result.micros > 0
 
@@ -48,36 +54,36 @@ def test_a_round_changes_the_answer_and_puts_everything_back(operator):
     watch = graph.watch(operator.query, strategy=operator.strategy)
     before = watch.table(terms=True).to_pylist()
     watch.delta()
-    told = len(list(watch.rows()))
-    _round(graph, watch, data, 0)
+    before_round = len(list(watch.rows()))
+    change_round(graph, watch, data, 0)
     assert len(graph) == len(data.quads)
     assert sorted(map(str, watch.table(terms=True).to_pylist())) == sorted(map(str, before))
-    assert len(list(watch.rows())) - told > 100
+    assert len(list(watch.rows())) - before_round > 100
 
 
 def test_unknown_operators():
-    with pytest.raises(GraphtideError, match="there is no operator 'sort'"):
+    with pytest.raises(GraphtideError, match="unknown operator 'sort'"):
         find_operators(["MIN", "sort"])
 
 
 def results():
     return [
-        Result("MIN", "logarithmic", size, 1, 0.1, micros, 2.0)
+        OperatorResult("MIN", "logarithmic", size, 1, 0.1, micros, 2.0)
         for size, micros in ((1000, 2.0), (2000, 3.0))
     ]
 
 
 def test_the_table_has_a_column_for_each_size_and_the_growth():
-    table = to_table(results())
+    (table,) = report(results()).tables
     assert [column.header for column in table.columns] == [
         "operator", "1,000", "2,000", "last : first", "may grow",
     ]  # fmt: skip
     cells = [next(iter(column.cells)) for column in table.columns]
-    assert cells == ["MIN", "2.0", "3.0", "1.5", "logarithmic"]
+    assert cells == ["MIN", "2.00", "3.00", "1.5", "logarithmic"]
 
 
 def test_plot(tmp_path):
-    files = write_plot(results(), tmp_path / "cost")
+    files = write_plot(report(results()).plot, tmp_path / "cost")
     assert [file.name for file in files] == ["cost.png", "cost.svg"]
     assert all(file.stat().st_size for file in files)
 
@@ -94,9 +100,9 @@ def test_command(capsys):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--sizes", "10"), "these are no sizes"),
-        (("--sizes", "many"), "these are no sizes"),
-        (("--operators", "sort"), "there is no operator 'sort'"),
+        (("--sizes", "10"), "invalid --sizes"),
+        (("--sizes", "many"), "invalid --sizes"),
+        (("--operators", "sort"), "unknown operator 'sort'"),
         (("--plot", "cost.gif"), "cannot be written with the suffix"),
     ],
 )

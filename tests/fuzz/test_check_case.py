@@ -111,7 +111,7 @@ def test_a_graph_that_mistreats_changes_is_noticed(make):
 @pytest.mark.parametrize(
     ("lie", "message"),
     [
-        ("not net", "not net"),
+        ("not net", "not consolidated"),
         ("strategy", "rete"),
         ("late", "registered late"),
         ("count", "count"),

@@ -135,7 +135,7 @@ def test_an_error_names_the_file(tmp_path, name, content, message):
 
 
 def test_the_example_is_the_railway_of_the_demo():
-    from graphtide.bench.railway import QUERIES
+    from graphtide.datasets.railway import QUERIES
 
     example = Program.read(Path(__file__).parents[2] / "examples" / "rail.tide")
     assert list(example.texts) == list(QUERIES)

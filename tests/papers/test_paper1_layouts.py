@@ -10,9 +10,9 @@ import pytest
 from papers.railway import EDGES, TYPE, VERTICES
 
 from graphtide import LiveGraph
-from graphtide.bench.train.layouts import LAYOUTS
-from graphtide.bench.train.queries import find_query
-from graphtide.bench.train.vocabulary import NAMESPACE
+from graphtide.bench.train.plans import LAYOUTS
+from graphtide.datasets.queries import find_query
+from graphtide.datasets.train import NAMESPACE
 from graphtide.plan.build import build_plan
 from graphtide.plan.describe import is_input
 from graphtide.plan.patterns import Choices

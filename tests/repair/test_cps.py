@@ -10,7 +10,7 @@ from support.programs import run
 import graphtide as gt
 from graphtide.cli.main import main
 from graphtide.lang.tide.program import Program
-from graphtide.repair.search import explore
+from graphtide.repair.search import find_repairs
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cps"
 CPS = "<http://example.org/cps#{}>".format
@@ -30,7 +30,7 @@ def test_the_two_quick_fixes_of_the_paper():
         graph.insert(CPS("host"), CPS(predicate), amount)
     is_a = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
     graph.insert(CPS("host"), is_a, CPS("HostInstance"))
-    found = explore(graph, Program.read(FOLDER / "validity.tide"))
+    found = find_repairs(graph, Program.read(FOLDER / "validity.tide"))
     assert found.complete
     assert [[step.fix for step in plan.steps] for plan in found] == [
         ["LowerAvailableCpu"],

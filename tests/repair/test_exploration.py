@@ -3,17 +3,17 @@
 from itertools import product
 
 import pytest
-from fixes.oracle import brute_force
-from fixes.worlds import graphs, hard, hopeless, journey, live_graph, maps, quads_of, soft
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from repair.oracle import brute_force
+from repair.worlds import graphs, hard, hopeless, journey, live_graph, maps, quads_of, soft
 
-from graphtide.repair.search import explore
-from graphtide.repair.state import marked
+from graphtide.repair.search import find_repairs
+from graphtide.repair.state import updated_fingerprint
 
 EXHAUSTIVE = ["bfs", "dfs", "best-first"]
 ALL = [*EXHAUSTIVE, "hill-climbing", "random-restarts"]
-EVERYTHING = {"seconds": 600, "states": 10**9, "plans": 10**6}
+EVERYTHING = {"max_seconds": 600, "max_states": 10**9, "max_plans": 10**6}
 some = settings(deadline=None, max_examples=40)
 
 
@@ -22,7 +22,7 @@ some = settings(deadline=None, max_examples=40)
 def test_the_shortest_plan_is_as_short_as_brute_force_finds(triples):
     world, graph = hard(), live_graph(triples)
     expected = brute_force(world, quads_of(graph), 3)
-    found = explore(graph, world.program, strategy="bfs", depth=3, **EVERYTHING)
+    found = find_repairs(graph, world.program, strategy="bfs", max_steps=3, **EVERYTHING)
     assert found.complete
     assert found.states == len(expected.states)
     assert (len(found[0].steps) if found else None) == expected.steps
@@ -32,7 +32,7 @@ def test_the_shortest_plan_is_as_short_as_brute_force_finds(triples):
 @given(graphs)
 def test_every_plan_leads_where_it_says(triples):
     world, graph = hard(), live_graph(triples)
-    for plan in explore(graph, world.program, strategy="bfs", depth=3, **EVERYTHING)[:20]:
+    for plan in find_repairs(graph, world.program, strategy="bfs", max_steps=3, **EVERYTHING)[:20]:
         fresh = live_graph(triples)
         watches = {name: fresh.watch(f"PREFIX : <http://example.org/>\n{text}")
                    for name, text in world.queries.items()}  # fmt: skip
@@ -54,7 +54,7 @@ def test_no_plan_does_more_than_is_needed_and_none_is_missing(triples):
     world, graph = hard(), live_graph(triples)
     start = quads_of(graph)
     expected = {start ^ state for state in brute_force(world, start, 3).solutions}
-    found = explore(graph, world.program, strategy="bfs", depth=3, **EVERYTHING)
+    found = find_repairs(graph, world.program, strategy="bfs", max_steps=3, **EVERYTHING)
     changes = []
     for plan in found:
         fresh = live_graph(triples)
@@ -71,7 +71,7 @@ def test_the_cheapest_plan_is_as_cheap_as_brute_force_finds(triples):
     world, graph = soft(), live_graph(triples)
     expected = brute_force(world, quads_of(graph), 3)
     for strategy in EXHAUSTIVE:
-        found = explore(graph, world.program, strategy=strategy, depth=3, **EVERYTHING)
+        found = find_repairs(graph, world.program, strategy=strategy, max_steps=3, **EVERYTHING)
         assert found.complete
         assert (found[0].cost if found else None) == expected.cost
 
@@ -82,7 +82,7 @@ def test_a_state_is_gone_on_from_again_when_it_is_reached_sooner_or_cheaper(trip
     world, graph = journey(), live_graph(triples)
     expected = brute_force(world, quads_of(graph), depth)
     for strategy in EXHAUSTIVE:
-        found = explore(graph, world.program, strategy=strategy, depth=depth, **EVERYTHING)
+        found = find_repairs(graph, world.program, strategy=strategy, max_steps=depth, **EVERYTHING)
         assert found.complete
         assert (found[0].cost if found else None) == expected.cost
 
@@ -94,11 +94,11 @@ def test_strategies_agree_on_whether_there_is_a_plan(world, triples):
     graph = live_graph(triples)
     expected = brute_force(world, quads_of(graph), 2).steps is not None
     for strategy in EXHAUSTIVE:
-        found = explore(graph, world.program, strategy=strategy, depth=2, **EVERYTHING)
+        found = find_repairs(graph, world.program, strategy=strategy, max_steps=2, **EVERYTHING)
         assert found.complete
         assert bool(found) is expected
     for strategy in ("hill-climbing", "random-restarts"):  # these may miss it, not invent it
-        found = explore(graph, world.program, strategy=strategy, depth=2, **EVERYTHING)
+        found = find_repairs(graph, world.program, strategy=strategy, max_steps=2, **EVERYTHING)
         assert not found.complete
         assert expected or not found
         for plan in found:
@@ -112,8 +112,14 @@ def test_strategies_agree_on_whether_there_is_a_plan(world, triples):
 @given(graphs)
 def test_plans_come_in_the_same_order_every_time(strategy, triples):
     program = soft().program
-    options = {"strategy": strategy, "depth": 3, "states": 200, "seconds": 600, "seed": 7}
-    first, again = (explore(live_graph(triples), program, **options) for _ in range(2))
+    options = {
+        "strategy": strategy,
+        "max_steps": 3,
+        "max_states": 200,
+        "max_seconds": 600,
+        "seed": 7,
+    }
+    first, again = (find_repairs(live_graph(triples), program, **options) for _ in range(2))
     assert first == again
     assert (first.states, first.stopped) == (again.states, again.stopped)
 
@@ -122,19 +128,21 @@ def test_plans_come_in_the_same_order_every_time(strategy, triples):
 @given(graphs)
 def test_states_with_equal_marks_are_told_apart(triples):
     program, graph = hard().program, live_graph(triples)
-    right = explore(graph, program, strategy="bfs", depth=2, **EVERYTHING)
+    right = find_repairs(graph, program, strategy="bfs", max_steps=2, **EVERYTHING)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphtide.repair.space.marked", lambda mark, changes: 0)
-        found = explore(graph, program, strategy="bfs", depth=2, **EVERYTHING)
+        patch.setattr("graphtide.repair.space.updated_fingerprint", lambda fingerprint, changes: 0)
+        found = find_repairs(graph, program, strategy="bfs", max_steps=2, **EVERYTHING)
     assert found == right
     assert found.states == right.states
 
 
 def test_marks_of_states_that_are_much_alike_differ():
     """Four things, each in one of three places: 81 states."""
-    marks = set()
+    fingerprints = set()
     for places in product((5, 6, 7), repeat=4):
         moved = [(thing, place) for thing, place in enumerate(places, start=20) if place != 5]
         come = [(1, (thing, 9, place, 0)) for thing, place in moved]
-        marks.add(marked(0, come + [(-1, (thing, 9, 5, 0)) for thing, _ in moved]))
-    assert len(marks) == 81
+        fingerprints.add(
+            updated_fingerprint(0, come + [(-1, (thing, 9, 5, 0)) for thing, _ in moved])
+        )
+    assert len(fingerprints) == 81

@@ -60,7 +60,8 @@ def test_their_words_are_names_elsewhere():
          "did you mean NONE?"),
         ("GOAL NONE OF Hot", (5, 6), "expected a name for the goal, found 'NONE'",
          "'NONE' is a keyword: choose another name"),
-        ("GOAL g AT MOST 1.5 OF Hot", (5, 16), "invalid number of rows 1.5", "write a whole number"),
+        ("GOAL g AT MOST 1.5 OF Hot", (5, 16), "invalid number of rows 1.5",
+         "write a whole number"),
         ("GOAL g AT MOST -1 OF Hot", (5, 16), "expected a number, found '-'", None),
         ("GOAL g MINIMIZE Hot WEIGHT 0", (5, 28), "a goal of weight 0 has no effect",
          "remove the goal, or give it a weight above 0"),
@@ -165,5 +166,5 @@ def test_what_helps_which_goal():
     told = explain_fixes(program)
     assert "GOAL a\n  no row of Hot\n  helped by Air" in told
     assert "GOAL b\n  at most 2 rows of Cold\n  no fix can help it" in told
-    assert "GOAL c\n  as few rows of Hot as can be, each costs 2\n  helped by Air" in told
+    assert "GOAL c\n  as few rows of Hot as possible, each costs 2\n  helped by Air" in told
     assert "GOAL d\n  no row of Bad\n  no fix can help it" in told

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
-from fixes.worlds import quads_of
+from repair.worlds import quads_of
 
 import graphtide as gt
 from graphtide.bench.train.load import load_model
 from graphtide.bench.train.model import Model
 from graphtide.lang.tide.program import Program
-from graphtide.repair.search import explore
+from graphtide.repair.search import find_repairs
 
 REPAIRS = Path(__file__).parents[2] / "examples" / "repairs.tide"
 QUERIES = Path(gt.__file__).parent / "bench" / "train" / "queries"
@@ -39,7 +39,7 @@ def test_a_broken_railway_is_mended():
     graph = gt.LiveGraph()
     load_model(graph, Model(1, "repair"))
     assert violations(graph) == REPAIR_1
-    (plan,) = explore(graph, REPAIRS, plans=1, seconds=600)
+    (plan,) = find_repairs(graph, REPAIRS, max_plans=1, max_seconds=600)
     watch = graph.watch(Program.read(REPAIRS).texts["RouteSensor"])
     plan.apply(graph)
     assert violations(graph) == dict.fromkeys(GOALS, 0)
@@ -71,7 +71,7 @@ def test_injected_faults_are_found_and_mended(strategy):
     broken = violations(graph)
     assert broken["Lengths"] == 1
     assert broken["Required"] >= 1
-    found = explore(graph, REPAIRS, strategy=strategy, plans=1, seconds=600)
+    found = find_repairs(graph, REPAIRS, strategy=strategy, max_plans=1, max_seconds=600)
     assert {step.fix for step in found[0].steps} >= {"Require", "SetLength"}
     found[0].apply(graph)
     assert violations(graph) == dict.fromkeys(GOALS, 0)

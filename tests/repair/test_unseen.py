@@ -3,16 +3,15 @@
 from random import Random
 
 import numpy as np
-from fixes.oracle import PREFIX
-from fixes.worlds import graphs, hard, iri, live_graph, quads_of, soft
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.programs import run
+from repair.oracle import PREFIX
+from repair.worlds import graphs, hard, iri, live_graph, quads_of, soft
 
 import graphtide as gt
 from graphtide.repair.model import task_of
-from graphtide.repair.search import explore
-from graphtide.repair.space import Space
+from graphtide.repair.search import find_repairs
+from graphtide.repair.space import SearchSpace
 from graphtide.repair.state import net_changes
 
 WINDOW = """PREFIX : <http://example.org/>
@@ -53,7 +52,7 @@ def test_nobody_notices(triples):
     graph.stream(iri("s")).push([(iri("a"), iri("q"), iri("b"))], time=3)
     before = picture(graph, watch, called, running)
     for strategy in ("bfs", "dfs", "best-first", "hill-climbing", "random-restarts"):
-        explore(graph, soft().program, strategy=strategy, depth=2, states=100)
+        find_repairs(graph, soft().program, strategy=strategy, max_steps=2, max_states=100)
     assert picture(graph, watch, called, running) == before
 
 
@@ -62,22 +61,22 @@ def test_nobody_notices(triples):
 def test_the_way_back_is_exact(triples, seed):
     random, world = Random(seed), hard()
     graph = live_graph(triples)
-    space = Space(graph, task_of(world.program))
+    space = SearchSpace(graph, task_of(world.program))
     states, start = [space.start], quads_of(graph)
     options = space.options()
     for _ in range(12):
         state = random.choice(states)
-        space.go(state)
+        space.move_to(state)
         check_here(space, world, start, state)
         steps = [space.step(state, option) for option in space.options()]
         for step in filter(None, steps):
-            counts = space.try_out(step)
+            counts = space.evaluate(step)
             check_here(space, world, start, state)
-            space.go(step)
+            space.move_to(step)
             assert space.counts() == counts
-            space.go(state)
+            space.move_to(state)
             states.append(step)
-    space.go(space.start)
+    space.move_to(space.start)
     assert quads_of(space.graph) == start
     assert space.options() == options
 

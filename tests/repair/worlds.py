@@ -1,7 +1,7 @@
 """Small worlds to explore: links that are missing, that go both ways, and that go round."""
 
-from fixes.oracle import Fix, Goal, World
 from hypothesis import strategies as st
+from repair.oracle import Fix, Goal, World
 
 import graphtide as gt
 

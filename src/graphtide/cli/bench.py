@@ -1,131 +1,411 @@
-"""`graphtide bench`: every figure that we claim, measured here."""
+"""`graphtide bench`: the nine benchmarks. Their modules are imported when they run."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
-from graphtide.cli.bench_help import HELP
-from graphtide.errors import GraphtideError
+from graphtide.cli.options import JSON_HELP, MasterOption, PartitionsOption, SeedOption, invalid
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from graphtide.bench.harness import Benchmark
+    from graphtide.bench.train.benchmark import Engine
 
-app = App(name="bench", help="Measure it yourself, beside other engines.")
-for _name, _help in HELP.items():
-    app.command(f"graphtide.cli.bench_{_name}:{_name}", name=_name, help=_help)
+app = App(name="bench", help="Run the benchmarks, beside other engines.")
 
-FEWEST_EDGES = 100
-FEWEST_CHANGES = 1000
+WIDTH: Final = 140
+"""Width of tables that are not printed to a terminal."""
+
+OWN_PROCESS: Final = (
+    "Each measurement runs in its own process, one after the other; use a quiet machine."
+)
+
+AsJson = Annotated[bool, Parameter(name="--json", help=JSON_HELP)]
+PlotFile = Annotated[Path | None, Parameter(help="Draw the results, to FILE.png and FILE.svg.")]
+Sizes = Annotated[
+    str,
+    Parameter(
+        help="Sizes, separated by commas: of models of the Train Benchmark (size 1 has about 4,000 "
+        "triples, 1024 has 9 million), or numbers of quads, equipments or bodies."
+    ),
+]
+Events = Annotated[int, Parameter(help="Number of events.")]
+Peers = Annotated[bool, Parameter(negative="--no-peers", help="Measure other engines as well.")]
 
 
-@app.command
-def route_sensor(
+@dataclass(frozen=True, slots=True)
+class BenchCommand:
+    """A benchmark: its command, what it measures, an example, and notes for its help."""
+
+    run: Callable[..., None]
+    measures: str
+    example: str
+    notes: str = OWN_PROCESS
+
+
+def train(
     *,
-    edges: int = 1_300_000,
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
-    peers: Annotated[bool, Parameter(negative="--no-peers")] = True,
-    seed: int = 0,
+    sizes: Sizes = "1,2,4,8",
+    queries: str = "all",
+    scenario: str = "repair",
+    strategies: str = "auto",
+    plans: str = "default",
+    rounds: int | None = None,
+    select: str | None = None,
+    together: bool = False,
+    peers: Peers = False,
+    spark: bool = False,
+    partitions: PartitionsOption = 2,
+    nodes: bool = False,
+    as_json: AsJson = False,
+    plot: PlotFile = None,
 ) -> None:
-    """RouteSensor, three joins and a negation: load edge by edge, then single updates.
+    """Run the Train Benchmark.
 
-    Example: `graphtide bench route-sensor --edges 130000 --no-peers`
+    Parameters
+    ----------
+    queries
+        Names of queries, separated by commas, or all for the six that are also transformed.
+        ActiveRoute, RouteReachability and RouteLength are checked only.
+    scenario
+        Scenario of the Train Benchmark: batch only checks, inject injects errors, repair removes
+        them.
+    strategies
+        How queries are maintained, separated by commas: search, rete, decomposed, or auto for the
+        planner's choice.
+    plans
+        Names of plans, separated by commas: default for the planner's, A to C for layouts of
+        RouteSensor, A to F for those of SemaphoreNeighbor.
+    rounds
+        How often to transform and recheck; by default 12 times for inject, 8 for repair.
+    select
+        What a round transforms: fixed:10 for ten matches of a query, proportional:5 for 5 %.
+    together
+        Run all queries in one workload, instead of one after the other.
+    spark
+        Also run the same changes through the pipeline on Spark; sizes of 1 to 4 are enough.
+    nodes
+        Print what each node of the plans stores and has output; with --json only.
+    """
+    from graphtide.bench.train.benchmark import BENCHMARK, make_tasks, report
+    from graphtide.bench.train.plans import check_strategy
+    from graphtide.datasets.train import check_scenario, parse_size
 
-    Each measurement runs in its own process, one after the other; use a quiet machine.
+    engines: list[Engine] = ["pyoxigraph"] if peers else []
+    engines += ["spark"] if spark else []
+    tasks = make_tasks(
+        check_scenario(scenario),
+        [parse_size(size) for size in names(sizes, "--sizes")],
+        names(queries, "--queries"),
+        [check_strategy(name) for name in names(strategies, "--strategies")],
+        names(plans, "--plans"),
+        together=together,
+        rounds=rounds,
+        select=select,
+        engines=engines,
+        partitions=2 if partitions is None else partitions,
+    )
+    benchmark = replace(BENCHMARK, report=partial(report, nodes=nodes))
+    run_benchmark(benchmark, tasks, as_json=as_json, plot=plot)
+
+
+def route_sensor(
+    *, edges: int = 1_300_000, peers: Peers = True, as_json: AsJson = False, seed: SeedOption = 0
+) -> None:
+    """Run RouteSensor.
 
     Parameters
     ----------
     edges
         About how many edges to load.
-    as_json
-        Print one JSON object instead of a table.
-    peers
-        Measure clipspy and DuckDB on the same edges as well.
-    seed
-        The edges are random; equal seeds give equal edges.
     """
-    from graphtide.bench.route_sensor.report import to_object, to_table
-    from graphtide.bench.route_sensor.run import run_benchmark
-    from graphtide.bench.route_sensor.worker import PEERS
+    from graphtide.bench.route_sensor import BENCHMARK, MIN_EDGES, make_tasks, report
 
-    if edges < FEWEST_EDGES:
-        raise GraphtideError(f"--edges {edges} is too small", hint=f"{FEWEST_EDGES} is the least")
-    with telling() as progress:
-        results = run_benchmark(edges, seed=seed, peers=PEERS if peers else (), progress=progress)
-    for name, reason in results.missing.items():
-        print(f"{name} was left out: {reason}", file=sys.stderr)
-    if as_json:
-        print(json.dumps(to_object(results)))
-    else:
-        show_table(to_table(results))
+    check_minimum(edges, "--edges", MIN_EDGES)
+    benchmark = replace(BENCHMARK, report=partial(report, peers=peers))
+    run_benchmark(benchmark, make_tasks(edges, seed, peers=peers), as_json=as_json)
 
 
-@app.command
-def spark(
+def sparql(
     *,
-    changes: int = 2_000_000,
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
-    master: str | None = None,
-    seed: int = 0,
+    sizes: Sizes = "10000,100000,1000000",
+    operators: str = "all",
+    as_json: AsJson = False,
+    plot: PlotFile = None,
+    seed: SeedOption = 0,
 ) -> None:
-    """RouteSensor on Spark: beside a pipeline that only moves the data, and beside Spark SQL.
-
-    Example: `graphtide bench spark --changes 200000`
-
-    A graph grows to a twentieth, a quarter and all of its edges, with small micro-batches at each
-    size. Each pipeline runs in its own process, one after the other; use a quiet machine.
+    """Measure SPARQL operators.
 
     Parameters
     ----------
-    changes
-        About how many edges the stream inserts.
-    as_json
-        Print one JSON object instead of a table.
-    master
-        Where Spark runs; by default two executors of one core on this machine.
-    seed
-        The edges are random; equal seeds give equal edges.
+    operators
+        Names of operators, separated by semicolons, or all.
     """
-    from graphtide.bench.spark import MASTER
-    from graphtide.bench.spark.report import to_object, to_table
-    from graphtide.bench.spark.run import run_benchmark
-    from graphtide.cli.run_needs import check_needs
+    from graphtide.bench.sparql import BENCHMARK, MIN_SIZE, make_tasks
 
-    if changes < FEWEST_CHANGES:
-        hint = f"{FEWEST_CHANGES} is the least"
-        raise GraphtideError(f"--changes {changes} is too small", hint=hint)
+    chosen = [name.strip() for name in operators.split(";")]
+    tasks = make_tasks(chosen, numbers(sizes, "--sizes", MIN_SIZE), seed)
+    run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
+
+
+def bgp(
+    *,
+    sizes: Sizes = "100000,1000000",
+    as_json: AsJson = False,
+    plot: PlotFile = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Measure standing basic graph patterns."""
+    from graphtide.bench.bgp import BENCHMARK, MIN_TRIPLES, make_tasks
+
+    tasks = make_tasks(numbers(sizes, "--sizes", MIN_TRIPLES), seed)
+    run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
+
+
+def windows(
+    *,
+    only: str | None = None,
+    quick: bool = False,
+    as_json: AsJson = False,
+    plot: PlotFile = None,
+) -> None:
+    """Measure windows over graph streams.
+
+    Parameters
+    ----------
+    only
+        One part: table1, figure6, figure7, figure8 or figure9.
+    quick
+        Only small windows, and shorter streams.
+    """
+    from graphtide.bench.windows.benchmark import BENCHMARK, PARTS, check_part, make_tasks
+
+    parts = PARTS if only is None else (check_part(only),)
+    tasks = [task for part in parts for task in make_tasks(part, quick=quick)]
+    run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
+
+
+def rules(
+    *,
+    sizes: Sizes = "1000,10000,100000",
+    events: Events = 300_000,
+    as_json: AsJson = False,
+    plot: PlotFile = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Measure a rule over facts and events."""
+    from graphtide.bench.rules import BENCHMARK, make_tasks
+
+    check_minimum(events, "--events", 1)
+    tasks = make_tasks(numbers(sizes, "--sizes"), events, seed)
+    run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
+
+
+def sequence(
+    *, events: Events = 1_000_000, keys: int = 1_000, as_json: AsJson = False, seed: SeedOption = 0
+) -> None:
+    """Measure the detection of a sequence.
+
+    Parameters
+    ----------
+    keys
+        Number of distinct keys.
+    """
+    from graphtide.bench.sequence import BENCHMARK, make_tasks
+
+    run_benchmark(BENCHMARK, make_tasks(events, keys, seed), as_json=as_json)
+
+
+def gesture(
+    *,
+    sizes: Sizes = "1,2,4,8,16,24,25",
+    find_max: Annotated[bool, Parameter(negative="--no-find-max")] = True,
+    as_json: AsJson = False,
+    plot: PlotFile = None,
+) -> None:
+    """Measure the detection of gestures.
+
+    Parameters
+    ----------
+    find_max
+        Search for the largest number of bodies that can be followed at 25 frames per second.
+    """
+    from graphtide.bench.gesture import BENCHMARK, make_tasks
+
+    tasks = make_tasks(numbers(sizes, "--sizes"), search=find_max)
+    run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
+
+
+def spark(
+    *,
+    edges: int = 2_000_000,
+    master: MasterOption = None,
+    as_json: AsJson = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Measure the pipeline on Spark.
+
+    Parameters
+    ----------
+    edges
+        About how many edges to load.
+    """
+    from graphtide.bench.spark.benchmark import BENCHMARK, MIN_CHANGES, make_tasks
+    from graphtide.cli.spark_engine import check_needs
+
+    check_minimum(edges, "--edges", MIN_CHANGES)
     check_needs()
-    with telling() as progress:
-        results = run_benchmark(changes, seed=seed, master=master or MASTER, progress=progress)
+    with make_tasks(edges, seed, master, partial(print, file=sys.stderr)) as tasks:
+        run_benchmark(BENCHMARK, tasks, as_json=as_json)
+
+
+BENCHMARKS: Final = (
+    BenchCommand(
+        train,
+        "Train Benchmark: read a railway model, check it, transform and recheck it in rounds.",
+        "graphtide bench train --sizes 1,4,16 --queries RouteSensor --strategies search,rete",
+    ),
+    BenchCommand(
+        route_sensor,
+        "RouteSensor, three joins and a negation: load edge by edge, then single updates.",
+        "graphtide bench route-sensor --edges 130000 --no-peers",
+        f"The peers are clipspy and DuckDB, on the same edges. {OWN_PROCESS}",
+    ),
+    BenchCommand(
+        sparql,
+        "Cost of one change for each SPARQL operator, while its state grows.",
+        'graphtide bench sparql --sizes 10000,100000 --operators "COUNT; MIN; top 10"',
+        "Each change is a transaction. All measurements run in this process; use a quiet machine.",
+    ),
+    BenchCommand(
+        bgp,
+        "Patterns of four classes: state, memory and cost per change of every strategy.",
+        "graphtide bench bgp --sizes 100000 --plot bgp",
+    ),
+    BenchCommand(
+        windows,
+        "Windows over graph streams: incremental, re-evaluated, and pyoxigraph.",
+        "graphtide bench windows --only table1 --quick",
+        f"Every event has its report; all engines must find the same matches. {OWN_PROCESS}",
+    ),
+    BenchCommand(
+        rules,
+        "AlarmConfirmation, a rule over facts and events: events per second, beside clipspy.",
+        "graphtide bench rules --sizes 1000 --events 100000",
+        "Events are applied as ids, as Arrow columns of texts, and the first 50,000 one per call; "
+        f"all must fire for the same pairs. {OWN_PROCESS}",
+    ),
+    BenchCommand(
+        sequence,
+        "The sequence a -> b -> c -> d of one key within 10 s, each event used once.",
+        "graphtide bench sequence --events 100000",
+        "Compared with an automaton in plain Python for this one pattern, and with Flink if it is "
+        f"installed. {OWN_PROCESS}",
+    ),
+    BenchCommand(
+        gesture,
+        "Gestures before a camera: the event engine alone, and the chain from coordinates.",
+        "graphtide bench gesture --sizes 24,100,500 --no-find-max",
+        "40 attributes of each body change in every frame, which is one transaction. The chain is "
+        "fed with ids or with texts, or is a program whose rule fires for each gesture. "
+        f"{OWN_PROCESS}",
+    ),
+    BenchCommand(
+        spark,
+        "RouteSensor on Spark: beside a pipeline that only moves the data, and beside Spark SQL.",
+        "graphtide bench spark --edges 200000",
+        "A graph grows to a twentieth, a quarter and all of its edges, with small micro-batches at "
+        f"each size; by default on two executors of one core. {OWN_PROCESS}",
+    ),
+)
+
+for _bench in BENCHMARKS:
+    app.command(
+        _bench.run,
+        help=f"{_bench.measures}\n\nExample: `{_bench.example}`\n\n{_bench.notes}",
+    )
+
+
+def run_benchmark(
+    benchmark: Benchmark[Any, Any],
+    tasks: Sequence[Any],
+    *,
+    as_json: bool,
+    plot: Path | None = None,
+) -> None:
+    """Run a benchmark, print its report, and draw its plot."""
+    from rich.console import Console
+
+    from graphtide.bench.report import check_plot, write_plot
+
+    if plot is not None:
+        check_plot(plot)
+    with show_progress() as progress:
+        results = benchmark.run(tasks, progress)
+    report = benchmark.report(results)
+    for note in report.notes:
+        print(note, file=sys.stderr)
     if as_json:
-        print(json.dumps(to_object(results)))
+        print(json.dumps(report.objects))
     else:
-        show_table(to_table(results, changes))
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+        for table in report.tables:
+            console.print(table)
+    if plot is not None and report.plot is not None:
+        for path in write_plot(report.plot, plot):
+            print(f"wrote {path}", file=sys.stderr)
 
 
 @contextmanager
-def telling() -> Iterator[Callable[[str], None]]:
-    """Something to call with what is measured next: it is shown while it goes on."""
+def show_progress() -> Iterator[Callable[[str], None]]:
+    """Yields a function that shows the current step, in a status line on a terminal."""
     from rich.console import Console
 
     screen = Console(stderr=True, highlight=False)
-    with screen.status("starting") as shown:
+    with screen.status("starting") as status:
 
         def progress(step: str) -> None:
-            shown.update(step)
+            status.update(step)
             if not screen.is_terminal:
                 print(step, file=sys.stderr)
 
         yield progress
 
 
-def show_table(table: Table, width: int = 100) -> None:
-    """Print a table, as wide as it needs to be where nobody looks at a terminal."""
-    from rich.console import Console
+def check_minimum(value: int, option: str, minimum: int) -> None:
+    """Raise if the value of an option is too small."""
+    if value < minimum:
+        raise invalid(option, value, f"the minimum is {minimum}")
 
-    Console(highlight=False, width=None if sys.stdout.isatty() else width).print(table)
+
+def names(text: str, option: str) -> list[str]:
+    """Read a list of distinct names.
+
+    >>> names("A, B,A", "--plans")
+    ['A', 'B']
+    """
+    found = [part.strip() for part in text.split(",")]
+    if not all(found):
+        raise invalid(option, text, "separate names by single commas")
+    return list(dict.fromkeys(found))
+
+
+def numbers(text: str, option: str, minimum: int = 1) -> list[int]:
+    """Read a list of distinct integers.
+
+    >>> numbers("1, 24", "--sizes")
+    [1, 24]
+    """
+    parts = [part.strip().replace("_", "") for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and int(part) >= minimum for part in parts):
+        example = f"{minimum},5000"
+        raise invalid(option, text, f"give integers from {minimum} on, such as {example}")
+    return list(dict.fromkeys(map(int, parts)))

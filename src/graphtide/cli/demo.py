@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from graphtide.bench.railway import QUERIES, change_stream
 from graphtide.cli.options import EngineOption, JsonOption, SeedOption, at_least
 from graphtide.cli.output import open_output, summary
 from graphtide.cli.run import choose_engine
 from graphtide.cli.session import Session
 from graphtide.cli.watch import INTERRUPTED, stoppable
+from graphtide.datasets.railway import QUERIES, change_stream
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.ast import NamedQuery
 from graphtide.lang.tide.program import Program

@@ -1,4 +1,4 @@
-"""`graphtide generate`: data to try things out with."""
+"""`graphtide generate`: write a generated dataset to a file."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-if TYPE_CHECKING:
-    from graphtide.bench.coded import Coded
-    from graphtide.bench.pace import Pace
-    from graphtide.bench.triples import Triples
+from graphtide.cli.options import SeedOption
 
-app = App(name="generate", help="Make data to try things out with.")
+if TYPE_CHECKING:
+    from graphtide.datasets.triples import IndexedTriples, StreamRate, TripleColumns
+
+app = App(name="generate", help="Generate datasets of any size.")
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """When triples come: these options make a stream, which needs .rdfp or a columnar format."""
+class StreamOptions:
+    """Options that write a stream, with times; its format is .rdfp or columnar."""
 
     rate: int | None = None
-    """Write a stream of so many triples a second, as changes with times."""
+    """Write a stream with this many triples per second, as changes with times."""
 
     event_size: int | None = None
-    """Of a stream: how many triples come together, in one transaction; 1 without it."""
+    """Triples per event of the stream, which is one transaction; the default is 1."""
 
     unit: str | None = None
-    """Of a stream: the unit of its times, s, ms, us or ns; ms without it."""
+    """Unit of the stream's times: s, ms, us or ns; the default is ms."""
 
-    def pace(self) -> Pace | None:
-        """The same for the writer."""
-        from graphtide.bench.pace import Pace, find_ticks
+    def stream_rate(self) -> StreamRate | None:
+        """The rate of the stream; None if no option is given."""
+        from graphtide.datasets.triples import StreamRate, ticks_per_second
         from graphtide.errors import GraphtideError
 
         if self.rate is None:
             if self.event_size is None and self.unit is None:
                 return None
             raise GraphtideError(
-                "only a stream has events and a unit of time",
-                hint="give the triples a second as well: --rate 10000",
+                "--event-size and --unit need --rate",
+                hint="give the triples per second: --rate 10000",
             )
         event = 1 if self.event_size is None else self.event_size
-        return Pace(self.rate, event, ticks=find_ticks(self.unit or "ms"))
+        return StreamRate(self.rate, event, ticks=ticks_per_second(self.unit or "ms"))
 
 
 @app.command
@@ -64,27 +64,32 @@ def train(
     Parameters
     ----------
     out
-        The file to write: .nt, .nq or .ttl, also packed (.gz); .parquet, .arrow or .arrows.
+        Where to write the output. A file: .nt, .nq or .ttl, plain or .gz; .parquet, .arrow or
+        .arrows.
     size
-        The size of the model; its triples grow with it.
+        Size of the model; the number of triples grows with it.
     scenario
-        batch is without errors, inject has few and repair has many.
+        Scenario of the Train Benchmark: batch has no errors, inject has few, repair has many.
     format_name
-        The format, if the file's suffix does not tell it: nt, nq, ttl, parquet, arrow, arrows.
+        Output format. By default that of the file's suffix: nt, nq, ttl, parquet, arrow, arrows.
     """
-    from graphtide.bench.train.model import Model, parse_size
-    from graphtide.bench.train.vocabulary import check_scenario
-    from graphtide.bench.train.write import FORMATS, write_model
-    from graphtide.bench.write_triples import check_target
+    from graphtide.datasets.train import (
+        FORMATS,
+        TrainModel,
+        check_scenario,
+        parse_size,
+        write_model,
+    )
+    from graphtide.datasets.triples import check_target
 
-    model = Model(parse_size(size), check_scenario(scenario))
+    model = TrainModel(parse_size(size), check_scenario(scenario))
     check_target(out, format_name, FORMATS)
     start = perf_counter()
     with _progress(out, model.routes) as advance:
         triples = write_model(
             model, out, format=format_name, progress=lambda block: advance(block.routes)
         )
-    _tell(out, triples, start)
+    _print_summary(out, triples, start)
 
 
 @app.command
@@ -92,9 +97,9 @@ def lubm(
     *,
     out: Path,
     universities: int = 1,
-    seed: int = 0,
+    seed: SeedOption = 0,
     repeats: bool = False,
-    stream: Annotated[Stream | None, Parameter(name="*")] = None,
+    stream: Annotated[StreamOptions | None, Parameter(name="*")] = None,
     format_name: Annotated[str | None, Parameter(name="--format")] = None,
 ) -> None:
     """Universities of the Lehigh University Benchmark; each has about 130,000 triples.
@@ -106,22 +111,20 @@ def lubm(
     Parameters
     ----------
     out
-        The file to write: .nt, .nq or .ttl, also packed (.gz); .rdfp, .parquet, .arrow or .arrows.
+        Where to write the output. A file: .nt, .nq or .ttl, plain or .gz; .rdfp, .parquet, .arrow
+        or .arrows.
     universities
-        How many universities.
-    seed
-        Where the random numbers start.
+        Number of universities.
     repeats
         Declare a university again at each degree from it, as the original generator does.
     format_name
-        The format, if the file's suffix does not tell it: nt, nq, ttl, rdfp, parquet, arrow,
+        Output format. By default that of the file's suffix: nt, nq, ttl, rdfp, parquet, arrow,
         arrows.
     """
-    from graphtide.bench.lubm.model import Lubm
-    from graphtide.bench.lubm.texts import coded_block
+    from graphtide.datasets.lubm import Lubm
 
     model = Lubm(universities, seed, repeats)
-    parts = ((coded_block(block), len(block.departments)) for block in model.blocks())
+    parts = ((block.indexed(), len(block.departments)) for block in model.blocks())
     _write(parts, model.departments, out, format_name, stream)
 
 
@@ -131,13 +134,13 @@ def seas(
     out: Path,
     days: int = 1,
     meters: int = 20,
-    seed: int = 0,
-    stream: Annotated[Stream | None, Parameter(name="*")] = None,
+    seed: SeedOption = 0,
+    stream: Annotated[StreamOptions | None, Parameter(name="*")] = None,
     format_name: Annotated[str | None, Parameter(name="--format")] = None,
 ) -> None:
-    """Power measurements of a house, ten triples each; a day of one meter has 2,880 triples.
+    """Power measurements of a house, ten triples each; one meter has 2,880 triples per day.
 
-    In a format of changes, each measurement is a transaction at the time when it was made.
+    In a change log, each measurement is a transaction at the time of the measurement.
 
     Example: `graphtide generate seas --days 7 --out power.nt.gz`
 
@@ -146,22 +149,20 @@ def seas(
     Parameters
     ----------
     out
-        The file to write: .nt, .nq or .ttl, also packed (.gz); .rdfp, .parquet, .arrow or .arrows.
+        Where to write the output. A file: .nt, .nq or .ttl, plain or .gz; .rdfp, .parquet, .arrow
+        or .arrows.
     days
-        How many days; each meter is read every five minutes.
+        Number of days; each meter is read every five minutes.
     meters
-        How many meters the house has.
-    seed
-        Where the random numbers start.
+        Number of meters.
     format_name
-        The format, if the file's suffix does not tell it: nt, nq, ttl, rdfp, parquet, arrow,
+        Output format. By default that of the file's suffix: nt, nq, ttl, rdfp, parquet, arrow,
         arrows.
     """
-    from graphtide.bench.seas.model import Seas
-    from graphtide.bench.seas.texts import coded_block
+    from graphtide.datasets.seas import Seas
 
     model = Seas(days, meters, seed)
-    parts = ((coded_block(block), len(block.number)) for block in model.blocks())
+    parts = ((block.indexed(), len(block.number)) for block in model.blocks())
     _write(parts, model.observations, out, format_name, stream)
 
 
@@ -173,63 +174,63 @@ def gesture(
     cycles: int = 4,
     format_name: Annotated[str | None, Parameter(name="--format")] = None,
 ) -> None:
-    """Bodies that turn their right arms before a camera: 25 frames a second, 40 values per body.
+    """Bodies before a camera that turn their right arms: 25 frames per second, 40 values per body.
 
-    Each frame is a transaction in which old coordinates go and new ones come. Every turn of an arm
-    is one gesture of the program that is written beside the changes.
+    Each frame is a transaction that replaces the old coordinates. Every turn of an arm is
+    one match of the program, which is written beside the changes.
 
     Example: `graphtide generate gesture --bodies 25 --cycles 4 --out stage`
 
     Parameters
     ----------
     out
-        A folder, for the changes and the program; or a file for the changes alone: .rdfp, .parquet,
-        .arrow or .arrows.
+        Where to write the output. A directory, for the changes and the program; or a file, for the
+        changes only: .rdfp, .parquet, .arrow or .arrows.
     bodies
-        How many bodies there are.
+        Number of bodies.
     cycles
-        How often each of them turns its arm; a turn takes twelve frames.
+        Turns of the arm per body; a turn takes twelve frames.
     format_name
-        The format, if the file's suffix does not tell it: rdfp, parquet, arrow, arrows.
+        Output format. By default that of the file's suffix: rdfp, parquet, arrow, arrows.
     """
-    from graphtide.bench.gesture.model import Stage
-    from graphtide.bench.gesture.write import check_gesture_target, write_stage
+    from graphtide.datasets.gesture import check_gesture_target, write_scene
+    from graphtide.datasets.gesture_scene import GestureScene
 
-    stage = Stage(bodies, cycles)
+    scene = GestureScene(bodies, cycles)
     path, _ = check_gesture_target(out, format_name)
     start = perf_counter()
-    with _progress(path, stage.frames + 1) as advance:
-        changes = write_stage(stage, out, format_name, advance)
-    _tell(path, changes, start, "changes")
+    with _progress(path, scene.frames + 1) as advance:
+        changes = write_scene(scene, out, format_name, advance)
+    _print_summary(path, changes, start, "changes")
 
 
 def _write(
-    blocks: Iterable[tuple[Coded, int]],
+    blocks: Iterable[tuple[IndexedTriples, int]],
     total: int,
     out: Path,
     format_name: str | None,
-    stream: Stream | None,
+    stream: StreamOptions | None,
 ) -> None:
-    """Write blocks, each with its share of the total."""
-    from graphtide.bench.write_triples import check_stream_target, write_triples
+    """Write blocks; each has a share of the total, for the progress bar."""
+    from graphtide.datasets.triples import check_stream_target, write_triples
 
-    pace = None if stream is None else stream.pace()
-    chosen = check_stream_target(out, format_name, pace)
+    rate = None if stream is None else stream.stream_rate()
+    chosen = check_stream_target(out, format_name, rate)
     start = perf_counter()
     with _progress(out, total) as advance:
 
-        def parts() -> Iterator[Triples]:
+        def parts() -> Iterator[TripleColumns]:
             for block, share in blocks:
-                yield block.texts()
+                yield block.columns()
                 advance(share)
 
-        triples = write_triples(parts(), out, chosen, pace)
-    _tell(out, triples, start)
+        triples = write_triples(parts(), out, chosen, rate)
+    _print_summary(out, triples, start)
 
 
 @contextmanager
 def _progress(out: Path, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the screen, if there is one; what moves it on."""
+    """A progress bar on a terminal; yields the function that advances it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -240,5 +241,5 @@ def _progress(out: Path, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda share: bar.advance(task, share)
 
 
-def _tell(out: Path, count: int, start: float, what: str = "triples") -> None:
+def _print_summary(out: Path, count: int, start: float, what: str = "triples") -> None:
     print(f"{out}: {count:,} {what} in {perf_counter() - start:.1f} s", file=sys.stderr)

@@ -155,7 +155,7 @@ class ChangeLog:
         return read_pieces(
             self.path,
             wait=self.follow,
-            on_error=self.rejects.policy,
+            on_error=self.rejects.on_error,
             rejected=self.rejects.rows,
         )
 

@@ -22,7 +22,6 @@ Engine = Literal["spark", "process"]
 FORMAT_HELP: Final = "Output format."
 OUT_HELP: Final = "Where to write the output."
 JSON_HELP: Final = "Print JSON instead of text."
-SEED_HELP: Final = "Seed of the random numbers; equal seeds give equal results."
 
 DataOption = Annotated[
     list[Path] | None,
@@ -88,7 +87,24 @@ EngineOption = Annotated[
         "back to process.",
     ),
 ]
-SeedOption = Annotated[int, Parameter(name="--seed", help=SEED_HELP)]
+SeedOption = Annotated[
+    int,
+    Parameter(name="--seed", help="Seed of the random numbers; equal seeds give equal results."),
+]
+PartitionsOption = Annotated[
+    int | None,
+    Parameter(
+        name="--partitions",
+        help="Number of partitions of the Spark job; by default one per core of this machine.",
+    ),
+]
+MasterOption = Annotated[
+    str | None,
+    Parameter(
+        name="--master",
+        help="Spark's master URL, such as spark://HOST:7077; by default this machine.",
+    ),
+]
 
 
 def invalid(option: str, value: object, allowed: str) -> GraphtideError:

@@ -19,8 +19,8 @@ from graphtide.cli.query import check_out, write_graph
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
-from graphtide.repair.model import MOST_PLANS, MOST_SECONDS, MOST_STATES
-from graphtide.repair.search import Strategy as SearchStrategy
+from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES
+from graphtide.repair.search import RepairStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,11 +47,11 @@ def repair(
     /,
     *,
     data: DataOption,
-    search: SearchStrategy = "best-first",
+    search: RepairStrategy = "best-first",
     max_steps: int | None = None,
-    max_seconds: float = MOST_SECONDS,
-    max_states: int = MOST_STATES,
-    max_plans: int = MOST_PLANS,
+    max_seconds: float = MAX_SECONDS,
+    max_states: int = MAX_STATES,
+    max_plans: int = MAX_PLANS,
     seed: SeedOption = 0,
     apply: int | None = None,
     out: Annotated[
@@ -93,9 +93,14 @@ def repair(
     graph = LiveGraph()
     load_data(graph, data or ())
     found = graph.repairs(
-        parsed, strategy=search, depth=max_steps, seconds=max_seconds, states=max_states,
-        plans=max(max_plans, apply or 1), seed=seed,
-    )  # fmt: skip
+        parsed,
+        strategy=search,
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        max_states=max_states,
+        max_plans=max(max_plans, apply or 1),
+        seed=seed,
+    )
     if not found:
         print(f"graphtide: no plan was found: {summary(found)}", file=sys.stderr)
         return NO_PLAN_FOUND
@@ -208,9 +213,9 @@ def summary(found: Repairs) -> str:
     """How many states were searched, and why not more; without a plan, the nearest state.
 
     >>> from graphtide.repair.plan import RepairPlan, Repairs
-    >>> closest = RepairPlan((), (), 0, {"Sound": 2}, {"Sound": 2}, {}, print)
-    >>> print(summary(Repairs([], closest, "time is up after 1 s")))
-    0 states searched in 0.00 s, not all: time is up after 1 s
+    >>> closest = RepairPlan((), (), 0, {"Sound": 2}, {"Sound": 2}, {}, None)
+    >>> print(summary(Repairs([], closest, "max_seconds=1 reached")))
+    0 states searched in 0.00 s, not all: max_seconds=1 reached
     the nearest, in 0 steps, leaves violations of Sound: 2
     """
     searched = f"{counted(found.states, 'state')} searched in {found.seconds:.2f} s"

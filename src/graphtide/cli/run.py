@@ -20,7 +20,9 @@ from graphtide.cli.options import (
     Engine,
     EngineOption,
     FollowOption,
+    MasterOption,
     OnErrorOption,
+    PartitionsOption,
     TickOption,
     UntilOption,
     at_least,
@@ -38,6 +40,7 @@ OutputFormat = Literal["parquet", "json"]
 Start = Literal["earliest", "latest"]
 
 DEFAULT_MASTER: Final = "local[*,4]"
+"""All cores of this machine, with four attempts at each task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +135,8 @@ def run(
     until: UntilOption = None,
     stream: tuple[str, ...] = (),
     checkpoint: Path | None = None,
-    master: str = DEFAULT_MASTER,
-    partitions: int | None = None,
+    master: MasterOption = None,
+    partitions: PartitionsOption = None,
     trigger: str = "1s",
     rows_per_batch: int = 200_000,
 ) -> int:
@@ -156,11 +159,6 @@ def run(
     checkpoint
         Directory for Spark's state. The same command with the same checkpoint resumes where it
         stopped. By default the run cannot be resumed.
-    master
-        Spark's master: local[*,4] is this machine, with four attempts at each task;
-        spark://HOST:7077 a cluster.
-    partitions
-        Number of partitions of the Spark job; by default one per core of this machine.
     trigger
         Interval between Spark's micro-batches, such as 500ms, 1s or 2m.
     rows_per_batch
@@ -169,8 +167,8 @@ def run(
     assert changes is not None  # noqa: S101 - the command line requires it
     request = RunRequest(
         Program.read(program), changes, tuple(data or ()), out, checkpoint, follow, as_json, format,
-        on_error, max_quarantined, start, tick_ms, lateness, until, stream, master, partitions,
-        trigger, rows_per_batch,
+        on_error, max_quarantined, start, tick_ms, lateness, until, stream,
+        master or DEFAULT_MASTER, partitions, trigger, rows_per_batch,
     )  # fmt: skip
     request.check()
     chosen = choose_engine(engine)

@@ -20,7 +20,7 @@ from graphtide.lang.tide.ast import (
     Repeat,
     Within,
 )
-from graphtide.lang.tide.pattern_facts import MOST_POSITIONS, has_event, last_absence
+from graphtide.lang.tide.pattern_facts import MAX_POSITIONS, has_event, last_absence
 from graphtide.patterns.automaton import ANY, CONSTANT, SLOT, Argument, Letter, Zone
 from graphtide.patterns.measure import Measure, only_timer
 from graphtide.plan.describe import short
@@ -112,9 +112,9 @@ class Sketch:
         timer: tuple[int, int] | None = None,
     ) -> SketchState:
         """A new place."""
-        if len(self.places) >= MOST_POSITIONS:
+        if len(self.places) >= MAX_POSITIONS:
             raise GraphtideError(
-                f"the pattern has more than {MOST_POSITIONS:,} positions",
+                f"the pattern has more than {MAX_POSITIONS:,} positions",
                 hint="{n} is n copies, AND and ALL are every order of their parts: use fewer",
             )
         made = SketchState(self.state(), self.state(), letter, timer, zones, chain, name)

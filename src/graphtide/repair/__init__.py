@@ -1,9 +1,18 @@
-"""Quick fixes (paper 4): goals for a graph, what may be done, and the plans that get there."""
+"""Repair (paper 4): goals for a graph, fixes, and the search for plans that meet the goals."""
 
 from __future__ import annotations
 
 from graphtide.repair.model import Fix, Goal
 from graphtide.repair.plan import Candidate, QuadChange, RepairPlan, Repairs, Step
-from graphtide.repair.search import explore
+from graphtide.repair.search import find_repairs
 
-__all__ = ["Candidate", "Fix", "Goal", "QuadChange", "RepairPlan", "Repairs", "Step", "explore"]
+__all__ = [
+    "Candidate",
+    "Fix",
+    "Goal",
+    "QuadChange",
+    "RepairPlan",
+    "Repairs",
+    "Step",
+    "find_repairs",
+]

@@ -1,4 +1,4 @@
-"""What a program's goals ask for, what its fixes do, and which of them can help which goal."""
+"""Explain goals and fixes: what they require and change, and which fix can help which goal."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def explain_fixes(program: Program) -> str:
-    """For each goal, what it asks for; for each fix, what it changes and which goals that concerns.
+    """Each goal with the fixes that can help it, and each fix with its changes.
 
-    A goal is concerned if a triple of the fix can match a pattern of the goal's query.
+    A fix can help a goal if one of its triples can match a pattern of the goal's query.
 
     >>> from graphtide.lang.tide.program import Program
     >>> print(
@@ -51,7 +51,7 @@ def _goal(goal: GoalDeclaration, program: Program) -> str:
     helped = [fix.name for fix in program.fixes if _concerns(fix, asked)]
     helpers = f"helped by {', '.join(helped)}" if helped else "no fix can help it"
     if goal.most is None:
-        wanted = f"as few rows of {goal.query} as can be, each costs {goal.weight:g}"
+        wanted = f"as few rows of {goal.query} as possible, each costs {goal.weight:g}"
     else:
         wanted = (
             f"at most {goal.most} rows of {goal.query}" if goal.most else f"no row of {goal.query}"
@@ -71,7 +71,7 @@ def _fix(fix: FixDeclaration) -> str:
 
 
 def _patterns(text: str) -> Iterator[TriplePattern]:
-    """The triple patterns of a query, wherever they stand."""
+    """All triple patterns of a query."""
     for node in nodes(build_plan(parse_query(text), "search").root):
         if isinstance(node, Search):
             yield from node.patterns

@@ -1,4 +1,4 @@
-"""What is explored: goals, fixes, and the queries that are told of in previews."""
+"""The repair problem: goals, fixes and limits of the search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Of a query, at most so many rows (hard); without `most`, the fewer the better (soft).
+    """At most `most` rows of a query (hard); if `most` is None, the fewer the better (soft).
 
     >>> Goal.of("Sound", "SELECT ?r { ?r <ex:broken> true }").soft
     False
@@ -40,8 +40,8 @@ class Goal:
         _refuse_ask(self.name, self.query)
         if not (isfinite(self.weight) and self.weight > 0) or (self.most or 0) < 0:
             raise GraphtideError(
-                f"the goal {self.name} has at most {self.most} rows and weight {self.weight}",
-                hint="a weight is above 0, and a number of rows not below",
+                f"invalid goal {self.name}: most={self.most}, weight={self.weight}",
+                hint="the weight must be positive, and the number of rows not negative",
             )
 
     @classmethod
@@ -51,11 +51,11 @@ class Goal:
 
     @property
     def soft(self) -> bool:
-        """Whether it may be missed."""
+        """Whether it is soft: plans need not meet it."""
         return self.most is None
 
     def violations(self, rows: int) -> int:
-        """How far an answer of so many rows is from the goal; 0 for a soft one.
+        """By how many rows an answer of `rows` rows violates the goal; 0 for a soft one.
 
         >>> Goal.of("Few", "SELECT ?r { ?r <ex:broken> true }", most=3).violations(5)
         2
@@ -65,7 +65,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """For each row of a query, seen through some variables: what may be put in and taken out.
+    """Quads to insert or delete for each row of a query, projected to `variables`.
 
     >>> mend = Fix.of("Mend", "SELECT ?r { ?r <ex:broken> true }", delete="?r <ex:broken> true")
     >>> [str(variable) for variable in mend.variables], mend.cost
@@ -81,7 +81,7 @@ class Fix:
     def __post_init__(self) -> None:
         _refuse_ask(self.name, self.query)
         if not (isfinite(self.cost) and self.cost >= 0):
-            message = f"the fix {self.name} cannot cost {self.cost}"
+            message = f"invalid cost {self.cost} of the fix {self.name}"
             raise GraphtideError(message, hint="a cost is 0 or more")
         if not any(action.template for action in self.actions):
             message = f"the fix {self.name} changes nothing"
@@ -112,13 +112,13 @@ class Fix:
 
 def _refuse_ask(name: str, query: SelectQuery) -> None:
     if query.form == "ASK":
-        message = f"{name} is about an ASK query, which has one row whatever is found"
+        message = f"{name} uses an ASK query, which always has one row"
         raise GraphtideError(message, hint="write it as SELECT")
 
 
 @dataclass(frozen=True, slots=True)
 class RepairTask:
-    """What is explored; `queries` are those whose deltas a plan tells."""
+    """A repair problem; `queries` are those whose deltas plans preview."""
 
     goals: tuple[Goal, ...]
     fixes: tuple[Fix, ...]
@@ -128,7 +128,7 @@ class RepairTask:
 def task_of(
     program: Program | str | Path | Iterable[Goal], fixes: Iterable[Fix] | None = None
 ) -> RepairTask:
-    """The goals and fixes of a program, or those that are given."""
+    """The repair problem of a program, or of given goals and fixes."""
     if isinstance(program, str | Path):
         program = Program.of(program)
     if isinstance(program, Program):
@@ -138,19 +138,19 @@ def task_of(
         task = RepairTask(goals, tuple(fixes or ()), {goal.name: goal.query for goal in goals})
     if not task.goals:
         hint = "add one, such as GOAL Sound NONE OF Query"
-        raise GraphtideError("there is no goal, so nothing is to be mended", hint=hint)
+        raise GraphtideError("there is no goal", hint=hint)
     _check_names("goal", [goal.name for goal in task.goals])
     _check_names("fix", [fix.name for fix in task.fixes])
     if not task.fixes:
         hint = "add one, such as FIX Mend ON Query THEN INSERT { … }"
-        raise GraphtideError("there is no fix, so nothing can be mended", hint=hint)
+        raise GraphtideError("there is no fix", hint=hint)
     return task
 
 
 def _check_names(kind: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise GraphtideError(f"{name} is the name of more than one {kind}")
+            raise GraphtideError(f"there is more than one {kind} named {name}")
 
 
 def _of_program(program: Program, fixes: Iterable[Fix] | None) -> RepairTask:
@@ -164,30 +164,34 @@ def _of_program(program: Program, fixes: Iterable[Fix] | None) -> RepairTask:
     return RepairTask(goals, tuple(fixes), queries)
 
 
-# --- Limits: how far an exploration goes, and why it stops.
+# --- limits of the search ---
 
-MOST_STATES: Final = 100_000
-MOST_SECONDS: Final = 10.0
-MOST_PLANS: Final = 10
+MAX_STATES: Final = 100_000
+MAX_SECONDS: Final = 10.0
+MAX_PLANS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """At most so many steps in a plan, seconds, states looked at, and plans."""
+    """Limits of a search: steps in a plan, seconds, visited states, and plans."""
 
-    depth: int | None = None
-    seconds: float = MOST_SECONDS
-    states: int = MOST_STATES
-    plans: int = MOST_PLANS
+    max_steps: int | None = None
+    max_seconds: float = MAX_SECONDS
+    max_states: int = MAX_STATES
+    max_plans: int = MAX_PLANS
 
     def __post_init__(self) -> None:
-        least = {"depth": (self.depth, 0), "states": (self.states, 1), "plans": (self.plans, 1)}
-        for name, (value, low) in least.items():
+        for name, value, low in (
+            ("max_steps", self.max_steps, 0),
+            ("max_states", self.max_states, 1),
+            ("max_plans", self.max_plans, 1),
+        ):
             if value is not None and value < low:
-                raise GraphtideError(f"{name}={value} is no limit", hint=f"use {low} or more")
-        if not 0 < self.seconds <= inf:
-            raise GraphtideError(f"seconds={self.seconds} is no limit", hint="use more than 0")
+                raise GraphtideError(f"invalid {name}={value}", hint=f"use {low} or more")
+        if not 0 < self.max_seconds <= inf:
+            message = f"invalid max_seconds={self.max_seconds}"
+            raise GraphtideError(message, hint="use more than 0")
 
 
-class Stopped(Exception):  # noqa: N818 - no error: a limit is reached
-    """Exploring ends here; says why."""
+class SearchStopped(Exception):  # noqa: N818 - not an error: a limit is reached
+    """The search ends here; the message says why."""

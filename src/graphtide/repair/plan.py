@@ -1,4 +1,4 @@
-"""RepairPlan: a way to a better graph, what it changes, and what queries would tell of it."""
+"""Repair plans: steps, net changes, previewed deltas, and their application to a graph."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from weakref import ref
 
 from graphtide.engine.results import DeltaRow
 from graphtide.errors import GraphtideError
-from graphtide.repair.space import Space
-from graphtide.repair.state import net_changes, path, way
+from graphtide.repair.space import Option, SearchSpace
+from graphtide.repair.state import changes_between, net_changes, path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from graphtide.engine.results import Delta
     from graphtide.graph import LiveGraph
     from graphtide.rdf.terms import Term
     from graphtide.repair.model import RepairTask
-    from graphtide.repair.state import GraphState, Net
+    from graphtide.repair.state import GraphState, NetChanges
 
 
 class QuadChange(NamedTuple):
-    """A quad that comes (+1) or goes (-1)."""
+    """An inserted (+1) or deleted (-1) quad."""
 
     diff: int
     s: Term
@@ -37,7 +37,7 @@ class QuadChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One fix, applied to one row; and what it changes at that point."""
+    """One fix, applied to one row, and its changes at that point."""
 
     fix: str
     bindings: dict[str, Term]
@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a cost function is asked about: steps, net changes, and rows of each goal's query."""
+    """The argument of a cost function: steps, net changes, and rows of each goal's query."""
 
     steps: tuple[Step, ...]
     changes: tuple[QuadChange, ...]
@@ -59,11 +59,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """Steps, and what they come to.
+    """The steps of a repair, and their result.
 
-    `changes` is what differs in the end; `violations` what is then left of each hard goal, `counts`
-    how many rows the query of each goal has. `preview` has, for each query, the delta that its
-    watch would get.
+    `changes` are the net changes, `violations` the remaining violations of hard goals, `counts` the
+    resulting rows of each goal's query, `preview` the delta of each query of the program.
     """
 
     steps: tuple[Step, ...]
@@ -72,20 +71,22 @@ class RepairPlan:
     violations: dict[str, int]
     counts: dict[str, int]
     preview: dict[str, tuple[DeltaRow, ...]] = field(repr=False)
-    check: Callable[[RepairPlan, LiveGraph], None] = field(repr=False, compare=False)
+    origin: PlanOrigin = field(repr=False, compare=False)
 
     @property
     def solves(self) -> bool:
         """Whether it meets all hard goals."""
         return not any(self.violations.values())
 
-    def apply(self, graph: LiveGraph, *, time: int | None = None) -> int:
-        """Carry out the net changes as one transaction; how many there are.
+    def apply(self, graph: LiveGraph | None = None, *, time: int | None = None) -> int:
+        """Commit the net changes as one transaction; returns their number.
 
-        If the graph has changed since, the plan is first tried on a copy; it is refused unless each
-        step still finds its row, changes the same, and all together do for the goals what they did.
+        `graph` is by default the graph that the plan was made for. If it has changed since, or is
+        another one, the plan is first tried on a copy, and rejected unless each step still has its
+        row and its effect, and the hard goals improve as planned.
         """
-        self.check(self, graph)
+        graph = self.origin.graph() if graph is None else graph
+        self.origin.check(self, graph)
         if self.changes:
             with graph.transaction(time=time) as transaction:
                 for diff, s, p, o, g in self.changes:
@@ -97,10 +98,10 @@ class RepairPlan:
 
 
 class Repairs(list[RepairPlan]):
-    """Plans that meet all hard goals, the best first.
+    """The plans that meet all hard goals, best first.
 
-    `complete` says that every state within the limit of depth was looked at; otherwise `stopped`
-    says why not. `closest` is the best plan there is, even if it leaves violations.
+    `closest` is the best plan, even if it leaves violations. `stopped` says why the search ended
+    early; `states` and `duplicates` count visited states, `seconds` is the time it took.
     """
 
     def __init__(self, plans: list[RepairPlan], closest: RepairPlan, stopped: str | None) -> None:
@@ -113,16 +114,16 @@ class Repairs(list[RepairPlan]):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing within the limit of depth was left out."""
+        """Whether all states within `max_steps` were visited."""
         return self.stopped is None
 
 
-def steps_of(space: Space, state: GraphState) -> tuple[Step, ...]:
-    """The steps that lead to a state."""
+def steps_of(space: SearchSpace, state: GraphState) -> tuple[Step, ...]:
+    """The steps to a state."""
     return tuple(
         Step(
             space.task.fixes[each.fix].name,
-            {v.name: term for v, term in space.bindings((each.fix, each.row)).items()},
+            {v.name: term for v, term in space.bindings(Option(each.fix, each.row)).items()},
             quad_changes(space.graph, {quad: diff for diff, quad in each.changes}),
         )
         for each in path(state)
@@ -130,9 +131,9 @@ def steps_of(space: Space, state: GraphState) -> tuple[Step, ...]:
 
 
 def quad_changes(
-    graph: LiveGraph, net: Net | Mapping[tuple[int, ...], int]
+    graph: LiveGraph, net: NetChanges | Mapping[tuple[int, ...], int]
 ) -> tuple[QuadChange, ...]:
-    """Changes as terms: what goes before what comes, then by text."""
+    """Changes with terms: deletions first, then by text."""
     decode = graph.terms.decode
     found = [
         QuadChange(diff, decode(s), decode(p), decode(o), decode(g) if g else None)
@@ -141,16 +142,11 @@ def quad_changes(
     return tuple(sorted(found, key=lambda c: (c.diff, [str(term) for term in c[1:]])))
 
 
-# --- Fit: whether a plan still does on a graph what it was made for.
-
-_HINT = "the graph has changed since: explore it anew"
+_HINT = "the graph has changed since: search again"
 
 
-class Fit:
-    """Checks plans for the graph that they were made for, and for others.
-
-    As long as nothing has happened to that graph, there is nothing to check.
-    """
+class PlanOrigin:
+    """The graph and the problem that plans were made for; checks plans before they are applied."""
 
     def __init__(self, graph: LiveGraph, task: RepairTask, before: tuple[int, ...]) -> None:
         self._graph = ref(graph)
@@ -158,35 +154,42 @@ class Fit:
         self._task = task
         self._before = before
 
-    def __call__(self, plan: RepairPlan, graph: LiveGraph) -> None:
-        """Raise `GraphtideError` unless the plan fits."""
+    def graph(self) -> LiveGraph:
+        """The graph that plans were made for."""
+        graph = self._graph()
+        if graph is None:
+            raise GraphtideError("the graph of this plan no longer exists", hint="pass a graph")
+        return graph
+
+    def check(self, plan: RepairPlan, graph: LiveGraph) -> None:
+        """Raise `GraphtideError` unless the plan still has its effect on a graph."""
         if graph is self._graph() and graph.transactions == self._transactions:
             return
-        space = Space(graph, self._task)
+        space = SearchSpace(graph, self._task)
         state = space.start
         for number, step in enumerate(plan.steps, start=1):
-            space.go(state)
+            space.move_to(state)
             state = self._taken(space, state, number, step)
-        space.go(state)
+        space.move_to(state)
         self._check_goals(plan, space)
 
-    def _taken(self, space: Space, state: GraphState, number: int, step: Step) -> GraphState:
+    def _taken(self, space: SearchSpace, state: GraphState, number: int, step: Step) -> GraphState:
         where = f"step {number}, {step},"
         names = [fix.name for fix in self._task.fixes]
         fix = self._task.fixes[names.index(step.fix)]
         values = (step.bindings.get(variable.name) for variable in fix.variables)
         row = tuple(0 if term is None else space.graph.terms.lookup(term) or -1 for term in values)
-        option = names.index(step.fix), row
+        option = Option(names.index(step.fix), row)
         if not space.can(option):
-            raise GraphtideError(f"{where} finds no such row any more", hint=_HINT)
+            raise GraphtideError(f"{where} no longer has its row", hint=_HINT)
         taken = space.step(state, option)
         changes = {} if taken is None else {quad: diff for diff, quad in taken.changes}
         if taken is None or quad_changes(space.graph, changes) != step.changes:
-            raise GraphtideError(f"{where} does not change the same any more", hint=_HINT)
+            raise GraphtideError(f"{where} no longer makes the same changes", hint=_HINT)
         return taken
 
-    def _check_goals(self, plan: RepairPlan, space: Space) -> None:
-        """Each hard goal has to be helped by as much as it was."""
+    def _check_goals(self, plan: RepairPlan, space: SearchSpace) -> None:
+        """Each hard goal must improve by as much as planned."""
         now = zip(self._task.goals, self._before, space.start.counts, space.counts(), strict=True)
         for goal, before, start, end in now:
             promised = goal.violations(before) - goal.violations(plan.counts[goal.name])
@@ -199,16 +202,13 @@ class Fit:
                 )
 
 
-# --- From states to plans: the changes, and the deltas of standing queries.
-
-
 class Planner:
-    """Makes plans of states; queries that are told of stand on the space's graph from now on."""
+    """Makes plans of states; watches the previewed queries on the graph of the space."""
 
-    def __init__(self, space: Space, check: Callable[[RepairPlan, LiveGraph], None]) -> None:
+    def __init__(self, space: SearchSpace, origin: PlanOrigin) -> None:
         self._space = space
-        self._check = check
-        space.go(space.start)
+        self._origin = origin
+        space.move_to(space.start)
         queries = space.task.queries.items()
         self._watches = {name: space.graph.watch(query, history=0) for name, query in queries}
 
@@ -224,18 +224,18 @@ class Planner:
             {goal.name: goal.violations(rows) for goal, rows in counted if not goal.soft},
             {goal.name: rows for goal, rows in counted},
             self._deltas(state) if net else dict.fromkeys(self._watches, ()),
-            self._check,
+            self._origin,
         )
 
     def _deltas(self, state: GraphState) -> dict[str, tuple[DeltaRow, ...]]:
         space = self._space
-        space.change(way({}, net_changes(state)))
+        space.change(changes_between({}, net_changes(state)))
         found = {name: _rows(watch.delta()) for name, watch in self._watches.items()}
-        space.go(space.start)
+        space.move_to(space.start)
         return found
 
 
 def _rows(delta: Delta) -> tuple[DeltaRow, ...]:
-    """Rows in a fixed order; their transaction has no number yet."""
+    """Rows in a fixed order, without a transaction number."""
     rows = [DeltaRow(row.time, 0, row.diff, row.row) for row in delta]
     return tuple(sorted(rows, key=lambda r: (r.diff > 0, [str(term) for term in r.row.values()])))

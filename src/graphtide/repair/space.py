@@ -1,12 +1,12 @@
-"""Space: a private graph that goes from state to state, and what fixes can do there.
+"""The search space: a private copy of a graph, its state, and the fixes that apply in a state.
 
-To go from one state to another, the quads that differ are changed in one transaction. The queries
-of goals and fixes stand on the graph, so a step costs what its changes do to them.
+The copy moves between states by one transaction with the quads that differ. The queries of goals
+and fixes are watched on it, so the cost of a step depends on its changes, not on the graph.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,15 @@ from graphtide.graph import LiveGraph
 from graphtide.kernel.batch import DIFF
 from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.lang.tide.ast import Insert
-from graphtide.repair.state import GraphState, Net, first_state, marked, merge, net_changes, way
+from graphtide.repair.state import (
+    GraphState,
+    NetChanges,
+    changes_between,
+    first_state,
+    merge,
+    net_changes,
+    updated_fingerprint,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,14 +37,8 @@ if TYPE_CHECKING:
     from graphtide.repair.state import Change, Row
 
 
-# --- Fork: a private copy of a live graph, on which fixes are tried and taken back.
-#
-# Nobody who watches the original can notice: the copy has quads, terms and queries of its own. It
-# costs a pass over the quads, once; each step on it then costs what its changes cost.
-
-
 def fork(graph: LiveGraph) -> LiveGraph:
-    """A graph with the same quads under the same ids, without windows and standing queries.
+    """A copy of a graph: same quads and ids, own dictionary, no windows and standing queries.
 
     >>> graph = LiveGraph()
     >>> graph.insert("<ex:a>", "<ex:p>", 1)
@@ -47,12 +49,12 @@ def fork(graph: LiveGraph) -> LiveGraph:
     """
     if graph.storage != "all":
         raise GraphtideError(
-            "this graph does not keep all its quads, so there is nothing to try fixes on",
+            "this graph does not store all quads, so it cannot be repaired",
             hint='use LiveGraph(store="all")',
         )
     quads = graph.quad_ids()
     copy = LiveGraph(default_graph=graph.default_graph, tick_ms=graph.tick_ms)
-    # Terms are numbered in the order they come: in order of their ids they get the same ones.
+    # Encoding the terms in the order of their ids gives them the same ids.
     ids = np.arange(1, len(graph.terms) + 1, dtype=np.int32)
     copy.terms.encode_column(graph.terms.decode_column(ids))
     s, p, o, g = quads.T
@@ -61,11 +63,8 @@ def fork(graph: LiveGraph) -> LiveGraph:
     return copy
 
 
-# --- FixMatches: the rows that a fix can be applied to, kept in step with the answer of its query.
-
-
 class FixMatches:
-    """Rows of a query seen through some of its columns, each once.
+    """The rows that a fix applies to: distinct rows of a query, projected to some columns.
 
     >>> import numpy as np
     >>> matches = FixMatches((1,))
@@ -78,13 +77,13 @@ class FixMatches:
     """
 
     def __init__(self, columns: tuple[int, ...]) -> None:
-        self._places = [DELTA_VALUES + column for column in columns]
+        self._columns = [DELTA_VALUES + column for column in columns]
         self._counts: dict[Row, int] = {}
 
     def take(self, net: Ints) -> None:
-        """Take in a delta, as a watch keeps it."""
+        """Apply a delta of the query."""
         for line in net.tolist():
-            row = tuple(line[place] for place in self._places)
+            row = tuple(line[column] for column in self._columns)
             count = self._counts.get(row, 0) + line[DIFF]
             if count:
                 self._counts[row] = count
@@ -98,88 +97,90 @@ class FixMatches:
         return row in self._counts
 
 
-Option = tuple[int, "Row"]
-"""The number of a fix, and a row to which it can be applied."""
+class Option(NamedTuple):
+    """A fix, given by index, and a row to which it applies."""
+
+    fix: int
+    row: Row
+
 
 UNBOUNDED = 2**62
-"""Deltas are taken out after every step: nothing must be forgotten before."""
+"""History of watches: deltas are drained after every step, and none may be dropped before."""
 
 
-class Space:
-    """Where fixes lead from a graph. The graph itself is only read, once, at the start."""
+class SearchSpace:
+    """States that fixes lead to from a graph. The graph itself is only copied."""
 
     def __init__(self, graph: LiveGraph, task: RepairTask) -> None:
         self.graph = fork(graph)
         self.task = task
         self.start = first_state()
         self._here: GraphState | None = self.start
-        self._net: Net = {}
+        self._net: NetChanges = {}
         asked = [goal.query for goal in task.goals] + [fix.query for fix in task.fixes]
-        watches = {
-            query: self.graph.watch(query, history=UNBOUNDED) for query in dict.fromkeys(asked)
-        }
+        watches = {query: self.graph.watch(query, history=None) for query in dict.fromkeys(asked)}
         self._watches = list(watches.values())
         self._goals = [watches[goal.query] for goal in task.goals]
         self._fixes = [(watches[fix.query], FixMatches(_columns(fix))) for fix in task.fixes]
-        self._wanted: dict[Option, dict[Ids, bool]] = {}
+        self._effects: dict[Option, dict[Ids, bool]] = {}
         self._at_start: dict[Ids, bool] = {}
         self._keys: dict[Option, tuple[str, ...]] = {}
         self._take_deltas()
         self.start.counts = self.counts()
 
     def counts(self) -> tuple[int, ...]:
-        """How many rows the query of each goal has here."""
+        """The rows of each goal's query in the current state."""
         return tuple(watch.count() for watch in self._goals)
 
-    # --- what can be done here ---
+    # --- steps from the current state ---
 
     def options(self) -> list[Option]:
-        """What fixes can be applied to here: by declaration, then by the texts of the rows."""
+        """The applicable fixes, ordered by declaration and then by the texts of the rows."""
         found = [
-            (number, row) for number, (_, matches) in enumerate(self._fixes) for row in matches
+            Option(fix, row) for fix, (_, matches) in enumerate(self._fixes) for row in matches
         ]
         return sorted(found, key=self._key)
 
     def can(self, option: Option) -> bool:
-        """Whether this row is there to be fixed."""
-        return option[1] in self._fixes[option[0]][1]
+        """Whether an option is applicable."""
+        return option.row in self._fixes[option.fix][1]
 
     def _key(self, option: Option) -> tuple[int, tuple[str, ...]]:
         texts = self._keys.get(option)
         if texts is None:
             text = self.graph.terms.text
-            texts = self._keys[option] = tuple(text(i) if i else "" for i in option[1])
-        return option[0], texts
+            texts = self._keys[option] = tuple(text(i) if i else "" for i in option.row)
+        return option.fix, texts
 
     def step(self, state: GraphState, option: Option) -> GraphState | None:
-        """Where a fix leads from a state, which must be here; None if it changes nothing."""
+        """The state after a fix; `state` must be the current one. None if nothing changes."""
         changes = tuple(
             (1 if wanted else -1, quad)
-            for quad, wanted in self._wanted_by(option).items()
-            if wanted is not self._is_there(quad)
+            for quad, wanted in self._effects_of(option).items()
+            if wanted is not self._contains(quad)
         )
         if not changes:
             return None
-        number, row = option
-        price = state.price + self.task.fixes[number].cost
-        mark = marked(state.mark, changes)
-        return GraphState(state, number, row, changes, mark, state.depth + 1, price)
+        fix, row = option
+        price = state.price + self.task.fixes[fix].cost
+        fingerprint = updated_fingerprint(state.fingerprint, changes)
+        return GraphState(state, fix, row, changes, fingerprint, state.depth + 1, price)
 
     def bindings(self, option: Option) -> dict[Var, Term]:
         """The values of a row, by variable."""
-        fix, decode = self.task.fixes[option[0]], self.graph.terms.decode
-        return {v: decode(i) for v, i in zip(fix.variables, option[1], strict=True) if i}
+        fix, decode = self.task.fixes[option.fix], self.graph.terms.decode
+        return {v: decode(i) for v, i in zip(fix.variables, option.row, strict=True) if i}
 
-    def _wanted_by(self, option: Option) -> dict[Ids, bool]:
-        """Which quads a fix wants to be there, and which not; the last word counts."""
-        found = self._wanted.get(option)
+    def _effects_of(self, option: Option) -> dict[Ids, bool]:
+        """The quads that a fix inserts (True) or deletes (False); the last action wins."""
+        found = self._effects.get(option)
         if found is None:
-            fix, row = self.task.fixes[option[0]], self.bindings(option)
-            found = self._wanted[option] = _filled(fix, row, self.graph)
+            fix, row = self.task.fixes[option.fix], self.bindings(option)
+            found = self._effects[option] = _filled(fix, row, self.graph)
         return found
 
-    def _is_there(self, quad: Ids) -> bool:
-        """Whether a quad is in the graph here."""
+    def _contains(self, quad: Ids) -> bool:
+        """Whether a quad is in the graph in the current state."""
         at_start = self._at_start.get(quad)
         if at_start is None:
             decode = self.graph.terms.decode
@@ -188,17 +189,17 @@ class Space:
             at_start = self._at_start[quad] = (terms in self.graph) is not (quad in self._net)
         return at_start is not (quad in self._net)
 
-    # --- from state to state ---
+    # --- moves between states ---
 
-    def go(self, state: GraphState) -> None:
-        """Let the graph be in a state."""
+    def move_to(self, state: GraphState) -> None:
+        """Move the graph to a state."""
         if state is not self._here:
             ahead = state.parent is not None and state.parent is self._here
-            self.change(state.changes if ahead else way(self._net, net_changes(state)))
+            self.change(state.changes if ahead else changes_between(self._net, net_changes(state)))
             self._here = state
 
-    def try_out(self, state: GraphState) -> tuple[int, ...]:
-        """What the goals' queries have in a state one step from here; then it is taken back."""
+    def evaluate(self, state: GraphState) -> tuple[int, ...]:
+        """The rows of the goals' queries in a child of the current state, which stays current."""
         here = self._here
         self.change(state.changes)
         counts = self.counts()
@@ -207,7 +208,7 @@ class Space:
         return counts
 
     def change(self, changes: Iterable[Change]) -> None:
-        """Carry out changes that have an effect, as one transaction."""
+        """Commit effective changes as one transaction."""
         listed = list(changes)
         self._here = None
         if listed:
@@ -228,10 +229,10 @@ def _columns(fix: Fix) -> tuple[int, ...]:
 
 def _filled(fix: Fix, row: dict[Var, Term], graph: LiveGraph) -> dict[Ids, bool]:
     encode = graph.terms.encode
-    wanted: dict[Ids, bool] = {}
+    effects: dict[Ids, bool] = {}
     for number, action in enumerate(fix.actions):
-        # Blank nodes are named after the fix and the row: the same ones, whenever it is applied.
+        # Blank nodes are determined by the fix and the row: applying it twice gives the same ones.
         for s, p, o, g in fill_template(action.template, row, scope=f"{fix.name} {number}"):
             quad = encode(s), encode(p), encode(o), 0 if g is None else encode(g)
-            wanted[quad] = isinstance(action, Insert)
-    return wanted
+            effects[quad] = isinstance(action, Insert)
+    return effects

@@ -1,4 +1,4 @@
-"""States of a graph that fixes lead to, each known by its net changes against the start."""
+"""States of the search: a state is identified by its net changes to the initial graph."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 Row = tuple[int, ...]
 Change = tuple[int, Ids]
-Net = dict[Ids, int]
-"""Quads that are there and were not at the start (+1), or the other way round (-1)."""
+NetChanges = dict[Ids, int]
+"""Quads that were inserted (+1) or deleted (-1) since the start."""
 
 _MASK = (1 << 64) - 1
 
 
 @dataclass(slots=True, eq=False)
 class GraphState:
-    """A state, and one way to it: the state before, and the fix that was applied there.
+    """A state and one path to it: the parent, and the fix that was applied there.
 
-    `changes` are those of that step, each with an effect. `mark` is a hash of the net changes that
-    does not depend on their order. `counts` are the rows of the goals' queries. `cost` adds up
-    the fixes and the soft objectives.
+    `changes` are the effective changes of that step. `fingerprint` is a hash of the net changes,
+    independent of their order. `counts` are the rows of the goals' queries. `price` is the cost of
+    the fixes; `cost` adds that of soft goals and of the cost function.
     """
 
     parent: GraphState | None
     fix: int
     row: Row
     changes: tuple[Change, ...]
-    mark: int
+    fingerprint: int
     depth: int
     price: float
     counts: tuple[int, ...] = ()
@@ -40,22 +40,22 @@ class GraphState:
 
 
 def first_state() -> GraphState:
-    """The start, to which nothing was done."""
+    """The initial state."""
     return GraphState(None, -1, (), (), 0, 0, 0.0)
 
 
-def marked(mark: int, changes: Iterable[Change]) -> int:
-    """The mark after some more changes: a change and its opposite cancel out.
+def updated_fingerprint(fingerprint: int, changes: Iterable[Change]) -> int:
+    """The fingerprint after more changes: a change and its inverse cancel out.
 
     >>> there, gone = [(1, (1, 2, 3, 0))], [(-1, (1, 2, 3, 0))]
-    >>> marked(marked(7, there), gone)
+    >>> updated_fingerprint(updated_fingerprint(7, there), gone)
     7
     """
-    return (mark + sum(diff * _mixed(quad) for diff, quad in changes)) & _MASK
+    return (fingerprint + sum(diff * _mixed(quad) for diff, quad in changes)) & _MASK
 
 
 def _mixed(quad: Ids) -> int:
-    """A hash whose sums differ too: those of Python's own hashes of small tuples often agree."""
+    """A hash suitable for sums: sums of Python's hashes of small tuples often collide."""
     x = hash(quad) & _MASK
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & _MASK  # the finaliser of SplitMix64
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB & _MASK
@@ -63,7 +63,7 @@ def _mixed(quad: Ids) -> int:
 
 
 def path(state: GraphState) -> list[GraphState]:
-    """The states after the start on the way to a state, itself included."""
+    """The states from the start (excluded) to a state (included)."""
     found: list[GraphState] = []
     while state.parent is not None:
         found.append(state)
@@ -71,16 +71,16 @@ def path(state: GraphState) -> list[GraphState]:
     return found[::-1]
 
 
-def net_changes(state: GraphState) -> Net:
-    """What differs from the start."""
-    net: Net = {}
+def net_changes(state: GraphState) -> NetChanges:
+    """The difference of a state to the start."""
+    net: NetChanges = {}
     for each in path(state):
         merge(net, each.changes)
     return net
 
 
-def merge(net: Net, changes: Iterable[Change]) -> None:
-    """Add changes, each of which had an effect: what is changed twice is as it was.
+def merge(net: NetChanges, changes: Iterable[Change]) -> None:
+    """Add effective changes to net changes; two changes of a quad cancel out.
 
     >>> net = {(1, 2, 3, 0): 1}
     >>> merge(net, [(-1, (1, 2, 3, 0)), (1, (4, 5, 6, 0))])
@@ -94,10 +94,10 @@ def merge(net: Net, changes: Iterable[Change]) -> None:
             net[quad] = diff
 
 
-def way(here: Mapping[Ids, int], there: Mapping[Ids, int]) -> list[Change]:
-    """The changes that lead from one state to another, given what differs from the start.
+def changes_between(here: Mapping[Ids, int], there: Mapping[Ids, int]) -> list[Change]:
+    """The changes from one state to another, both given by their net changes.
 
-    >>> way({(1, 2, 3, 0): 1, (4, 5, 6, 0): -1}, {(1, 2, 3, 0): 1})
+    >>> changes_between({(1, 2, 3, 0): 1, (4, 5, 6, 0): -1}, {(1, 2, 3, 0): 1})
     [(1, (4, 5, 6, 0))]
     """
     back = [(-diff, quad) for quad, diff in here.items() if quad not in there]
@@ -106,16 +106,16 @@ def way(here: Mapping[Ids, int], there: Mapping[Ids, int]) -> list[Change]:
 
 @dataclass(slots=True)
 class SeenState:
-    """A state that has been seen, and the ways to it: steps and price, none worse in both."""
+    """A visited state, and the Pareto-optimal paths to it: number of steps and price."""
 
     state: GraphState
     ways: list[tuple[int, float]]
 
-    def is_news(self, depth: int, price: float) -> bool:
-        """Note a way to it, unless there is one as short and as cheap.
+    def add_path(self, depth: int, price: float) -> bool:
+        """Add a path, unless a known one is at most as long and as expensive; whether it was added.
 
         >>> known = SeenState(first_state(), [(3, 1.0), (1, 5.0)])
-        >>> known.is_news(2, 3.0), known.is_news(2, 4.0)
+        >>> known.add_path(2, 3.0), known.add_path(2, 4.0)
         (True, False)
         """
         if any(steps <= depth and spent <= price for steps, spent in self.ways):
@@ -127,20 +127,20 @@ class SeenState:
 
 @dataclass(slots=True)
 class KnownStates:
-    """All states that have been seen, by their marks; equal marks are compared exactly."""
+    """All visited states by fingerprint; on equal fingerprints, net changes are compared."""
 
-    _by_mark: dict[int, list[SeenState]] = field(default_factory=dict)
+    _by_fingerprint: dict[int, list[SeenState]] = field(default_factory=dict)
 
     def find(self, state: GraphState) -> SeenState | None:
-        """What is known of this state, whichever way it was reached before."""
-        found = self._by_mark.get(state.mark)
+        """The visited state with the same net changes, if any."""
+        found = self._by_fingerprint.get(state.fingerprint)
         if not found:
             return None
         net = net_changes(state)
         return next((known for known in found if net_changes(known.state) == net), None)
 
     def add(self, state: GraphState) -> SeenState:
-        """Take in a state that is new."""
+        """Add a new state."""
         known = SeenState(state, [(state.depth, state.price)])
-        self._by_mark.setdefault(state.mark, []).append(known)
+        self._by_fingerprint.setdefault(state.fingerprint, []).append(known)
         return known

@@ -1,1 +1,1 @@
-"""Helpers for testing standing queries, ours and yours."""
+"""Test helpers: reference evaluator, oracles, random queries and streams, fuzzing."""

@@ -1,7 +1,8 @@
-"""What patterns of events mean, straight from the definitions: slow, and without automata.
+"""Oracle for event patterns: the definitions as a program, slow and without automata.
 
-An instance is the list of events that it has used; `event_readings.py` says what they are worth.
-The engine in `graphtide.patterns` is tested against this.
+An instance (partial match) is the list of events that it has consumed. `OracleReader` finds all
+*readings* of them: whether they are a trace of the pattern, or a prefix of one, by dividing them
+among the parts of the pattern in all possible ways. `graphtide.patterns` is tested against this.
 """
 
 from __future__ import annotations
@@ -30,17 +31,12 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
-# --- How used events can be read by a pattern, straight from the definitions: no automata.
-#
-# Whether some events are a trace, or the beginning of one, is found by dividing them among the parts
-# of the pattern in all possible ways, from the first event on, each time anew.
-
 Binding = tuple[tuple[Var, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OracleEvent:
-    """An event that came as the `number`th."""
+    """An event with its sequence number."""
 
     number: int
     type: str
@@ -50,7 +46,7 @@ class OracleEvent:
 
 @dataclass(frozen=True, slots=True)
 class OracleZone:
-    """A part with a bound that has been entered: when its first event was, and how long at most."""
+    """A part with WITHIN that has begun: the time of its first event, and its maximum duration."""
 
     first: int | None
     most: float
@@ -58,12 +54,12 @@ class OracleZone:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read the first `taken` events of an instance.
+    """One way to assign the first `taken` events of an instance to a pattern.
 
-    `last` and `time` say where and when the last of them was, `absent` what must not be in the gap
-    after it. `partial` says that more events are needed, `spare` that the last event went round a
-    loop once more, `early` how many events were taken when HOLDS FOR was found broken, `waits` that
-    time alone may take it further, at that time.
+    `last` and `time` are index and time of the last of them, `absent` the patterns that must not
+    match after it. `partial`: more events are needed. `spare`: the last event repeated a loop.
+    `early`: the number of events taken when HOLDS FOR was violated. `waits`: the time at which the
+    passing of time alone continues it.
     """
 
     taken: int
@@ -80,7 +76,7 @@ class Reading:
 
 
 class OracleReader:
-    """Reads used events by a pattern, with all events in view, at the time `now`."""
+    """Finds the readings of consumed events, given all events of the stream and the time `now`."""
 
     def __init__(
         self,
@@ -95,14 +91,14 @@ class OracleReader:
         self._encode = encode
 
     def readings(self, pattern: EventPattern) -> Iterator[Reading]:
-        """All readings of the used events, whole or partial."""
+        """All readings of the consumed events, complete or partial."""
         start = Reading(0, -1, -1)
         for reading in self.read(pattern, start):
             if reading.taken == len(self.used) and (reading.partial or not reading.absent):
                 yield reading
 
     def read(self, pattern: EventPattern, at: Reading) -> Iterator[Reading]:
-        """How the pattern may go on from a reading."""
+        """The continuations of a reading by a pattern."""
         match pattern:
             case Atom():
                 yield from self._atom(pattern, at)
@@ -165,11 +161,11 @@ class OracleReader:
         return tuple(sorted(known.items(), key=lambda pair: pair[0].name))
 
     def _clear(self, gap: Sequence[OracleEvent], at: Reading) -> bool:
-        """Whether nothing is in the gap that must not be."""
+        """Whether no absent pattern matches in the gap."""
         return not any(self._happens(pattern, gap, at.binding) for pattern in at.absent)
 
     def _happens(self, pattern: EventPattern, gap: Sequence[OracleEvent], binding: Binding) -> bool:
-        """Whether some of these events are a trace of a pattern, with the values that are known."""
+        """Whether some of these events are a trace of a pattern under a binding."""
         for count in range(1, len(gap) + 1):
             for some in combinations(gap, count):
                 inner = OracleReader(some, some, self.now, self._tick_ms, self._encode)
@@ -215,7 +211,7 @@ class OracleReader:
                 yield replace(reading, zones=zones)
 
     def _passed(self, reading: Reading, end: int) -> Iterator[Reading]:
-        """Go on when time has passed an end, if nothing was in the gap that must not be."""
+        """Continue after the end of a duration, if no absent pattern matches in the gap."""
         gap = [e for e in self.stream if e.number > reading.last and e.time <= end]
         if not self._clear(gap, reading):
             return
@@ -241,7 +237,7 @@ class OracleReader:
             yield replace(reading, zones=zones, early=early)
 
     def _interleaved(self, parts: Sequence[EventPattern], at: Reading) -> Iterator[Reading]:
-        """Every event that is left goes to one of the parts, up to where all are complete."""
+        """Assign each remaining event to one of the parts, until all are complete."""
         rest = list(self.used[at.taken :])
         for count in range(len(rest) + 1):
             for owners in product(range(len(parts)), repeat=count):
@@ -297,7 +293,7 @@ class OracleReader:
         shares: Sequence[Sequence[OracleEvent]],
         binding: Binding,
     ) -> Iterator[tuple[Binding, bool, bool]]:
-        """Each part with its share: the binding, whether one is partial, whether one is early."""
+        """Read each part with its share: the binding; whether one is partial, or early."""
         if not parts:
             yield binding, False, False
             return
@@ -311,7 +307,7 @@ class OracleReader:
 
 
 def _operands(pattern: Both) -> list[EventPattern]:
-    """The parts of an AND, with those of ANDs among them."""
+    """The parts of an AND, with nested ANDs flattened."""
     parts: list[EventPattern] = []
     for part in pattern.parts:
         parts += _operands(part) if isinstance(part, Both) else [part]
@@ -319,15 +315,15 @@ def _operands(pattern: Both) -> list[EventPattern]:
 
 
 def holds(pattern: EventPattern, stream: Sequence[OracleEvent], tick_ms: int = 1) -> bool:
-    """Whether some events of a stream are a trace: Definition 7, whatever the context.
+    """Whether some events of a stream are a trace (Definition 7), in any context.
 
     >>> a, b = Atom("a", ()), Atom("b", ())
     >>> holds(
     ...     Follows((a, b)),
-    ...     [OracleEvent(0, "a", (), 1), Event(1, "c", (), 2), Event(2, "b", (), 3)],
+    ...     [OracleEvent(0, "a", (), 1), OracleEvent(1, "c", (), 2), OracleEvent(2, "b", (), 3)],
     ... )
     True
-    >>> holds(Follows((b, a)), [OracleEvent(0, "a", (), 1), Event(1, "b", (), 2)])
+    >>> holds(Follows((b, a)), [OracleEvent(0, "a", (), 1), OracleEvent(1, "b", (), 2)])
     False
     """
     now = stream[-1].time if stream else 0
@@ -340,7 +336,7 @@ def holds(pattern: EventPattern, stream: Sequence[OracleEvent], tick_ms: int = 1
 
 
 def atoms_of(pattern: EventPattern) -> Iterator[Atom]:
-    """The atoms of a pattern, those of NOT too."""
+    """The atoms of a pattern, including those in NOT."""
     match pattern:
         case Atom():
             yield pattern
@@ -353,7 +349,7 @@ def atoms_of(pattern: EventPattern) -> Iterator[Atom]:
 
 @dataclass(frozen=True, slots=True)
 class OracleMatch:
-    """A match: the parameters' values (0: none), when it ended, and the events it has used."""
+    """A match: values of the parameters (0: unbound), end time, and consumed events."""
 
     values: tuple[int, ...]
     time: int
@@ -361,7 +357,7 @@ class OracleMatch:
 
 
 class EventOracle:
-    """The instances of a pattern, and what becomes of them as events come and time passes."""
+    """Matches a pattern against a stream of events, event by event."""
 
     def __init__(
         self,
@@ -378,7 +374,7 @@ class EventOracle:
         self._keys = _key_places(pattern)
 
     def step(self, type_: str, values: tuple[int, ...], time: int) -> list[OracleMatch]:
-        """An event comes; the matches that this or the time before it completes."""
+        """Process an event; the matches that are completed by it, or by the time until it."""
         found = self.advance(time)
         event = OracleEvent(len(self.stream), type_, values, time)
         before = [*self.stream]
@@ -446,7 +442,7 @@ class EventOracle:
         return [OracleMatch(row, ways[0].time, numbers) for row in sorted(rows)]
 
     def advance(self, to: int) -> list[OracleMatch]:
-        """Time passes; what waited for the end of a time is complete when it is over."""
+        """Advance the time; the matches that the end of durations completes."""
         found: list[tuple[int, int, list[OracleMatch]]] = []
         while True:
             ends = sorted(
@@ -478,7 +474,7 @@ class EventOracle:
 
 
 def _key_places(pattern: PatternDeclaration) -> dict[str, tuple[int, ...]]:
-    """Where the events of a pattern have the variables of PER."""
+    """For each event type, the argument positions of the PER variables."""
     places: dict[str, tuple[int, ...]] = {}
     for atom in atoms_of(pattern.body):
         if set(pattern.per) <= set(atom.arguments):

@@ -1,7 +1,7 @@
-"""Random queries under random change streams, compared with oracles after every transaction.
+"""Fuzzing: random queries over random change streams, checked after every transaction.
 
-`check_case` checks one query and one stream. `python -m graphtide.testing.fuzz --cases 10000` makes
-many; a failure is shrunk and printed as a script that shows it again.
+`check_case` checks one query and one stream. `python -m graphtide.testing.fuzz --cases 10000`
+generates many; a failure is minimised and printed as a script that reproduces it.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 __all__ = ["FuzzFailure", "check_case", "main", "transaction"]
 
-MOST_ROWS = 2000
-"""Snapshots with more rows are not checked: they cost much and say little."""
+MAX_ROWS = 2000
+"""Cases with larger answers are skipped: they are slow and find little."""
 
 _AT_ONCE = 20
-"""Cases per seed. Hypothesis varies what it has drawn before only after some ten examples: short
-rounds see twice as many different queries as long ones."""
+"""Cases per seed. After some ten examples Hypothesis starts to vary earlier ones: short rounds have
+twice as many different queries as long ones."""
 
 
-class FuzzFailure(AssertionError):  # noqa: N818 - a finding, not a mistake of the caller
-    """A case on which the engine is wrong. The message is a script that shows it again."""
+class FuzzFailure(AssertionError):  # noqa: N818 - a finding, not an error of the caller
+    """A case with a wrong result. The message is a script that reproduces it."""
 
     def __init__(self, problem: str, query: str, transactions: Sequence[StreamTransaction]) -> None:
         super().__init__(script(problem, query, transactions))
@@ -53,7 +53,7 @@ class FuzzFailure(AssertionError):  # noqa: N818 - a finding, not a mistake of t
 
 
 def script(problem: str, query: str, transactions: Sequence[StreamTransaction]) -> str:
-    """A runnable Python program that checks one case.
+    """A Python script that checks one case.
 
     >>> print(script("wrong", "SELECT * {}", [transaction(3, "+ <a:a> <a:p> <a:b>")]))
     # wrong
@@ -70,7 +70,8 @@ def script(problem: str, query: str, transactions: Sequence[StreamTransaction]) 
     check_case(QUERY, STREAM)
     """
     lines = [f"# {line}" for line in problem.splitlines()]
-    lines += ["from graphtide.testing.fuzz import check_case, transaction", ""]
+    lines += ["from graphtide.testing.fuzz import check_case"]
+    lines += ["from graphtide.testing.transactions import transaction", ""]
     lines += [f"QUERY = {_quoted(query)}", "STREAM = ["]
     for each in transactions:
         lines += ["    transaction(", f"        {each.time},"]
@@ -87,17 +88,17 @@ def _quoted(query: str) -> str:
 def check_case(
     query: str, transactions: Sequence[StreamTransaction], *, make_graph: MakeGraph = LiveGraph
 ) -> bool:
-    """Check one query under one stream; False when the answers are too large to be worth it.
+    """Check one query over one stream; False if the answers are too large.
 
-    After every transaction: the deltas add up to pyoxigraph's answer on the snapshot, `table()` and
-    `count()` agree, every strategy gives the same delta, whole-stream batches give the same deltas,
-    so does a query that is registered late beside others that end, and the callbacks tell of just
-    the rows that came or went.
+    After every transaction, the sum of the deltas must equal the answer of pyoxigraph or of the
+    reference evaluator, `table()` and `count()`. The same deltas must come from every strategy,
+    from large batches, and from a query that is watched late beside others that end. Callbacks
+    must get exactly the rows that appear and disappear.
 
     >>> check_case("SELECT ?x { ?x <a:p> ?y }", [transaction(0, "+ <a:a> <a:p> <a:b>")])
     True
     """
-    oracle = SnapshotOracle(query, transactions, most_rows=MOST_ROWS)
+    oracle = SnapshotOracle(query, transactions, max_rows=MAX_ROWS)
     if oracle.too_big:
         return False
     try:
@@ -148,7 +149,7 @@ def _expect(where: str, found: Bag, wanted: Bag) -> None:
     difference = Counter(found)
     difference.subtract(wanted)
     rows = "\n".join(f"  {count:+d} {dict(row)}" for row, count in difference.items() if count)
-    raise Disagreement(f"{where}: too many (+) or too few (-) of these rows:\n{rows}")
+    raise Disagreement(f"{where}: superfluous (+) or missing (-) rows:\n{rows}")
 
 
 def _total(deltas: Sequence[Bag]) -> Bag:
@@ -159,7 +160,7 @@ def _total(deltas: Sequence[Bag]) -> Bag:
 
 
 def _crossings(deltas: Sequence[Bag]) -> list[Bag]:
-    """Per transaction, the rows whose count left zero (+1) or reached it (-1)."""
+    """Per transaction, the rows that appear (+1) or disappear (-1)."""
     total = Counter(deltas[0])
     crossings = []
     for delta in deltas[1:]:
@@ -178,16 +179,16 @@ def _crossings(deltas: Sequence[Bag]) -> list[Bag]:
 
 
 def run_cases(count: int, first_seed: int, done: Callable[[], object], *, twins: bool) -> None:
-    """Check `count` random cases, a query and a stream each, and call `done` after each.
+    """Check `count` random cases, each a query and a stream; call `done` after each.
 
-    Raises FuzzFailure with the smallest failing case that Hypothesis finds.
+    Raises FuzzFailure with a minimised case.
     """
     for number, start in enumerate(range(0, count, _AT_ONCE), first_seed):
         _round(number, min(_AT_ONCE, count - start), done, twins=twins)
 
 
 def _round(number: int, count: int, done: Callable[[], object], *, twins: bool) -> None:
-    failed = False  # from then on Hypothesis looks for a smaller case
+    failed = False  # once true, Hypothesis is minimising
 
     @seed(number)
     @settings(
@@ -214,10 +215,12 @@ def _round(number: int, count: int, done: Callable[[], object], *, twins: bool) 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run random cases until one fails or all are done; the exit code says which."""
+    """Run random cases; exit code 1 if one fails."""
     parser = argparse.ArgumentParser(prog="python -m graphtide.testing.fuzz", description=__doc__)
-    parser.add_argument("--cases", type=int, default=1000, help="how many queries with a stream")
-    parser.add_argument("--seed", type=int, default=0, help="the first seed; same seed, same cases")
+    parser.add_argument("--cases", type=int, default=1000, help="number of cases")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="first seed; the same seed gives the same cases"
+    )
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
     columns = (TextColumn("fuzz"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

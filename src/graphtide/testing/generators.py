@@ -1,38 +1,19 @@
-"""Hypothesis strategies: random graphs, change streams and queries that meet each other.
+"""Hypothesis strategies: random graphs, change streams, queries and basic graph patterns.
 
-All draw from the pools of `graphtide.testing.transactions`, so that a random delete has a fair chance of
-hitting a present quad. A stream can be drawn *around* a query: then most of its quads are instances
-of the query's own triple patterns, and most queries have answers that come and go.
+All draw from the term pools in `graphtide.testing.transactions`, so that deletes often find a
+present quad. A stream can be drawn *around* a query: most of its quads are then instances of the
+triple patterns of the query, so that its answer changes often.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
-from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import (
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    LeftJoin,
-    Minus,
-    Node,
-    Path,
-    Project,
-    Slice,
-    Union,
-    Values,
-)
-from graphtide.algebra.variables import certain, mentioned
 from graphtide.testing.grammars import term_text
 from graphtide.testing.query_grammar import RandomQuery, random_queries
 from graphtide.testing.transactions import (
@@ -64,7 +45,7 @@ _RESOURCES: Sequence[NamedNode] = (*IRIS, *PREDICATES, *GRAPH_NAMES)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query and several change streams to maintain it under."""
+    """A query and several change streams."""
 
     query: str
     streams: tuple[tuple[StreamTransaction, ...], ...]
@@ -89,7 +70,7 @@ def cases(draw: st.DrawFn, *, streams: int = 4, twins: bool = False) -> Case:
 
 
 def quads(*, twins: bool = False) -> st.SearchStrategy[Quad]:
-    """One quad from the pools; with `twins`, also literals that only differ in spelling.
+    """One quad from the pools; with `twins`, also literals that only differ in lexical form.
 
     >>> from hypothesis import find
     >>> find(quads(), lambda quad: quad.predicate == PREDICATES[1]).predicate.value
@@ -119,11 +100,11 @@ def change_streams(
     max_changes: int = 6,
     twins: bool = False,
 ) -> list[StreamTransaction]:
-    """A list of transactions over one small graph's quads.
+    """A list of transactions over a small set of quads.
 
-    All changes come from a few quads, so redundant inserts, deletes of absent quads, re-inserts and
-    several changes of one quad in a transaction are common. Times never fall and often repeat. The
-    first transaction inserts many of the quads, so that there is something to delete.
+    Redundant inserts, deletes of absent quads, re-inserts and several changes of one quad in a
+    transaction are common. Times never decrease and often repeat. The first transaction inserts
+    many of the quads, so that there is something to delete.
     """
     near = draw(_instances(around, twins=twins)) if around else []
     far = draw(graphs(min_size=1 if near else 8, max_size=8 if near else 20, twins=twins))
@@ -161,7 +142,7 @@ def _instances(draw: st.DrawFn, query: RandomQuery, *, twins: bool) -> list[Quad
 
 
 def _instance(pattern: Sequence[str], valuation: dict[str, Term]) -> Quad | None:
-    """The quad of a pattern under a valuation; None when a literal would be no object."""
+    """The quad of a pattern under a valuation; None if a literal would not be the object."""
     s, p, o = (valuation[word] for word in pattern[:3])
     g = valuation[pattern[3]] if pattern[3] else DefaultGraph()
     if isinstance(s, Literal) or not isinstance(p, NamedNode) or isinstance(g, Literal):
@@ -179,7 +160,7 @@ def _timed(bodies: list[list[Change]], steps: list[int]) -> list[StreamTransacti
 
 
 def _all_quads(literals: Sequence[Term]) -> tuple[Quad, ...]:
-    """Every quad of the pools, the likelier ones several times."""
+    """All quads of the pools; those that should be frequent occur several times."""
     resources: Sequence[Term] = (*_SUBJECTS, *IRIS) * (3 * len(literals) // (2 * len(_SUBJECTS)))
     choices = product(_SUBJECTS, (PREDICATES[0], *PREDICATES), (*resources, *literals), _GRAPHS)
     return tuple(Quad(s, p, o, g) for s, p, o, g in choices)
@@ -189,15 +170,15 @@ _QUADS = _all_quads(LITERALS)
 _TWIN_QUADS = _all_quads((*LITERALS, *TWINS, *TWINS))
 
 
-# --- Hypothesis strategies: basic graph patterns of each class, and change streams around them.
+# --- basic graph patterns of each class of paper 3 ---
 #
 #     ground              no variables
-#     star                one variable, every pattern has it
-#     loosely connected   several parts of one variable, maybe patterns without any
-#     connected           several variables that all hang together
+#     star                one variable, in every pattern
+#     loosely connected   several parts of one variable, and perhaps ground patterns
+#     connected           several connected variables
 #     mixed               anything
 #
-# Predicates and graphs are variables now and then, patterns come twice, and constants repeat.
+# Some predicates and graphs are variables; patterns and constants repeat.
 
 if TYPE_CHECKING:
     Pattern = tuple[str, str, str, str]
@@ -251,7 +232,7 @@ def _ground() -> st.SearchStrategy[list[Pattern]]:
 
 @st.composite
 def _spoke(draw: st.DrawFn, centre: str) -> Pattern:
-    """A pattern whose only variable is `centre`, at any place where it may stand."""
+    """A pattern whose only variable is `centre`, at any position."""
     s, p, o, g = draw(_patterns(st.sampled_from(_CONSTANTS)))
     places: Sequence[Pattern] = (
         (centre, p, o, g),
@@ -282,7 +263,7 @@ def _one_ground() -> st.SearchStrategy[Pattern]:
 
 @st.composite
 def _connected(draw: st.DrawFn) -> list[Pattern]:
-    """Each new variable hangs on one before it; then some more patterns between what is there."""
+    """Each new variable is connected to an earlier one; then some patterns between these."""
     many = draw(st.integers(2, 4))
     names = [f"?v{i}" for i in range(many)]
     found: list[Pattern] = []
@@ -298,7 +279,7 @@ def _connected(draw: st.DrawFn) -> list[Pattern]:
 
 @st.composite
 def _mixed(draw: st.DrawFn) -> list[Pattern]:
-    """A connected part beside a star, maybe beside patterns without variables."""
+    """A connected part, a star, and perhaps ground patterns."""
     parts = [
         *draw(_connected()),
         *draw(_star("?x"))[:2],
@@ -314,64 +295,3 @@ _PATTERNS: Final[dict[str, st.SearchStrategy[list[Pattern]]]] = {
     "connected": _connected(),
     "mixed": _mixed(),
 }
-
-
-# --- Whether a query is well-designed: its OPTIONALs mean the same bottom-up and outside-in.
-#
-# The recommendation evaluates an OPTIONAL's right side by itself. pyoxigraph hands it the rows found
-# so far, which is faster and gives the same answer, unless a variable of the right side also occurs
-# elsewhere in the query but not surely in the left side. For such queries it is no oracle.
-
-_NOTHING = frozenset[Var]()
-
-
-def well_designed(node: Node, elsewhere: frozenset[Var] = _NOTHING) -> bool:
-    """Whether every OPTIONAL below `node` keeps its new variables to itself.
-
-    `elsewhere` holds the variables that the rest of the query mentions.
-
-    >>> from graphtide.lang.sparql.parse import parse_query
-    >>> well_designed(parse_query("SELECT * { ?a <x:p> ?b OPTIONAL { ?b <x:q> ?c } }").root)
-    True
-    >>> query = "SELECT * { ?a <x:p> ?c { ?a <x:p> ?b OPTIONAL { ?b <x:q> ?c } } }"
-    >>> well_designed(parse_query(query).root)
-    False
-    """
-    match node:
-        case Bgp() | Values() | GraphNames() | Path():
-            return True
-        case Join(left, right) | Minus(left, right):
-            return _both(left, right, elsewhere)
-        case LeftJoin(left, right, condition):
-            exposed = mentioned(right) - certain(left)
-            inside = condition is None or _in_expression(condition)
-            return not exposed & elsewhere and inside and _both(left, right, elsewhere)
-        case Union(left, right):
-            return well_designed(left, elsewhere) and well_designed(right, elsewhere)
-        case Filter(condition, child):
-            return _in_expression(condition) and well_designed(child, elsewhere)
-        case Extend(child, _, expression):
-            return _in_expression(expression) and well_designed(child, elsewhere)
-        case Project(child, _) | Distinct(child) | Group(child) | Slice(child):
-            return well_designed(child, elsewhere)
-        case _:
-            assert_never(node)
-
-
-def _both(left: Node, right: Node, elsewhere: frozenset[Var]) -> bool:
-    return well_designed(left, elsewhere | mentioned(right)) and well_designed(
-        right, elsewhere | mentioned(left)
-    )
-
-
-def _in_expression(expression: Expression) -> bool:
-    """Inside EXISTS the outer row is substituted anyway: only the body itself counts."""
-    match expression:
-        case Var() | Const():
-            return True
-        case Call(_, args):
-            return all(_in_expression(argument) for argument in args)
-        case Exists(pattern):
-            return well_designed(pattern)
-        case _:
-            assert_never(expression)

@@ -1,7 +1,7 @@
-"""Random SPARQL expressions over given variables: conditions for FILTER, values for BIND.
+"""Grammars of random SPARQL: expressions, property paths, query forms and solution modifiers.
 
-Left out on purpose: functions without a fixed answer (NOW, RAND, UUID, BNODE), and quotients that
-are no finite decimals, whose last digits SPARQL leaves to the engine.
+Expressions exclude non-deterministic functions (NOW, RAND, UUID, BNODE), and quotients that are not
+finite decimals, whose precision is implementation-defined.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PATTERNS: Final = ('"^a"', '"b$"', '"^[0-9]+$"', '"A", "i"', '""')
 
 
 def term_text(term: Term) -> str:
-    """A term as a query writes it, with the prefixes of `PROLOGUE`.
+    """A term in SPARQL, with the prefixes of `PROLOGUE`.
 
     >>> print(term_text(IRIS[0]), term_text(NUMBERS[0]))
     :a "1"^^xsd:integer
@@ -66,56 +66,82 @@ _NUMBER_TEXTS: Final = tuple(term_text(term) for term in NUMBERS)
 _STRING_TEXTS: Final = tuple(term_text(term) for term in STRINGS)
 
 
+class RandomChoices:
+    """Draws choices for a grammar from Hypothesis."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
+
+    def pick(self, options: Sequence[str]) -> str:
+        """One of the options."""
+        return self._draw(st.sampled_from(options))
+
+    def some(self, options: Sequence[str], most: int) -> list[str]:
+        """Between 1 and `most` distinct options."""
+        return self._draw(
+            st.lists(st.sampled_from(options), min_size=1, max_size=most, unique=True)
+        )
+
+    def count(self, low: int, high: int) -> int:
+        """A number in a range, bounds included."""
+        return self._draw(st.integers(low, high))
+
+    def chance(self, percent: int) -> bool:
+        """True with this probability."""
+        return self._draw(st.integers(1, 100)) > 100 - percent
+
+
 class ExpressionGrammar:
     """Draws expressions over `variables` (names without question mark)."""
 
     def __init__(self, draw: st.DrawFn, variables: Sequence[str]) -> None:
         self._draw = draw
+        self._random = RandomChoices(draw)
         self._variables = tuple(variables)
 
     def condition(self, depth: int = 2) -> str:
-        """An expression that is used as a truth value; it may be an error for some rows."""
-        shape = self._pick(_CONDITIONS + _CONNECTIVES if depth > 0 else _CONDITIONS)
+        """A boolean expression; it may be an error for some rows."""
+        shape = self._random.pick(_CONDITIONS + _CONNECTIVES if depth > 0 else _CONDITIONS)
         match shape:
             case "comparison":
-                operator = self._pick(_COMPARISONS)
+                operator = self._random.pick(_COMPARISONS)
                 return f"({self.value(depth - 1)} {operator} {self.value(depth - 1)})"
             case "same":
                 return f"sameTerm({self._leaf()}, {self._leaf()})"
             case "in":
-                options = ", ".join(self._leaf() for _ in range(self._count(1, 3)))
-                return f"({self._variable()} {self._pick(('NOT IN', 'IN'))} ({options}))"
+                options = ", ".join(self._leaf() for _ in range(self._random.count(1, 3)))
+                return f"({self._variable()} {self._random.pick(('NOT IN', 'IN'))} ({options}))"
             case "test":
-                return f"{self._pick(_TESTS)}({self._leaf()})"
+                return f"{self._random.pick(_TESTS)}({self._leaf()})"
             case "bound":
-                return f"{self._pick(('', '!'))}BOUND({self._variable()})"
+                return f"{self._random.pick(('', '!'))}BOUND({self._variable()})"
             case "string":
-                test = self._pick(_STRING_TESTS)
-                return f"{test}({self._text_value()}, {self._pick(_STRING_TEXTS)})"
+                test = self._random.pick(_STRING_TESTS)
+                return f"{test}({self._text_value()}, {self._random.pick(_STRING_TEXTS)})"
             case "regex":
-                return f"REGEX({self._text_value()}, {self._pick(_PATTERNS)})"
+                return f"REGEX({self._text_value()}, {self._random.pick(_PATTERNS)})"
             case "lang":
-                return f"LANGMATCHES(LANG({self._variable()}), {self._pick(_LANGUAGES)})"
+                return f"LANGMATCHES(LANG({self._variable()}), {self._random.pick(_LANGUAGES)})"
             case "value":
                 return self._variable()
             case _:
                 return self._logical(shape, depth - 1)
 
     def value(self, depth: int = 1) -> str:
-        """An expression that is used as a term."""
+        """An expression with any value."""
         if depth < 0:
             return self._leaf()
-        match self._pick(_VALUES):
+        match self._random.pick(_VALUES):
             case "sum":
-                return f"({self._number()} {self._pick(('+', '-'))} {self._number()})"
+                return f"({self._number()} {self._random.pick(('+', '-'))} {self._number()})"
             case "product":
                 return f"({self._number()} * {self._number()})"
             case "half":
-                return f"({self._number()} / {self._pick(('2', '4.0', '0', '5e-1'))})"
+                return f"({self._number()} / {self._random.pick(('2', '4.0', '0', '5e-1'))})"
             case "length":
                 return f"STRLEN({self._text_value()})"
             case "map":
-                return f"{self._pick(_NUMBER_MAPS)}({self._number()})"
+                return f"{self._random.pick(_NUMBER_MAPS)}({self._number()})"
             case "text":
                 return self._text(depth - 1)
             case "if":
@@ -139,48 +165,46 @@ class ExpressionGrammar:
         return f"IF({self.condition(0)}, {self.value(depth)}, {self.value(depth)})"
 
     def _text(self, depth: int) -> str:
-        match self._pick(_TEXTS):
+        match self._random.pick(_TEXTS):
             case "map":
-                return f"{self._pick(_STRING_MAPS)}({self.value(depth)})"
+                return f"{self._random.pick(_STRING_MAPS)}({self.value(depth)})"
             case "concat":
                 return f"CONCAT({self._text_value()}, {self._text_value()})"
             case "substr":
-                return f"SUBSTR({self._text_value()}, {self._count(1, 2)})"
+                return f"SUBSTR({self._text_value()}, {self._random.count(1, 2)})"
             case "lang":
                 return f"LANG({self._leaf()})"
             case "datatype":
                 return f"DATATYPE({self._leaf()})"
             case "cast":
-                return f"{self._pick(_CASTS)}({self._leaf()})"
+                return f"{self._random.pick(_CASTS)}({self._leaf()})"
             case "replace":
                 return f'REPLACE({self._text_value()}, "a", "b")'
             case _:
-                part = self._pick(("STRBEFORE", "STRAFTER"))
+                part = self._random.pick(("STRBEFORE", "STRAFTER"))
                 return f'{part}({self._text_value()}, "a")'
 
     def _text_value(self) -> str:
-        return self._pick((self._variable(), f"STR({self._variable()})", self._pick(_STRING_TEXTS)))
+        return self._random.pick(
+            (self._variable(), f"STR({self._variable()})", self._random.pick(_STRING_TEXTS))
+        )
 
     def _number(self) -> str:
-        return self._pick((self._variable(), self._variable(), self._pick(_NUMBER_TEXTS)))
+        return self._random.pick(
+            (self._variable(), self._variable(), self._random.pick(_NUMBER_TEXTS))
+        )
 
     def _leaf(self) -> str:
-        return self._pick((self._variable(), self._variable(), self._constant()))
+        return self._random.pick((self._variable(), self._variable(), self._constant()))
 
     def _variable(self) -> str:
-        return f"?{self._pick(self._variables)}"
+        return f"?{self._random.pick(self._variables)}"
 
     def _constant(self) -> str:
-        return self._pick(CONSTANTS)
-
-    def _count(self, low: int, high: int) -> int:
-        return self._draw(st.integers(low, high))
-
-    def _pick(self, options: Sequence[str]) -> str:
-        return self._draw(st.sampled_from(options))
+        return self._random.pick(CONSTANTS)
 
 
-# --- Random property paths, and edges on which they lead somewhere.
+# --- property paths ---
 
 _LINKS: Final = tuple(term_text(term) for term in PREDICATES)
 _SHAPES: Final = (*("closure",) * 4, "sequence", "sequence", "alternative", "inverse", "negated")
@@ -188,7 +212,7 @@ _SHAPES: Final = (*("closure",) * 4, "sequence", "sequence", "alternative", "inv
 
 @dataclass(frozen=True, slots=True)
 class RandomPath:
-    """A path's text in brackets, and the predicates that it follows."""
+    """The text of a path in brackets, and the predicates that it follows."""
 
     text: str
     links: tuple[str, ...]
@@ -199,13 +223,14 @@ class PathGrammar:
 
     def __init__(self, draw: st.DrawFn) -> None:
         self._draw = draw
+        self._random = RandomChoices(draw)
 
     def path(self, depth: int = 2) -> RandomPath:
-        """A path that is more than a predicate."""
-        match self._pick(_SHAPES):
+        """A path other than a predicate."""
+        match self._random.pick(_SHAPES):
             case "closure":
                 inner = self._part(depth - 1)
-                return RandomPath(f"{inner.text}{self._pick('+++**?')}", inner.links)
+                return RandomPath(f"{inner.text}{self._random.pick('+++**?')}", inner.links)
             case "sequence":
                 return self._both("/", depth)
             case "alternative":
@@ -221,23 +246,20 @@ class PathGrammar:
         return RandomPath(f"({first.text}{sign}{second.text})", (*first.links, *second.links))
 
     def _negated(self) -> RandomPath:
-        names = self._draw(st.lists(st.sampled_from(_LINKS), min_size=1, max_size=2, unique=True))
-        signs = [self._pick(("", "", "^")) for _ in names]
+        names = self._random.some(_LINKS, 2)
+        signs = [self._random.pick(("", "", "^")) for _ in names]
         inside = "|".join(sign + name for sign, name in zip(signs, names, strict=True))
         return RandomPath(f"!({inside})", tuple(link for link in _LINKS if link not in names))
 
     def _part(self, depth: int) -> RandomPath:
         if depth <= 0 or self._draw(st.booleans()):
-            link = self._pick(_LINKS)
+            link = self._random.pick(_LINKS)
             return RandomPath(link, (link,))
         inner = self.path(depth)
         return RandomPath(f"({inner.text})", inner.links)
 
-    def _pick(self, options: Sequence[str]) -> str:
-        return self._draw(st.sampled_from(options))
 
-
-# --- Random query forms and solution modifiers around a group: what a query makes of its rows.
+# --- query forms and solution modifiers ---
 
 _AGGREGATES: Final = (
     *("COUNT(*)",) * 2,
@@ -253,7 +275,7 @@ _IRIS: Final = tuple(term_text(term) for term in IRIS)
 
 @dataclass(frozen=True, slots=True)
 class RandomSelection:
-    """What stands around the pattern of a SELECT, and the variables it shows."""
+    """The clauses of a SELECT around its pattern, and its columns."""
 
     head: str
     tail: str
@@ -266,27 +288,28 @@ class RandomSelection:
 
 
 class FormGrammar:
-    """Draws what surrounds a group with some visible variables."""
+    """Draws query forms and modifiers for a group with some visible variables."""
 
     def __init__(
         self, draw: st.DrawFn, visible: Collection[str], certain: Collection[str],
         new_name: Callable[[], str],
     ) -> None:  # fmt: skip
         self._draw = draw
+        self._random = RandomChoices(draw)
         self._names = sorted(visible)
         self._certain = frozenset(certain)
         self._new_name = new_name
 
     def plain(self) -> RandomSelection:
-        """Some of the columns, all of them, or one more."""
-        distinct = self._pick(("", "", "", "DISTINCT "))
-        if not self._names or self._chance(30):
+        """Some columns, all of them, or an additional one."""
+        distinct = self._random.pick(("", "", "", "DISTINCT "))
+        if not self._names or self._random.chance(30):
             head = "*" if self._names else "?a"
             shown = frozenset(self._names or ("a",))
             return RandomSelection(distinct + head, "", shown, self._certain)
-        chosen = self._some(self._names, 3)
+        chosen = self._random.some(self._names, 3)
         columns = [f"?{name}" for name in chosen]
-        if self._chance(12):
+        if self._random.chance(12):
             chosen.append(self._new_name())
             columns.append(f"({self._expressions().value()} AS ?{chosen[-1]})")
         shown = frozenset(chosen)
@@ -294,33 +317,33 @@ class FormGrammar:
 
     def grouped(self) -> RandomSelection:
         """GROUP BY with aggregates, or aggregates of all rows."""
-        keys = self._some(self._names, 2) if self._names and self._chance(70) else []
+        keys = self._random.some(self._names, 2) if self._names and self._random.chance(70) else []
         group = [f"?{key}" for key in keys]
-        if self._chance(10):
+        if self._random.chance(10):
             keys.append(self._new_name())
             group.append(f"(COALESCE({self._expressions().value()}, 0) AS ?{keys[-1]})")
-        shown = [key for key in keys if self._chance(80)]
+        shown = [key for key in keys if self._random.chance(80)]
         columns = [f"?{key}" for key in shown]
-        for _ in range(self._draw(st.integers(1, 2))):
+        for _ in range(self._random.count(1, 2)):
             shown.append(self._new_name())
             columns.append(f"({self._aggregate()} AS ?{shown[-1]})")
         tail = f" GROUP BY {' '.join(group)}" if group else ""
-        if self._chance(25):
+        if self._random.chance(25):
             tail += f" HAVING({self._having()})"
         certain = frozenset(shown) & self._certain
-        distinct = "DISTINCT " if self._chance(10) else ""
+        distinct = "DISTINCT " if self._random.chance(10) else ""
         return RandomSelection(distinct + " ".join(columns), tail, frozenset(shown), certain)
 
     def in_order(self, selection: RandomSelection) -> RandomSelection:
-        """The same with an order and a range; rows that tie are told apart by what they show."""
+        """Add ORDER BY, LIMIT and OFFSET; the columns break ties."""
         names = [f"?{name}" for name in sorted(selection.shown)]
         keys = [
-            self._pick(("{}", "DESC({})", "ASC({})", "DESC(STR({}))")).format(name)
-            for name in self._some(names, 2)
+            self._random.pick(("{}", "DESC({})", "ASC({})", "DESC(STR({}))")).format(name)
+            for name in self._random.some(names, 2)
         ]
-        order = f" ORDER BY {' '.join(keys)}" if self._chance(85) else ""
-        size = self._draw(st.integers(0, 4))
-        cut = self._pick(
+        order = f" ORDER BY {' '.join(keys)}" if self._random.chance(85) else ""
+        size = self._random.count(0, 4)
+        cut = self._random.pick(
             (f" LIMIT {size}", f" LIMIT {size + 1}", f" LIMIT {size} OFFSET {size // 2 + 1}",
              f" OFFSET {size}")
         )  # fmt: skip
@@ -329,40 +352,29 @@ class FormGrammar:
         )
 
     def template(self) -> str:
-        """The triples of a CONSTRUCT; some are none for some rows."""
+        """The template of a CONSTRUCT; some triples are invalid for some rows."""
         terms = [f"?{name}" for name in self._names] * 3 + [*_IRIS]
         triples = [
-            f"{self._pick(terms)} {self._pick((*_PREDICATES, *terms[:2]))} "
-            f"{self._pick((*terms, *CONSTANTS[:8]))} ."
-            for _ in range(self._draw(st.integers(1, 3)))
+            f"{self._random.pick(terms)} {self._random.pick((*_PREDICATES, *terms[:2]))} "
+            f"{self._random.pick((*terms, *CONSTANTS[:8]))} ."
+            for _ in range(self._random.count(1, 3))
         ]
         return " ".join(triples)
 
     def targets(self) -> str:
-        """What to DESCRIBE."""
-        return " ".join(self._some([f"?{name}" for name in self._names] + [*_IRIS[:2]], 2))
+        """The targets of a DESCRIBE."""
+        return " ".join(self._random.some([f"?{name}" for name in self._names] + [*_IRIS[:2]], 2))
 
     def _aggregate(self) -> str:
-        text = self._pick(_AGGREGATES)
+        text = self._random.pick(_AGGREGATES)
         if "e)" in text:
             text = text.replace("(e)", f"({self._expressions().value()})")
-        name = self._pick(self._names) if self._names else "a"
+        name = self._random.pick(self._names) if self._names else "a"
         return text.replace("?x", f"?{name}")
 
     def _having(self) -> str:
-        operator = self._pick((">", "<", "=", "!="))
-        return f"{self._aggregate()} {operator} {self._pick(('0', '1', '2'))}"
+        operator = self._random.pick((">", "<", "=", "!="))
+        return f"{self._aggregate()} {operator} {self._random.pick(('0', '1', '2'))}"
 
     def _expressions(self) -> ExpressionGrammar:
         return ExpressionGrammar(self._draw, self._names or ("a",))
-
-    def _some(self, options: Sequence[str], most: int) -> list[str]:
-        return self._draw(
-            st.lists(st.sampled_from(options), min_size=1, max_size=most, unique=True)
-        )
-
-    def _pick(self, options: Sequence[str]) -> str:
-        return self._draw(st.sampled_from(options))
-
-    def _chance(self, percent: int) -> bool:
-        return self._draw(st.integers(1, 100)) > 100 - percent

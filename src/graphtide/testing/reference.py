@@ -1,7 +1,6 @@
-"""The meaning of the algebra, as plainly as it can be written.
+"""Reference evaluator: the definitions of the SPARQL algebra as nested loops over solutions.
 
-Answers are computed from scratch with nested loops over lists of solutions, straight from
-https://www.w3.org/TR/sparql11-query/#sparqlAlgebra. Everything faster is compared with this.
+https://www.w3.org/TR/sparql11-query/#sparqlAlgebra. The engine is tested against it.
 """
 
 from __future__ import annotations
@@ -59,13 +58,14 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
-# --- Groups and slices of solutions, as plainly as they can be written.
-
-if TYPE_CHECKING:
-    GroupSolution = Mapping[Var, Term]
+Quad: TypeAlias = "tuple[Term, Term, Term, Term | None]"
+Solution: TypeAlias = "Mapping[Var, Term]"
 
 
-def group_solutions(node: Group, solutions: list[GroupSolution]) -> list[GroupSolution]:
+# --- groups and slices ---
+
+
+def group_solutions(node: Group, solutions: list[Solution]) -> list[Solution]:
     """https://www.w3.org/TR/sparql11-query/#aggregateAlgebra
 
     >>> from graphtide.algebra.expressions import Var
@@ -77,7 +77,7 @@ def group_solutions(node: Group, solutions: list[GroupSolution]) -> list[GroupSo
     groups = divided(solutions, node.keys)
     if not node.keys:
         groups.setdefault((), [])
-    found: list[GroupSolution] = []
+    found: list[Solution] = []
     for values, rows in groups.items():
         keys = {k: v for k, v in zip(node.keys, values, strict=True) if v is not None}
         aggregates = {a.var: _aggregated(a, rows) for a in node.aggregates}
@@ -85,9 +85,9 @@ def group_solutions(node: Group, solutions: list[GroupSolution]) -> list[GroupSo
     return found
 
 
-def slice_solutions(node: Slice, solutions: list[GroupSolution]) -> list[GroupSolution]:
+def slice_solutions(node: Slice, solutions: list[Solution]) -> list[Solution]:
     """https://www.w3.org/TR/sparql11-query/#solutionModifiers, one part after the other."""
-    found: list[GroupSolution] = []
+    found: list[Solution] = []
     for part in divided(solutions, node.per).values():
         rows = [_shown(s, node.variables) for s in in_order(node, part)]
         if node.distinct:
@@ -97,8 +97,8 @@ def slice_solutions(node: Slice, solutions: list[GroupSolution]) -> list[GroupSo
     return found
 
 
-def in_order(node: Slice, solutions: list[GroupSolution]) -> list[GroupSolution]:
-    """The solutions sorted by the keys of a slice, ties by the texts of what it shows."""
+def in_order(node: Slice, solutions: list[Solution]) -> list[Solution]:
+    """The solutions sorted by the keys of a slice; ties by the texts of its columns."""
     rows = sorted(solutions, key=lambda s: [str(s.get(v) or "") for v in node.variables])
     for key in reversed(node.keys):
         var, descending = key.var, key.descending
@@ -107,16 +107,16 @@ def in_order(node: Slice, solutions: list[GroupSolution]) -> list[GroupSolution]
 
 
 def divided(
-    solutions: Iterable[GroupSolution], by: tuple[Var, ...]
-) -> dict[tuple[Term | None, ...], list[GroupSolution]]:
-    """The solutions by their values of some variables; None is unbound."""
-    parts: dict[tuple[Term | None, ...], list[GroupSolution]] = {}
+    solutions: Iterable[Solution], by: tuple[Var, ...]
+) -> dict[tuple[Term | None, ...], list[Solution]]:
+    """The solutions grouped by some variables; None is unbound."""
+    parts: dict[tuple[Term | None, ...], list[Solution]] = {}
     for solution in solutions:
         parts.setdefault(tuple(map(solution.get, by)), []).append(solution)
     return parts
 
 
-def _aggregated(call: Aggregate, rows: list[GroupSolution]) -> Term | None:
+def _aggregated(call: Aggregate, rows: list[Solution]) -> Term | None:
     if call.argument is None:
         different = {frozenset(row.items()) for row in rows}
         return integer_term(len(different if call.distinct else rows))
@@ -129,13 +129,11 @@ def _aggregated(call: Aggregate, rows: list[GroupSolution]) -> Term | None:
         return None
 
 
-def _shown(solution: GroupSolution, variables: tuple[Var, ...]) -> GroupSolution:
+def _shown(solution: Solution, variables: tuple[Var, ...]) -> Solution:
     return {v: solution[v] for v in variables if v in solution}
 
 
-# --- Property paths, walked step by step.
-#
-# https://www.w3.org/TR/sparql11-query/#PropertyPathPatterns
+# --- property paths: https://www.w3.org/TR/sparql11-query/#PropertyPathPatterns
 
 if TYPE_CHECKING:
     Triple = tuple[Term, Term, Term]
@@ -174,7 +172,7 @@ def _solution(node: Path, pair: tuple[Term, Term]) -> dict[Var, Term] | None:
 
 
 def _ends(path: PathExpression, start: Term, graph: list[Triple]) -> set[Term]:
-    """The terms that a path leads to."""
+    """The terms that a path leads to from a term."""
     match path:
         case Link(iri):
             return {o for s, p, o in graph if s == start and p == iri}
@@ -199,17 +197,17 @@ def _ends(path: PathExpression, start: Term, graph: list[Triple]) -> set[Term]:
 
 
 def _starts(path: PathExpression, end: Term, graph: list[Triple]) -> set[Term]:
-    """The terms that a path leads from: the same paths over reversed triples."""
+    """The terms from which a path leads to a term: the reversed path over reversed triples."""
     return _ends(_reversed(path), end, [(o, p, s) for s, p, o in graph])
 
 
 def _reversed(path: PathExpression) -> PathExpression:
-    """The path that walks reversed triples from the end to the start."""
+    """The path from the end to the start over reversed triples."""
     match path:
         case Link() | NegatedSet():
             return path
         case ToBlank():
-            raise AssertionError("this path is only walked forwards")
+            raise AssertionError("this path is only evaluated forwards")
         case Inverse(inner):
             return Inverse(_reversed(inner))
         case Sequence(first, second):
@@ -235,12 +233,8 @@ def _closure(found: set[Term], step: Callable[[Term], set[Term]]) -> set[Term]:
     return found
 
 
-Quad: TypeAlias = "tuple[Term, Term, Term, Term | None]"
-Solution: TypeAlias = "Mapping[Var, Term]"
-
-
 def evaluate_query(query: SelectQuery, quads: Iterable[Quad]) -> Counter[tuple[Term | None, ...]]:
-    """The answer of a query over a set of quads: how often each row occurs. None is unbound.
+    """The answer of a query over a set of quads, with the count of each row. None is unbound.
 
     >>> from graphtide.lang.sparql.parse import parse_query
     >>> from pyoxigraph import NamedNode
@@ -279,7 +273,7 @@ def visible_quads(dataset: Dataset | None, quads: Iterable[Quad]) -> list[Quad]:
 
 
 class _Dataset:
-    """A set of quads that patterns can be evaluated over."""
+    """Evaluates algebra nodes over a set of quads."""
 
     def __init__(self, quads: Iterable[Quad]) -> None:
         self.quads = list(dict.fromkeys(quads))
@@ -288,8 +282,8 @@ class _Dataset:
     def solutions(self, node: Node, outer: Solution) -> list[Solution]:
         """The solutions of `node`, as a multiset in a list.
 
-        Inside EXISTS, `outer` is the solution that is being tested: its values replace the
-        variables of patterns, data and expressions. Elsewhere it is empty.
+        Inside EXISTS, `outer` is the outer solution, whose values replace variables in patterns,
+        data and expressions. Elsewhere it is empty.
         """
         match node:
             case Bgp() | Values() | GraphNames() | Path():
@@ -341,7 +335,7 @@ class _Dataset:
                 assert_never(node)
 
     def _names(self) -> list[Term]:
-        """The named graphs that hold a quad."""
+        """The non-empty named graphs."""
         return list(dict.fromkeys(g for _, _, _, g in self.quads if g is not None))
 
     def _path(self, node: Path) -> list[Solution]:
@@ -390,7 +384,7 @@ class _Dataset:
                 assert_never(node)
 
     def _holds(self, condition: Expression | None, solution: Solution, outer: Solution) -> bool:
-        """Whether the condition is true; an error is not."""
+        """Whether the condition is true; an error counts as false."""
         if condition is None:
             return True
         try:
@@ -399,7 +393,7 @@ class _Dataset:
             return False
 
     def _extended(self, node: Extend, outer: Solution) -> list[Solution]:
-        """A chain of BINDs, row by row: within a row BNODE gives one node per label."""
+        """A chain of BINDs, row by row: within a row, BNODE has one node per label."""
         chain: list[Extend] = []
         below: Node = node
         while isinstance(below, Extend):
@@ -439,7 +433,7 @@ def _restricted(solution: Solution, variables: Iterable[Var]) -> Solution:
 
 
 def _is_in(graph: NamedNode | DefaultGraph | MergedGraph, name: Term | None) -> bool:
-    """Whether a quad of the graph `name` is one of the graph that a pattern is asked of."""
+    """Whether the graph `name` is, or is part of, the graph of a pattern."""
     match graph:
         case DefaultGraph():
             return name is None
@@ -450,7 +444,7 @@ def _is_in(graph: NamedNode | DefaultGraph | MergedGraph, name: Term | None) -> 
 
 
 def _unified(positions: tuple[Var | Term, ...], quad: tuple[Term | None, ...]) -> Solution | None:
-    """The solution under which a pattern's positions are the terms of a triple or quad."""
+    """The solution that maps the positions of a pattern to the terms of a triple or quad."""
     solution: dict[Var, Term] = {}
     for position, term in zip(positions, quad, strict=True):
         if term is None or not isinstance(position, Var):

@@ -1,6 +1,7 @@
-"""SPARQL Update as a function from a set of quads to a set of quads.
+"""Reference evaluator: ASK, CONSTRUCT, DESCRIBE, and SPARQL Update as a function on sets of quads.
 
-https://www.w3.org/TR/sparql11-update/#formalModel. Graphs without quads do not exist here.
+https://www.w3.org/TR/sparql11-query/#QueryForms,
+https://www.w3.org/TR/sparql11-update/#formalModel. Empty graphs do not exist.
 """
 
 from __future__ import annotations
@@ -40,10 +41,6 @@ if TYPE_CHECKING:
     from graphtide.testing.reference import Quad
 
 
-# --- ASK, CONSTRUCT and DESCRIBE, answered from scratch.
-#
-# https://www.w3.org/TR/sparql11-query/#QueryForms
-
 if TYPE_CHECKING:
     Triple = tuple[Term, Term, Term]
 
@@ -59,7 +56,7 @@ def evaluate_ask(query: AskQuery, quads: Iterable[Quad]) -> bool:
 
 
 def evaluate_construct(query: ConstructQuery, quads: Iterable[Quad]) -> frozenset[Triple]:
-    """The triples of the template for all rows.
+    """The instances of the template for all rows.
 
     >>> from graphtide.lang.sparql.parse import parse_any_query
     >>> text = "CONSTRUCT { ?x <ex:twice> ?x } { VALUES ?x { <ex:a> 1 } }"
@@ -98,7 +95,7 @@ def evaluate_describe(query: DescribeQuery, quads: Iterable[Quad]) -> frozenset[
 
 
 def solutions_of(query: SelectQuery, quads: Iterable[Quad]) -> list[dict[Var, Term]]:
-    """The rows of a query with their bound variables only."""
+    """The rows of a query as solutions, without unbound variables."""
     return [
         {v: t for v, t in zip(query.variables, row, strict=True) if t is not None}
         for row in evaluate_rows(query, quads)
@@ -109,13 +106,13 @@ if TYPE_CHECKING:
     Graph = NamedNode | DefaultGraph
 
 Loader = Callable[["NamedNode"], "Iterable[Triple]"]
-"""Reads the triples behind an IRI; raises `GraphtideError` when it cannot."""
+"""Loads the triples of an IRI, or raises `GraphtideError`."""
 
 
 def evaluate_update(
     update: Update, quads: Iterable[Quad], load: Loader | None = None
 ) -> frozenset[Quad]:
-    """The quads after all operations of a request; an error means that nothing happened.
+    """The quads after all operations of a request; an error means that nothing changed.
 
     >>> from graphtide.lang.sparql.parse import parse_update
     >>> text = "INSERT DATA { <ex:a> <ex:p> 1, 2 } ; DELETE WHERE { ?s ?p 1 }"
@@ -161,7 +158,7 @@ def _modified(operation: Modify, store: frozenset[Quad]) -> frozenset[Quad]:
 def _loaded(source: NamedNode, into: Graph, load: Loader | None, *, silent: bool) -> list[Quad]:
     try:
         if load is None:
-            raise GraphtideError(f"nothing can be loaded from {source} here")
+            raise GraphtideError(f"cannot load {source}")
         return [(s, p, o, _name(into)) for s, p, o in load(source)]
     except GraphtideError:
         if silent:

@@ -1,7 +1,7 @@
-"""Ways to run one query over one change stream; all must give the same deltas.
+"""Ways to run one query over one change stream, which must give the same deltas; and oracles.
 
-Each function returns one net delta per transaction, a Counter of rows, and checks on its way what
-can be checked without an oracle: deltas are net, and the answer is the sum of the deltas.
+Each run returns one consolidated delta per transaction, a Counter of rows, and checks what needs no
+oracle: deltas are consolidated, and the answer is the sum of the deltas.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ if TYPE_CHECKING:
 DECOY = "SELECT ?s WHERE { ?s ?p ?o FILTER NOT EXISTS { ?o ?p ?s } }"
 
 
-class Disagreement(AssertionError):  # noqa: N818 - a finding, not a mistake of the caller
-    """What was promised did not hold: says what, and after which transaction."""
+class Disagreement(AssertionError):  # noqa: N818 - a finding, not an error of the caller
+    """A wrong result; the message says which, and after which transaction."""
 
 
 def net_delta(rows: Iterable[DeltaRow], where: str) -> Bag:
-    """The rows of one transaction's delta; they must be net: each row once, no zero."""
+    """The rows of the delta of one transaction; each row must occur once, with a non-zero diff."""
     bag: Bag = Counter()
     for delta_row in rows:
         row = row_of(delta_row.row)
         if row in bag or delta_row.diff == 0:
             raise Disagreement(
-                f"{where}: the delta is not net: {delta_row} (diff {delta_row.diff})"
+                f"{where}: the delta is not consolidated: {delta_row} (diff {delta_row.diff})"
             )
         bag[row] = delta_row.diff
     return bag
 
 
 def answer_of(watch: Query) -> Bag:
-    """The current answer according to `watch.table(terms=True)`; `watch.count()` must agree with it."""
+    """The current answer by `watch.table(terms=True)`; `watch.count()` must agree with it."""
     rows = watch.table(terms=True).to_pylist()
     if not watch.variables:  # an Arrow table without columns has no rows
         return Counter({(): watch.count()})
@@ -74,7 +74,7 @@ def answer_of(watch: Query) -> Bag:
 
 
 def one_by_one(query: str, stream: Stream, make: MakeGraph) -> dict[str, list[Bag]]:
-    """Register under every strategy on one empty graph, then apply transaction by transaction.
+    """Query with every strategy on one empty graph, then apply transaction by transaction.
 
     The first delta of each list is the answer on the empty graph.
     """
@@ -86,7 +86,7 @@ def one_by_one(query: str, stream: Stream, make: MakeGraph) -> dict[str, list[Ba
 
 
 def _accepted(graph: LiveGraph, query: str, strategy: Strategy) -> list[Query]:
-    """The query under a strategy that may refuse it: one watch or none."""
+    """A watch with a strategy; none if the strategy does not support the query."""
     try:
         return [graph.watch(query, strategy=strategy)]
     except UnsupportedError:
@@ -94,7 +94,7 @@ def _accepted(graph: LiveGraph, query: str, strategy: Strategy) -> list[Query]:
 
 
 def follow(graph: LiveGraph, watches: dict[str, Query], stream: Stream) -> dict[str, list[Bag]]:
-    """Apply a stream transaction by transaction; each watch's deltas, its first answer first."""
+    """Apply a stream transaction by transaction; the deltas of each watch, first answer first."""
     deltas = {
         way: [net_delta(watch.rows(), f"{way}, first answer")] for way, watch in watches.items()
     }
@@ -110,14 +110,14 @@ def follow(graph: LiveGraph, watches: dict[str, Query], stream: Stream) -> dict[
 
 
 def expect_answer(watch: Query, total: Bag, where: str) -> None:
-    """The current answer must be the sum of the deltas, with no negative count anywhere."""
+    """Check that the current answer is the sum of the deltas, without negative counts."""
     answer = answer_of(watch)
     if any(count < 0 for count in total.values()) or answer != +total:
         raise Disagreement(f"{where}: table() has {answer}, the deltas add up to {total}")
 
 
 def apply_one(graph: LiveGraph, each: StreamTransaction) -> None:
-    """Apply one transaction through the calls a user would make."""
+    """Apply one transaction through the public API."""
     if len(each.changes) == 1:
         ((diff, quad),) = each.changes
         s, p, o, g = terms_of(quad)
@@ -129,7 +129,7 @@ def apply_one(graph: LiveGraph, each: StreamTransaction) -> None:
 
 
 def in_batches(query: str, stream: Stream, make: MakeGraph, *, batches: int) -> list[Bag]:
-    """Register on an empty graph that keeps only what matters, then apply a few large batches."""
+    """Query an empty graph with store="matched", then apply a few large batches."""
     way = f"in {batches} batches"
     graph = make(store="matched")
     watch = graph.watch(query)
@@ -150,7 +150,7 @@ def in_batches(query: str, stream: Stream, make: MakeGraph, *, batches: int) -> 
 
 
 def batch_of(stream: Stream, *, first_tx: int = 0) -> ChangeBatch:
-    """A stream as one batch of changes; transactions are numbered from `first_tx`."""
+    """A stream as one `ChangeBatch`; transactions are numbered from `first_tx`."""
     return ChangeBatch.of(
         (each.time, tx, diff, str(s), str(p), str(o), None if g is None else str(g))
         for tx, each in enumerate(stream, first_tx)
@@ -160,9 +160,9 @@ def batch_of(stream: Stream, *, first_tx: int = 0) -> ChangeBatch:
 
 
 def registered_late(query: str, stream: Stream, make: MakeGraph) -> tuple[int, list[Bag]]:
-    """Register after half of the stream, beside other queries that end soon after.
+    """Query after half of the stream, beside other queries that end soon after.
 
-    Returns the number of transactions before, then the deltas: the first is the whole answer then.
+    Returns the number of transactions before, and the deltas; the first one is the answer then.
     """
     graph = make()
     decoys = [graph.watch(DECOY), *_accepted(graph, query, "search")]
@@ -176,7 +176,7 @@ def registered_late(query: str, stream: Stream, make: MakeGraph) -> tuple[int, l
 
 
 def heard(query: str, stream: Stream, make: MakeGraph) -> list[Bag]:
-    """What `on_appear` and `on_disappear` tell of each transaction, when all come in one batch."""
+    """The rows that `on_appear` and `on_disappear` get per transaction, for one batch."""
     graph = make()
     watch = graph.watch(query)
     told: list[Bag] = [Counter() for _ in stream]
@@ -186,7 +186,7 @@ def heard(query: str, stream: Stream, make: MakeGraph) -> list[Bag]:
     return told
 
 
-# --- What every snapshot of a change stream should answer, according to oracles.
+# --- oracles for every snapshot of a change stream ---
 
 
 def snapshots(transactions: Sequence[StreamTransaction]) -> Iterator[frozenset[Quad]]:
@@ -208,16 +208,16 @@ def snapshots(transactions: Sequence[StreamTransaction]) -> Iterator[frozenset[Q
 
 
 class SnapshotOracle:
-    """Knows the answer of one query after every transaction of one stream.
+    """The answer of one query after every transaction of one stream.
 
-    `answers[i]` is pyoxigraph's answer after transaction `i`, with numbers spelled by value; None
-    where it is no oracle, because its Store has respelled a literal of the data, or because it
-    reads the query otherwise (see `agreement`). `exact[i]` is the reference evaluator's answer:
-    there, and after the last transaction.
+    `answers[i]` is the answer of pyoxigraph after transaction `i`, with numbers in canonical form;
+    None where it is no oracle, because its Store normalised a literal, or because of the query (see
+    `oxigraph_agrees`). `exact[i]` is the answer of the reference evaluator, for these transactions
+    and the last one.
     """
 
     def __init__(
-        self, query: str, transactions: Sequence[StreamTransaction], *, most_rows: int
+        self, query: str, transactions: Sequence[StreamTransaction], *, max_rows: int
     ) -> None:
         self.too_big = False
         self.answers: list[Bag | None] = []
@@ -229,7 +229,7 @@ class SnapshotOracle:
         ):
             apply_to_store(store, each.changes)
             _forget_empty_graphs(store)
-            answer = oxigraph_answer(query, store, limit=most_rows)
+            answer = oxigraph_answer(query, store, limit=max_rows)
             if answer is None:
                 self.too_big = True
                 return
@@ -240,7 +240,7 @@ class SnapshotOracle:
 
 
 def spelled_by_value(bag: Bag) -> Bag:
-    """The bag with every number in one spelling of its value."""
+    """The bag with numbers in canonical form."""
     respelled: Bag = Counter()
     for row, count in bag.items():
         respelled[by_value(row)] += count
@@ -248,7 +248,7 @@ def spelled_by_value(bag: Bag) -> Bag:
 
 
 def _forget_empty_graphs(store: Store) -> None:
-    """A live graph's named graphs are those that hold a quad; a Store remembers emptied ones."""
+    """Remove empty named graphs, which a Store keeps and a live graph does not."""
     for name in list(store.named_graphs()):
         if next(iter(store.quads_for_pattern(None, None, None, name)), None) is None:
             store.remove_graph(name)

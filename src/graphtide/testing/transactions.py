@@ -1,4 +1,4 @@
-"""Transactions as a test writes them: a time and signed quads, readable as text."""
+"""Transactions in tests: a time and signed N-Quads lines; and pools of terms."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Change = tuple[int, Quad]
 
 @dataclass(frozen=True, slots=True)
 class StreamTransaction:
-    """The changes of one transaction in their order; `diff` is +1 or -1."""
+    """The changes of one transaction in order; `diff` is +1 or -1."""
 
     time: int
     changes: tuple[Change, ...]
 
     def lines(self) -> tuple[str, ...]:
-        """The changes as signed N-Quads lines: what `transaction` reads.
+        """The changes as signed N-Quads lines, the input of `transaction`.
 
         >>> transaction(3, "- <a:a> <a:p> _:x <a:g>").lines()
         ('- <a:a> <a:p> _:x <a:g>',)
@@ -56,7 +56,7 @@ def terms_of(quad: Quad) -> tuple[Term, Term, Term, Term | None]:
     """
     s, o = quad.subject, quad.object
     if isinstance(s, Triple) or isinstance(o, Triple):
-        raise TermError(f"a triple is no term of a quad here: {quad}", hint="use RDF 1.1 terms")
+        raise TermError(f"triple terms are not supported: {quad}", hint="use RDF 1.1 terms")
     graph = None if isinstance(quad.graph_name, DefaultGraph) else quad.graph_name
     return s, quad.predicate, o, graph
 
@@ -81,7 +81,7 @@ def _change(number: int, line: str) -> Change:
     sign, _, rest = line.partition(" ")
     hint = "write '+ <s> <p> <o>' or '- <s> <p> <o> <g>', in N-Quads syntax"
     if sign not in {"+", "-"}:
-        raise DataError(f"no + or - before the quad in {line!r}", line=number, hint=hint)
+        raise DataError(f"missing + or - in {line!r}", line=number, hint=hint)
     try:
         (quad,) = parse(f"{rest} .", RdfFormat.N_QUADS)
     except (SyntaxError, ValueError) as problem:
@@ -90,7 +90,7 @@ def _change(number: int, line: str) -> Change:
 
 
 def apply_to_store(store: Store, changes: Iterable[Change]) -> None:
-    """Bring a pyoxigraph Store up to date; a Store is a set of quads, as a live graph is.
+    """Apply changes to a pyoxigraph Store, which is a set of quads like a live graph.
 
     >>> from pyoxigraph import Store
     >>> store = Store()
@@ -105,12 +105,11 @@ def apply_to_store(store: Store, changes: Iterable[Change]) -> None:
             store.remove(quad)
 
 
-# --- Small pools of terms, so that random quads meet and random joins find rows.
+# --- pools of terms: small, so that random joins have results ---
 #
-# `LITERALS` holds terms that pyoxigraph's Store gives back unchanged: many datatypes, several terms
-# of equal value among them. `TWINS` holds further spellings of the same values, which that Store
-# would rewrite (`"01"^^xsd:integer` comes back as `"1"`), so only an oracle that keeps them can
-# judge them.
+# `LITERALS` are terms that the Store of pyoxigraph returns unchanged, of many datatypes, some with
+# equal values. `TWINS` are other lexical forms of the same values, which that Store normalises
+# (`"01"^^xsd:integer` becomes `"1"`), so that it is no oracle for them.
 
 NAMESPACE: Final = "http://example.org/"
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"

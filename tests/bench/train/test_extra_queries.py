@@ -1,14 +1,13 @@
 """The three queries beside the six: their published counts, and that they follow changes."""
 
 import pytest
-from bench.train.expected import EXTRA
+from support.train_expected import EXTRA
 
+from graphtide.bench.train.benchmark import TrainTask
 from graphtide.bench.train.load import load_model
-from graphtide.bench.train.model import Model
 from graphtide.bench.train.plans import watch_query
-from graphtide.bench.train.queries import find_queries, find_query
-from graphtide.bench.train.vocabulary import RDF_TYPE, length_literal, name
-from graphtide.bench.train.workload import Workload
+from graphtide.datasets.queries import find_queries, find_query
+from graphtide.datasets.train import RDF_TYPE, TrainModel, length_literal, name
 from graphtide.graph import LiveGraph
 
 NAMES = ("ActiveRoute", "RouteReachability", "RouteLength")
@@ -22,7 +21,7 @@ CASES = [(*model, query) for model in EXTRA for query in NAMES if model[1] <= MO
 
 @pytest.mark.parametrize(("scenario", "size", "query"), CASES)
 def test_match_counts_are_the_published_ones(scenario, size, query):
-    found = Workload(scenario, size, (query,)).run()
+    found = TrainTask(scenario, size, (query,)).run()
     assert found.matches == {query: [EXTRA[scenario, size][NAMES.index(query)]]}
 
 
@@ -35,13 +34,13 @@ def test_all_are_the_six():
 
 
 def test_they_are_checked_but_not_transformed():
-    found = Workload("repair", 1, ("ActiveRoute",), rounds=2).run()
+    found = TrainTask("repair", 1, ("ActiveRoute",), rounds=2).run()
     assert found.matches == {"ActiveRoute": [2, 2, 2]}
 
 
 def test_they_follow_the_repairs_of_others():
     """Both are about positions: to mend a switch of SwitchSet is to mend one of ActiveRoute."""
-    found = Workload("repair", 2, ("SwitchSet", "ActiveRoute"), rounds=1, select="fixed:10").run()
+    found = TrainTask("repair", 2, ("SwitchSet", "ActiveRoute"), rounds=1, select="fixed:10").run()
     assert found.matches == {"SwitchSet": [3, 0], "ActiveRoute": [7, 4]}
 
 
@@ -83,7 +82,7 @@ def test_the_length_of_a_route_follows_its_track():
     assert [total.split('"')[1] for total in totals(watch)] == ["17"]
 
 
-def test_a_route_is_told_when_its_switches_are_cut_off():
+def test_a_route_is_reported_when_its_switches_are_cut_off():
     graph = LiveGraph()
     watch = watch_query(graph, find_query("RouteReachability"), "auto", "default")
     small_rail(graph)
@@ -95,5 +94,5 @@ def test_a_route_is_told_when_its_switches_are_cut_off():
 def test_the_published_numbers_of_a_model_hold_if_it_is_read_after_registration():
     graph = LiveGraph()
     watch = watch_query(graph, find_query("ActiveRoute"), "auto", "default")
-    load_model(graph, Model(2, "repair"))
+    load_model(graph, TrainModel(2, "repair"))
     assert watch.count() == EXTRA["repair", 2][0]

@@ -1,28 +1,29 @@
 """Match counts against the published ones, and against pyoxigraph."""
 
 import pytest
-from bench.train.expected import MODELS, QUERIES
-from bench.train.minimal import MINIMAL, TRUE
 from pyoxigraph import RdfFormat, Store
+from support.train_expected import MODELS, QUERIES
+from support.train_minimal import MINIMAL, TRUE
 
-from graphtide.bench.train.driver import Run
+from graphtide.bench.train.driver import TrainRun
 from graphtide.bench.train.load import load_model
-from graphtide.bench.train.model import Model
-from graphtide.bench.train.queries import find_queries, find_query
-from graphtide.bench.train.selection import Selection
-from graphtide.bench.train.texts import block_lines
+from graphtide.bench.train.transformations import MatchSelection
+from graphtide.datasets.queries import find_queries, find_query
+from graphtide.datasets.train import TrainModel
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 
 STRATEGIES = ("search", "rete", "auto")
 
-TEN = Selection("fixed", 10)
+TEN = MatchSelection("fixed", 10)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("scenario", "size"), MODELS)
 def test_match_counts_are_the_published_ones(scenario, size, strategy):
-    found = Run(Model(size, scenario), find_queries(["all"]), TEN, strategy=strategy).run(rounds=0)
+    found = TrainRun(TrainModel(size, scenario), find_queries(["all"]), TEN, strategy=strategy).run(
+        rounds=0
+    )
     assert tuple(found.matches[name][0] for name in QUERIES) == MODELS[scenario, size][3]
     assert found.triples == MODELS[scenario, size][2]
 
@@ -35,14 +36,14 @@ def oracle_counts(store):
 @pytest.mark.parametrize("scenario", ["batch", "inject", "repair"])
 def test_pyoxigraph_finds_the_published_matches(scenario, size):
     store = Store()
-    for block in Model(size, scenario).blocks():
-        store.load(bytes(block_lines(block)), format=RdfFormat.N_TRIPLES)
+    for block in TrainModel(size, scenario).blocks():
+        store.load(bytes(block.columns().lines()), format=RdfFormat.N_TRIPLES)
     assert tuple(oracle_counts(store).values()) == MODELS[scenario, size][3]
 
 
 @pytest.mark.parametrize("scenario", ["inject", "repair"])
 def test_pyoxigraph_agrees_after_every_round(scenario):
-    run = Run(Model(1, scenario), find_queries(["all"]), TEN)
+    run = TrainRun(TrainModel(1, scenario), find_queries(["all"]), TEN)
     run.read()
     run.check()
     for _ in range(3):
@@ -78,12 +79,12 @@ def test_a_route_that_is_not_active_may_have_its_switches_as_it_likes():
 def test_the_queries_may_be_registered_before_the_model_is_read():
     graph = LiveGraph()
     watches = {name: graph.watch(find_query(name).text) for name in QUERIES}
-    load_model(graph, Model(2, "repair"))
+    load_model(graph, TrainModel(2, "repair"))
     assert tuple(w.count() for w in watches.values()) == MODELS["repair", 2][3]
 
 
 def test_unknown_queries():
-    with pytest.raises(GraphtideError, match="query 'Nope' is unknown"):
+    with pytest.raises(GraphtideError, match="unknown query 'Nope'"):
         find_queries(["PosLength", "Nope"])
     with pytest.raises(GraphtideError, match="no query"):
         find_queries([])

@@ -1,11 +1,11 @@
 """Runs of several rounds against the published traces."""
 
 import pytest
-from bench.train.expected import FIRST_ROUND, TOGETHER, TRACES
+from support.train_expected import FIRST_ROUND, TOGETHER, TRACES
 
+from graphtide.bench.train.benchmark import TrainTask, make_tasks
 from graphtide.bench.train.layouts import LAYOUTS
-from graphtide.bench.train.selection import DEFAULTS, Selection, parse_selection
-from graphtide.bench.train.workload import Workload, make_workloads
+from graphtide.bench.train.transformations import DEFAULTS, MatchSelection, parse_selection
 from graphtide.errors import GraphtideError
 
 STRATEGIES = ("search", "rete", "auto")
@@ -14,7 +14,7 @@ STRATEGIES = ("search", "rete", "auto")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("scenario", "size", "query"), TRACES)
 def test_a_single_query(scenario, size, query, strategy):
-    found = Workload(scenario, size, (query,), strategy, rounds=3, select="fixed:10").run()
+    found = TrainTask(scenario, size, (query,), strategy, rounds=3, select="fixed:10").run()
     assert found.matches == {query: TRACES[scenario, size, query]}
     assert len(found.transform_ms) == len(found.recheck_ms) == 3
 
@@ -22,13 +22,13 @@ def test_a_single_query(scenario, size, query, strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("scenario", "size"), TOGETHER)
 def test_the_default_workloads(scenario, size, strategy):
-    (workload,) = make_workloads(scenario, [size], ["all"], [strategy], ["default"], together=True)
+    (workload,) = make_tasks(scenario, [size], ["all"], [strategy], ["default"], together=True)
     assert workload.run().matches == TOGETHER[scenario, size]
 
 
 @pytest.mark.parametrize(("scenario", "size"), FIRST_ROUND)
 def test_all_together_with_ten_matches_each(scenario, size):
-    found = Workload(scenario, size, rounds=1, select="fixed:10").run()
+    found = TrainTask(scenario, size, rounds=1, select="fixed:10").run()
     assert found.matches == FIRST_ROUND[scenario, size]
 
 
@@ -45,13 +45,13 @@ LAID_OUT = [
 @pytest.mark.parametrize("scenario", ["inject", "repair"])
 @pytest.mark.parametrize(("size", "query", "plan"), LAID_OUT)
 def test_every_layout_has_the_same_trace(scenario, size, query, plan):
-    found = Workload(scenario, size, (query,), plan=plan, rounds=3, select="fixed:10").run()
+    found = TrainTask(scenario, size, (query,), plan=plan, rounds=3, select="fixed:10").run()
     assert found.matches == {query: TRACES[scenario, size, query]}
 
 
 def test_a_product_stores_far_more():
     stored = [
-        Workload("repair", 1, ("RouteSensor",), plan=plan).run().tuples_stored["RouteSensor"]
+        TrainTask("repair", 1, ("RouteSensor",), plan=plan).run().tuples_stored["RouteSensor"]
         for plan in "ABC"
     ]
     # C keeps every pair of a followed position (25) and a monitored switch's sensor (90 to 112)
@@ -60,7 +60,7 @@ def test_a_product_stores_far_more():
 
 def test_memories_are_counted():
     stored = {
-        strategy: Workload("repair", 1, ("RouteSensor",), strategy).run().tuples_stored
+        strategy: TrainTask("repair", 1, ("RouteSensor",), strategy).run().tuples_stored
         for strategy in ("search", "rete")
     }
     assert stored["search"] == {"RouteSensor": 0}
@@ -69,7 +69,7 @@ def test_memories_are_counted():
 
 
 def test_selections():
-    fixed, share = Selection("fixed", 10), Selection("proportional", 5)
+    fixed, share = MatchSelection("fixed", 10), MatchSelection("proportional", 5)
     assert [fixed.count(n) for n in (0, 4, 10, 11)] == [0, 4, 10, 10]
     assert [share.count(n) for n in (0, 19, 20, 52, 149)] == [0, 0, 1, 2, 7]
     assert {name: (str(each), rounds) for name, (each, rounds) in DEFAULTS.items()} == {
@@ -83,5 +83,5 @@ def test_selections():
     "text", ["", "fixed", "fixed:", "fixed:0", "fixed:-1", "fixed:x", "proportional:101", "most:3"]
 )
 def test_selections_that_cannot_be_read(text):
-    with pytest.raises(GraphtideError, match="cannot be read"):
+    with pytest.raises(GraphtideError, match="invalid selection"):
         parse_selection(text)

@@ -1,19 +1,18 @@
 """Each repair ends the violation of a minimal model; each injection makes one where none was."""
 
 import pytest
-from bench.train.expected import QUERIES
-from bench.train.minimal import CHAIN, MINIMAL, edge
+from support.train_expected import QUERIES
+from support.train_minimal import CHAIN, MINIMAL, edge
 
-from graphtide.bench.java_random import JavaRandom
-from graphtide.bench.train.operation import Operation
+from graphtide.bench.train.operations import QueryOperation
 from graphtide.bench.train.plans import watch_query
-from graphtide.bench.train.queries import find_query
-from graphtide.bench.train.selection import Selection
-from graphtide.bench.train.transformations import Yard
-from graphtide.bench.train.vocabulary import length_literal, name, vertex
+from graphtide.bench.train.transformations import MatchSelection, TransformationContext
+from graphtide.datasets.java_random import JavaRandom
+from graphtide.datasets.queries import find_query
+from graphtide.datasets.train import length_literal, name, vertex
 from graphtide.graph import LiveGraph
 
-ALL = Selection("proportional", 100)
+ALL = MatchSelection("proportional", 100)
 
 
 def transformed(triples, query, scenario):
@@ -23,13 +22,13 @@ def transformed(triples, query, scenario):
         graph.insert(*triple)
     found = find_query(query)
     watch = watch_query(graph, found, "search", "default")
-    operation = Operation(graph, found, watch, scenario)
+    operation = QueryOperation(graph, found, watch, scenario)
     counts = [operation.check()]
     before = texts(graph)
-    yard = Yard(last_vertex=90)
-    operation.choose(ALL, JavaRandom(1), yard)
+    context = TransformationContext(last_vertex=90)
+    operation.choose(ALL, JavaRandom(1), context)
     with graph.transaction() as tx:
-        for diff, triple in operation.changes(yard):
+        for diff, triple in operation.changes(context):
             (tx.insert if diff > 0 else tx.delete)(*triple)
     counts.append(operation.check())
     after = texts(graph)
@@ -138,12 +137,12 @@ def test_an_injection_puts_a_segment_in_between():
 
 
 def test_a_segment_that_is_gone_keeps_no_length():
-    segment, yard = vertex(3), Yard(last_vertex=90, gone={vertex(3)})
+    segment, context = vertex(3), TransformationContext(last_vertex=90, removed={vertex(3)})
     from graphtide.bench.train.transformations import inject_pos_length, repair_pos_length
 
     for transform in (inject_pos_length, repair_pos_length):
-        assert list(transform((segment, length_literal(0)), yard)) == []
-        assert list(transform((vertex(4), length_literal(0)), yard))
+        assert list(transform((segment, length_literal(0)), context)) == []
+        assert list(transform((vertex(4), length_literal(0)), context))
 
 
 def test_names_are_in_the_vocabulary():

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphtide import LiveGraph
-from graphtide.bench.railway import PREFIX, QUERIES, change_stream
+from graphtide.datasets.railway import PREFIX, QUERIES, change_stream
 
 ONE_STAGE = {name: QUERIES[name] for name in ("RouteSensor", "SwitchSet")}
 

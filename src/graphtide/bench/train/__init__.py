@@ -1,13 +1,6 @@
 """The Train Benchmark: railway models of any size, six well-formedness queries, and their repair.
 
 A match of a query is a violation of a rule of the railway. The benchmark reads a model, checks it,
-and then changes and rechecks it round by round. Models, selections and match counts are those of
-the public benchmark, draw by draw of its random numbers.
+and then transforms and rechecks it in rounds. Models, selections and match counts equal those of
+the public benchmark: the same random numbers are drawn in the same order.
 """
-
-from pathlib import Path
-
-from graphtide.jit import JIT, drop_stale_code
-
-if JIT:
-    drop_stale_code(Path(__file__).parent, Path(__file__).parents[1])

@@ -6,27 +6,27 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from graphtide.bench.java_random import JavaRandom
-from graphtide.bench.train.load import load_model
-from graphtide.bench.train.model import SEED, Model
-from graphtide.bench.train.nodes import NodeFigures, node_figures
-from graphtide.bench.train.operation import Operation
-from graphtide.bench.train.plans import DEFAULT_PLAN, watch_query
-from graphtide.bench.train.transformations import Yard
-from graphtide.engine.live_graph import LiveGraph
+import numpy as np
+
+from graphtide.bench.train.operations import QueryOperation
+from graphtide.bench.train.plans import DEFAULT_PLAN, NodeFigures, node_figures, watch_query
+from graphtide.bench.train.transformations import TransformationContext
+from graphtide.datasets.java_random import JavaRandom
+from graphtide.datasets.train import SEED, TrainModel, constant_texts, vertex_texts
+from graphtide.datasets.train_kernel import VERTEX_0
+from graphtide.graph import LiveGraph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from graphtide.bench.train.plans import Choice
-    from graphtide.bench.train.queries import Query
-    from graphtide.bench.train.selection import Selection
-    from graphtide.bench.train.transformations import Change
+    from graphtide.bench.train.transformations import MatchSelection, TripleChange
+    from graphtide.datasets.queries import TrainQuery
 
 
 @dataclass(slots=True)
-class Figures:
-    """What a run measured. Times are in ms; matches, the most tuples stored and nodes by query."""
+class TrainFigures:
+    """What a run measured: times in ms; matches, peak of stored tuples and nodes by query."""
 
     triples: int = 0
     matches: dict[str, list[int]] = field(default_factory=dict)
@@ -38,52 +38,74 @@ class Figures:
     nodes: dict[str, list[NodeFigures]] = field(default_factory=dict)
 
 
-class Run:
+def load_model(graph: LiveGraph, model: TrainModel) -> int:
+    """Insert a railway model, one transaction per block; the number of its vertices.
+
+    >>> graph = LiveGraph()
+    >>> load_model(graph, TrainModel(1, "inject")), len(graph)
+    (741, 4089)
+    """
+    terms = graph.terms
+    ids = np.zeros(2 * VERTEX_0, np.int32)
+    ids[:VERTEX_0] = terms.encode_column(constant_texts())
+    vertices = 0
+    for number, block in enumerate(model.blocks()):
+        first, end = VERTEX_0 + block.first_vertex, VERTEX_0 + block.last_vertex + 1
+        if end > len(ids):
+            ids = np.concatenate([ids, np.zeros(end, np.int32)])
+        new = np.arange(block.first_vertex, block.last_vertex + 1)
+        ids[first:end] = terms.encode_column(vertex_texts(new))
+        s, p, o = ids[block.triples].T
+        graph.apply_ids(s, p, o, tx=np.full(len(s), number, np.int64))
+        vertices = block.last_vertex
+    return vertices
+
+
+class TrainRun:
     """One run of the benchmark: a live graph, and the queries that check it.
 
-    *Read* makes the model and loads it. *Check* registers the queries, which evaluates them.
-    *Transform* chooses matches of every query and then hands in the changes, one transaction for
-    each query. *Recheck* brings the answers up to date and takes over what changed in them.
+    *Read* generates the model and loads it. *Check* registers the queries, which evaluates them.
+    *Transform* selects matches of every query and then applies the changes, one transaction per
+    query. *Recheck* updates the answers and reads their deltas.
 
-    >>> from graphtide.bench.train.queries import find_queries
-    >>> from graphtide.bench.train.selection import Selection
-    >>> run = Run(Model(1, "repair"), find_queries(["PosLength"]), Selection("fixed", 10))
+    >>> from graphtide.datasets.queries import find_queries
+    >>> from graphtide.bench.train.transformations import MatchSelection
+    >>> run = TrainRun(
+    ...     TrainModel(1, "repair"), find_queries(["PosLength"]), MatchSelection("fixed", 10)
+    ... )
     >>> run.run(rounds=2).matches
     {'PosLength': [52, 42, 32]}
 
-    `heard` is told of each transaction that transforms the model.
+    `on_changes` is called with each transaction that transforms the model.
     """
 
     def __init__(
         self,
-        model: Model,
-        queries: Sequence[Query],
-        selection: Selection,
+        model: TrainModel,
+        queries: Sequence[TrainQuery],
+        selection: MatchSelection,
         *,
         strategy: Choice = "auto",
         plan: str = DEFAULT_PLAN,
-        heard: Callable[[Sequence[Change]], None] = lambda _: None,
+        on_changes: Callable[[Sequence[TripleChange]], None] = lambda _: None,
     ) -> None:
         self.graph = LiveGraph()
-        self.figures = Figures()
-        self.operations: list[Operation] = []
+        self.figures = TrainFigures()
+        self.operations: list[QueryOperation] = []
         self._model = model
         self._queries = queries
         self._selection = selection
         self._strategy: Choice = strategy
         self._plan = plan
-        self._heard = heard
+        self._on_changes = on_changes
         self._random = JavaRandom(SEED)
-        self._yard = Yard(0)
+        self._context = TransformationContext(0)
 
-    def run(self, rounds: int, progress: Callable[[str], None] = lambda _: None) -> Figures:
-        """All phases; `progress` hears which one comes next."""
-        progress("read")
+    def run(self, rounds: int) -> TrainFigures:
+        """All phases."""
         self.read()
-        progress("check")
         self.check()
-        for number in range(1, rounds + 1):
-            progress(f"round {number} of {rounds}")
+        for _ in range(rounds):
             self.transform()
             self.recheck()
         for operation in self.operations:
@@ -94,7 +116,7 @@ class Run:
     def read(self) -> None:
         """Load the model into the graph."""
         start = perf_counter()
-        self._yard.last_vertex = load_model(self.graph, self._model)
+        self._context.last_vertex = load_model(self.graph, self._model)
         self.figures.triples = len(self.graph)
         self.figures.read_ms = since(start)
 
@@ -103,42 +125,42 @@ class Run:
         start = perf_counter()
         for query in self._queries:
             watch = watch_query(self.graph, query, self._strategy, self._plan)
-            self.operations.append(Operation(self.graph, query, watch, self._model.scenario))
+            self.operations.append(QueryOperation(self.graph, query, watch, self._model.scenario))
         self._count()
         self.figures.check_ms = since(start)
-        self._weigh()
+        self._record_size()
 
     def transform(self) -> None:
-        """Choose matches of every query first; then change them, query by query."""
+        """Select matches of every query first; then transform them, query by query."""
         start = perf_counter()
         for operation in self.operations:
-            operation.choose(self._selection, self._random, self._yard)
+            operation.choose(self._selection, self._random, self._context)
         for operation in self.operations:
-            changes = list(operation.changes(self._yard))
+            changes = list(operation.changes(self._context))
             with self.graph.transaction() as tx:
                 for diff, triple in changes:
                     (tx.insert if diff > 0 else tx.delete)(*triple)
-            self._heard(changes)
+            self._on_changes(changes)
         self.figures.transform_ms.append(since(start))
 
     def recheck(self) -> None:
-        """Bring the answers up to date, and count the matches again."""
+        """Update the answers, and count the matches again."""
         start = perf_counter()
         self._count()
         self.figures.recheck_ms.append(since(start))
-        self._weigh()
+        self._record_size()
 
     def _count(self) -> None:
         for operation in self.operations:
             counts = self.figures.matches.setdefault(operation.query.name, [])
             counts.append(operation.check())
 
-    def _weigh(self) -> None:
+    def _record_size(self) -> None:
         for operation in self.operations:
-            most, name = self.figures.tuples_stored, operation.query.name
-            most[name] = max(most.get(name, 0), operation.watch.cache_size().entries)
+            peak, name = self.figures.tuples_stored, operation.query.name
+            peak[name] = max(peak.get(name, 0), operation.watch.cache_size().entries)
 
 
 def since(start: float) -> float:
-    """Milliseconds that have passed."""
+    """Milliseconds since a time of `perf_counter`."""
     return round(1000 * (perf_counter() - start), 3)

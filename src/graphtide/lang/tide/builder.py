@@ -93,6 +93,7 @@ class ProgramBuilder:
     ) -> Self:
         """PATTERN name(parameters) AS body CONTEXT context PER per; `per` as in `"?x ?y"`.
 
+        >>> from graphtide.lang.tide.format import event
         >>> broken, mended = event("Broken", "?r"), event("Mended", "?r")
         >>> flapping = (broken >> mended).times(3).within("10s")
         >>> print(ProgramBuilder().pattern("Flapping", "?r", flapping, context="STRICT").text)

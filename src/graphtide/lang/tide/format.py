@@ -19,7 +19,7 @@ from graphtide.errors import GraphtideError, ProgramError
 from graphtide.lang.durations import parse_duration
 from graphtide.lang.tide.lexer import ALL_WORDS, RELATIONS, TOP_LEVEL, Chunk, cut
 from graphtide.lang.tide.parser import tree_of, trees_of
-from graphtide.lang.tide.patterns import DEEPEST, TOO_DEEP, TOO_DEEP_HINT
+from graphtide.lang.tide.patterns import MAX_DEPTH, TOO_DEEP, TOO_DEEP_HINT
 from graphtide.lang.tide.source import Source
 from graphtide.rdf.terms import TERM_TYPES
 
@@ -287,7 +287,7 @@ def _refuse_depth(source: Source, chunk: Chunk) -> None:
     depth = 0
     for token in chunk.tokens if chunk.word == "PATTERN" else ():
         depth += (token.type == "OPEN") - (token.type == "CLOSE")
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             source.report(token, TOO_DEEP, TOO_DEEP_HINT)
             return
 

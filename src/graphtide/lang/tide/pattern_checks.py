@@ -19,7 +19,7 @@ from graphtide.lang.tide.ast import (
     Within,
 )
 from graphtide.lang.tide.pattern_facts import (
-    MOST_POSITIONS,
+    MAX_POSITIONS,
     Variables,
     can_be_empty,
     first_absence,
@@ -166,8 +166,8 @@ def flaws_of(pattern: PatternDeclaration) -> Iterator[Flaw]:
     ['NOT at the end of a pattern needs WITHIN']
     """
     body = pattern.body
-    if positions(body) > MOST_POSITIONS:
-        message = f"the pattern {pattern.name} has more than {MOST_POSITIONS:,} positions"
+    if positions(body) > MAX_POSITIONS:
+        message = f"the pattern {pattern.name} has more than {MAX_POSITIONS:,} positions"
         yield Flaw(message, "AND, ALL and {n} multiply the positions: use smaller parts")
         return
     steps = _local_flaws, _absence_flaws, _trace_flaws

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphtide.lang.tide.ast import EventPattern, PatternDeclaration
     from graphtide.rdf.terms import Term
 
-MOST_POSITIONS: Final = 10_000
+MAX_POSITIONS: Final = 10_000
 """Maximum number of positions of a pattern."""
 
 Variables = frozenset[Var]

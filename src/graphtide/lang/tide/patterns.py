@@ -31,14 +31,7 @@ from graphtide.lang.tide.events import report_arity
 from graphtide.lang.tide.fragments import gapped_arguments_of, variables_of
 from graphtide.lang.tide.lexer import CONTEXTS
 from graphtide.lang.tide.pattern_checks import flaws_of
-from graphtide.lang.tide.pattern_facts import (
-    MOST_POSITIONS,
-    Chain,
-    chained,
-    inlined,
-    parts_of,
-    walk,
-)
+from graphtide.lang.tide.pattern_facts import MAX_POSITIONS, Chain, chained, inlined, parts_of, walk
 from graphtide.lang.tide.source import token_of, tokens_of
 
 if TYPE_CHECKING:
@@ -52,8 +45,8 @@ if TYPE_CHECKING:
 
 # --- atoms ---
 
-DEEPEST: Final = 100
-TOO_DEEP: Final = f"this pattern is nested deeper than {DEEPEST}"
+MAX_DEPTH: Final = 100
+TOO_DEEP: Final = f"this pattern is nested deeper than {MAX_DEPTH}"
 TOO_DEEP_HINT: Final = "use fewer brackets, and fewer patterns inside of patterns"
 
 
@@ -108,16 +101,16 @@ class AtomReader:
         self, name: Token, pattern: PatternDeclaration, arguments: tuple[Argument, ...]
     ) -> EventPattern | None:
         self._events += sum(isinstance(part, Atom) for part in walk(pattern.body))
-        if self._events > MOST_POSITIONS:
+        if self._events > MAX_POSITIONS:
             hint = "use fewer patterns inside of patterns"
-            message = f"with {name} this pattern has more than {MOST_POSITIONS:,} positions"
+            message = f"with {name} this pattern has more than {MAX_POSITIONS:,} positions"
             self._source.report(name, message, hint)
             return None
         self._uses[pattern.name] += 1
         number = self._uses[pattern.name]
         space = pattern.name if number == 1 else f"{pattern.name}.{number}"
         body = inlined(pattern, arguments, space, lambda node: self._placed(node, name))
-        if self._places.add(body, name.start_pos or 0) <= DEEPEST:
+        if self._places.add(body, name.start_pos or 0) <= MAX_DEPTH:
             return body
         self._source.report(name, TOO_DEEP, TOO_DEEP_HINT)
         return None
@@ -145,7 +138,7 @@ class PatternReader:
         match str(tree.data):
             case "chain":
                 return self._chain(tree, depth)
-            case "group" | "all" if depth == DEEPEST:
+            case "group" | "all" if depth == MAX_DEPTH:
                 token = tokens_of(tree, "OPEN")[0]
                 self._source.report(token, TOO_DEEP, TOO_DEEP_HINT)
                 return None
@@ -163,7 +156,7 @@ class PatternReader:
 
     def _made(self, node: EventPattern, place: int) -> EventPattern | None:
         """Record a node; None if it is nested too deeply."""
-        if self.places.add(node, place) <= DEEPEST:
+        if self.places.add(node, place) <= MAX_DEPTH:
             return node
         self._source.report_at(place, TOO_DEEP, TOO_DEEP_HINT)
         return None

@@ -1,0 +1,338 @@
+"""Gestures of bodies before a camera: the event engine alone, and the chain from coordinates.
+
+The case study of paper 4. A frame is a transaction; how many bodies can be followed at the camera's
+25 frames per second?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, get_args
+
+import numpy as np
+
+from graphtide.bench.gesture_chain import EVENTS_PER_GESTURE, Chain, ProgramChain
+from graphtide.bench.harness import Benchmark, peak_rss_mb
+from graphtide.bench.report import (
+    BenchReport,
+    Panel,
+    Plot,
+    TableColumn,
+    group_points,
+    make_table,
+    to_objects,
+)
+from graphtide.bench.sequence import pattern_detector
+from graphtide.datasets.gesture import GestureEncoder
+from graphtide.datasets.gesture_scene import (
+    CHANGES,
+    CYCLE,
+    FRAME_MS,
+    FRAMES_PER_SECOND,
+    TYPES,
+    AtomicEvents,
+    GestureScene,
+    atomic_events,
+)
+from graphtide.datasets.queries import GESTURE, program_text
+from graphtide.errors import GraphtideError
+from graphtide.lang.tide.program import Program
+from graphtide.rdf.changes import ChangeBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from graphtide.datasets.gesture import FrameColumns
+    from graphtide.graph import LiveGraph
+
+Answer = TypeVar("Answer")
+Mode = Literal["events", "chain, ids", "chain, terms", "program, ids"]
+
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+"""The event engine alone; the chain, fed with ids or with texts; the same as a program of a user,
+with a rule that fires for each gesture."""
+
+ENOUGH_S: Final = 1.0
+"""Target duration of a measurement."""
+
+MIN_CYCLES: Final = 3
+MAX_CYCLES: Final = MIN_CYCLES << 10
+EVENTS_PER_BATCH: Final = 2_000
+
+SEARCH_FROM: Final = 200
+MAX_TRIES: Final = 10
+"""Numbers of bodies that are tried in the search for the maximum."""
+
+FOUND_MAX: Final = "most bodies"
+
+
+@dataclass(frozen=True, slots=True)
+class GestureTask:
+    """A number of bodies; with `search`, the maximum that keeps pace is searched from there on."""
+
+    bodies: int
+    mode: Mode
+    enough_s: float = ENOUGH_S
+    search: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.mode}, {FOUND_MAX if self.search else f'{self.bodies} bodies'}"
+
+
+@dataclass(frozen=True, slots=True)
+class GestureResult:
+    """Atomic events, gestures and frames per second.
+
+    `speed` is the frame rate divided by the camera's. `busy` is processor time divided by elapsed
+    time: less than 1 on a busy machine.
+    """
+
+    name: str
+    mode: str
+    bodies: int
+    events: int
+    matches: int
+    frames: int
+    seconds: float
+    events_per_s: float
+    matches_per_s: float
+    updates_per_s: float
+    speed: float
+    slowest_ms: float
+    busy: float
+    rss_mb: float
+
+
+class CallTimes:
+    """Elapsed time of each call, and the processor time of all of them."""
+
+    def __init__(self) -> None:
+        self.each: list[float] = []
+        self.cpu_s = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The elapsed time of all calls."""
+        return sum(self.each)
+
+    def of(self, call: Callable[[], Answer]) -> Answer:
+        """Make a call and record its times."""
+        busy, start = process_time(), perf_counter()
+        answer = call()
+        self.each.append(perf_counter() - start)
+        self.cpu_s += process_time() - busy
+        return answer
+
+
+class Played(NamedTuple):
+    """The time of each frame, and the numbers of atomic events and gestures."""
+
+    times: CallTimes
+    events: int
+    gestures: int
+
+
+def make_tasks(bodies: Sequence[int], *, search: bool) -> list[GestureTask]:
+    """Each number of bodies in each mode; then the search, in all modes with a graph.
+
+    >>> len(make_tasks([1, 2], search=True))
+    11
+    """
+    tasks = [GestureTask(count, mode) for mode in MODES for count in bodies]
+    chains = [mode for mode in MODES if mode != "events"] if search else []
+    return [*tasks, *(GestureTask(SEARCH_FROM, mode, search=True) for mode in chains)]
+
+
+def measure(task: GestureTask) -> GestureResult:
+    """Measure a task.
+
+    >>> measure(GestureTask(2, "events", enough_s=0.01)).matches % 2
+    0
+    """
+    if task.search:
+        return _search_max(task)
+    return (_measure_events if task.mode == "events" else _measure_chain)(task)
+
+
+def _search_max(task: GestureTask) -> GestureResult:
+    """The largest number of bodies that kept pace, to about 5 %."""
+    best: GestureResult | None = None
+    too_many: int | None = None
+    bodies = task.bodies
+    for _ in range(MAX_TRIES):
+        result = measure(replace(task, bodies=bodies, search=False))
+        if result.speed >= 1:
+            best = result if best is None or result.bodies > best.bodies else best
+        else:
+            too_many = bodies if too_many is None else min(too_many, bodies)
+        low = 0 if best is None else best.bodies
+        if too_many is None:
+            bodies = round(bodies * min(max(result.speed, 1.1), 4))
+        elif too_many > low * 1.05 + 1:
+            bodies = (low + too_many) // 2
+        else:
+            break
+    if best is None:
+        raise GraphtideError("not even one body could be followed at 25 frames per second")
+    return replace(best, name=FOUND_MAX)
+
+
+def _measure_events(task: GestureTask) -> GestureResult:
+    """Feed atomic events, some turns of all arms at a time, until enough time has been measured."""
+    (pattern,) = (p for p in Program.parse(program_text()).patterns if p.name == GESTURE)
+    detector = pattern_detector(pattern, TYPES, tick_ms=1)
+    times = CallTimes()
+    found = events = 0
+    turns = max(1, EVENTS_PER_BATCH // task.bodies)
+    while times.seconds < task.enough_s:
+        batch = _turns(task.bodies, len(times.each) * turns, turns)
+        columns = times.of(partial(detector.feed, *batch))
+        events += len(batch.types)
+        found += len(columns.time)
+    return _result(task, Played(times, events, found), len(times.each) * turns)
+
+
+def _turns(bodies: int, first: int, count: int) -> AtomicEvents:
+    """Events of some turns; those of a batch are over before the next begins."""
+    events = atomic_events(GestureScene(bodies, count))
+    return events._replace(times=events.times + first * 2 * CYCLE * FRAME_MS)
+
+
+def _measure_chain(task: GestureTask) -> GestureResult:
+    """Play a scene frame by frame, with more turns until enough time is measured."""
+    cycles = MIN_CYCLES
+    while True:
+        played = _play(GestureScene(task.bodies, cycles), task.mode)
+        seconds = played.times.seconds
+        if seconds >= task.enough_s or cycles >= MAX_CYCLES:
+            return _result(task, played, cycles)
+        cycles = round(cycles * min(max(1.2 * task.enough_s / seconds, 2), 100))
+
+
+def _play(scene: GestureScene, mode: Mode) -> Played:
+    """Load the initial graph, then measure all frames."""
+    encoder, times = GestureEncoder(scene), CallTimes()
+    chain = ProgramChain() if mode == "program, ids" else Chain()
+    frames = frame_loaders(encoder, chain.graph, mode)
+    next(frames)()
+    for load in frames:
+        times.of(partial(_process, load, chain))
+    return Played(times, chain.events, chain.gestures)
+
+
+def _process(load: Callable[[], None], chain: Chain | ProgramChain) -> None:
+    load()
+    chain.detect()
+
+
+def frame_loaders(
+    encoder: GestureEncoder, graph: LiveGraph, mode: Mode
+) -> Iterator[Callable[[], None]]:
+    """For each frame, the call that applies it to the graph: as ids, or as columns of texts."""
+    ids = None if mode == "chain, terms" else encoder.ids(graph.terms)
+    for frame in encoder.frames():
+        if ids is None:
+            yield partial(_apply_texts, graph, frame.columns())
+        else:
+            s, p, o = np.ascontiguousarray(ids[frame.triples.rows].T)
+            diff, (time, tx) = frame.diff.astype(np.int32), frame.timestamps()
+            yield partial(graph.apply_ids, s, p, o, diff=diff, time=time, tx=tx)
+
+
+def _apply_texts(graph: LiveGraph, columns: FrameColumns) -> None:
+    graph.apply(ChangeBatch(*columns))
+
+
+def _result(task: GestureTask, played: Played, cycles: int) -> GestureResult:
+    times, events, found = played
+    if found != task.bodies * cycles or events != EVENTS_PER_GESTURE * found:
+        raise GraphtideError(
+            f"{task.bodies} bodies made {task.bodies * cycles} gestures, {found} were found, "
+            f"with {events} events",
+            hint="this is a bug: please report it",
+        )
+    has_graph = task.mode != "events"
+    seconds = times.seconds
+    # Without a graph there are no frames: a turn of the arms counts as the frames it takes.
+    frames = len(times.each) if has_graph else cycles * CYCLE
+    return GestureResult(
+        name="gesture",
+        mode=task.mode,
+        bodies=task.bodies,
+        events=events,
+        matches=found,
+        frames=frames,
+        seconds=seconds,
+        events_per_s=events / seconds,
+        matches_per_s=found / seconds,
+        updates_per_s=frames * task.bodies * CHANGES / seconds if has_graph else 0.0,
+        speed=frames / seconds / FRAMES_PER_SECOND,
+        slowest_ms=max(times.each) * 1000 if has_graph else 0.0,
+        busy=times.cpu_s / seconds,
+        rss_mb=peak_rss_mb(),
+    )
+
+
+# ---- reporting -----------------------------------------------------------------------------------
+
+
+class PaperFigures(NamedTuple):
+    """A line of the paper's Table 3."""
+
+    complex_per_s: int
+    atomic_per_s: int
+    speed: float
+
+
+PAPER: Final = {
+    1: PaperFigures(69_041, 414_248, 69.041),
+    2: PaperFigures(63_458, 380_749, 31.729),
+    4: PaperFigures(66_094, 396_562, 16.523),
+    8: PaperFigures(41_907, 251_442, 5.238),
+    16: PaperFigures(35_003, 210_017, 2.188),
+    24: PaperFigures(24_220, 145_322, 1.009),
+    25: PaperFigures(20_611, 123_664, 0.824),
+}
+"""Bodies -> complex events per second, atomic events per second, speed (in multiples of 25 FPS)."""
+
+
+def _paper(text: Callable[[PaperFigures], str]) -> TableColumn[GestureResult]:
+    return TableColumn("paper", lambda r: text(PAPER[r.bodies]) if r.bodies in PAPER else "")
+
+
+COLUMNS: Final[Sequence[TableColumn[GestureResult]]] = (
+    TableColumn("mode", lambda r: r.mode if r.name == "gesture" else f"{r.mode}: max", left=True),
+    TableColumn("bodies", lambda result: f"{result.bodies:,}"),
+    TableColumn("complex/s", lambda result: f"{result.matches_per_s:,.0f}"),
+    _paper(lambda paper: f"{paper.complex_per_s:,}"),
+    TableColumn("atomic/s", lambda result: f"{result.events_per_s:,.0f}"),
+    _paper(lambda paper: f"{paper.atomic_per_s:,}"),
+    TableColumn("updates/s", lambda r: "" if r.mode == "events" else f"{r.updates_per_s:,.0f}"),
+    TableColumn("x 25 FPS", lambda result: f"{result.speed:,.2f}"),
+    _paper(lambda paper: f"{paper.speed:.3f}"),
+    TableColumn("max ms", lambda r: "" if r.mode == "events" else f"{r.slowest_ms:.1f}"),
+    TableColumn("busy", lambda result: f"{result.busy:.0%}"),
+    TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
+)
+
+
+def report(results: Sequence[GestureResult]) -> BenchReport:
+    """A line for each measurement, with the paper's figures; speed over the number of bodies."""
+    points: list[tuple[str, float, float]] = [(r.mode, r.bodies, r.speed) for r in results]
+    points += [("paper 4", bodies, paper.speed) for bodies, paper in PAPER.items()]
+    lines = group_points(points)
+    panel = Panel("", lines, "bodies", "multiple of 25 frames per second", reference=1.0)
+    plot = Plot("Gestures: speed by number of bodies", [[panel]], 5.6, 4.0)
+    return BenchReport(to_objects(results), [make_table("Gestures", COLUMNS, results)], plot)
+
+
+BENCHMARK: Final = Benchmark(
+    module=__name__,
+    task=GestureTask,
+    result=GestureResult,
+    measure=measure,
+    report=report,
+    warm_up=lambda task: replace(task, bodies=2, enough_s=0.01, search=False),
+)

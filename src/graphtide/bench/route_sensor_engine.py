@@ -1,0 +1,122 @@
+"""RouteSensor on Graphtide: three ways to load, then updates; every edge is a transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.bench.harness import peak_rss_mb, time_each, timed
+from graphtide.bench.route_sensor import (
+    QUERY,
+    RELATIONS,
+    RouteSensorResult,
+    texts,
+    update_percentiles,
+)
+from graphtide.engine.watch import Query
+from graphtide.graph import LiveGraph
+from graphtide.rdf.changes import CHANGE_SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from graphtide.bench.route_sensor import EdgeWorkload, RouteSensorTask
+
+PREDICATES: Final = texts(RELATIONS)
+
+
+def load_ids(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorResult:
+    """Load from arrays of ids in one call; then the updates."""
+    graph, watch = _graph()
+    nodes = graph.terms.encode_column(texts(workload.names()))
+    predicates = graph.terms.encode_column(PREDICATES)
+    s, p, o = nodes[workload.s], predicates[workload.relation], nodes[workload.o]
+    with timed() as load:
+        graph.apply_ids(s, p, o)
+    loaded = _result(task, workload, watch, load.seconds)
+    spent = time_each(updates(graph, watch, workload))
+    return replace(loaded, **update_percentiles(spent))
+
+
+def load_strings(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorResult:
+    """Load from an Arrow table of N-Triples strings."""
+    graph, watch = _graph()
+    table = change_table(workload)
+    with timed() as load:
+        graph.apply(table)
+    return _result(task, workload, watch, load.seconds)
+
+
+def load_calls(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorResult:
+    """Load by one call of `insert` per edge, with N-Triples texts."""
+    graph, watch = _graph()
+    nodes = texts(workload.names())
+    s = list(map(nodes.__getitem__, workload.s.tolist()))
+    p = list(map(PREDICATES.__getitem__, workload.relation.tolist()))
+    o = list(map(nodes.__getitem__, workload.o.tolist()))
+    with timed() as load:
+        insert = graph.insert
+        for edge in zip(s, p, o, strict=True):
+            insert(*edge)
+        watch.delta()
+    return _result(task, workload, watch, load.seconds)
+
+
+def change_table(workload: EdgeWorkload) -> pa.Table:
+    """The edges as a columnar change log of inserts, one transaction each.
+
+    >>> from graphtide.bench.route_sensor import make_workload
+    >>> change_table(make_workload(400, seed=0)).column_names
+    ['time', 'tx', 'diff', 's', 'p', 'o']
+    """
+    count = len(workload)
+    nodes, predicates = pa.array(texts(workload.names())), pa.array(PREDICATES)
+    columns: list[Any] = [
+        pa.array(np.zeros(count, np.int64)),
+        pa.array(np.arange(count, dtype=np.int64)),
+        pa.array(np.ones(count, np.int8)),
+        nodes.take(workload.s),
+        predicates.take(workload.relation),
+        nodes.take(workload.o),
+    ]
+    return pa.table(columns, CHANGE_SCHEMA.names[:-1])
+
+
+def updates(
+    graph: LiveGraph, watch: Query, workload: EdgeWorkload
+) -> Iterator[Callable[[], object]]:
+    """Delete an edge, insert it again, and so on; the delta is read each time."""
+    nodes = workload.names()
+    for index in workload.updated.tolist():
+        ends = texts([nodes[workload.s[index]], nodes[workload.o[index]]])
+        edge = ends[0], PREDICATES[workload.relation[index]], ends[1]
+        yield partial(_change, graph.delete, edge, watch)
+        yield partial(_change, graph.insert, edge, watch)
+
+
+def _change(change: Callable[..., None], edge: tuple[str, str, str], watch: Query) -> int:
+    change(*edge)
+    return len(watch.delta())
+
+
+def _graph() -> tuple[LiveGraph, Query]:
+    graph = LiveGraph()
+    return graph, graph.watch(QUERY)
+
+
+def _result(
+    task: RouteSensorTask, workload: EdgeWorkload, watch: Query, seconds: float
+) -> RouteSensorResult:
+    rate = round(len(workload) / seconds)
+    return RouteSensorResult(task.engine, len(workload), peak_rss_mb(), watch.count(), rate)
+
+
+LOADS: Final[dict[str, Callable[[RouteSensorTask, EdgeWorkload], RouteSensorResult]]] = {
+    "ids": load_ids,
+    "strings": load_strings,
+    "calls": load_calls,
+}

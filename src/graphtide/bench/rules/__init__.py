@@ -1,1 +1,0 @@
-"""AlarmConfirmation, the rule of paper 2, over many equipments: ours and clipspy, same events."""

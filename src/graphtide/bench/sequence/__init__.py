@@ -1,1 +1,0 @@
-"""Four kinds of event, one after the other, with one key, within ten seconds."""

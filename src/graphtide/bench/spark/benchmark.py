@@ -1,0 +1,335 @@
+"""The pipeline on Spark, beside the cost of moving the data and beside plain Spark SQL.
+
+One stream, three pipelines over it, each in a process of its own:
+
+- `identity`: the same source, packing, shuffle and state, without an engine;
+- `graphtide`: RouteSensor maintained by the engines of the partitions;
+- `reevaluate`: each micro-batch is merged into a table and the whole query is evaluated again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from graphtide.bench.harness import Benchmark
+from graphtide.bench.report import BenchReport, make_table, number, text_columns
+from graphtide.bench.route_sensor import RELATIONS, make_workload, texts
+from graphtide.errors import GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+    from rich.table import Table
+
+    from graphtide.bench.harness import Progress
+
+PIPELINES: Final = ("identity", "graphtide", "reevaluate")
+
+PARTITIONS: Final = 2
+
+MASTER: Final = "local-cluster[2,1,2048]"
+"""Two executors of one core each, as on a cluster: the engine of a partition stays where it is."""
+
+MIN_CHANGES: Final = 1000
+
+SIZES: Final = (1 / 20, 1 / 4, 1.0)
+"""Shares of all edges at which growing pauses: 100,000, 500,000 and 2 million of two million."""
+
+BULK: Final = 1 / 10
+"""Largest share of all edges that one batch inserts."""
+
+SMALL_BATCHES: Final = 15
+FEW_BATCHES: Final = 4
+"""Small batches per size; and for the pipeline that takes seconds for each."""
+
+SMALL_ROWS: Final = 100
+TRANSACTION_ROWS: Final = 10
+
+SPARE_BATCHES: Final = 3
+"""Small batches that are held back until the stream has ended."""
+
+FIRST_MTIME: Final = 1_700_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineTask:
+    """A pipeline over the stream in a folder."""
+
+    name: str
+    folder: str
+    master: str
+    changes: int
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.changes:,} changes"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineResult:
+    """Rows per second in bulk, and milliseconds per small micro-batch, by edges of the graph.
+
+    Of `graphtide` also how often an engine was in the cache, and how long it takes to rebuild one.
+    """
+
+    name: str
+    changes: int
+    rows_per_s: float
+    batch_ms_median_small: float
+    batch_ms_by_graph_size: dict[str, float]
+    matches: int
+    cache_hit_ratio: float = 0.0
+    rebuild_ms: float = 0.0
+
+
+# ---- the stream ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBatch:
+    """One file of the stream: its kind, the edges in the graph after it, its rows."""
+
+    kind: str
+    edges: int
+    rows: int
+
+
+def write_stream(folder: Path, changes: int, seed: int, small: int) -> list[StreamBatch]:
+    """Write the stream as Parquet files of one micro-batch each.
+
+    A graph grows in bulk to three sizes. At each of them `small` batches delete some edges and
+    insert them again, so that every batch changes the answer and none the size. Spare batches go to
+    a folder of their own and are not in the list, which is also written beside the folder.
+    """
+    spare = folder.with_name(f"{folder.name}-spare")
+    for each in (folder, spare):
+        each.mkdir(parents=True)
+    batches: list[StreamBatch] = []
+    clock = 0
+    for batch, table in _tables(changes, seed, small):
+        path = (spare if batch.kind == "spare" else folder) / f"{len(batches):05}.parquet"
+        stamps: Any = clock + np.arange(batch.rows) // TRANSACTION_ROWS
+        clock = int(stamps[-1]) + 1
+        pq.write_table(_with_end(pa.table({**table, "time": stamps, "tx": stamps})), path)
+        os.utime(path, (FIRST_MTIME + len(batches),) * 2)  # Spark reads the oldest file first
+        batches.append(batch)
+    streamed = [batch for batch in batches if batch.kind != "spare"]
+    listed = json.dumps([asdict(batch) for batch in streamed])
+    folder.with_suffix(".json").write_text(listed, encoding="utf-8")
+    return streamed
+
+
+def read_batches(folder: Path) -> list[StreamBatch]:
+    """The batches of a stream that was written to a folder."""
+    listed = json.loads(folder.with_suffix(".json").read_text(encoding="utf-8"))
+    return [StreamBatch(**each) for each in listed]
+
+
+def add_spare(folder: Path) -> None:
+    """Continue the stream with the batches that were held back."""
+    for path in folder.with_name(f"{folder.name}-spare").iterdir():
+        path.rename(folder / path.name)
+
+
+def _with_end(table: pa.Table) -> pa.Table:
+    """The table with sequence numbers, and with a row that ends its last transaction."""
+    last = table.slice(len(table) - 1).to_pylist()[0]
+    end = {**last, "diff": 0, **dict.fromkeys("spo")}
+    ended = pa.concat_tables([table, pa.Table.from_pylist([end], schema=table.schema)])
+    return ended.append_column("seq", pa.array(np.arange(len(ended))))
+
+
+def _tables(changes: int, seed: int, small: int) -> Iterator[tuple[StreamBatch, dict[str, Any]]]:
+    workload = make_workload(changes, seed)
+    random = np.random.default_rng(seed)
+    nodes, relations = pa.array(texts(workload.names())), pa.array(texts(RELATIONS))
+
+    def table(edges: NDArray[np.int64], diff: NDArray[np.int32]) -> dict[str, Any]:
+        return {
+            "diff": diff,
+            "s": nodes.take(workload.s[edges]),
+            "p": relations.take(workload.relation[edges]),
+            "o": nodes.take(workload.o[edges]),
+        }
+
+    total, done = len(workload), 0
+    for share in SIZES:
+        size = int(total * share)
+        while done < size:
+            end = min(size, done + ceil(total * BULK))
+            edges = np.arange(done, end)
+            yield StreamBatch("bulk", end, end - done), table(edges, np.ones(end - done, np.int32))
+            done = end
+        kinds = ["small"] * small + ["spare"] * (SPARE_BATCHES if size == total else 0)
+        for kind in kinds:
+            edges = random.choice(done, size=min(SMALL_ROWS // 2, done), replace=False)
+            diff = np.repeat(np.array([-1, 1], np.int32), len(edges))
+            yield StreamBatch(kind, done, len(diff)), table(np.tile(edges, 2), diff)
+
+
+# ---- measuring -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def make_tasks(
+    changes: int, seed: int, master: str | None, progress: Progress
+) -> Iterator[list[PipelineTask]]:
+    """A task for each pipeline; the stream is in a temporary folder."""
+    with TemporaryDirectory(prefix="graphtide-bench-") as temporary:
+        progress(f"writing a stream of {changes:,} changes")
+        write_stream(Path(temporary, "input"), changes, seed, SMALL_BATCHES)
+        write_stream(Path(temporary, "few"), changes, seed, FEW_BATCHES)
+        yield [PipelineTask(name, temporary, master or MASTER, changes) for name in PIPELINES]
+
+
+def measure(task: PipelineTask) -> PipelineResult:
+    """Run the whole stream through one pipeline."""
+    from graphtide.bench.spark.pipelines import run_pipeline
+
+    stream = Path(task.folder, "few" if task.name == "reevaluate" else "input")
+    output = run_pipeline(task.name, Path(task.folder), task.master)
+    return to_result(task, output, read_batches(stream))
+
+
+def to_result(
+    task: PipelineTask, output: dict[str, Any], batches: list[StreamBatch]
+) -> PipelineResult:
+    """Medians over the micro-batches, without the first of each kind, which warms up.
+
+    >>> batches = [StreamBatch("bulk", 1000, 1000), StreamBatch("bulk", 2000, 1000)]
+    >>> batches += [StreamBatch("small", 2000, 10)] * 3
+    >>> took = {0: 9000, 1: 500, 2: 80, 3: 20, 4: 30}
+    >>> task = PipelineTask("identity", "", "", 2000)
+    >>> result = to_result(task, {"batch_ms": took, "matches": 7}, batches)
+    >>> result.rows_per_s, result.batch_ms_by_graph_size
+    (2000.0, {'2000': 25.0})
+    """
+    took = {batch: float(ms) for batch, ms in output["batch_ms"].items()}
+    full = max(batch.rows for batch in batches)
+    bulk = [
+        1000 * batch.rows / took[index]
+        for index, batch in enumerate(batches)
+        if batch.kind == "bulk" and index and 2 * batch.rows > full
+    ]
+    small: dict[int, list[float]] = {}
+    for index, batch in enumerate(batches):
+        if batch.kind == "small" and batches[index - 1].kind == "small":
+            small.setdefault(batch.edges, []).append(took[index])
+    notes, rebuilds = output.get("notes", []), output.get("rebuilds", [])
+    return PipelineResult(
+        name=task.name,
+        changes=task.changes,
+        rows_per_s=round(statistics.median(bulk), 1),
+        batch_ms_median_small=statistics.median(ms for each in small.values() for ms in each),
+        batch_ms_by_graph_size={str(size): statistics.median(ms) for size, ms in small.items()},
+        matches=output["matches"],
+        cache_hit_ratio=hit_ratio(notes),
+        rebuild_ms=rebuild_ms(notes, rebuilds),
+    )
+
+
+def hit_ratio(notes: list[dict[str, Any]]) -> float:
+    """The share of cache hits.
+
+    >>> hit_ratio([{"hit": False}, {"hit": True}, {"hit": True}, {"hit": True}])
+    0.75
+    """
+    hits = sum(bool(note["hit"]) for note in notes)
+    return round(hits / max(len(notes), 1), 3)
+
+
+def rebuild_ms(notes: list[dict[str, Any]], rebuilds: list[dict[str, Any]]) -> float:
+    """How much longer a micro-batch takes if the engine has to be rebuilt.
+
+    >>> rebuild_ms([{"hit": True, "ms": 5.0}], [{"rebuilt": True, "ms": 905.0}])
+    900.0
+    """
+    usual: list[float] = [note["ms"] for note in notes if note["hit"]]
+    lost: list[float] = [note["ms"] for note in rebuilds if note["rebuilt"]]
+    if not usual or not lost:
+        return 0.0
+    return round(statistics.median(lost) - statistics.median(usual), 1)
+
+
+def check_agreement(results: Sequence[PipelineResult]) -> None:
+    """Raise unless both pipelines with answers found the same number of matches."""
+    found = {result.name: result.matches for result in results}
+    ours, theirs = found["graphtide"], found["reevaluate"]
+    if ours != theirs:
+        raise GraphtideError(
+            f"the pipelines disagree on the matches: graphtide {ours}, reevaluate {theirs}"
+        )
+
+
+# ---- reporting -----------------------------------------------------------------------------------
+
+
+def report(results: Sequence[PipelineResult]) -> BenchReport:
+    """One JSON object, and a table with ratios of graphtide to identity."""
+    by_name = {result.name: result for result in results}
+    ours = by_name["graphtide"]
+    keys = ("rows_per_s", "batch_ms_median_small", "batch_ms_by_graph_size")
+    objects: dict[str, Any] = {
+        name: {key: getattr(by_name[name], key) for key in keys} for name in PIPELINES
+    }
+    objects |= {"cache_hit_ratio": ours.cache_hit_ratio, "rebuild_ms": ours.rebuild_ms}
+    return BenchReport(objects, [_table(by_name)])
+
+
+def _table(by_name: dict[str, PipelineResult]) -> Table:
+    ours = by_name["graphtide"]
+
+    def row(label: str, value: Callable[[PipelineResult], float], aim: str) -> list[str]:
+        values = [value(by_name[name]) for name in PIPELINES]
+        ratio = f"{values[1] / values[0]:.2f}×" if values[0] else ""
+        return [label, *map(number, values), ratio, aim]
+
+    rows = [
+        row("in bulk, rows/s", lambda result: result.rows_per_s, "≥ 0.6×"),
+        row("small batch, median ms", lambda result: result.batch_ms_median_small, "≤ 1.3×"),
+        *(
+            row(f"small batch at {int(size):,} edges, ms", partial(_ms_at, size), "")
+            for size in ours.batch_ms_by_graph_size
+        ),
+        row("largest graph / smallest", growth, "≤ 1.2"),
+        ["engine in cache", "", f"{ours.cache_hit_ratio:.1%}"],
+        ["engine rebuilt, ms", "", number(ours.rebuild_ms)],
+    ]
+    title = f"RouteSensor on Spark, {ours.changes:,} changes (ratio: graphtide to identity)"
+    return make_table(title, text_columns(("", *PIPELINES, "ratio", "aim")), rows)
+
+
+def _ms_at(size: str, result: PipelineResult) -> float:
+    return result.batch_ms_by_graph_size[size]
+
+
+def growth(result: PipelineResult) -> float:
+    """Cost of a small batch in the largest graph, relative to the smallest."""
+    by_size = list(result.batch_ms_by_graph_size.values())
+    return round(by_size[-1] / by_size[0], 2)
+
+
+BENCHMARK: Final = Benchmark(
+    module=__name__,
+    task=PipelineTask,
+    result=PipelineResult,
+    measure=measure,
+    report=report,
+    warm_up=lambda _: None,
+    check=check_agreement,
+    garbage_collection=True,
+    hint="try a smaller --changes or another --master: memory may be the problem",
+)

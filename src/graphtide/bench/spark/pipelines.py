@@ -1,0 +1,271 @@
+"""The three pipelines of the Spark benchmark, and how their micro-batches are measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from graphtide.bench.route_sensor import QUERY, RELATIONS, texts
+from graphtide.bench.spark.benchmark import PARTITIONS, add_spare
+from graphtide.spark import match, pipeline
+from graphtide.spark.chunk import from_chunks, to_chunk
+from graphtide.spark.log import Head
+from graphtide.spark.match import chunks_of, matched_frame
+from graphtide.spark.pack import pack_task
+from graphtide.spark.pipeline import make_task
+from graphtide.spark.schemas import CHANGES, MATCHED_SQL, PACKED_SQL
+from graphtide.spark.session import make_session
+from graphtide.spark.state_log import StateLog
+from graphtide.spark.summarise import summarise
+from graphtide.spark.unpack import columns_sql, unpack_deltas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from graphtide.spark.metrics_cache import CacheCounts
+    from graphtide.spark.task import Task
+
+SETTINGS: Final = {
+    "spark.driver.memory": "2g",
+    "spark.executor.memory": "2g",
+    "spark.sql.streaming.numRecentProgressUpdates": "10000",
+}
+
+CHANGES_SQL: Final = "time long, tx long, diff int, seq long, s string, p string, o string"
+
+ANSWER_SQL: Final = """
+SELECT f.s AS route, m.o AS sensor, f.o AS swP, t.o AS sw
+FROM follows f JOIN target t ON f.o = t.s JOIN monitoredBy m ON t.o = m.s
+LEFT ANTI JOIN requires r ON r.s = f.s AND r.o = m.o
+"""
+
+
+def run_pipeline(name: str, folder: Path, master: str) -> dict[str, Any]:
+    """The whole stream through one pipeline: milliseconds per micro-batch, matches, notes."""
+    session = make_session(
+        master=master,
+        cells=PARTITIONS,
+        settings={**SETTINGS, "spark.local.dir": str(folder / f"{name}-scratch")},
+    )
+    try:
+        match name:
+            case "identity":
+                return _measured(_start(_identity(session, folder), folder, name))
+            case "graphtide":
+                figures = _measured(_start(_graphtide(session, folder, "notes"), folder, name))
+                return figures | _rebuilds(session, folder)
+            case "reevaluate":
+                return _reevaluated(session, folder)
+            case _:
+                raise ValueError(name)
+    finally:
+        session.stop()
+
+
+def _changes(session: SparkSession, files: Path) -> DataFrame:
+    reader = session.readStream.schema(CHANGES_SQL).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(files))
+
+
+def _start(deltas: DataFrame, folder: Path, name: str) -> StreamingQuery:
+    from pyspark.sql import functions as f
+
+    observed = deltas.observe("out", f.sum("diff").alias("matches"))
+    writer = observed.writeStream.format("noop").trigger(availableNow=True)
+    return writer.option("checkpointLocation", str(folder / f"{name}-checkpoint")).start()
+
+
+def _measured(query: StreamingQuery) -> dict[str, Any]:
+    query.awaitTermination()
+    reports = [json.loads(report.json) for report in query.recentProgress]
+    found = [(r.get("observedMetrics") or {}).get("out") or {} for r in reports]
+    return {
+        "batch_ms": _batch_ms(reports),
+        "matches": sum(each.get("matches") or 0 for each in found),
+    }
+
+
+def _batch_ms(reports: list[dict[str, Any]]) -> dict[int, int]:
+    return {r["batchId"]: r["durationMs"]["triggerExecution"] for r in reports if r["numInputRows"]}
+
+
+# ---- graphtide -----------------------------------------------------------------------------------
+
+
+class NotedMatch(match.Match):
+    """`Match` that writes a line per partition and micro-batch: cache hit, rebuild, duration.
+
+    With `forget`, the cache is cleared before each micro-batch.
+    """
+
+    def __init__(
+        self, task: Task, counts: CacheCounts | None = None, *, notes: str, forget: bool = False
+    ) -> None:
+        super().__init__(task, counts)
+        self._notes = notes
+        self._forget = forget
+
+    def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
+        self,
+        key: tuple[int],
+        rows: Iterator[pd.DataFrame],
+        timerValues: object,  # noqa: N803 - Spark's signature
+    ) -> Iterator[pd.DataFrame]:
+        """One partition's part of a micro-batch."""
+        if self._forget:
+            match.CACHE.engines.clear()
+        hits, rebuilt, started = match.CACHE.hits, match.CACHE.rebuilt, time.perf_counter()
+        frames = list(super().handleInputRows(key, rows, timerValues))
+        note = {
+            "partition": key[0],
+            "hit": match.CACHE.hits > hits,
+            "rebuilt": match.CACHE.rebuilt > rebuilt,
+            "ms": 1000 * (time.perf_counter() - started),
+        }
+        with Path(self._notes, f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(note) + "\n")
+        yield from frames
+
+
+def _graphtide(
+    session: SparkSession, folder: Path, notes: str, *, forget: bool = False
+) -> DataFrame:
+    (folder / notes).mkdir()
+    # The product's own pipeline; only its operator is replaced by one that takes notes.
+    noted = partial(NotedMatch, notes=str(folder / notes), forget=forget)
+    vars(pipeline)["Match"] = noted
+    return pipeline.watch(_changes(session, folder / "input"), QUERY, cells=PARTITIONS)
+
+
+def _rebuilds(session: SparkSession, folder: Path) -> dict[str, Any]:
+    """The notes on the stream, and on more batches for which engines had to be rebuilt."""
+    add_spare(folder / "input")
+    _measured(_start(_graphtide(session, folder, "rebuilds", forget=True), folder, "graphtide"))
+    return {name: _read_notes(folder / name) for name in ("notes", "rebuilds")}
+
+
+def _read_notes(folder: Path) -> list[dict[str, Any]]:
+    files = sorted(folder.glob("*.jsonl"))
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+# ---- identity ------------------------------------------------------------------------------------
+
+
+class IdentityProcessor(StatefulProcessor):
+    """Writes each batch to the log as the engine's processor does, and outputs nothing."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state (called by Spark)."""
+        self._log = StateLog(handle, "identity")
+
+    def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
+        self,
+        key: tuple[int],  # noqa: ARG002
+        rows: Iterator[pd.DataFrame],
+        timerValues: object,  # noqa: ARG002, N803 - Spark's signature
+    ) -> Iterator[pd.DataFrame]:
+        """One partition's part of a micro-batch."""
+        packed = pd.concat(list(rows)).sort_values("task")
+        head = self._log.head() or Head()
+        changes = from_chunks(chunks_of(packed, "chunk"), CHANGES)
+        after = replace(head, version=head.version + 1, token=uuid.uuid4().hex)
+        self._log.put_chunk(after.version, after.token, to_chunk(changes))
+        self._log.put_head(after)
+        yield matched_frame([])
+
+    def close(self) -> None:
+        """The task is done (called by Spark)."""
+
+
+def _identity(session: SparkSession, folder: Path) -> DataFrame:
+    """The stages of `graphtide.spark.watch` for one query, with another processor."""
+    changes = _changes(session, folder / "input")
+    task = make_task(changes, {"query": QUERY}, PARTITIONS)
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        return pack_task(batches, task, context.partitionId() if context else 0)
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return unpack_deltas(batches, task, single=True)
+
+    packed = summarise(changes, task).mapInArrow(pack, PACKED_SQL)
+    logged = packed.groupBy("cell").transformWithStateInPandas(
+        statefulProcessor=IdentityProcessor(),
+        outputStructType=MATCHED_SQL,
+        outputMode="Append",
+        timeMode="None",
+    )
+    return logged.mapInArrow(unpack, columns_sql(task, single=True))
+
+
+# ---- re-evaluation -------------------------------------------------------------------------------
+
+
+class TableReevaluation:
+    """Tables of edges and of answers, both written anew by each micro-batch.
+
+    This is what a Spark user would do otherwise: merge, evaluate the whole query, compare.
+    """
+
+    def __init__(self, session: SparkSession, folder: Path) -> None:
+        self._session = session
+        self._folder = folder
+        self.matches = 0
+
+    def process(self, changes: DataFrame, batch: int) -> None:
+        """One micro-batch (Spark's `foreachBatch`)."""
+        answer = self._answer(self._merged(changes, batch))
+        path = str(self._folder / f"answer-{batch}")
+        answer.write.mode("overwrite").parquet(path)
+        new = self._session.read.parquet(path)
+        old = self._previous("answer", batch)
+        appeared = new if old is None else new.exceptAll(old)
+        disappeared = new.limit(0) if old is None else old.exceptAll(new)
+        self.matches += appeared.count() - disappeared.count()
+
+    def _merged(self, changes: DataFrame, batch: int) -> DataFrame:
+        """The table of edges after a batch."""
+        rows = changes.where("diff <> 0").select("s", "p", "o", "diff")
+        old = self._previous("edges", batch)
+        if old is not None:
+            rows = rows.unionByName(old.selectExpr("s", "p", "o", "1 AS diff"))
+        path = str(self._folder / f"edges-{batch}")
+        merged = rows.groupBy("s", "p", "o").agg({"diff": "sum"}).where("`sum(diff)` > 0")
+        merged.select("s", "p", "o").write.mode("overwrite").parquet(path)
+        return self._session.read.parquet(path)
+
+    def _answer(self, edges: DataFrame) -> DataFrame:
+        for name, predicate in zip(RELATIONS, texts(RELATIONS), strict=True):
+            edges.where(edges["p"] == predicate).createOrReplaceTempView(name)
+        return self._session.sql(ANSWER_SQL)
+
+    def _previous(self, name: str, batch: int) -> DataFrame | None:
+        if not batch:
+            return None
+        return self._session.read.parquet(str(self._folder / f"{name}-{batch - 1}"))
+
+
+def _reevaluated(session: SparkSession, folder: Path) -> dict[str, Any]:
+    tables = TableReevaluation(session, folder / "tables")
+    writer = _changes(session, folder / "few").writeStream.foreachBatch(tables.process)
+    checkpoint = str(folder / "reevaluate-checkpoint")
+    query = writer.trigger(availableNow=True).option("checkpointLocation", checkpoint).start()
+    query.awaitTermination()
+    reports = [json.loads(report.json) for report in query.recentProgress]
+    return {"batch_ms": _batch_ms(reports), "matches": tables.matches}

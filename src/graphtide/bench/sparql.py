@@ -1,0 +1,289 @@
+"""Cost of one change for each SPARQL operator, while its state grows.
+
+An operator has a query that is little else, over a graph of `size` quads (pairs, for a path). A
+round deletes some quads and inserts them again, one transaction each, so that the state keeps its
+size.
+"""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass, replace
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.bench.harness import Benchmark
+from graphtide.bench.report import (
+    BenchReport,
+    Panel,
+    Plot,
+    group_points,
+    make_table,
+    number,
+    text_columns,
+    to_objects,
+)
+from graphtide.errors import GraphtideError
+from graphtide.graph import LiveGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.random import Generator
+    from rich.table import Table
+
+    from graphtide.engine.watch import Query
+    from graphtide.kernel.batch import Ints
+    from graphtide.plan.patterns import Strategy
+
+Growth = Literal["flat", "logarithmic", "affected region"]
+
+MIN_SIZE: Final = 1000
+ROUNDS: Final = 7
+QUADS_PER_ROUND: Final = 500
+
+CHAIN: Final = 10
+"""Nodes of a chain."""
+
+PAIRS_PER_CHAIN: Final = CHAIN * (CHAIN - 1) // 2
+XSD_INTEGER: Final = "http://www.w3.org/2001/XMLSchema#integer"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorData:
+    """The quads of a graph as ids, and those that rounds change, from the last one on."""
+
+    quads: Ints
+    changing: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredOperator:
+    """An operator, its query, its data, and how the cost of a change may grow with the state."""
+
+    name: str
+    growth: Growth
+    query: str
+    make: Callable[[LiveGraph, int, Generator], OperatorData]
+    strategy: Strategy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTask:
+    """An operator at a size of its state."""
+
+    operator: str
+    size: int
+    seed: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.operator}, {self.size:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorResult:
+    """The cost of one change in microseconds: the median of the rounds."""
+
+    operator: str
+    growth: str
+    size: int
+    rows: int
+    load_s: float
+    micros: float
+    state_mb: float
+
+
+# ---- the graphs ----------------------------------------------------------------------------------
+
+
+def edges(graph: LiveGraph, size: int, random: Generator) -> OperatorData:
+    """Half of the quads are `?a :p ?b`, half `?b :q ?c`; those of `:q` change."""
+    half = size // 2
+    a, b, c = (nodes(graph, name, half) for name in "abc")
+    p, q = (np.full(half, graph.terms.encode(f"<ex:{name}>"), np.int32) for name in "pq")
+    into = random.permutation(b)
+    left, right = _quads(a, p, into), _quads(b, q, c)
+    return OperatorData(np.concatenate([left, right]), random.permutation(right))
+
+
+def doubled(graph: LiveGraph, size: int, random: Generator) -> OperatorData:
+    """`?a :p ?b`, where half of the `?b` occur twice: they stay when one quad is deleted."""
+    a = nodes(graph, "a", size)
+    b = nodes(graph, "b", size * 3 // 4)
+    p = np.full(size, graph.terms.encode("<ex:p>"), np.int32)
+    quads = _quads(a, p, np.concatenate([b, b[: size - len(b)]]))
+    return OperatorData(quads, random.permutation(quads))
+
+
+def numbers(graph: LiveGraph, size: int, random: Generator) -> OperatorData:
+    """`?a :p ?v` with distinct numbers; the least and the greatest change, and as many others."""
+    a = nodes(graph, "a", size)
+    p = np.full(size, graph.terms.encode("<ex:p>"), np.int32)
+    texts = pa.array([f'"{n}"^^<{XSD_INTEGER}>' for n in range(size)])
+    quads = _quads(a, p, graph.terms.encode_column(texts))
+    part = size // 8
+    others = random.permutation(quads[part:-part])
+    changing = np.empty((4 * part, 4), np.int32)
+    changing[0::4], changing[2::4] = others[:part], others[part : 2 * part]
+    changing[1::4], changing[3::4] = quads[part - 1 :: -1], quads[-part:]
+    return OperatorData(quads, changing)
+
+
+def chains(graph: LiveGraph, size: int, random: Generator) -> OperatorData:
+    """Chains of ten nodes, as many as give `size` pairs."""
+    count = max(size // PAIRS_PER_CHAIN, 1)
+    node = nodes(graph, "n", count * CHAIN).reshape(count, CHAIN)
+    p = np.full(count * (CHAIN - 1), graph.terms.encode("<ex:p>"), np.int32)
+    quads = _quads(node[:, :-1].reshape(-1), p, node[:, 1:].reshape(-1))
+    return OperatorData(quads, random.permutation(quads))
+
+
+def nodes(graph: LiveGraph, name: str, count: int) -> Ints:
+    """Ids of `count` IRIs."""
+    found: Ints = graph.terms.encode_column(pa.array([f"<ex:{name}{n}>" for n in range(count)]))
+    return found
+
+
+def _quads(s: Ints, p: Ints, o: Ints) -> Ints:
+    quads: Ints = np.column_stack([s, p, o, np.zeros(len(s), np.int32)]).astype(np.int32)
+    return quads
+
+
+_JOIN: Final = "SELECT * { ?a <ex:p> ?b . ?b <ex:q> ?c }"
+_ANTIJOIN: Final = "SELECT * { ?a <ex:p> ?b FILTER NOT EXISTS { ?b <ex:q> ?c } }"
+_OPTIONAL: Final = "SELECT * { ?a <ex:p> ?b OPTIONAL { ?b <ex:q> ?c } }"
+_GROUPS: Final = "SELECT ?b (COUNT(*) AS ?n) { ?a <ex:p> ?b } GROUP BY ?b"
+_TOP: Final = "SELECT * { ?a <ex:p> ?v } ORDER BY DESC(?v) LIMIT 10"
+
+
+def _aggregate(name: str) -> str:
+    return f"SELECT ({name}(?v) AS ?n) {{ ?a <ex:p> ?v }}"
+
+
+OPERATORS: Final = (
+    MeasuredOperator("join, search", "flat", _JOIN, edges, "search"),
+    MeasuredOperator("join, rete", "flat", _JOIN, edges, "rete"),
+    MeasuredOperator("antijoin, search", "flat", _ANTIJOIN, edges, "search"),
+    MeasuredOperator("antijoin, rete", "flat", _ANTIJOIN, edges, "rete"),
+    MeasuredOperator("optional", "flat", _OPTIONAL, edges),
+    MeasuredOperator("distinct", "flat", "SELECT DISTINCT ?b { ?a <ex:p> ?b }", doubled),
+    MeasuredOperator("COUNT", "flat", _aggregate("COUNT"), numbers),
+    MeasuredOperator("SUM", "flat", _aggregate("SUM"), numbers),
+    MeasuredOperator("MIN", "logarithmic", _aggregate("MIN"), numbers),
+    MeasuredOperator("MAX", "logarithmic", _aggregate("MAX"), numbers),
+    MeasuredOperator("COUNT in groups", "flat", _GROUPS, doubled),
+    MeasuredOperator("top 10", "logarithmic", _TOP, numbers),
+    MeasuredOperator("path", "affected region", "SELECT * { ?a <ex:p>+ ?b }", chains),
+)
+
+
+def find_operators(names: Sequence[str]) -> list[MeasuredOperator]:
+    """Operators by name; `all` stands for all of them.
+
+    >>> [operator.name for operator in find_operators(["MIN", "path"])]
+    ['MIN', 'path']
+    """
+    if "all" in names:
+        return list(OPERATORS)
+    known = {operator.name: operator for operator in OPERATORS}
+    for name in names:
+        if name not in known:
+            hint = f"use all, or some of {'; '.join(known)}"
+            raise GraphtideError(f"unknown operator {name!r}", hint=hint)
+    return [known[name] for name in names]
+
+
+def make_tasks(operators: Sequence[str], sizes: Sequence[int], seed: int) -> list[OperatorTask]:
+    """Each operator at each size.
+
+    >>> len(make_tasks(["MIN", "path"], [1000, 2000], 0))
+    4
+    """
+    names = [operator.name for operator in find_operators(operators)]
+    return [OperatorTask(name, size, seed) for name in names for size in sorted(set(sizes))]
+
+
+# ---- measuring -----------------------------------------------------------------------------------
+
+
+def measure(task: OperatorTask) -> OperatorResult:
+    """Load a graph, then change it one transaction at a time.
+
+    >>> [measure(OperatorTask(name, 450)).rows for name in ("COUNT", "path")]
+    [1, 450]
+    """
+    (operator,) = find_operators([task.operator])
+    graph = LiveGraph()
+    data = operator.make(graph, task.size, np.random.default_rng(task.seed))
+    start = perf_counter()
+    s, p, o, g = data.quads.T
+    graph.apply_ids(s, p, o, g, tx=np.zeros(len(s), np.int64))
+    watch = graph.watch(operator.query, strategy=operator.strategy, history=0)
+    rows = watch.count()
+    load = perf_counter() - start
+    gc.collect()
+    times = [change_round(graph, watch, data, index) for index in range(ROUNDS)]
+    state = graph.stats().query_bytes / 1e6
+    return OperatorResult(
+        operator.name, operator.growth, task.size, rows, load, median(times), state
+    )
+
+
+def change_round(graph: LiveGraph, watch: Query, data: OperatorData, index: int) -> float:
+    """Delete quads and insert them again; microseconds per change."""
+    count = min(QUADS_PER_ROUND, len(data.changing) // 2)
+    end = max(len(data.changing) - index * count, count)
+    changing = data.changing[end - count : end]
+    s, p, o, g = np.concatenate([changing[::-1], changing]).T
+    diff = np.repeat(np.array([-1, 1], np.int32), count)
+    start = perf_counter()
+    graph.apply_ids(s, p, o, g, diff=diff)
+    watch.delta()
+    return (perf_counter() - start) / (2 * count) * 1e6
+
+
+# ---- reporting -----------------------------------------------------------------------------------
+
+
+def report(results: Sequence[OperatorResult]) -> BenchReport:
+    """A line for each operator, a column for each size; diagrams by expected growth."""
+    growths = dict.fromkeys(result.growth for result in results)
+    plot = Plot(
+        "SPARQL operators: cost of one change", [[_panel(results, g) for g in growths]], 4.6
+    )
+    return BenchReport(to_objects(results), [_table(results)], plot)
+
+
+def _table(results: Sequence[OperatorResult]) -> Table:
+    sizes = sorted({result.size for result in results})
+    lines: dict[str, dict[int, OperatorResult]] = {}
+    for result in results:
+        lines.setdefault(result.operator, {})[result.size] = result
+    rows = []
+    for name, line in lines.items():
+        costs = [line[size].micros for size in sizes]
+        growth = f"{costs[-1] / costs[0]:.1f}"
+        rows.append([name, *map(number, costs), growth, line[sizes[0]].growth])
+    headers = ["operator", *(f"{size:,}" for size in sizes), "last : first", "may grow"]
+    return make_table("µs per change by size of state", text_columns(headers), rows)
+
+
+def _panel(results: Sequence[OperatorResult], growth: str) -> Panel:
+    lines = group_points((r.operator, r.size, r.micros) for r in results if r.growth == growth)
+    return Panel(f"may grow: {growth}", lines, "size of state", "µs per change")
+
+
+BENCHMARK: Final = Benchmark(
+    module=__name__,
+    task=OperatorTask,
+    result=OperatorResult,
+    measure=measure,
+    report=report,
+    warm_up=lambda task: replace(task, size=MIN_SIZE),
+    own_process=False,
+    garbage_collection=True,
+)

@@ -1,1 +1,0 @@
-"""What one change costs each operator of SPARQL, as its state grows."""

@@ -1,0 +1,320 @@
+"""Windows over graph streams: what is measured, and how it is reported beside the paper's figures.
+
+The measurements of paper 5: its Table 1 and Figures 6 to 9. Every event is followed by a report.
+Incremental evaluation runs through whole windows; re-evaluation at every event takes so long that
+only some events are measured, after the window has been filled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from graphtide.bench.harness import Benchmark
+from graphtide.bench.report import BenchReport, Panel, Plot, TableColumn, group_points, make_table
+from graphtide.datasets.queries import LUBM_QUERIES, query_text
+from graphtide.errors import GraphtideError
+from graphtide.streams.windows import ChangingWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Part = Literal["table1", "figure6", "figure7", "figure8", "figure9"]
+Mode = Literal["incremental", "incremental, one by one", "re-evaluation", "pyoxigraph"]
+
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
+MODES: Final[tuple[Mode, ...]] = ("incremental", "re-evaluation", "pyoxigraph")
+
+RATE: Final = 10_000
+"""Triples per second of the stream. A tick of the clock is one triple."""
+
+MEASURED_TRIPLES: Final = 1_000_000
+"""Minimum number of triples that incremental evaluation is measured with."""
+
+QUICK_TRIPLES: Final = 100_000
+WARM_UP_WINDOW: Final = 100
+
+TUMBLING: Final = (100_000, 500_000, 1_000_000)
+DECADES: Final = (100, 1_000, 10_000, 100_000)
+SLIDING: Final = (10_000, 50_000, 100_000, 500_000)
+"""Windows of Table 1, Figure 6, and Figures 7 to 9, in triples."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsTask:
+    """A query of a dataset over windows of `window` triples, which slide by `slide` triples.
+
+    >>> task = WindowsTask("table1", "lubm", "Q5", 100_000, 100_000, mode="incremental")
+    >>> task.window_s, task.before
+    (10.0, 250000)
+    """
+
+    part: Part
+    data: Literal["lubm", "seas"]
+    query: str
+    window: int
+    slide: int
+    mode: Mode
+    event: int = 1
+    min_triples: int = MEASURED_TRIPLES
+
+    @property
+    def window_s(self) -> float:
+        """The length of the window, in seconds."""
+        return self.window / RATE
+
+    @property
+    def before(self) -> int:
+        """Triples before those that re-evaluation is measured with: whole events.
+
+        A tumbling window contains between one and two times its length: here it is in the middle.
+        """
+        filled = self.window * 5 // 2 if self.slide == self.window else self.window * 3 // 2
+        return -(-filled // self.event) * self.event
+
+    @property
+    def next_tumble(self) -> int:
+        """Where a tumbling window next evicts triples; a sliding window always does."""
+        return 3 * self.window if self.slide == self.window else 1 << 62
+
+    @property
+    def length(self) -> int:
+        """Triples that incremental evaluation is measured with."""
+        return max(self.before, self.min_triples)
+
+    @property
+    def shape(self) -> ChangingWindow:
+        """Which events the window contains at which time."""
+        return ChangingWindow(self.window, self.slide)
+
+    @property
+    def text(self) -> str:
+        """The query with its window.
+
+        >>> task = WindowsTask("table1", "lubm", "Q2", 50, 50, "incremental")
+        >>> "[RANGE 50 STEP 50]" in task.text
+        True
+        """
+        head, _, rest = self.plain.partition("SELECT")
+        variables, _, body = rest.partition("WHERE")
+        window = f"FROM NAMED WINDOW <ex:w> ON <ex:s> [RANGE {self.window} STEP {self.slide}]"
+        select = f"REGISTER ISTREAM <ex:q> AS SELECT{variables}{window}"
+        return f"{head}{select} WHERE {{ WINDOW <ex:w> {body} }}"
+
+    @property
+    def plain(self) -> str:
+        """The query without a window."""
+        return query_text(self.data, self.query)
+
+    def __str__(self) -> str:
+        events = f", events of {self.event}" if self.event > 1 else ""
+        return f"{self.part} {self.query}, {self.window:,} triples{events}, {self.mode}"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsResult:
+    """Triples and seconds that were measured, and the matches of the last report.
+
+    Encoding texts as ids takes `encode_s` more. `pruned` is the share of triples that the query
+    cannot match.
+    """
+
+    part: Part
+    query: str
+    window: int
+    slide: int
+    event: int
+    mode: Mode
+    triples: int
+    seconds: float
+    matches: int
+    encode_s: float
+    pruned: float | None
+    rss_mb: float
+
+    @property
+    def triples_per_s(self) -> float:
+        """The throughput."""
+        return self.triples / self.seconds if self.seconds else 0.0
+
+
+# ---- the tasks of each part ----------------------------------------------------------------------
+
+
+def check_part(name: str) -> Part:
+    """The part of that name.
+
+    >>> check_part("figure6")
+    'figure6'
+    """
+    for part in PARTS:
+        if part == name:
+            return part
+    raise GraphtideError(f"unknown --only {name!r}", hint=f"choose from {', '.join(PARTS)}")
+
+
+def make_tasks(part: Part, *, quick: bool = False) -> list[WindowsTask]:
+    """The tasks of a part, in order.
+
+    >>> len(make_tasks("table1")), len(make_tasks("figure6", quick=True))
+    (63, 12)
+    """
+    triples = QUICK_TRIPLES if quick else MEASURED_TRIPLES
+    match part:
+        case "table1":
+            return list(_table1((10_000,) if quick else TUMBLING, triples))
+        case "figure6":
+            return list(_figure6(DECADES[1:3] if quick else DECADES, triples))
+        case "figure7":
+            return list(_sliding(part, "Q1", SLIDING[:1] if quick else SLIDING, triples))
+        case "figure8":
+            return list(_sliding(part, "Q2", SLIDING[:1] if quick else SLIDING, triples))
+        case "figure9":
+            return list(_memory(SLIDING[:2] if quick else (*SLIDING, 1_000_000)))
+
+
+def _table1(windows: tuple[int, ...], triples: int) -> Iterator[WindowsTask]:
+    for window in windows:
+        for query in LUBM_QUERIES:
+            for mode in MODES:
+                yield WindowsTask("table1", "lubm", query, window, window, mode, 1, triples)
+
+
+def _figure6(windows: tuple[int, ...], triples: int) -> Iterator[WindowsTask]:
+    modes: tuple[Mode, ...] = ("incremental", "incremental, one by one", "re-evaluation")
+    for query in ("Q5", "Q7"):
+        for window in windows:
+            for mode in modes:
+                yield WindowsTask("figure6", "lubm", query, window, window, mode, 1, triples)
+
+
+def _sliding(
+    part: Part, query: str, windows: tuple[int, ...], triples: int
+) -> Iterator[WindowsTask]:
+    for window in windows:
+        for event in (1, 20):
+            yield WindowsTask(part, "seas", query, window, 1, "incremental", event, triples)
+        for mode in MODES[1:]:
+            yield WindowsTask(part, "seas", query, window, 1, mode, 1, triples)
+
+
+def _memory(windows: tuple[int, ...]) -> Iterator[WindowsTask]:
+    for window in windows:
+        for mode in (MODES[0], MODES[-1]):
+            yield WindowsTask("figure9", "seas", "Q1", window, 1, mode, 1, min_triples=0)
+
+
+# ---- reporting -----------------------------------------------------------------------------------
+
+PAPER: Final = {
+    100_000: (81, 848, 54, 425, 980, 925, 73),
+    500_000: (52, 567, 26, 180, 876, 853, 50),
+    1_000_000: (30, 241, 18, 146, 540, 415, 27),
+}
+"""Window -> the paper's Table 1 for its incremental engine, in 1000 triples/s, Q1 to Q7."""
+
+TITLES: Final = {
+    "table1": "Table 1: LUBM, tumbling windows, one triple per event",
+    "figure6": "Figure 6: LUBM, tumbling windows of few triples",
+    "figure7": "Figure 7: SEAS Q1, windows that slide by one triple",
+    "figure8": "Figure 8: SEAS Q2, windows that slide by one triple",
+    "figure9": "Figure 9: SEAS Q1, memory of the process",
+}
+
+PANELS_PER_ROW: Final = 3
+
+
+def _paper(result: WindowsResult) -> str:
+    """The paper's figure for the same measurement, if it has one."""
+    in_table = result.part == "table1" and result.mode == "incremental" and result.window in PAPER
+    return f"{PAPER[result.window][int(result.query[1:]) - 1] * 1000:,}" if in_table else ""
+
+
+COLUMNS: Final[Sequence[TableColumn[WindowsResult]]] = (
+    TableColumn("query", lambda result: result.query, left=True),
+    TableColumn("window", lambda result: f"{result.window:,}"),
+    TableColumn("event", lambda result: str(result.event)),
+    TableColumn("mode", lambda result: result.mode, left=True),
+    TableColumn("triples/s", lambda result: f"{result.triples_per_s:,.0f}"),
+    TableColumn("paper", _paper),
+    TableColumn("measured", lambda result: f"{result.triples:,}"),
+    TableColumn("matches", lambda result: f"{result.matches:,}"),
+    TableColumn("pruned", lambda result: "" if result.pruned is None else f"{result.pruned:.1%}"),
+    TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
+)
+
+
+def report(results: Sequence[WindowsResult]) -> BenchReport:
+    """A table for each part, and a diagram for each query of each part."""
+    parts: dict[str, list[WindowsResult]] = {}
+    queries: dict[tuple[str, str], list[WindowsResult]] = {}
+    for result in results:
+        parts.setdefault(result.part, []).append(result)
+        queries.setdefault((result.part, result.query), []).append(result)
+    tables = [make_table(TITLES[part], COLUMNS, group) for part, group in parts.items()]
+    panels = [_panel(*name, group) for name, group in queries.items()]
+    starts = range(0, len(panels), PANELS_PER_ROW)
+    plot = Plot("", [panels[at : at + PANELS_PER_ROW] for at in starts])
+    return BenchReport([_object(result) for result in results], tables, plot)
+
+
+def _object(result: WindowsResult) -> dict[str, Any]:
+    kind = "table" if result.part.startswith("table") else "figure"
+    return {
+        kind: int(result.part.removeprefix(kind)),
+        "query": result.query,
+        "window_s": result.window / RATE,
+        "window_triples": result.window,
+        "slide_triples": result.slide,
+        "event_triples": result.event,
+        "mode": result.mode,
+        "triples_per_s": round(result.triples_per_s),
+        "rss_mb": result.rss_mb,
+        "matches": result.matches,
+        "measured_triples": result.triples,
+        "encode_s": round(result.encode_s, 3),
+        "pruned": None if result.pruned is None else round(result.pruned, 4),
+    }
+
+
+def _panel(part: str, query: str, results: Sequence[WindowsResult]) -> Panel:
+    memory = part == "figure9"
+    lines = group_points(
+        (
+            f"{result.mode}, events of {result.event}" if result.event > 1 else result.mode,
+            result.window,
+            result.rss_mb if memory else result.triples_per_s,
+        )
+        for result in results
+    )
+    title = f"{TITLES[part].partition(':')[0]}, {query}"
+    ylabel = "MB" if memory else "triples/s"
+    return Panel(title, lines, "triples of the window", ylabel, log_y=not memory)
+
+
+def measure(task: WindowsTask) -> WindowsResult:
+    """Measure a task.
+
+    >>> task = WindowsTask("table1", "lubm", "Q2", 1_000, 1_000, "incremental", min_triples=0)
+    >>> measure(task).triples
+    2500
+    """
+    from graphtide.bench.windows.engines import measure_window
+
+    return measure_window(task)
+
+
+def _small(task: WindowsTask) -> WindowsTask:
+    slide = WARM_UP_WINDOW if task.slide == task.window else 1
+    return replace(task, window=WARM_UP_WINDOW, slide=slide, min_triples=0)
+
+
+BENCHMARK: Final = Benchmark(
+    module=__name__,
+    task=WindowsTask,
+    result=WindowsResult,
+    measure=measure,
+    report=report,
+    warm_up=_small,
+    hint="try --quick: memory may be the problem",
+)

@@ -1,0 +1,203 @@
+"""The gesture scene as changes of a graph, one transaction per frame; and its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.datasets.gesture_scene import (
+    ATTRIBUTES,
+    DATA,
+    FRAME_MS,
+    MEASURED,
+    POINTS,
+    RDF_TYPE,
+    XSD_INTEGER,
+)
+from graphtide.datasets.queries import BODY, program_text
+from graphtide.datasets.triples import CHANGE_FORMATS, IndexedTriples, check_target, write_batches
+from graphtide.rdf.changes import ChangeBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from graphtide.datasets.gesture_scene import GestureScene
+    from graphtide.datasets.triples import Ints, Longs
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.term_tables import Strings
+
+CHANGES: Final = "changes"
+PROGRAM: Final = "gesture.tide"
+
+
+class FrameColumns(NamedTuple):
+    """The columns of a change batch."""
+
+    time: NDArray[np.int64]
+    tx: NDArray[np.int64]
+    diff: NDArray[np.int8]
+    s: Strings
+    p: Strings
+    o: Strings
+    g: Strings
+
+
+_CONSTANTS: Final = (
+    RDF_TYPE,
+    *(f"<{BODY}{name}>" for name in ATTRIBUTES),
+    *(f"<{BODY}{name}>" for name in POINTS),
+    f"<{BODY}Body>",
+    *(f"<{BODY}{name[0].upper()}{name[1:]}>" for name in POINTS),
+)
+_TYPE, _ATTRIBUTE, _REFERENCE = 0, 1, 1 + len(ATTRIBUTES)
+_BODY_CLASS = _REFERENCE + len(POINTS)
+_POINT_CLASS = _BODY_CLASS + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GestureFrame:
+    """The changes of one transaction, in order: old values are removed, new ones added."""
+
+    triples: IndexedTriples
+    diff: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.diff)
+
+    def timestamps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Time and transaction of each change."""
+        time, tx = self.triples.time, self.triples.tx
+        assert time is not None  # noqa: S101 - every frame has its time
+        assert tx is not None  # noqa: S101
+        return time.reshape(-1), tx.reshape(-1)
+
+    def columns(self) -> FrameColumns:
+        """Time, transaction, diff, then subjects, predicates, objects and graphs as texts."""
+        texts, (time, tx) = self.triples.columns(), self.timestamps()
+        graph: Strings = pa.nulls(len(self), pa.string())
+        return FrameColumns(time, tx, self.diff, texts.s, texts.p, texts.o, graph)
+
+    def changes(self) -> ChangeBatch:
+        """The changes as a validated batch."""
+        return ChangeBatch(*self.columns())
+
+
+class GestureEncoder:
+    """Encodes frames of a scene. Its terms are constants, bodies, their points, then integers.
+
+    >>> from graphtide.datasets.gesture_scene import GestureScene
+    >>> encoder = GestureEncoder(GestureScene(bodies=1, cycles=1))
+    >>> len(encoder.initial()), len(encoder.frame(0, *next(encoder.scene.moves())))
+    (161, 80)
+    """
+
+    def __init__(self, scene: GestureScene) -> None:
+        self.scene = scene
+        bodies, points = scene.bodies, len(POINTS)
+        body = [f"<{DATA}body{number}>" for number in range(bodies)]
+        point = [f"<{DATA}body{number}/{name}>" for number in range(bodies) for name in POINTS]
+        self._bodies = len(_CONSTANTS) + np.arange(bodies)
+        self._points = len(_CONSTANTS) + bodies + np.arange(bodies * points).reshape(bodies, -1)
+        self._values = scene.values()
+        numbers = [f'"{number}"^^<{XSD_INTEGER}>' for number in self._values.tolist()]
+        self._numbers = len(_CONSTANTS) + len(body) + len(point)
+        self.terms: Strings = pa.array([*_CONSTANTS, *body, *point, *numbers], pa.string())
+
+    def _indexes(self, values: Longs) -> Longs:
+        """The indexes of integers."""
+        return self._numbers + np.searchsorted(self._values, values)
+
+    def initial(self) -> GestureFrame:
+        """The graph before the first frame; unmeasured attributes are 0."""
+        bodies, points = self._points.shape
+        rows = np.empty((bodies, points, 2 + len(ATTRIBUTES), 3), np.int32)
+        rows[:, :, 0, 0] = self._bodies[:, None]
+        rows[:, :, 0, 1] = _REFERENCE + np.arange(points)
+        rows[:, :, 0, 2] = self._points
+        rows[:, :, 1:, 0] = self._points[:, :, None]
+        rows[:, :, 1, 1] = _TYPE
+        rows[:, :, 1, 2] = _POINT_CLASS + np.arange(points)
+        rows[:, :, 2:, 1] = _ATTRIBUTE + np.arange(len(ATTRIBUTES))
+        rows[:, :, 2:, 2] = self._indexes(np.array(0))
+        rows[:, :, 2 : 2 + len(MEASURED), 2] = self._indexes(self.scene.coordinates(-1))
+        types = np.empty((bodies, 3), np.int32)
+        types[:, 0], types[:, 1], types[:, 2] = self._bodies, _TYPE, _BODY_CLASS
+        lines: Ints = np.concatenate([types, rows.reshape(-1, 3)])
+        return self._frame(lines, np.ones(len(lines), np.int8), 0)
+
+    def frame(self, number: int, before: Longs, after: Longs) -> GestureFrame:
+        """The changes of a frame: the old value of each attribute is removed, the new one added."""
+        rows = np.empty((*before.shape, 2, 3), np.int32)
+        rows[..., 0] = self._points[:, :, None, None]
+        rows[..., 1] = (_ATTRIBUTE + np.arange(len(MEASURED)))[:, None]
+        rows[..., 0, 2] = self._indexes(before)
+        rows[..., 1, 2] = self._indexes(after)
+        diff = np.tile(np.array([-1, 1], np.int8), before.size)
+        return self._frame(rows.reshape(-1, 3), diff, number + 1)
+
+    def _frame(self, rows: Ints, diff: NDArray[np.int8], tx: int) -> GestureFrame:
+        count = len(rows)
+        time = np.full(count, tx * FRAME_MS, np.int64)
+        return GestureFrame(
+            IndexedTriples(self.terms, rows, time, np.full(count, tx, np.int64)), diff
+        )
+
+    def frames(self) -> Iterator[GestureFrame]:
+        """The initial graph, then all frames."""
+        yield self.initial()
+        for number, (before, after) in enumerate(self.scene.moves()):
+            yield self.frame(number, before, after)
+
+    def ids(self, dictionary: TermDictionary) -> Ints:
+        """The dictionary id of each term."""
+        terms: Any = self.terms
+        ids: Ints = dictionary.encode_column(terms)
+        return ids
+
+
+def check_gesture_target(out: Path, format_name: str | None) -> tuple[Path, str]:
+    """The file to write the changes to, and its format; a path without suffix is a folder.
+
+    >>> from pathlib import Path
+    >>> check_gesture_target(Path("stage"), None)
+    (PosixPath('stage/changes.rdfp'), 'rdfp')
+    >>> check_gesture_target(Path("stage.rdfp.gz"), None)
+    (PosixPath('stage.rdfp.gz'), 'rdfp')
+    """
+    if not out.suffix or out.is_dir():
+        chosen = format_name or "rdfp"
+        out = out / f"{CHANGES}.{chosen}"
+    return out, check_target(out, format_name, CHANGE_FORMATS, "a stream of frames")
+
+
+def write_scene(
+    scene: GestureScene,
+    out: Path,
+    format_name: str | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Write the initial graph and all frames, a transaction each; the number of changes.
+
+    A folder also receives the program of the gesture.
+    """
+    path, chosen = check_gesture_target(out, format_name)
+    if path != out:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / PROGRAM).write_text(program_text(), encoding="utf-8")
+    written = 0
+
+    def batches() -> Iterator[ChangeBatch]:
+        nonlocal written
+        for frame in GestureEncoder(scene).frames():
+            yield frame.changes()
+            written += len(frame)
+            progress(1)
+
+    write_batches(batches(), path, chosen)
+    return written

@@ -1,0 +1,27 @@
+"""LUBM(1, 0), once for all tests: in pyoxigraph and in a live graph."""
+
+import pytest
+from pyoxigraph import RdfFormat, Store
+from support.blocks import load_blocks
+
+from graphtide.datasets.lubm import Lubm
+from graphtide.graph import LiveGraph
+
+
+@pytest.fixture(scope="session")
+def lines():
+    return b"".join(bytes(block.columns().lines()) for block in Lubm(1).indexed_blocks())
+
+
+@pytest.fixture(scope="session")
+def store(lines):
+    store = Store()
+    store.bulk_load(lines, format=RdfFormat.N_TRIPLES)
+    return store
+
+
+@pytest.fixture(scope="session")
+def graph():
+    graph = LiveGraph()
+    load_blocks(graph, Lubm(1).indexed_blocks())
+    return graph
