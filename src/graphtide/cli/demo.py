@@ -177,9 +177,9 @@ def _follow(job: SparkJob, writer: DemoWriter, stop: Callable[[], bool]) -> bool
 
 def _compile() -> None:
     """Run a few transactions through the stages of the pipeline, to compile their kernels."""
-    from graphtide.testing.cells import CellRun
+    from graphtide.testing.partitions import PartitionRun
 
-    run = CellRun.of(QUERIES, cells=PARTITIONS)
+    run = PartitionRun.of(QUERIES, partitions=PARTITIONS)
     names = ("time", "tx", "diff", *"spog")
     for batch in change_stream(5, seed=1):
         rows = batch.to_arrow().to_pylist()

@@ -30,7 +30,7 @@ from graphtide.rdf.formats.registry import find_format
 from graphtide.spark.driver.actions import FIRINGS
 from graphtide.spark.driver.sink import Sink
 from graphtide.spark.source.offsets import LogPosition, Offset
-from graphtide.spark.source.plan import Budget, Directory, plan
+from graphtide.spark.source.plan import Budget, Directory, latest, plan
 from graphtide.spark.source.read import read_slice
 from graphtide.spark.stages.unpack import check_names
 from graphtide.spark.state.messages import REJECTED
@@ -68,7 +68,7 @@ def run_in_process(request: RunRequest) -> int:
     running = graph.run(request.program, functions=request.functions)
     session = Session(graph, {}, on_error=request.on_error, tick_ms=request.tick_ms)
     session.add_program(running)
-    load_data(graph, request.data, rejects)
+    load_data(graph, request.data)
     files = None if request.out is None else OutputFiles(request)
     code = 0
     try:
@@ -126,7 +126,7 @@ def _read_log(request: RunRequest, rejects: Rejects) -> Iterator[list[ChangeBatc
     position = LogPosition(tx=len(request.data) - 1)
     offset = Offset(position)
     if request.start == "latest":
-        offset = log.latest(offset)
+        offset = latest(log, offset)
     if not request.follow:
         log.freeze()
     budget = Budget(request.rows_per_batch, files=1)
