@@ -68,8 +68,8 @@ def run_in_process(request: RunRequest) -> int:
     running = graph.run(request.program, functions=request.functions)
     session = Session(graph, {}, on_error=request.on_error, tick_ms=request.tick_ms)
     session.add_program(running)
-    load_data(graph, request.data)
     files = None if request.out is None else OutputFiles(request)
+    load_data(graph, request.data)
     code = 0
     try:
         with (
@@ -83,6 +83,10 @@ def run_in_process(request: RunRequest) -> int:
                 _check_quarantine(rejects, request)
     except KeyboardInterrupt:
         code = 0 if request.follow else INTERRUPTED
+    except GraphtideError:
+        if session.transactions:
+            print_summary(session, rejects)
+        raise
     finally:
         if files is not None:
             files.write(rejects.rows)
@@ -112,7 +116,10 @@ def _outputs(
     ):
         yield session.take()
         for batches in _read_log(request, rejects):
-            yield from session.apply(batches)
+            if batches:
+                yield from session.apply(batches)
+            else:
+                yield session.take()
         yield session.end(request.until)
         return
     log = ChangeLog(changes, request.follow, rejects, until=request.until)
