@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -168,6 +168,13 @@ class LiveGraph:
         for piece in self._runtime.pieces(batches, time, plain=plain):
             feed.apply(piece)
 
+    def feed(self, *, on_error: Literal["raise", "skip"] = "raise") -> Feed:
+        """Apply a log of changes and events step by step, to look at the output in between.
+
+        A delete from a stream is an error; with `on_error="skip"` it is left out and counted.
+        """
+        return Feed(self._streams, on_error=on_error)
+
     def apply_ids(
         self,
         s: Ints,
@@ -253,7 +260,7 @@ class LiveGraph:
         The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
         join tree of `rete`: pairs of pattern indexes such as `((0, 1), 2)`, or `"written"` for a
         query whose algebra already is the tree. `history` bounds the delta rows retained for
-        `query.deltas()`; None retains all of them, for who drains them.
+        `query.deltas()`; None retains all of them.
 
         A query over windows puts out a result whenever one of them closes (`query.results()`,
         `query.on_result(f)`); with `report="change"` at every time at which events come. With

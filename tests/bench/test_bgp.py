@@ -91,4 +91,4 @@ def test_strategies_that_disagree_stop_the_benchmark():
 
 def test_a_size_that_is_none_is_refused(capsys):
     assert main(["bench", "bgp", "--sizes", "many"]) == 2
-    assert "invalid --sizes 'many'" in capsys.readouterr().err
+    assert 'invalid --sizes "many"' in capsys.readouterr().err

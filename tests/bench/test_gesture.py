@@ -150,12 +150,12 @@ def test_the_table_has_the_papers_figures():
 
 def test_the_command_prints_json(capsys, monkeypatch):
     monkeypatch.setattr(Benchmark, "measure_apart", lambda _, task: figures_of(task, 2))
-    assert main(["bench", "gesture", "--bodies", "1,2", "--json"]) == 0
+    assert main(["bench", "gesture", "--sizes", "1,2", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert [each["bodies"] for each in figures[:2]] == [1, 2] and len(figures) == 11
 
 
 @pytest.mark.parametrize("bodies", ["0", "many", "1,,2", "-3"])
 def test_the_command_refuses_what_is_no_number(bodies, capsys):
-    assert main(["bench", "gesture", f"--bodies={bodies}"]) == 2
-    assert "invalid --bodies" in capsys.readouterr().err
+    assert main(["bench", "gesture", f"--sizes={bodies}"]) == 2
+    assert "invalid --sizes" in capsys.readouterr().err

@@ -159,4 +159,4 @@ def test_a_failing_measurement_is_reported():
 
 def test_too_few_edges(capsys):
     assert main(["bench", "route-sensor", "--edges", "5"]) == 2
-    assert "invalid --edges 5" in capsys.readouterr().err
+    assert 'invalid --edges "5"' in capsys.readouterr().err

@@ -64,4 +64,4 @@ def test_the_command_prints_json(monkeypatch, capsys):
 
 def test_sizes_that_are_none(capsys):
     assert main(["bench", "rules", "--sizes", "many"]) != 0
-    assert "invalid --sizes 'many'" in capsys.readouterr().err
+    assert 'invalid --sizes "many"' in capsys.readouterr().err

@@ -104,4 +104,4 @@ def test_the_command_prints_json(capsys):
 
 def test_no_events_are_refused(capsys):
     assert main(["bench", "sequence", "--events", "0"]) == 2
-    assert "invalid --events 0" in capsys.readouterr().err
+    assert 'invalid --events "0"' in capsys.readouterr().err

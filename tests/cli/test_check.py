@@ -6,11 +6,11 @@ from graphtide.rdf.changes import ChangeBatch
 def test_sound_files(files, run):
     ran = run("check", "route.rq", "rail.ttl", "log.rdfp", "empty.rdfp")
     assert ran.code == 0
-    assert "route.rq: can be maintained, by this plan" in ran.out
+    assert "route.rq: ok, maintained by this plan" in ran.out
     assert "  answer ?route ?sensor" in ran.out
-    assert "rail.ttl: fine, 2 changes in 1 transaction\n" in ran.out
-    assert "log.rdfp: fine, 2 changes in 2 transactions" in ran.out
-    assert "empty.rdfp: fine, 0 changes in 0 transactions" in ran.out
+    assert "rail.ttl: ok, 2 changes in 1 transaction\n" in ran.out
+    assert "log.rdfp: ok, 2 changes in 2 transactions" in ran.out
+    assert "empty.rdfp: ok, 0 changes in 0 transactions" in ran.out
 
 
 def test_every_problem_is_reported(files, run):
@@ -24,7 +24,7 @@ def test_every_problem_is_reported(files, run):
         "prefix.rq:1:22: the prefix 'foaf:' is not declared",
         "hint: add: PREFIX foaf: <http://xmlns.com/foaf/0.1/>",
         "nope.nt: there is no such file",
-        "log.rdfp: fine",
+        "log.rdfp: ok",
     ):
         assert place in ran.out
 

@@ -8,7 +8,7 @@ from graphtide.graph import LiveGraph
 
 def test_rows_are_the_same_for_the_same_seed(run):
     first, again, other = (
-        run("demo", "--in-process", "--transactions", 30, "--seed", s) for s in (3, 3, 4)
+        run("demo", "--engine", "process", "--transactions", 30, "--seed", s) for s in (3, 3, 4)
     )
     assert first.code == 0
     assert first.out == again.out != other.out
@@ -17,7 +17,7 @@ def test_rows_are_the_same_for_the_same_seed(run):
 
 
 def test_json_lines_add_up_to_the_answers(run):
-    rows = run("demo", "--in-process", "--transactions", 100, "--seed", 5, "--json").objects
+    rows = run("demo", "--engine", "process", "--transactions", 100, "--seed", 5, "--json").objects
     net = Counter()
     for row in rows:
         net[row["query"], *row["row"].values()] += row["diff"]
@@ -33,7 +33,7 @@ def test_json_lines_add_up_to_the_answers(run):
 
 
 def test_a_negative_number_of_transactions(run):
-    assert "is less than none" in run("demo", "--transactions", -1).err
+    assert 'invalid --transactions "-1": give 0 or more' in run("demo", "--transactions", -1).err
 
 
 @pytest.mark.parametrize("seed", range(5))

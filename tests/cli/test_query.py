@@ -118,14 +118,17 @@ def test_changes_are_data_too(files, run):
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        (("rows.rq", "--format", "nt"), "this query asks for rows"),
-        (("construct.rq", "--format", "json"), "this query asks for triples"),
+        (("rows.rq", "--format", "nt"), 'invalid --format "nt": this query returns rows'),
+        (
+            ("construct.rq", "--format", "json"),
+            'invalid --format "json": this query returns triples',
+        ),
         (("syntax.rq",), "syntax.rq:1:25: "),
         (("prefix.rq",), "prefix.rq:1:22: the prefix 'foaf:' is not declared"),
         (("nope.rq",), "nope.rq: there is no such file"),
         (("rows.rq", "--data", "route.rq"), "is a query"),
         (("rows.rq", "--data", "nope.nt"), "there is no such file"),
-        (("rows.rq", "--format", "yaml"), "yaml"),
+        (("rows.rq", "--format", "yaml"), 'invalid --format "yaml": choose from table, csv'),
     ],
 )
 def test_mistakes(people, run, tokens, message):

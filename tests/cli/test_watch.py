@@ -112,11 +112,11 @@ def test_rows_long_before_a_broken_line_are_shown(files, run):
     assert "log.rdfp:400010:1: unknown row 'nonsense'" in ran.err
 
 
-def test_broken_lines_are_set_aside_and_listed(files, run):
+def test_broken_lines_are_skipped_and_listed(files, run):
     options = "--data", "rail.ttl", "--changes", "broken.rdfp", "--on-error", "skip"
     ran = run("watch", "route.rq", *options)
     assert (ran.code, ran.lines) == (0, [APPEARS.replace("time=17", "time=0")])
-    assert "set aside: 2 broken lines" in ran.err
+    assert "rejected: 2 lines" in ran.err
     assert "broken.rdfp:3:28: unknown prefix 'oops:'" in ran.err
     assert "broken.rdfp:4:1: unknown row 'X'" in ran.err
 
@@ -137,9 +137,16 @@ def test_broken_lines_are_set_aside_and_listed(files, run):
         (("route.rq", "--changes", "log.rdfp", "--data", "all.rq"), "all.rq: is a query"),
         (("route.rq", "--changes", "rail.ttl", "--follow"), "cannot be followed"),
         (("route.rq", "--changes", "--follow"), "--changes needs a file"),
-        (("route.rq", "--changes", "log.rdfp", "--limit", "0"), "--limit 0 would show nothing"),
-        (("route.rq", "--changes", "log.rdfp", "--strategy", "magic"), "magic"),
+        (
+            ("route.rq", "--changes", "log.rdfp", "--limit", "0"),
+            'invalid --limit "0": give 1 or more',
+        ),
+        (
+            ("route.rq", "--changes", "log.rdfp", "--strategy", "magic"),
+            'invalid --strategy "magic": choose from ',
+        ),
         (("--changes", "log.rdfp"), "there is no query to watch"),
+        (("x.tide", "--changes", "log.rdfp"), "graphtide run x.tide --engine process --changes"),
         (("route.rq",), "--changes"),
     ],
 )
@@ -163,7 +170,7 @@ def test_a_bug_is_one_line_unless_asked_for(files, run, monkeypatch, capsys):
         message = "on purpose"
         raise RuntimeError(message)
 
-    monkeypatch.setattr("graphtide.cli.deltas.read_pieces", fail)
+    monkeypatch.setattr("graphtide.cli.inputs.read_pieces", fail)
     ran = run("watch", "route.rq", "--changes", "log.rdfp")
     assert (ran.code, ran.out, ran.err.count("\n")) == (70, "", 1)
     assert "this is a bug in graphtide" in ran.err

@@ -118,7 +118,7 @@ def check_sizes(count: int, keys: int) -> None:
     """Raise unless there is at least one event and one key."""
     if count < 1 or keys < 1:
         raise GraphtideError(
-            f"invalid --events {count} or --keys {keys}", hint="the minimum of both is 1"
+            f'invalid --events "{count}" or --keys "{keys}": the minimum of both is 1'
         )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
-from graphtide.errors import GraphtideError
+from graphtide.cli.options import JSON_HELP, MasterOption, PartitionsOption, SeedOption, invalid
 
 if TYPE_CHECKING:
     from graphtide.bench.harness import Benchmark
@@ -28,9 +28,16 @@ OWN_PROCESS: Final = (
     "Each measurement runs in its own process, one after the other; use a quiet machine."
 )
 
-AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON instead of tables.")]
+AsJson = Annotated[bool, Parameter(name="--json", help=JSON_HELP)]
 PlotFile = Annotated[Path | None, Parameter(help="Draw the results, to FILE.png and FILE.svg.")]
-Seed = Annotated[int, Parameter(help="Seed of the random data.")]
+Sizes = Annotated[
+    str,
+    Parameter(
+        help="Sizes, separated by commas: of models of the Train Benchmark (size 1 has about 4,000 "
+        "triples, 1024 has 9 million), or numbers of quads, equipments or bodies."
+    ),
+]
+Events = Annotated[int, Parameter(help="Number of events.")]
 Peers = Annotated[bool, Parameter(negative="--no-peers", help="Measure other engines as well.")]
 
 
@@ -46,7 +53,7 @@ class BenchCommand:
 
 def train(
     *,
-    sizes: str = "1,2,4,8",
+    sizes: Sizes = "1,2,4,8",
     queries: str = "all",
     scenario: str = "repair",
     strategies: str = "auto",
@@ -56,7 +63,7 @@ def train(
     together: bool = False,
     peers: Peers = False,
     spark: bool = False,
-    partitions: int = 2,
+    partitions: PartitionsOption = 2,
     nodes: bool = False,
     as_json: AsJson = False,
     plot: PlotFile = None,
@@ -65,13 +72,12 @@ def train(
 
     Parameters
     ----------
-    sizes
-        Sizes of models, separated by commas; size 1 has about 4,000 triples, 1024 has 9 million.
     queries
         Names of queries, separated by commas, or all for the six that are also transformed.
         ActiveRoute, RouteReachability and RouteLength are checked only.
     scenario
-        batch only checks; inject injects errors; repair removes them.
+        Scenario of the Train Benchmark: batch only checks, inject injects errors, repair removes
+        them.
     strategies
         How queries are maintained, separated by commas: search, rete, decomposed, or auto for the
         planner's choice.
@@ -86,8 +92,6 @@ def train(
         Run all queries in one workload, instead of one after the other.
     spark
         Also run the same changes through the pipeline on Spark; sizes of 1 to 4 are enough.
-    partitions
-        Number of partitions of the pipeline.
     nodes
         Print what each node of the plans stores and has output; with --json only.
     """
@@ -107,14 +111,14 @@ def train(
         rounds=rounds,
         select=select,
         engines=engines,
-        partitions=partitions,
+        partitions=2 if partitions is None else partitions,
     )
     benchmark = replace(BENCHMARK, report=partial(report, nodes=nodes))
     run_benchmark(benchmark, tasks, as_json=as_json, plot=plot)
 
 
 def route_sensor(
-    *, edges: int = 1_300_000, peers: Peers = True, as_json: AsJson = False, seed: Seed = 0
+    *, edges: int = 1_300_000, peers: Peers = True, as_json: AsJson = False, seed: SeedOption = 0
 ) -> None:
     """Run RouteSensor.
 
@@ -132,18 +136,16 @@ def route_sensor(
 
 def sparql(
     *,
-    sizes: str = "10000,100000,1000000",
+    sizes: Sizes = "10000,100000,1000000",
     operators: str = "all",
     as_json: AsJson = False,
     plot: PlotFile = None,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
 ) -> None:
     """Measure SPARQL operators.
 
     Parameters
     ----------
-    sizes
-        Numbers of quads (pairs for a path), separated by commas.
     operators
         Names of operators, separated by semicolons, or all.
     """
@@ -156,18 +158,12 @@ def sparql(
 
 def bgp(
     *,
-    sizes: str = "100000,1000000",
+    sizes: Sizes = "100000,1000000",
     as_json: AsJson = False,
     plot: PlotFile = None,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
 ) -> None:
-    """Measure standing basic graph patterns.
-
-    Parameters
-    ----------
-    sizes
-        Numbers of triples, separated by commas.
-    """
+    """Measure standing basic graph patterns."""
     from graphtide.bench.bgp import BENCHMARK, MIN_TRIPLES, make_tasks
 
     tasks = make_tasks(numbers(sizes, "--sizes", MIN_TRIPLES), seed)
@@ -199,21 +195,13 @@ def windows(
 
 def rules(
     *,
-    sizes: str = "1000,10000,100000",
-    events: int = 300_000,
+    sizes: Sizes = "1000,10000,100000",
+    events: Events = 300_000,
     as_json: AsJson = False,
     plot: PlotFile = None,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
 ) -> None:
-    """Measure a rule over facts and events.
-
-    Parameters
-    ----------
-    sizes
-        Numbers of equipments, separated by commas.
-    events
-        About how many events; call by call, only the first 50,000 of them.
-    """
+    """Measure a rule over facts and events."""
     from graphtide.bench.rules import BENCHMARK, make_tasks
 
     check_minimum(events, "--events", 1)
@@ -222,14 +210,12 @@ def rules(
 
 
 def sequence(
-    *, events: int = 1_000_000, keys: int = 1_000, as_json: AsJson = False, seed: Seed = 0
+    *, events: Events = 1_000_000, keys: int = 1_000, as_json: AsJson = False, seed: SeedOption = 0
 ) -> None:
     """Measure the detection of a sequence.
 
     Parameters
     ----------
-    events
-        Number of events, a millisecond apart on average.
     keys
         Number of distinct keys.
     """
@@ -240,7 +226,7 @@ def sequence(
 
 def gesture(
     *,
-    bodies: str = "1,2,4,8,16,24,25",
+    sizes: Sizes = "1,2,4,8,16,24,25",
     find_max: Annotated[bool, Parameter(negative="--no-find-max")] = True,
     as_json: AsJson = False,
     plot: PlotFile = None,
@@ -249,39 +235,35 @@ def gesture(
 
     Parameters
     ----------
-    bodies
-        Numbers of bodies, separated by commas.
     find_max
         Search for the largest number of bodies that can be followed at 25 frames per second.
     """
     from graphtide.bench.gesture import BENCHMARK, make_tasks
 
-    tasks = make_tasks(numbers(bodies, "--bodies"), search=find_max)
+    tasks = make_tasks(numbers(sizes, "--sizes"), search=find_max)
     run_benchmark(BENCHMARK, tasks, as_json=as_json, plot=plot)
 
 
 def spark(
     *,
-    changes: int = 2_000_000,
-    master: str | None = None,
+    edges: int = 2_000_000,
+    master: MasterOption = None,
     as_json: AsJson = False,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
 ) -> None:
     """Measure the pipeline on Spark.
 
     Parameters
     ----------
-    changes
-        About how many edges the stream inserts.
-    master
-        Spark's master URL; by default two executors of one core on this machine.
+    edges
+        About how many edges to load.
     """
     from graphtide.bench.spark.benchmark import BENCHMARK, MIN_CHANGES, make_tasks
-    from graphtide.cli.run_needs import check_needs
+    from graphtide.cli.spark_engine import check_needs
 
-    check_minimum(changes, "--changes", MIN_CHANGES)
+    check_minimum(edges, "--edges", MIN_CHANGES)
     check_needs()
-    with make_tasks(changes, seed, master, partial(print, file=sys.stderr)) as tasks:
+    with make_tasks(edges, seed, master, partial(print, file=sys.stderr)) as tasks:
         run_benchmark(BENCHMARK, tasks, as_json=as_json)
 
 
@@ -318,8 +300,8 @@ BENCHMARKS: Final = (
         rules,
         "AlarmConfirmation, a rule over facts and events: events per second, beside clipspy.",
         "graphtide bench rules --sizes 1000 --events 100000",
-        "Events are applied as ids, as Arrow columns of texts, and one per call; all must fire for "
-        f"the same pairs. {OWN_PROCESS}",
+        "Events are applied as ids, as Arrow columns of texts, and the first 50,000 one per call; "
+        f"all must fire for the same pairs. {OWN_PROCESS}",
     ),
     BenchCommand(
         sequence,
@@ -331,7 +313,7 @@ BENCHMARKS: Final = (
     BenchCommand(
         gesture,
         "Gestures before a camera: the event engine alone, and the chain from coordinates.",
-        "graphtide bench gesture --bodies 24,100,500 --no-find-max",
+        "graphtide bench gesture --sizes 24,100,500 --no-find-max",
         "40 attributes of each body change in every frame, which is one transaction. The chain is "
         "fed with ids or with texts, or is a program whose rule fires for each gesture. "
         f"{OWN_PROCESS}",
@@ -339,9 +321,9 @@ BENCHMARKS: Final = (
     BenchCommand(
         spark,
         "RouteSensor on Spark: beside a pipeline that only moves the data, and beside Spark SQL.",
-        "graphtide bench spark --changes 200000",
+        "graphtide bench spark --edges 200000",
         "A graph grows to a twentieth, a quarter and all of its edges, with small micro-batches at "
-        f"each size. {OWN_PROCESS}",
+        f"each size; by default on two executors of one core. {OWN_PROCESS}",
     ),
 )
 
@@ -401,7 +383,7 @@ def show_progress() -> Iterator[Callable[[str], None]]:
 def check_minimum(value: int, option: str, minimum: int) -> None:
     """Raise if the value of an option is too small."""
     if value < minimum:
-        raise GraphtideError(f"invalid {option} {value}", hint=f"the minimum is {minimum}")
+        raise invalid(option, value, f"the minimum is {minimum}")
 
 
 def names(text: str, option: str) -> list[str]:
@@ -412,20 +394,18 @@ def names(text: str, option: str) -> list[str]:
     """
     found = [part.strip() for part in text.split(",")]
     if not all(found):
-        raise GraphtideError(
-            f"invalid {option} {text!r}: a name is missing", hint="separate names by single commas"
-        )
+        raise invalid(option, text, "separate names by single commas")
     return list(dict.fromkeys(found))
 
 
 def numbers(text: str, option: str, minimum: int = 1) -> list[int]:
     """Read a list of distinct integers.
 
-    >>> numbers("1, 24", "--bodies")
+    >>> numbers("1, 24", "--sizes")
     [1, 24]
     """
     parts = [part.strip().replace("_", "") for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() and int(part) >= minimum for part in parts):
-        hint = f"give integers from {minimum} on, separated by commas, such as {minimum},5000"
-        raise GraphtideError(f"invalid {option} {text!r}", hint=hint)
+        example = f"{minimum},5000"
+        raise invalid(option, text, f"give integers from {minimum} on, such as {example}")
     return list(dict.fromkeys(map(int, parts)))

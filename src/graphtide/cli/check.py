@@ -1,4 +1,4 @@
-"""`graphtide check`: read queries, data and changes, and report every problem."""
+"""`graphtide check` and `graphtide fmt`: report problems of files, and format programs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import indent
 
-from graphtide.cli.files import QUERY_SUFFIXES, read_query
+from graphtide.cli.explain import plan_text
+from graphtide.cli.inputs import QUERY_SUFFIXES, read_query
 from graphtide.cli.output import counted
-from graphtide.cli.query_plan import plan_of
 from graphtide.engine.ingest import check_order
-from graphtide.errors import GraphtideError, PlacedError
-from graphtide.lang.tide.program import PROGRAM_SUFFIX, read_text
+from graphtide.errors import GraphtideError, PlacedError, ProgramError, QueryError
+from graphtide.lang.tide.format import format_program
+from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_text
 from graphtide.rdf.changes import RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 
@@ -22,27 +23,28 @@ def check(*files: Path) -> int:
     Parameters
     ----------
     files
-        Programs (.tide), queries (.rq, .sparql) in SPARQL or, over windows, in RSP-QL, RDF in any
-        format, and change logs.
+        Programs (.tide), SPARQL and RSP-QL queries (.rq, .sparql), RDF in any format, and change
+        logs.
     """
     if not files:
         raise GraphtideError("there is nothing to check", hint="graphtide check FILE...")
     problems = 0
     for path in files:
-        found = 0
-        for found, problem in enumerate(_problems(path), start=1):  # noqa: B007 - counts them
+        count = 0
+        for count, problem in enumerate(_problems(path), start=1):  # noqa: B007 - counts them
             print(problem)
-        problems += found
+        problems += count
     return 1 if problems else 0
 
 
 def _problems(path: Path) -> Iterator[str]:
-    """Every problem of a file; says what is in it when there is none."""
+    """Every problem of a file; prints what it contains if there is none."""
     try:
         if path.suffix == PROGRAM_SUFFIX:
             yield from _program_problems(path)
         elif path.suffix in QUERY_SUFFIXES:
-            print(_query_report(path))
+            plan = indent(plan_text(read_query(path)), "  ")
+            print(f"{path}: ok, maintained by this plan\n{plan}")
         else:
             yield from _data_problems(path)
     except PlacedError as error:
@@ -55,22 +57,13 @@ def _program_problems(path: Path) -> Iterator[str]:
     program, errors = Program.check(read_text(path), name=str(path), folder=path.parent)
     yield from map(str, errors)
     if not errors:
-        queries = counted(len(program.queries), "query").replace("querys", "queries")
-        parts = [
-            queries,
-            counted(len(program.events), "event"),
-            counted(len(program.rules), "rule"),
-        ]
+        parts = [counted(len(program.queries), "query"), counted(len(program.events), "event")]
         if program.patterns:
-            parts.insert(2, counted(len(program.patterns), "pattern"))
+            parts.append(counted(len(program.patterns), "pattern"))
+        parts.append(counted(len(program.rules), "rule"))
         if program.goals or program.fixes:
-            fixes = counted(len(program.fixes), "fix").replace("fixs", "fixes")
-            parts += [counted(len(program.goals), "goal"), fixes]
-        print(f"{path}: fine, {', '.join(parts)}")
-
-
-def _query_report(path: Path) -> str:
-    return f"{path}: can be maintained, by this plan\n{indent(plan_of(read_query(path)), '  ')}"
+            parts += [counted(len(program.goals), "goal"), counted(len(program.fixes), "fix")]
+        print(f"{path}: ok, {', '.join(parts)}")
 
 
 def _data_problems(path: Path) -> Iterator[str]:
@@ -82,12 +75,50 @@ def _data_problems(path: Path) -> Iterator[str]:
         listed = len(rejected)
         check_order(clock if last else int(batch.time[0]), batch.time)
         clock = int(batch.time[-1])
-        begins = batch.transaction_starts()
-        goes_on = last == (int(batch.time[0]), int(batch.tx[0]))
-        transactions += len(begins) - goes_on
+        continues = last == (int(batch.time[0]), int(batch.tx[0]))
+        transactions += len(batch.transaction_starts()) - continues
         changes += len(batch)
         last = clock, int(batch.tx[-1])
     yield from map(str, rejected[listed:])
     if not rejected:
         parts = counted(transactions, "transaction")
-        print(f"{path}: fine, {counted(changes, 'change')} in {parts}")
+        print(f"{path}: ok, {counted(changes, 'change')} in {parts}")
+
+
+def fmt(*files: Path, check: bool = False) -> int:
+    """Format programs.
+
+    Parameters
+    ----------
+    files
+        Programs (.tide); they are overwritten with their canonical form.
+    check
+        Change nothing; the exit code is 1 if a file is not in canonical form.
+    """
+    if not files:
+        raise GraphtideError("there is nothing to format", hint="graphtide fmt FILE...")
+    changed = [path for path in files if _format(path, check=check)]
+    return 1 if check and changed else 0
+
+
+def _format(path: Path, *, check: bool) -> bool:
+    """Format one program; whether that changes it."""
+    text = read_text(path)
+    try:
+        formatted = format_program(text)
+    except QueryError as error:
+        for each in error.errors if isinstance(error, ProgramError) else (error,):
+            each.source = str(path)
+        error.source = str(path)
+        raise
+    if formatted == text:
+        return False
+    if check:
+        print(f"{path}: would be changed")
+        return True
+    try:
+        path.write_text(formatted, encoding="utf-8")
+    except OSError as error:
+        raise GraphtideError(f"{path} cannot be written: {error.strerror}") from None
+    print(f"{path}: changed")
+    return True

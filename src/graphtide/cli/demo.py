@@ -1,58 +1,56 @@
-"""`graphtide demo`: a railway changes, and four standing queries say what is wrong with it."""
+"""`graphtide demo`: four standing queries over a railway that changes, on Spark or in process."""
 
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final
 
-from cyclopts import Parameter
 from rich.console import Console
-from rich.status import Status
 
-from graphtide.bench.railway import QUERIES, change_stream
-from graphtide.cli.demo_writer import DemoWriter
-from graphtide.cli.output import counted, json_line, open_output, plain_line, summary
-from graphtide.cli.run import asked
-from graphtide.cli.run_needs import check_needs
+from graphtide.cli.options import EngineOption, JsonOption, SeedOption, at_least
+from graphtide.cli.output import open_output, summary
+from graphtide.cli.run import choose_engine
 from graphtide.cli.session import Session
-from graphtide.cli.told import NamedRow
-from graphtide.engine.live_graph import LiveGraph
-from graphtide.engine.watch import DeltaRow
-from graphtide.errors import GraphtideError
+from graphtide.cli.watch import INTERRUPTED, stoppable
+from graphtide.datasets.railway import QUERIES, change_stream
+from graphtide.graph import LiveGraph
 from graphtide.lang.tide.ast import NamedQuery
 from graphtide.lang.tide.program import Program
-from graphtide.rdf.terms import parse_term
+from graphtide.rdf.formats.change_log import write_changes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
-    from graphtide.spark.run import Run
+    from graphtide.spark.driver.run import SparkJob
 
-PAUSE_SECONDS = 0.03
-"""Between transactions on a terminal, so that one can follow them."""
+PAUSE_SECONDS: Final = 0.03
+"""Between transactions on a terminal, so that one can read along."""
 
-SPARK_PAUSE_SECONDS = 0.3
-HURRY_SECONDS = 45.0
-LONGEST_SECONDS = 75.0
+SPARK_PAUSE_SECONDS: Final = 0.3
+HURRY_SECONDS: Final = 45.0
+MAX_SECONDS: Final = 75.0
 """From the first rows on, the demo takes less than a minute; on a slow machine it speeds up."""
 
-START_SECONDS = 600.0
-"""If there are no rows by then, there will be none."""
+START_SECONDS: Final = 600.0
+"""Without rows by then, the demo ends."""
 
-FAST_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+PARTITIONS: Final = 2
+TRIGGER: Final = "300ms"
+WARM_UP_TRANSACTIONS: Final = 20
+FAST_START: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def demo(
     *,
     transactions: int = 100,
-    seed: int = 0,
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
-    in_process: bool = False,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+    engine: EngineOption = "spark",
 ) -> int:
     """Watch a railway change.
 
@@ -60,71 +58,116 @@ def demo(
     ----------
     transactions
         How many transactions of faults and repairs to run.
-    seed
-        Equal seeds give equal railways and equal rows.
-    as_json
-        Print one JSON object for each row and nothing else.
-    in_process
-        Run without Spark, in this process.
     """
-    if transactions < 0:
-        raise GraphtideError(f"--transactions {transactions} is less than none")
-    if in_process:
-        return _in_process(transactions, seed, as_json=as_json)
-    try:
-        check_needs()
-    except GraphtideError as error:
-        print(f"without Spark, in this process: {error}", file=sys.stderr)
+    at_least("--transactions", transactions, 0)
+    if choose_engine(engine) == "process":
         return _in_process(transactions, seed, as_json=as_json)
     return _on_spark(transactions, seed, as_json=as_json)
 
 
+# --- on Spark ---
+
+
+class DemoWriter(Thread):
+    """Writes change logs into a directory: the network, then a transaction every now and then.
+
+    It waits for `go_on` after the network, and does not pause once `hurry` is set.
+    """
+
+    def __init__(self, directory: Path, transactions: int, seed: int, pause: float) -> None:
+        super().__init__(name="demo-writer", daemon=True)
+        self.go_on = Event()
+        self.hurry = Event()
+        self.stop = Event()
+        self.last = f"{transactions:06}.rdfp"
+        self._directory = directory
+        self._batches = change_stream(transactions, seed=seed)
+        self._pause = pause
+
+    def run(self) -> None:
+        """Write all files; each has its name only when it is complete."""
+        for number, batch in enumerate(self._batches):
+            if self.stop.is_set():
+                return
+            path = self._directory / f"{number:06}.rdfp"
+            unfinished = path.with_name(f"_{path.name}")
+            write_changes(batch, unfinished, format="rdfp")
+            unfinished.replace(path)
+            if number == 0:
+                self.go_on.wait()
+            self.hurry.wait(self._pause)
+
+    def close(self) -> None:
+        """Stop writing, and wait for it."""
+        for event in (self.stop, self.go_on, self.hurry):
+            event.set()
+        self.join()
+
+
 def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
-    """Somebody writes change logs into a directory; the pipeline tails it."""
-    from graphtide.spark.run import start_program
-    from graphtide.spark.run_options import RunOptions
-    from graphtide.spark.run_session import open_session
+    """Tail a directory of change logs with the Spark pipeline, while they are written."""
+    from graphtide.cli.spark_engine import (
+        BatchPrinter,
+        print_totals,
+        stop_requested,
+        temporary_directory,
+    )
+    from graphtide.spark.driver.options import RunOptions
+    from graphtide.spark.driver.run import start
+    from graphtide.spark.session import open_session
 
-    home = Path(tempfile.mkdtemp(prefix="graphtide-demo-"))
-    for name in ("changes", "checkpoint"):
-        (home / name).mkdir()
-    writer = DemoWriter(home / "changes", transactions, seed, SPARK_PAUSE_SECONDS)
-    writer.start()
-    options = RunOptions(home / "changes", home / "out", home / "checkpoint", 2, trigger="300ms")
-    program = Program(tuple(NamedQuery(name, text, 1) for name, text in QUERIES.items()))
-    print(f"a railway changes in {options.changes}; Spark is starting", file=sys.stderr)
-    show, waiting = _printer(as_json=as_json), _waiting()
-    compiling = Thread(target=_compile, daemon=True)
-    compiling.start()
-    with (
-        waiting,
-        open_session("local[2,4]", 2, home / "spark.log", FAST_START) as spark,
-        asked() as stop,
-    ):
-        compiling.join()  # workers find the machine code, and need not make it each for itself
+    with stoppable(), temporary_directory("graphtide-demo-") as directory:
+        home = Path(directory)
+        for name in ("changes", "checkpoint"):
+            (home / name).mkdir()
+        options = RunOptions(
+            home / "changes", home / "out", home / "checkpoint", PARTITIONS, trigger=TRIGGER
+        )
+        program = Program(tuple(NamedQuery(name, text, 1) for name, text in QUERIES.items()))
+        writer = DemoWriter(options.changes, transactions, seed, SPARK_PAUSE_SECONDS)
+        writer.start()
+        print("a railway changes; Spark is starting", file=sys.stderr)
+        compiling = Thread(target=_compile, daemon=True)
+        compiling.start()
+        screen = Console(stderr=True, highlight=False)
+        waiting = screen.status("the first time, the engine is compiled: a minute or more")
+        try:
+            with (
+                waiting,
+                open_session("local[2,4]", PARTITIONS, home / "spark.log", FAST_START) as spark,
+                open_output(QUERIES, as_json=as_json) as output,
+                stop_requested() as stop,
+            ):
+                compiling.join()  # workers then load the machine code instead of compiling it
+                printer = BatchPrinter(output, options.out, program)
 
-        def first_stop_waiting(deltas: dict[str, pa.Table]) -> None:
-            waiting.stop()
-            show(deltas)
+                def print_first(tables: dict[str, pa.Table]) -> None:
+                    waiting.stop()
+                    printer(tables)
 
-        running = start_program(spark, program, options, first_stop_waiting)
-        done = _follow(running, writer, stop)
-    _say_what(running, home, done=done)
+                job = start(spark, program, options, print_first)
+                done = _follow(job, writer, stop)
+        finally:
+            writer.close()
+    sys.stdout.flush()
+    print_totals(job)
+    if not done:
+        print("stopped before all changes were read", file=sys.stderr)
     return 0
 
 
-def _follow(running: Run, writer: DemoWriter, stop: Callable[[], bool]) -> bool:
-    """Let the writer go on when the network is read, and end when all is read."""
+def _follow(job: SparkJob, writer: DemoWriter, stop: Callable[[], bool]) -> bool:
+    """Let the writer go on when the network is read; end when all is read, and return whether."""
     read, start = "", time.monotonic()
 
     def ends() -> bool:
         passed = time.monotonic() - start
         if read and passed > HURRY_SECONDS:
             writer.hurry.set()
-        longest = LONGEST_SECONDS if read else START_SECONDS
-        return stop() or read >= writer.last or passed > longest
+        limit = MAX_SECONDS if read else START_SECONDS
+        return stop() or read >= writer.last or passed > limit
 
-    for status in running.statuses(ends):
+    for status in job.statuses(ends):
         if not read:
             start = time.monotonic()
         read = status.file
@@ -132,85 +175,38 @@ def _follow(running: Run, writer: DemoWriter, stop: Callable[[], bool]) -> bool:
     return read >= writer.last
 
 
-def _waiting() -> Status:
-    """Says on a terminal that something is going on."""
-    screen = Console(stderr=True, highlight=False)
-    return screen.status("the first time, the engine is compiled: a minute or more")
-
-
 def _compile() -> None:
-    """Run a little of it unseen, with all that the workers do, so that all of it is compiled."""
-    from graphtide.testing.cells import CellRun
+    """Run a few transactions through the stages of the pipeline, to compile their kernels."""
+    from graphtide.testing.partitions import PartitionRun
 
-    run = CellRun.of(QUERIES, cells=2)
+    run = PartitionRun.of(QUERIES, partitions=PARTITIONS)
     names = ("time", "tx", "diff", *"spog")
     for batch in change_stream(5, seed=1):
         rows = batch.to_arrow().to_pylist()
         run.batch([[tuple(row[name] for name in names) for row in rows]])
 
 
-def _say_what(running: Run, home: Path, *, done: bool) -> None:
-    sys.stdout.flush()
-    for name, tally in running.sink.progress.queries.items():
-        rows = counted(tally.answer, "row")
-        told = f"{name}: {rows} now, +{tally.appeared:,} -{tally.disappeared:,}"
-        print(told, file=sys.stderr)
-    if not done:
-        print("stopped before the railway had seen all its changes", file=sys.stderr)
-    print(
-        f"changes: {home / 'changes'}\ndeltas as Parquet, a directory per query: {home / 'out'}",
-        file=sys.stderr,
-    )
-
-
-def _printer(*, as_json: bool) -> Callable[[dict[str, pa.Table]], None]:
-    """A function that prints the deltas of a micro-batch, in green and red on a terminal."""
-    line = json_line if as_json else plain_line(QUERIES)
-    console = Console(highlight=False)
-    coloured = sys.stdout.isatty() and not as_json
-
-    def show(deltas: dict[str, pa.Table]) -> None:
-        rows = [_named_row(name, row) for name in deltas for row in deltas[name].to_pylist()]
-        rows.sort(key=lambda found: (found.row.time, found.row.tx))
-        for row in rows:
-            style = "green" if row.row.diff > 0 else "red"
-            if coloured:
-                console.print(line(row), style=style, markup=False, soft_wrap=True)
-            else:
-                print(line(row), flush=True)
-
-    return show
-
-
-def _named_row(name: str, row: dict[str, Any]) -> NamedRow:
-    time_, tx, diff = (row.pop(key) for key in ("time", "tx", "diff"))
-    terms = {key: None if text is None else parse_term(text) for key, text in row.items()}
-    return NamedRow(name, DeltaRow(time_, tx, diff, terms))
+# --- in process ---
 
 
 def _in_process(transactions: int, seed: int, *, as_json: bool) -> int:
     pause = PAUSE_SECONDS if sys.stdout.isatty() and not as_json else 0.0
-    _get_ready()
+    screen = Console(stderr=True, highlight=False)
+    with screen.status("getting ready; the first time this compiles, for up to a minute"):
+        warm_up = Session(LiveGraph(), QUERIES)
+        for batch in change_stream(WARM_UP_TRANSACTIONS, seed=1):
+            list(warm_up.apply([batch]))
     session = Session(LiveGraph(), QUERIES)
     session.expected = transactions + 1
     code = 0
     try:
-        with open_output(session, QUERIES, as_json=as_json) as output:
+        with open_output(QUERIES, session, as_json=as_json) as output:
             for batch in change_stream(transactions, seed=seed):
-                for rows in session.apply([batch]):
-                    output.rows(rows)
+                for found in session.apply([batch]):
+                    output.write(found)
                 time.sleep(pause)
     except KeyboardInterrupt:
-        code = 130
+        code = INTERRUPTED
     sys.stdout.flush()
     print(summary(session), file=sys.stderr)
     return code
-
-
-def _get_ready() -> None:
-    """Run a little of it unseen, so that what follows is not interrupted by compiling."""
-    screen = Console(stderr=True, highlight=False)
-    with screen.status("getting ready; the first time this compiles, for up to a minute"):
-        session = Session(LiveGraph(), QUERIES)
-        for batch in change_stream(20, seed=1):
-            list(session.apply([batch]))

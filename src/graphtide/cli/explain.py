@@ -1,65 +1,91 @@
-"""`graphtide explain`: what a query means, and how it is maintained."""
+"""`graphtide explain`: logical and physical plans of queries; automata and rules of programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.cli.deltas import Changes, told_of
-from graphtide.cli.explain_program import explain_program
-from graphtide.cli.files import load_data, read_query, refuse_query
-from graphtide.cli.query_plan import plan_of
+from graphtide.cli.inputs import ChangeLog, load_data, read_query
+from graphtide.cli.options import (
+    FORMAT_HELP,
+    ChangesOption,
+    DataOption,
+    StrategyOption,
+    TickOption,
+    at_least,
+    invalid,
+)
 from graphtide.cli.session import Session
-from graphtide.engine.live_graph import LiveGraph
-from graphtide.engine.watch import Watch
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.program import PROGRAM_SUFFIX
+from graphtide.graph import LiveGraph
+from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.sparql.scanner import name_hint
+from graphtide.lang.tide.ast import CallFunction
+from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.explain import explain_pattern
 from graphtide.plan.build import build_plan
 from graphtide.plan.explain import ExplainFormat, explain_logical
 from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY, Strategy
+from graphtide.repair.explain import explain_fixes
+from graphtide.rules.explain import explain_rules
+from graphtide.streams.query import explain_windows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from graphtide.algebra.windows import WindowedQuery
+    from graphtide.rules.program import RunningProgram
+
+TICK_MS: Final = 1000
 
 
 def explain(
     query: Path,
+    /,
     *,
-    data: list[Path] | None = None,
-    changes: Path | None = None,
-    format: ExplainFormat = "text",  # noqa: A002 - the name of the option
-    strategy: Strategy | None = None,
+    data: DataOption = None,
+    changes: ChangesOption = None,
+    format: Annotated[  # noqa: A002 - the name of the option
+        ExplainFormat,
+        Parameter(
+            help=f"{FORMAT_HELP} text shows both plans of a query; mermaid and svg draw the "
+            "physical one, or with --logical (mermaid only) the other."
+        ),
+    ] = "text",
+    strategy: StrategyOption = None,
     logical: bool = False,
     pattern: str | None = None,
+    tick_ms: TickOption = TICK_MS,
 ) -> None:
     """Show a query's plans, or how a program works.
-
-    Example: graphtide explain doors.tide --pattern Left --format svg > left.svg
 
     Parameters
     ----------
     query
-        A file with a SPARQL SELECT query, over windows (RSP-QL) or not; or a program (.tide), of
-        which the plans of its queries are shown, the automata of its patterns, and for each rule
-        how long it keeps events, in ticks of a second.
-    data
-        RDF to load: the plan then shows the rows that each node holds, and a pattern its tokens.
-        Repeat for several files.
-    changes
-        A file of changes to apply after the data, and of events for windows: as for watch.
-    format
-        Text shows both plans; mermaid and svg draw one: the physical plan, or with --logical
-        (mermaid only) the other.
-    strategy
-        How patterns are matched; chosen by the planner if not given.
+        A SPARQL or RSP-QL SELECT query (.rq), or a program (.tide): the plans of its queries, the
+        automata of its patterns, and for each rule how long it retains events, in ticks.
     logical
         Show the logical plan only.
     pattern
-        Of a program, show this pattern only; it can be drawn, too.
+        Show only this pattern of a program; mermaid and svg draw its automaton.
     """
+    at_least("--tick-ms", tick_ms, 1)
+    log = None if changes is None else ChangeLog(changes)
+    if log is not None:
+        log.check()
     if query.suffix == PROGRAM_SUFFIX:
-        print(
-            explain_program(query, pattern=pattern, format=format, data=data or (), changes=changes)
-        )
+        program = Program.read(query)
+        graph = LiveGraph(tick_ms=tick_ms)
+        running = _run(program, graph, data or (), log) if data or log is not None else None
+        shown = ShownProgram(program, graph, running, tick_ms)
+        print(shown.text(format) if pattern is None else shown.pattern(pattern, format))
         return
     if pattern is not None:
         raise GraphtideError("a query has no pattern", hint="--pattern is for programs (.tide)")
@@ -67,38 +93,105 @@ def explain(
     select = parsed if isinstance(parsed, SelectQuery) else parsed.select
     if logical:
         if format == "svg":
-            raise GraphtideError(
-                "the logical plan is drawn as text or mermaid only",
-                hint="leave --logical out, or use --format mermaid",
-            )
+            raise invalid("--format", format, "the logical plan is drawn as text or mermaid")
         print(explain_logical(select, format))
         return
     if format == "text":
         print("logical plan", explain_logical(select), "", "physical plan", sep="\n")
-    if data or changes is not None:
-        print(_with_rows(select.text, data or (), changes, format, strategy))
+    if data or log is not None:
+        graph = LiveGraph(tick_ms=tick_ms)
+        session = Session(graph, {"query": select.text}, strategy, tick_ms=tick_ms)
+        load_data(graph, data or ())
+        if log is not None:
+            for _ in session.follow(log):
+                pass
+        print(session.queries["query"].explain(format))
     elif format == "text":
-        print(plan_of(parsed, strategy))
+        print(plan_text(parsed, strategy))
     else:
         print(explain_plan(build_plan(select, strategy or DEFAULT_STRATEGY), format))
 
 
-def _with_rows(
-    text: str,
-    data: Sequence[Path],
-    changes: Path | None,
-    format: ExplainFormat,  # noqa: A002 - the name of the option
-    strategy: Strategy | None,
-) -> str:
-    """The plan after data and changes, with the rows that each node holds."""
-    graph = LiveGraph()
-    session = Session(graph, {"query": text}, strategy)
+def plan_text(query: SelectQuery | WindowedQuery, strategy: Strategy | None = None) -> str:
+    """The physical plan of a query, after its windows if it has any.
+
+    >>> print(plan_text(parse_standing("SELECT * { ?a <ex:p> ?b }")))
+    strategy search
+    answer ?a ?b
+    └─ [1] input ?a :ex:p ?b
+    """
+    if isinstance(query, SelectQuery):
+        return explain_plan(build_plan(query, strategy or DEFAULT_STRATEGY))
+    return f"{explain_windows(query)}\n{plan_text(query.select, strategy)}"
+
+
+# --- programs ---
+
+
+@dataclass(frozen=True, slots=True)
+class ShownProgram:
+    """A program to explain; patterns of a `running` one are shown with their tokens."""
+
+    program: Program
+    graph: LiveGraph
+    running: RunningProgram | None
+    tick_ms: int
+
+    def text(self, format: ExplainFormat = "text") -> str:  # noqa: A002 - the name of the option
+        """All of the program, in words."""
+        if format != "text":
+            allowed = "a whole program is explained as text; draw a pattern with --pattern NAME"
+            raise invalid("--format", format, allowed)
+        program = self.program
+        parts = [
+            f"QUERY {query.name}\n{indent(plan_text(parse_standing(query.text)), '  ')}"
+            for query in program.queries
+        ]
+        parts += [self.pattern(pattern.name) for pattern in program.patterns]
+        if program.rules:
+            parts.append(explain_rules(program, self.tick_ms))
+        if program.goals or program.fixes:
+            parts.append(explain_fixes(program))
+        return "\n\n".join(parts)
+
+    def pattern(
+        self,
+        name: str,
+        format: ExplainFormat = "text",  # noqa: A002 - the name of the option
+    ) -> str:
+        """The automaton of one pattern."""
+        known = {pattern.name: pattern for pattern in self.program.patterns}
+        if name not in known:
+            hint = name_hint(name, known, "pattern") if known else "it has none"
+            raise GraphtideError(f"the program has no pattern named {name}", hint=hint)
+        if self.running is not None:
+            detector, terms = self.running.detector(name), self.graph.terms
+            return explain_pattern(
+                detector.automaton, format, detector, lambda id_: str(terms.decode(id_))
+            )
+        types = {event.name: index for index, event in enumerate(self.program.events)}
+        automaton = compile_pattern(known[name], types, lambda _: 1, self.tick_ms)
+        return explain_pattern(automaton, format)
+
+
+def _run(
+    program: Program, graph: LiveGraph, data: Sequence[Path], log: ChangeLog | None
+) -> RunningProgram:
+    """Run a program over data and changes; functions that it calls do nothing."""
     load_data(graph, data)
-    if changes is not None:
-        refuse_query(changes, "--changes")
-        for _ in told_of(session, Changes(changes)):
+    running = graph.run(program, functions=no_functions(program))
+    if log is not None:
+        for _ in Session(graph, {}).follow(log):
             pass
-    query = session.queries["query"]
-    if isinstance(query, Watch):
-        return query.explain(format)
-    return query.explain() if format == "text" else query.watch.explain(format)
+    return running
+
+
+def called_functions(program: Program) -> list[str]:
+    """The names of the functions that the rules of a program call."""
+    actions = (action for rule in program.rules for action in rule.actions)
+    return sorted({action.function for action in actions if isinstance(action, CallFunction)})
+
+
+def no_functions(program: Program) -> dict[str, Callable[..., None]]:
+    """A function that does nothing for each that the rules of a program call."""
+    return {name: lambda *_: None for name in called_functions(program)}

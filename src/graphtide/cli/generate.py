@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from graphtide.cli.options import SeedOption
+
 if TYPE_CHECKING:
     from graphtide.datasets.triples import IndexedTriples, StreamRate, TripleColumns
 
@@ -62,13 +64,14 @@ def train(
     Parameters
     ----------
     out
-        The file to write: .nt, .nq or .ttl, plain or .gz; .parquet, .arrow or .arrows.
+        Where to write the output. A file: .nt, .nq or .ttl, plain or .gz; .parquet, .arrow or
+        .arrows.
     size
         Size of the model; the number of triples grows with it.
     scenario
-        batch has no errors, inject has few, repair has many.
+        Scenario of the Train Benchmark: batch has no errors, inject has few, repair has many.
     format_name
-        Format, if not given by the file's suffix: nt, nq, ttl, parquet, arrow, arrows.
+        Output format. By default that of the file's suffix: nt, nq, ttl, parquet, arrow, arrows.
     """
     from graphtide.datasets.train import (
         FORMATS,
@@ -94,7 +97,7 @@ def lubm(
     *,
     out: Path,
     universities: int = 1,
-    seed: int = 0,
+    seed: SeedOption = 0,
     repeats: bool = False,
     stream: Annotated[StreamOptions | None, Parameter(name="*")] = None,
     format_name: Annotated[str | None, Parameter(name="--format")] = None,
@@ -108,15 +111,14 @@ def lubm(
     Parameters
     ----------
     out
-        The file to write: .nt, .nq or .ttl, plain or .gz; .rdfp, .parquet, .arrow or .arrows.
+        Where to write the output. A file: .nt, .nq or .ttl, plain or .gz; .rdfp, .parquet, .arrow
+        or .arrows.
     universities
         Number of universities.
-    seed
-        Seed of the random numbers.
     repeats
         Declare a university again at each degree from it, as the original generator does.
     format_name
-        Format, if not given by the file's suffix: nt, nq, ttl, rdfp, parquet, arrow,
+        Output format. By default that of the file's suffix: nt, nq, ttl, rdfp, parquet, arrow,
         arrows.
     """
     from graphtide.datasets.lubm import Lubm
@@ -132,7 +134,7 @@ def seas(
     out: Path,
     days: int = 1,
     meters: int = 20,
-    seed: int = 0,
+    seed: SeedOption = 0,
     stream: Annotated[StreamOptions | None, Parameter(name="*")] = None,
     format_name: Annotated[str | None, Parameter(name="--format")] = None,
 ) -> None:
@@ -147,15 +149,14 @@ def seas(
     Parameters
     ----------
     out
-        The file to write: .nt, .nq or .ttl, plain or .gz; .rdfp, .parquet, .arrow or .arrows.
+        Where to write the output. A file: .nt, .nq or .ttl, plain or .gz; .rdfp, .parquet, .arrow
+        or .arrows.
     days
         Number of days; each meter is read every five minutes.
     meters
         Number of meters.
-    seed
-        Seed of the random numbers.
     format_name
-        Format, if not given by the file's suffix: nt, nq, ttl, rdfp, parquet, arrow,
+        Output format. By default that of the file's suffix: nt, nq, ttl, rdfp, parquet, arrow,
         arrows.
     """
     from graphtide.datasets.seas import Seas
@@ -183,14 +184,14 @@ def gesture(
     Parameters
     ----------
     out
-        A folder, for the changes and the program; or a file, for the changes only: .rdfp, .parquet,
-        .arrow or .arrows.
+        Where to write the output. A directory, for the changes and the program; or a file, for the
+        changes only: .rdfp, .parquet, .arrow or .arrows.
     bodies
         Number of bodies.
     cycles
         Turns of the arm per body; a turn takes twelve frames.
     format_name
-        Format, if not given by the file's suffix: rdfp, parquet, arrow, arrows.
+        Output format. By default that of the file's suffix: rdfp, parquet, arrow, arrows.
     """
     from graphtide.datasets.gesture import check_gesture_target, write_scene
     from graphtide.datasets.gesture_scene import GestureScene

@@ -1,7 +1,7 @@
-"""The entry point: commands, and what happens when one fails.
+"""The entry point of the command line: the commands, and their exit codes.
 
-Exit codes: 0 done; 1 problems found by `check`, or no plan by `fix`; 2 a mistake in the input or
-the command line; 70 a bug of ours; 130 interrupted.
+Exit codes: 0 done; 1 problems found by `check`, or no plan by `repair`; 2 an error in the input or
+the arguments; 70 a bug of Graphtide; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from cyclopts import App, CycloptsError, Parameter
 
 from graphtide import __version__
+from graphtide.cli.options import command_line_error
 from graphtide.errors import GraphtideError
 
 MISTAKE = 2
 BUG = 70
 INTERRUPTED = 130
 
-HELP = """Standing questions over a graph that keeps changing, answered with exact deltas.
+HELP = """Standing queries, patterns and rules over an RDF graph that changes, with exact deltas.
 
 Example: `graphtide demo` shows a railway change; it needs no files.
 """
@@ -30,82 +31,101 @@ Example: `graphtide demo` shows a railway change; it needs no files.
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: the function or group that runs it, what it does, an example, and more."""
+    """A command: the function or group that runs it, what it does, an example, and details."""
 
-    place: str
+    target: str
     what: str
     example: str
-    more: str = ""
+    details: str = ""
+
+    @property
+    def name(self) -> str:
+        """The word on the command line: the function's name, or that of a group's module."""
+        module, _, function = self.target.partition(":")
+        return module if function == "app" else function
+
+    @property
+    def help(self) -> str:
+        """The help text, in Markdown."""
+        return f"{self.what}\n\nExample: `{self.example}`\n\n{self.details}"
 
 
 COMMANDS = (
     Command(
         "watch:watch",
-        "Watch how the answers of queries change: + and - rows, transaction by transaction.",
+        "Watch standing queries: + and - rows of their answers, transaction by transaction.",
         "graphtide watch route.rq --data rail.ttl --changes today.rdfp --follow",
-        "Of queries over windows, the reports: graphtide watch hot.rq --changes readings.rdfp. "
-        "Rows go to standard output, the summary to standard error. With --follow, Ctrl-C is the "
-        "way to end and gives exit code 0; without, it gives 130.",
+        "A windowed query (RSP-QL) prints a result whenever a window closes: "
+        "graphtide watch hot.rq --changes readings.rdfp. An insert into a graph that has the name "
+        "of a stream is an event of it. Rows go to standard output, the summary to standard error. "
+        "With --follow, Ctrl-C ends it with exit code 0; without, with 130.",
     ),
     Command(
         "query:query",
-        "Answer a query once, as a table, CSV, TSV, JSON or XML; triples as N-Triples or Turtle.",
+        "Evaluate a query once: a table, CSV, TSV, JSON or XML; triples as N-Triples or Turtle.",
         "graphtide query route.rq --data rail.ttl --format json",
-        "All of SPARQL 1.1 but SERVICE; NOW, RAND and the like are allowed here.",
+        "All of SPARQL 1.1 but SERVICE, with NOW, RAND and other non-deterministic functions.",
     ),
     Command(
-        "update:update",
-        "Carry out a SPARQL Update request on files, and write what is there afterwards.",
-        "graphtide update mend.ru --data rail.ttl --out mended.nq",
-        "The data files stay as they are.",
+        "query:update",
+        "Run a SPARQL Update request on files, and write the resulting graph.",
+        "graphtide update cleanup.ru --data rail.ttl --out cleaned.nq",
+        "The data files are not changed.",
     ),
     Command(
         "explain:explain",
-        "Show a query's plans: what it means, and how it is maintained; of a program, its rules.",
+        "Show a query's logical and physical plan; a program's plans, automata and rules.",
         "graphtide explain route.rq --data rail.ttl --format mermaid",
+        "With --data or --changes, a plan shows the rows that each node holds, and a pattern its "
+        "tokens. One pattern of a program: graphtide explain doors.tide --pattern Left "
+        "--format svg > left.svg",
     ),
     Command(
         "check:check",
-        "Check programs, queries, data and change logs; report every problem with its place.",
+        "Check programs, queries, data and change logs; report every problem with its line.",
         "graphtide check alarms.tide route.rq rail.ttl today.rdfp",
-        "Of a query it also says whether it can be maintained, and by which plan. The exit code "
-        "is 1 if there is a problem.",
+        "For a query it also reports whether it can be maintained, and by which plan. The exit "
+        "code is 1 if there is a problem.",
     ),
     Command(
-        "fmt:fmt",
-        "Lay out programs in canonical form; comments and SPARQL stay as they are.",
+        "check:fmt",
+        "Format programs; comments and SPARQL are not changed.",
         "graphtide fmt alarms.tide",
-        "With --check nothing is changed, and the exit code is 1 if something would be.",
+        "With --check nothing is written, and the exit code is 1 if something would be.",
     ),
     Command(
-        "fix:fix",
-        "Look for plans that make data meet the goals of a program, by the fixes it allows.",
-        "graphtide fix rail.tide --data rail.ttl --apply 1 --out mended.ttl",
-        "Plans are shown with their cost, the best first; --apply shows what a plan changes and "
-        "what the queries would tell of it, then carries it out. The data files stay as they are. "
-        "The exit code is 1 if no plan was found.",
+        "repair:repair",
+        "Search for plans that make data meet the goals of a program, by the fixes it declares.",
+        "graphtide repair rail.tide --data rail.ttl --apply 1 --out repaired.ttl",
+        "Plans are listed with their cost, the best first. --apply shows the changes of a plan and "
+        "the deltas of the queries, then applies it. The data files are not changed. The exit code "
+        "is 1 if no plan was found.",
     ),
     Command(
         "run:run",
-        "Run a program of queries over a directory of change logs, on Spark.",
-        "graphtide run rail.tide --changes logs/ --out out/ --checkpoint checkpoint/",
-        "The deltas of each query go to a directory of OUT, what could not be used to "
-        "OUT/quarantine. Ctrl-C stops after the micro-batch that is under way; the same command "
-        "goes on from there. It needs Java 17 and graphtide[spark].",
+        "Run a program, its queries, patterns and rules, over change logs: on Spark or in process.",
+        "graphtide run rail.tide --data rail.ttl --changes logs/ --out out/ --checkpoint ckpt/",
+        "Without --out, the output is printed: + and - rows of queries, * complex events of "
+        "patterns, ! firings of rules. With --out, it goes to a directory per query and pattern, "
+        "firings to OUT/firings, rejected input to OUT/quarantine; in process it is printed, too. "
+        "On Spark, Ctrl-C stops after the current micro-batch, and the same command resumes from "
+        "--checkpoint. Spark needs Java 17 and graphtide[spark]; without them, or with --engine "
+        "process, the program runs in this process.",
     ),
     Command(
         "demo:demo",
-        "Watch a railway change: four standing queries on Spark, live + and - rows; no files.",
+        "Watch a railway change: four standing queries on Spark, with live + and - rows.",
         "graphtide demo --transactions 100 --seed 7",
+        "It needs no files, and leaves none behind.",
     ),
     Command(
         "generate:app",
-        "Make data to try things out with.",
+        "Generate data sets and streams.",
         "graphtide generate train --size 64 --scenario repair --out rail.nt.gz",
     ),
     Command(
         "bench:app",
-        "Measure it yourself, beside other engines.",
+        "Run the benchmarks, beside other engines.",
         "graphtide bench route-sensor --edges 130000 --no-peers",
     ),
 )
@@ -119,11 +139,7 @@ app = App(
 )
 for command in COMMANDS:
     # By name: a module is imported when its command runs.
-    app.command(
-        f"graphtide.cli.{command.place}",
-        name=command.place.split(":")[0],
-        help=f"{command.what}\n\nExample: `{command.example}`\n\n{command.more}",
-    )
+    app.command(f"graphtide.cli.{command.target}", name=command.name, help=command.help)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
@@ -131,15 +147,16 @@ def main(tokens: Sequence[str] | None = None) -> int:
     debug = bool(os.environ.get("GRAPHTIDE_DEBUG"))
     _buffer_output()
     try:
-        code = app(tokens, exit_on_error=False, result_action="return_value")
+        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has enough. Python would complain once more when it closes it.
+        # The reader of our output is gone. Python would complain again when it closes it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return INTERRUPTED
-    except CycloptsError:
+    except CycloptsError as error:
+        print(f"graphtide: {command_line_error(error)}", file=sys.stderr)
         return MISTAKE
     except GraphtideError as error:
         if debug:
@@ -149,9 +166,9 @@ def main(tokens: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - no traceback reaches a user who did not ask for it
         if debug:
             traceback.print_exc()
-        told = "" if debug else "; GRAPHTIDE_DEBUG=1 shows where"
+        how = "" if debug else "; GRAPHTIDE_DEBUG=1 prints the traceback"
         print(
-            f"graphtide: this is a bug in graphtide, please report it{told}: {error!r}",
+            f"graphtide: this is a bug in graphtide, please report it{how}: {error!r}",
             file=sys.stderr,
         )
         return BUG
@@ -159,9 +176,9 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 
 def _buffer_output() -> None:
-    """Give standard output its buffer back where PYTHONUNBUFFERED has taken it away.
+    """Buffer standard output even with PYTHONUNBUFFERED.
 
-    Without one, what a single write leaves over, as when a reader goes away, is lost unnoticed.
+    Without a buffer, a write that is cut short, as when the reader goes away, goes unnoticed.
     """
     raw = getattr(sys.stdout, "buffer", None)
     if isinstance(raw, io.RawIOBase):

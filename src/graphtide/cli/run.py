@@ -1,219 +1,197 @@
-"""`graphtide run`: a program over a directory of change logs, on Spark."""
+"""`graphtide run`: a program over change logs, on Spark or in this process."""
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from graphtide.cli.output import counted
-from graphtide.cli.run_needs import check_needs
+from graphtide.cli.explain import called_functions, no_functions
+from graphtide.cli.inputs import STANDARD_INPUT, reject_query
+from graphtide.cli.options import (
+    FORMAT_HELP,
+    JSON_HELP,
+    OUT_HELP,
+    ChangesOption,
+    DataOption,
+    Engine,
+    EngineOption,
+    FollowOption,
+    MasterOption,
+    OnErrorOption,
+    PartitionsOption,
+    TickOption,
+    UntilOption,
+    at_least,
+    invalid,
+)
+from graphtide.errors import DataError, GraphtideError
 from graphtide.lang.tide.program import Program
 
 if TYPE_CHECKING:
-    from graphtide.spark.run import Run
-    from graphtide.spark.run_options import RunOptions
-    from graphtide.spark.status import BatchStatus
+    from collections.abc import Callable
 
-LINE_SECONDS = 1.0
-"""Between two lines of status in a pipe or a file."""
+    from graphtide.rdf.changes import OnError
 
-INTERRUPTED = 130
+OutputFormat = Literal["parquet", "json"]
+Start = Literal["earliest", "latest"]
+
+DEFAULT_MASTER: Final = "local[*,4]"
+"""All cores of this machine, with four attempts at each task."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A program, its input and output, and the options of a run."""
+
+    program: Program
+    changes: Path
+    data: tuple[Path, ...] = ()
+    out: Path | None = None
+    checkpoint: Path | None = None
+    follow: bool = False
+    as_json: bool = False
+    output_format: OutputFormat = "parquet"
+    on_error: OnError = "skip"
+    max_quarantined: int | None = None
+    start: Start = "earliest"
+    tick_ms: int = 1000
+    lateness: int = 0
+    until: int | None = None
+    streams: tuple[str, ...] = ()
+    master: str = DEFAULT_MASTER
+    partitions: int | None = None
+    trigger: str = "1s"
+    rows_per_batch: int = 200_000
+
+    @property
+    def functions(self) -> dict[str, Callable[..., None]]:
+        """A function that does nothing for each that the program calls."""
+        return no_functions(self.program)
+
+    @property
+    def prologues(self) -> dict[str, str]:
+        """For each query a text with the prefixes of the program, to shorten IRIs."""
+        return dict(self.program.texts) or {"": ""}
+
+    def check(self) -> None:
+        """Reject invalid values before any work is done."""
+        at_least("--max-quarantined", self.max_quarantined, 0)
+        at_least("--tick-ms", self.tick_ms, 1)
+        at_least("--lateness", self.lateness, 0)
+        at_least("--partitions", self.partitions, 1)
+        at_least("--rows-per-batch", self.rows_per_batch, 1)
+        reject_query(self.changes, "--changes")
+        if self.changes != STANDARD_INPUT and not self.changes.exists():
+            raise DataError("there is no such file or directory", source=str(self.changes))
+        for path in self.data:
+            reject_query(path, "--data")
+            if not path.exists():
+                raise DataError("there is no such file", source=str(path))
+        for directory, option in ((self.out, "--out"), (self.checkpoint, "--checkpoint")):
+            if directory is not None and directory.is_file():
+                raise invalid(option, directory, "it is a file; give a directory")
+        if self.until is not None and self.follow:
+            raise GraphtideError(
+                "--until is for a log that ends, and with --follow it has no end",
+                hint="leave one of them out",
+            )
 
 
 def run(
     program: Path,
+    /,
     *,
-    changes: Path,
-    out: Path,
-    checkpoint: Path,
-    master: str = "local[*,4]",
-    cells: int | None = None,
-    trigger: str = "1s",
-    once: bool = False,
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
-    format: Literal["parquet", "json"] = "parquet",  # noqa: A002 - the name of the option
-    rows_per_batch: int = 200_000,
-    most_quarantined: int | None = None,
-    only_new: bool = False,
+    changes: ChangesOption,
+    data: DataOption = None,
+    engine: EngineOption = "spark",
+    out: Annotated[
+        Path | None,
+        Parameter(
+            help=f"{OUT_HELP} A directory; by default the output is printed and not written."
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002 - the name of the option
+        OutputFormat,
+        Parameter(help=f"{FORMAT_HELP} Of the files in --out: parquet, or json for JSON lines."),
+    ] = "parquet",
+    follow: FollowOption = False,
+    start: Start = "earliest",
+    on_error: OnErrorOption = "skip",
+    max_quarantined: int | None = None,
+    as_json: Annotated[
+        bool,
+        Parameter(
+            name="--json",
+            help=f"{JSON_HELP} One object per line: a row, a complex event or a firing; on Spark "
+            "with --out, the status of a micro-batch.",
+        ),
+    ] = False,
+    tick_ms: TickOption = 1000,
     lateness: int = 0,
-    tick_ms: int = 1000,
+    until: UntilOption = None,
     stream: tuple[str, ...] = (),
+    checkpoint: Path | None = None,
+    master: MasterOption = None,
+    partitions: PartitionsOption = None,
+    trigger: str = "1s",
+    rows_per_batch: int = 200_000,
 ) -> int:
-    """Run a program on Spark.
+    """Run a program.
 
     Parameters
     ----------
     program
         A .tide file of queries, events, patterns and rules, or a .rq file with one query.
-    changes
-        A directory of change logs, read in the order of their names; the last one may grow.
-    out
-        Where the output goes: a directory of deltas per query, of complex events per pattern, of
-        firings, and quarantine.
-    checkpoint
-        Where the run keeps its place. The same command again goes on from there.
-    master
-        Spark's master: local[*,4] is this machine, with four attempts at each task;
-        spark://HOST:7077 a cluster.
-    cells
-        Into how many parts the match is divided; by default one per core of this machine.
-    trigger
-        The pause between micro-batches, such as 500ms or 1s; `once` is --once.
-    once
-        Read what is there, then end.
-    as_json
-        Print one JSON object for each micro-batch.
-    format
-        The format of the output files.
-    rows_per_batch
-        About how many lines a micro-batch reads at most.
-    most_quarantined
-        Stop when more rows than this are set aside.
-    only_new
-        Begin a first run with what is written from now on.
+    start
+        Where a first run begins: at the earliest change, or with changes written from now on.
+    max_quarantined
+        Stop with an error when more input rows than this are rejected.
     lateness
-        By how many ticks of time rows may come late; what is later is set aside.
-    tick_ms
-        How long a tick is, for windows whose lengths are in seconds, minutes or hours.
+        Accept rows that are late by up to this many ticks; reject later ones. Spark only: in
+        process, changes must be in order of time.
     stream
-        The IRI of a graph into which inserts are events, for rules and patterns; may be repeated.
+        IRI of a graph into which inserts are events, for rules and patterns. Repeat the option for
+        several.
+    checkpoint
+        Directory for Spark's state. The same command with the same checkpoint resumes where it
+        stopped. By default the run cannot be resumed.
+    trigger
+        Interval between Spark's micro-batches, such as 500ms, 1s or 2m.
+    rows_per_batch
+        Approximate maximum number of rows per micro-batch.
     """
-    queries = Program.read(program)
-    check_needs()
-    from graphtide.spark.actors import check_functions
-    from graphtide.spark.run_options import RunOptions, check_options
-    from graphtide.spark.windows import Clock
+    assert changes is not None  # noqa: S101 - the command line requires it
+    request = RunRequest(
+        Program.read(program), changes, tuple(data or ()), out, checkpoint, follow, as_json, format,
+        on_error, max_quarantined, start, tick_ms, lateness, until, stream,
+        master or DEFAULT_MASTER, partitions, trigger, rows_per_batch,
+    )  # fmt: skip
+    request.check()
+    chosen = choose_engine(engine)
+    if called := called_functions(request.program):
+        names = ", ".join(called)
+        print(f"CALL {names}: listed as firings, not called", file=sys.stderr)
+    if chosen == "spark":
+        from graphtide.cli.spark_engine import run_on_spark
 
-    once = once or trigger == "once"
-    pause = "0s" if trigger == "once" else trigger
-    parts = _cells(cells, checkpoint, master)
-    limits = rows_per_batch, most_quarantined, only_new
-    clock = Clock(lateness, tick_ms)
-    options = RunOptions(
-        changes, out, checkpoint, parts, pause, once, format, *limits, clock, stream
-    )
-    if (reaction := options.reaction(queries)) is not None:
-        check_functions(reaction, {})
-    check_options(queries, options)
-    _say_where(changes, options, queries)
-    return _run(queries, options, master, as_json=as_json)
+        return run_on_spark(request)
+    from graphtide.cli.process_engine import run_in_process
 
-
-def _cells(cells: int | None, checkpoint: Path, master: str) -> int:
-    """The number of cells: as wanted, as it was, or as there are cores."""
-    from graphtide.spark.run import known_cells
-    from graphtide.spark.run_session import default_cells
-
-    return cells if cells is not None else known_cells(checkpoint) or default_cells(master)
+    return run_in_process(request)
 
 
-def _run(program: Program, options: RunOptions, master: str, *, as_json: bool) -> int:
-    from graphtide.spark.run import start_program
-    from graphtide.spark.run_session import open_session
+def choose_engine(engine: Engine) -> Engine:
+    """The engine to run on: without Java or PySpark, this process instead of Spark."""
+    if engine == "process":
+        return engine
+    from graphtide.cli.spark_engine import missing_for_spark
 
-    log = options.checkpoint / "spark.log"
-    with open_session(master, options.cells, log) as spark, asked() as stop:
-        running = start_program(spark, program, options)
-        follow(running, stop, as_json=as_json)
-    _say_what(running, options)
-    return INTERRUPTED if options.once and stop() else 0
-
-
-@contextmanager
-def asked() -> Iterator[Callable[[], bool]]:
-    """Whether the user has asked to end (Ctrl-C, SIGTERM); asking twice ends it at once."""
-    flag = Event()
-
-    def ask(number: int, frame: object) -> None:  # noqa: ARG001 - what Python calls it with
-        if flag.is_set():
-            raise KeyboardInterrupt
-        flag.set()
-        print("stopping after this micro-batch", file=sys.stderr, flush=True)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield flag.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def follow(running: Run, stop: Callable[[], bool], *, as_json: bool) -> None:
-    """Show the status of each micro-batch until the run ends."""
-    if as_json:
-        for status in running.statuses(stop):
-            print(json.dumps(status.to_json()), flush=True)
-    elif sys.stderr.isatty():
-        console = Console(stderr=True, highlight=False)
-        with Live(console=console, refresh_per_second=8) as live:
-            for status in running.statuses(stop):
-                live.update(Text(status.line_of_text()))
-    else:
-        _lines(running.statuses(stop))
-
-
-def _lines(statuses: Iterator[BatchStatus]) -> None:
-    """A line of status now and then, and at the end."""
-    shown = time.monotonic() - LINE_SECONDS
-    held: BatchStatus | None = None
-    for status in statuses:
-        held = status
-        if time.monotonic() - shown >= LINE_SECONDS:
-            print(status.line_of_text(), file=sys.stderr, flush=True)
-            shown, held = time.monotonic(), None
-    if held is not None:
-        print(held.line_of_text(), file=sys.stderr, flush=True)
-
-
-def _say_where(changes: Path, options: RunOptions, program: Program) -> None:
-    from graphtide.spark.run import resumes_from
-    from graphtide.spark.source_plan import Directory
-
-    found = resumes_from(options.checkpoint)
-    what = f"{counted(len(program.queries), 'query').replace('querys', 'queries')}"
-    if program.rules:
-        what += f", {counted(len(program.rules), 'rule')}"
-    if found is None:
-        where = "from the start"
-    else:
-        batch, offset = found
-        place = offset.place
-        where = f"after batch {batch}: {place.file} is read up to line {place.line - 1}"
-    verb = "starts" if found is None else "goes on"
-    print(f"{what} over {changes}: {verb} {where}", file=sys.stderr)
-    logs = Directory(changes).names()
-    empty = [name for name in logs if not (changes / name).stat().st_size]
-    if len(empty) == len(logs):
-        wait = "so there is nothing to do" if options.once else "waiting for change logs"
-        print(f"{changes} is empty: {wait}", file=sys.stderr)
-    elif empty:
-        some = ", ".join(empty[:3]) + (", …" if len(empty) > 3 else "")
-        print(
-            f"empty: {some}; only the last file may grow, those before it are passed over",
-            file=sys.stderr,
-        )
-
-
-def _say_what(running: Run, options: RunOptions) -> None:
-    progress = running.sink.progress
-    for name, tally in progress.queries.items():
-        rows = f"{counted(tally.answer, 'row')} now"
-        print(f"{name}: {rows}, +{tally.appeared:,} -{tally.disappeared:,}", file=sys.stderr)
-    if progress.fired:
-        print(f"rules fired {counted(progress.fired, 'time')}", file=sys.stderr)
-    print(f"the deltas are in {options.out}", file=sys.stderr)
-    if progress.quarantined:
-        count = counted(progress.quarantined, "row")
-        print(f"{count} set aside in {options.out / 'quarantine'}", file=sys.stderr)
+    missing = missing_for_spark()
+    if missing is None:
+        return engine
+    print(f"running in process, without Spark: {missing}", file=sys.stderr)
+    return "process"

@@ -1,40 +1,245 @@
-"""A session: queries that watch one graph, and what they tell of as changes are applied."""
+"""Session: standing queries and a program on one graph, and their output as changes are applied."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.cli.feed import Feed
-from graphtide.cli.reports import Heard
-from graphtide.cli.told import NamedRow, ReportTally, Tally
-from graphtide.engine.ingest import pieces_of
-from graphtide.engine.live_graph import LiveGraph
-from graphtide.engine.watch import Delta
+from graphtide.cli.inputs import STANDARD_INPUT
+from graphtide.engine.results import Delta, DeltaRow
+from graphtide.errors import DataError, GraphtideError
+from graphtide.kernel.batch import TX
 from graphtide.lang.sparql.parse import parse_standing
+from graphtide.rdf.changes import concat_batches
+from graphtide.rdf.formats.registry import find_format
+from graphtide.rules.firing import MAX_LISTED
+from graphtide.streams.read import has_timestamps, timestamped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from graphtide.cli.told import Told
-    from graphtide.engine.ingest import Piece
-    from graphtide.engine.watch import Watch
-    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.algebra.windows import Output
+    from graphtide.cli.inputs import ChangeLog
+    from graphtide.engine.results import WindowResult
+    from graphtide.engine.watch import Query
+    from graphtide.graph import LiveGraph
     from graphtide.plan.patterns import Strategy
-    from graphtide.rdf.changes import ChangeBatch
-    from graphtide.streams.query import WindowQuery
+    from graphtide.rdf.changes import ChangeBatch, OnError
+    from graphtide.rdf.terms import Term
+    from graphtide.rules.program import RunningProgram
 
-UNBOUNDED = 2**62
-"""Deltas are taken out after every piece: nothing must be forgotten before."""
+
+# --- output ---
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutput:
+    """A delta row of a query.
+
+    A row of a window's result has the time of the result, and as `tx` the index of the result among
+    those of that time; `output` is then the query's relation-to-stream operator.
+    """
+
+    query: str
+    row: DeltaRow
+    output: Output | None = None
+
+    @property
+    def time(self) -> int:
+        """When the answer changed."""
+        return self.row.time
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOutput:
+    """A windowed query has a result; its rows follow."""
+
+    query: str
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventOutput:
+    """A complex event: a pattern has matched, from `start` to `time`."""
+
+    pattern: str
+    start: int
+    time: int
+    values: Mapping[str, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class FiringOutput:
+    """A rule has fired; `events` has the time of each event that it matched."""
+
+    rule: str
+    time: int
+    values: Mapping[str, Term]
+    events: Mapping[str, int]
+
+
+SessionOutput = RowOutput | ResultOutput | EventOutput | FiringOutput
+
+
+@dataclass(slots=True)
+class RowTally:
+    """What the deltas of a query add up to."""
+
+    answer: int = 0
+    added: int = 0
+    removed: int = 0
+
+    def add(self, diff: int) -> None:
+        """Count a delta row."""
+        self.answer += diff
+        self.added += max(diff, 0)
+        self.removed += max(-diff, 0)
+
+
+@dataclass(slots=True)
+class CountTally:
+    """How many results of windows, firings or complex events there were, and rows in them."""
+
+    thing: str
+    count: int = 0
+    rows: int | None = None
+
+
+Tally = RowTally | CountTally
+
+
+# --- sources of output ---
+
+
+class DeltaSource:
+    """The deltas of queries without windows, of all of them in the order of transactions."""
+
+    def __init__(self, graph: LiveGraph) -> None:
+        self._graph = graph
+        self._queries: dict[str, tuple[Query, RowTally]] = {}
+
+    def add(self, query: Query) -> None:
+        """Collect the deltas of one more query."""
+        self._queries[query.name] = query, RowTally()
+
+    def tallies(self) -> Mapping[str, Tally]:
+        """By query, what its deltas add up to."""
+        return {name: tally for name, (_, tally) in self._queries.items()}
+
+    def take(self) -> list[SessionOutput]:
+        """The delta rows since the last call."""
+        found: list[tuple[int, SessionOutput]] = []
+        for query, tally in self._queries.values():
+            for net, stamps in query.drain():
+                delta = Delta(net, stamps, query.variables, self._graph.terms)
+                indexes = (net[:, TX] + stamps.first).tolist()
+                for index, row in zip(indexes, delta, strict=True):
+                    tally.add(row.diff)
+                    found.append((index, RowOutput(query.name, row)))
+        if len(self._queries) > 1:
+            found.sort(key=lambda each: each[0])
+        return [row for _, row in found]
+
+
+class WindowSource:
+    """The results of one windowed query.
+
+    >>> from graphtide import LiveGraph
+    >>> graph = LiveGraph()
+    >>> window = "FROM NAMED WINDOW <ex:w> ON <ex:s> [ELEMENTS 1]"
+    >>> text = f"SELECT * {window} WHERE {{ WINDOW <ex:w> {{ ?a <ex:p> ?b }} }}"
+    >>> source = WindowSource(graph.watch(text, name="q"), "RSTREAM")
+    >>> graph.stream("<ex:s>").push([("<ex:a>", "<ex:p>", 1)], time=5)
+    >>> graph.advance(6)
+    >>> result, row = source.take()
+    >>> result, row.time, source.tallies()["q"].rows
+    (ResultOutput(query='q', time=5), 5, 1)
+    """
+
+    def __init__(self, query: Query, output: Output) -> None:
+        self._name = query.name
+        self._output: Output = output
+        self._tally = CountTally("result", rows=0)
+        self._found: list[SessionOutput] = []
+        self._time: int | None = None
+        self._index = 0
+        query.on_result(self._add)
+
+    def _add(self, result: WindowResult) -> None:
+        self._index = self._index + 1 if result.time == self._time else 0
+        self._time = result.time
+        self._tally.count += 1
+        self._tally.rows = (self._tally.rows or 0) + len(result)
+        self._found.append(ResultOutput(self._name, result.time))
+        sign = -1 if self._output == "DSTREAM" else 1
+        for row, copies in groupby(result):  # equal rows are adjacent
+            found = DeltaRow(result.time, self._index, sign * sum(1 for _ in copies), row)
+            self._found.append(RowOutput(self._name, found, self._output))
+
+    def tallies(self) -> Mapping[str, Tally]:
+        """How many results and rows."""
+        return {self._name: self._tally}
+
+    def take(self) -> list[SessionOutput]:
+        """The results since the last call: each, then its rows."""
+        found, self._found = self._found, []
+        return found
+
+
+class ProgramSource:
+    """The complex events and firings of a running program."""
+
+    def __init__(self, program: RunningProgram) -> None:
+        self._program = program
+        patterns = program.program.patterns
+        self._tallies = {p.name: CountTally("complex event") for p in patterns}
+        self._firings = CountTally("firing")
+
+    def tallies(self) -> Mapping[str, Tally]:
+        """How many complex events of each pattern, and how many firings."""
+        fires = {"rules": self._firings} if self._program.program.rules else {}
+        return {**self._tallies, **fires}
+
+    def take(self) -> list[SessionOutput]:
+        """The complex events and firings since the last call, by time."""
+        found: list[SessionOutput] = []
+        for pattern, tally in self._tallies.items():
+            new = _new(tally, self._program.matched(pattern))
+            matches = self._program.matches(pattern, last=new)
+            found += (EventOutput(pattern, m.start, m.time, m.values) for m in matches)
+        new = _new(self._firings, self._program.fired)
+        log = self._program.firings()
+        for firing in log[len(log) - new :]:
+            events = {name: end for name, (_, end) in firing.events.items()}
+            found.append(FiringOutput(firing.rule, firing.time, firing.values, events))
+        found.sort(key=attrgetter("time"))
+        return found
+
+
+def _new(tally: CountTally, total: int) -> int:
+    """Count up to a total; how many are new."""
+    new, tally.count = total - tally.count, total
+    if new > MAX_LISTED:
+        raise GraphtideError(
+            f"a step gave {new:,} {tally.thing}s, and {MAX_LISTED:,} are retained",
+            hint="apply smaller files of changes",
+        )
+    return new
+
+
+# --- the session ---
 
 
 class Session:
-    """Watches a graph with named queries; counts what happens and how long it takes.
+    """Applies changes to a graph, and collects the output of its queries and programs.
 
-    Queries over windows report. An insert into a graph that has the name of one of their streams is
-    an event of it.
+    An insert into a graph that has the name of a stream is an event of that stream.
 
+    >>> from graphtide import LiveGraph
     >>> from graphtide.rdf.changes import ChangeBatch
     >>> session = Session(LiveGraph(), {"all": "SELECT * { ?s ?p ?o }"})
     >>> batch = ChangeBatch.of([(17, 0, 1, "<ex:a>", "<ex:p>", "<ex:b>", None)])
@@ -50,95 +255,126 @@ class Session:
         queries: Mapping[str, str],
         strategy: Strategy | None = None,
         *,
-        forgiving: bool = False,
+        on_error: OnError = "raise",
+        tick_ms: int = 1000,
     ) -> None:
         self.graph = graph
         self.expected: int | None = None
         self.changes = 0
         self.transactions = 0
         self.busy = 0.0
-        self.feed = Feed(graph, forgiving=forgiving)
-        self._watches: dict[str, tuple[Watch, Tally]] = {}
-        self._heard: dict[str, Heard] = {}
-        self.queries = {name: self._add(name, text, strategy) for name, text in queries.items()}
+        self.feed = graph.feed(on_error=on_error)
+        self._tick_ms = tick_ms
+        self._deltas = DeltaSource(graph)
+        self._windows: list[WindowSource] = []
+        self._programs: list[ProgramSource] = []
+        self.queries: dict[str, Query] = {}
+        for name, text in queries.items():
+            query = graph.watch(text, name=name, strategy=strategy, history=None)
+            self._collect(query, text)
 
-    def _add(self, name: str, text: str, strategy: Strategy | None) -> Watch | WindowQuery:
+    def add_program(self, program: RunningProgram) -> None:
+        """Collect the output of a running program: its queries', patterns' and rules'."""
+        for query in program.queries.values():
+            query.retain(None)
+            self._collect(query, query.text)
+        self._programs.append(ProgramSource(program))
+
+    def _collect(self, query: Query, text: str) -> None:
         parsed = parse_standing(text)
+        self.queries[query.name] = query
         if isinstance(parsed, SelectQuery):
-            watch = self.graph.watch(parsed, name=name, strategy=strategy, history=UNBOUNDED)
-            self._watches[name] = watch, Tally()
-            return watch
-        query = self.graph.register(parsed, name=name, strategy=strategy)
-        self._heard[name] = Heard(query)
-        self.feed.add(parsed)
-        return query
+            self._deltas.add(query)
+        else:
+            self._windows.append(WindowSource(query, parsed.output))
 
     @property
-    def tallies(self) -> dict[str, Tally | ReportTally]:
-        """By query, what it has told of."""
-        found: dict[str, Tally | ReportTally] = {}
-        found |= {name: tally for name, (_, tally) in self._watches.items()}
-        found |= {name: heard.tally for name, heard in self._heard.items()}
-        return {name: found[name] for name in self.queries}
+    def tallies(self) -> dict[str, Tally]:
+        """By name, how much output there was; queries first."""
+        found: dict[str, Tally] = dict(self._deltas.tallies())
+        for source in self._windows:
+            found |= source.tallies()
+        for program in self._programs:
+            found |= program.tallies()
+        return {name: found[name] for name in (*self.queries, *found)}
 
     @property
     def rate(self) -> float:
         """Changes per second of work."""
         return self.changes / self.busy if self.busy else 0.0
 
-    def first_rows(self) -> list[Told]:
-        """The answers on what the graph held at the start, as delta rows."""
-        return list(self._new_rows())
+    # --- changes in, output out ---
 
-    def apply(self, batches: Iterable[ChangeBatch]) -> Iterator[list[Told]]:
-        """Apply whole transactions; what is told in their order, piece by piece."""
+    def follow(self, log: ChangeLog) -> Iterator[list[SessionOutput]]:
+        """The first answers; then the output of whole transactions, also those before an error."""
+        yield self.take()
+        if log.is_read_in_pieces:
+            self._check_follow(log)
+            for batches in log.pieces():
+                yield from self.apply(batches)
+        elif self.feed.streams and find_format(log.path).rdf is not None:
+            yield from self._apply_rdf(log, concat_batches(log.rejects.read(log.path)))
+        else:
+            yield from self.apply(log.rejects.read(log.path))
+        yield self.end(log.until)
+
+    def apply(self, batches: Iterable[ChangeBatch]) -> Iterator[list[SessionOutput]]:
+        """Apply whole transactions; their output in order, step by step."""
         start = perf_counter()
-        for piece in pieces_of(batches, self.graph.terms):
-            for part in self.feed.parts(piece):
-                told = self._apply_part(part)
-                self.busy += perf_counter() - start
-                yield told
-                start = perf_counter()
+        for step in self.feed.steps(batches):
+            self.changes += step.changes
+            self.transactions += step.transactions
+            found = self.take()
+            self.busy += perf_counter() - start
+            yield found
+            start = perf_counter()
         self.busy += perf_counter() - start
 
-    def _apply_part(self, part: Piece) -> list[Told]:
-        changes, times, txs = part
-        self.feed.apply(part)
-        self.changes += len(changes)
-        self.transactions += len(times)
-        stamps = zip(times.tolist(), txs.tolist(), strict=True)
-        return self._told({stamp: place for place, stamp in enumerate(stamps)})
-
-    def push(self, times: Longs, quads: Ints, events: Longs) -> list[Told]:
-        """Take in events of the only stream, in order of time."""
-        start = perf_counter()
-        self.feed.push(times, quads, events)
-        self.changes += len(times)
-        self.transactions += len(set(events.tolist()))
-        told = self._told({})
-        self.busy += perf_counter() - start
-        return told
-
-    def end(self, until: int | None) -> list[Told]:
-        """There are no more changes; time goes on up to a time, or for a moment."""
+    def end(self, until: int | None = None) -> list[SessionOutput]:
+        """End the log: advance the clock to `until`, or to the tick after the last change."""
         self.feed.end(until)
-        return self._told({})
+        return self.take()
 
-    def _told(self, order: Mapping[tuple[int, int], int]) -> list[Told]:
-        """What is new, by time: a window closes before changes of its time are made."""
-        reports = [found for heard in self._heard.values() for found in heard.take()]
-        rows = list(self._new_rows())
-        if len(self._watches) > 1:
-            rows.sort(key=lambda found: order[found.row.time, found.row.tx])
-        told: list[Told] = [*reports, *rows]
-        if len(self._heard) > 1 or (reports and rows):
-            told.sort(key=lambda each: each.row.time if isinstance(each, NamedRow) else each.time)
-        return told
+    def take(self) -> list[SessionOutput]:
+        """The output since the last call, by time: windows, then answers, then the program."""
+        parts = [source.take() for source in self._windows]
+        parts.append(self._deltas.take())
+        parts += [source.take() for source in self._programs]
+        found = [each for part in parts for each in part]
+        if sum(map(bool, parts)) > 1:
+            found.sort(key=attrgetter("time"))
+        return found
 
-    def _new_rows(self) -> Iterator[NamedRow]:
-        """The deltas since the last look."""
-        for watch, tally in self._watches.values():
-            for net, stamps in watch.drain():
-                for row in Delta(net, stamps, watch.variables, self.graph.terms):
-                    tally.add(row.diff)
-                    yield NamedRow(watch.name, row)
+    def _apply_rdf(self, log: ChangeLog, quads: ChangeBatch) -> Iterator[list[SessionOutput]]:
+        """Apply RDF: named graphs are events where the default graph gives their times."""
+        source = str(log.path)
+        if has_timestamps(quads, log.timestamp):
+            start = perf_counter()
+            terms = self.graph.terms
+            times, rows, events = timestamped(quads, terms, log.timestamp, self._tick_ms, source)
+            self.feed.push(times, rows, events)
+            self.changes += len(times)
+            self.transactions += len(set(events.tolist()))
+            found = self.take()
+            self.busy += perf_counter() - start
+            yield found
+            return
+        graphs = set(quads.g.unique().to_pylist()) - {None, ""}
+        if graphs and graphs.isdisjoint(self.feed.streams):
+            raise DataError(
+                "no graph is an event",
+                source=source,
+                hint=f"give each a triple with {log.timestamp} in the default graph, "
+                "or name another predicate with --timestamp",
+            )
+        yield from self.apply([quads])
+
+    def _check_follow(self, log: ChangeLog) -> None:
+        """Reject quads with events that grow: the time of an event may be anywhere in the file."""
+        if not (log.follow and self.feed.streams) or log.path == STANDARD_INPUT:
+            return
+        if find_format(log.path).family == "lines":
+            raise GraphtideError(
+                f"{log.path}: events of a file that grows are read from change logs",
+                hint="write RDF Patch (.rdfp): `H time 17 .`, then `A <s> <p> <o> <stream> .`",
+            )

@@ -208,6 +208,10 @@ class Query:
         self._held = 0
         return taken
 
+    def retain(self, history: int | None) -> None:
+        """Retain that many delta rows from now on; None retains all until they are drained."""
+        self._limit = history
+
     def on_delta(self, callback: Callable[[Delta], object]) -> Callable[[Delta], object]:
         """Call back with the delta of each transaction that changes the answer.
 

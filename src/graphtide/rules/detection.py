@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -176,9 +176,10 @@ class PatternRunner:
         self.total += 1
         self.found.append((tuple(values), start, time))
 
-    def events(self, terms: TermDictionary) -> list[ComplexEvent]:
-        """The last complex events of the pattern, oldest first."""
+    def events(self, terms: TermDictionary, last: int | None = None) -> list[ComplexEvent]:
+        """The retained complex events of the pattern, or the `last` ones, oldest first."""
         names = [v.name for v in self._parameters]
+        first = 0 if last is None else max(0, len(self.found) - last)
         return [
             ComplexEvent(
                 self._name,
@@ -186,7 +187,7 @@ class PatternRunner:
                 start,
                 time,
             )
-            for values, start, time in self.found
+            for values, start, time in islice(self.found, first, None)
         ]
 
 

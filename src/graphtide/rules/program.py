@@ -203,9 +203,13 @@ class RunningProgram:
         """How many events and pending matches the rules retain."""
         return self._engine.rules.retained
 
-    def matches(self, pattern: str) -> list[ComplexEvent]:
-        """The last complex events of a pattern, oldest first."""
-        return self._runner(pattern).events(self._connection.terms)
+    def matches(self, pattern: str, *, last: int | None = None) -> list[ComplexEvent]:
+        """The retained complex events of a pattern, or the `last` ones, oldest first."""
+        return self._runner(pattern).events(self._connection.terms, last)
+
+    def matched(self, pattern: str) -> int:
+        """How many complex events of a pattern there have been."""
+        return self._runner(pattern).seen
 
     def detector(self, pattern: str) -> AnyDetector:
         """The detector of a pattern, with its tokens."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,15 +11,23 @@ from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from graphtide.engine.ingest import Piece
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rdf.changes import ChangeBatch
     from graphtide.streams.registry import Streams
     from graphtide.streams.stream import Stream
 
 GRAPH_COLUMN: Final = VALUES + 3
 """The column of a change that has its graph."""
+
+
+class FeedStep(NamedTuple):
+    """How many changes and transactions were applied at once."""
+
+    changes: int
+    transactions: int
 
 
 class Feed:
@@ -35,9 +43,22 @@ class Feed:
         self._skips = on_error == "skip"
         self.skipped_deletes = 0
 
+    @property
+    def streams(self) -> frozenset[str]:
+        """The names of the streams, as N-Triples texts."""
+        return frozenset(f"<{stream.name}>" for stream in self._streams)
+
     def _by_id(self) -> dict[int, Stream]:
         encode = self._runtime.terms.encode
         return {encode(f"<{stream.name}>"): stream for stream in self._streams}
+
+    def steps(self, batches: Iterable[ChangeBatch]) -> Iterator[FeedStep]:
+        """Apply batches of changes step by step, to look at the output in between."""
+        self._runtime.flush()
+        for piece in self._runtime.pieces(batches, None, plain=False):
+            for part in self.parts(piece):
+                self._apply(part)
+                yield FeedStep(len(part[0]), len(part[1]))
 
     def apply(self, piece: Piece) -> None:
         """Apply whole transactions: as many at once as are of one kind, changes or events."""
@@ -112,12 +133,14 @@ class Feed:
             self._runtime.advance(int(times[-1]))
 
     def end(self, until: int | None) -> None:
-        """The log ends: close what closes up to its last time, or up to `until`."""
+        """End the log: advance the clock past its last time if there are streams, or to `until`."""
         clock = self._runtime.clock
         if until is not None and until < clock:
             raise GraphtideError(
                 f"--until {until} is in the past: the changes go up to {clock}",
                 hint="give a later time, or none",
             )
-        if self._streams:
-            self._runtime.advance(clock + 1 if until is None else until)
+        if until is not None:
+            self._runtime.advance(until)
+        elif self._streams:
+            self._runtime.advance(clock + 1)

@@ -116,7 +116,7 @@ def test_json_has_the_promised_keys():
 
 def test_the_table_shows_ratios(capsys, monkeypatch):
     monkeypatch.setattr(Benchmark, "run", lambda *_: results())
-    assert main(["bench", "spark", "--changes", "1000"]) == 0
+    assert main(["bench", "spark", "--edges", "1000"]) == 0
     lines = {" ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
     assert "in bulk, rows/s 1,000 700 20.00 0.70× ≥ 0.6×" in lines
     assert "largest graph / smallest 1.20 1.20 3.00 1.00× ≤ 1.2" in lines
@@ -136,14 +136,14 @@ def test_a_failing_measurement_is_reported(tmp_path):
 
 
 def test_too_few_changes(capsys):
-    assert main(["bench", "spark", "--changes", "5"]) == 2
-    assert "invalid --changes 5" in capsys.readouterr().err
+    assert main(["bench", "spark", "--edges", "5"]) == 2
+    assert 'invalid --edges "5"' in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_all_pipelines_agree_on_a_tiny_stream():
     out, err = io.StringIO(), io.StringIO()
-    arguments = ["bench", "spark", "--changes", "1000", "--master", "local[2]", "--json"]
+    arguments = ["bench", "spark", "--edges", "1000", "--master", "local[2]", "--json"]
     with redirect_stdout(out), redirect_stderr(err):
         assert main(arguments) == 0, err.getvalue()
     figures = json.loads(out.getvalue())

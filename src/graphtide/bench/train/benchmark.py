@@ -64,14 +64,14 @@ class TrainTask:
         parse_selection(self.select)
         check_strategy(self.strategy)
         if self.rounds < 0:
-            raise GraphtideError(f"invalid --rounds {self.rounds}", hint="the minimum is 0")
+            raise GraphtideError(f'invalid --rounds "{self.rounds}": the minimum is 0')
         if self.rounds and self.scenario == "batch":
             raise GraphtideError(
                 "the scenario batch has no rounds: its model is not transformed",
                 hint="choose the scenario inject or repair, or omit --rounds",
             )
         if self.partitions < 1:
-            raise GraphtideError(f"invalid --partitions {self.partitions}", hint="the minimum is 1")
+            raise GraphtideError(f'invalid --partitions "{self.partitions}": the minimum is 1')
         if self.engine != "graphtide" and "RouteLength" in self.queries:
             raise GraphtideError(
                 "RouteLength follows links that only the in-process engine maintains",

@@ -1,4 +1,4 @@
-"""A log of changes and events in any pieces does what the same rows do one by one."""
+"""A log of changes and events in any pieces has the output of the same rows one by one."""
 
 from collections import Counter
 
@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.cli.session import Session
-from graphtide.cli.told import NamedReport
+from graphtide.cli.session import ResultOutput, Session
 from graphtide.rdf.changes import ChangeBatch
 
 WINDOW = """SELECT * FROM NAMED WINDOW <ex:w> ON <ex:s> [{}] FROM NAMED WINDOW <ex:v> ON <ex:t> [{}]
@@ -23,7 +22,7 @@ logs = st.lists(st.tuples(st.sampled_from((0, 1, 1, 3)), st.lists(rows, min_size
 
 @settings(deadline=None, max_examples=60)
 @given(extents, extents, logs, st.lists(st.integers(1, 4)))
-def test_reports_are_those_of_the_rows_one_by_one(first, second, log, sizes):
+def test_results_are_those_of_the_rows_one_by_one(first, second, log, sizes):
     text, now, transactions = WINDOW.format(first, second), 0, []
     for tx, (gap, body) in enumerate(log):
         now += gap
@@ -31,25 +30,25 @@ def test_reports_are_those_of_the_rows_one_by_one(first, second, log, sizes):
         transactions.append(
             [(now, tx, diff, a, "<ex:p>", b, graph) for (a, b, graph), diff in unique.items()]
         )
-    session, told, begin = Session(LiveGraph(), {"q": text}), [], 0
+    session, outputs, begin = Session(LiveGraph(), {"q": text}), [], 0
     while begin < len(transactions):
         end = begin + (sizes.pop() if sizes else len(transactions))
         batch = ChangeBatch.of(row for part in transactions[begin:end] for row in part)
-        told += [each for piece in session.apply([batch]) for each in piece]
+        outputs += [each for found in session.apply([batch]) for each in found]
         begin = end
-    told += session.end(now + 5)
-    assert reports_of(told) == one_by_one(text, transactions, now + 5)
+    outputs += session.end(now + 5)
+    assert results_of(outputs) == one_by_one(text, transactions, now + 5)
 
 
-def reports_of(told):
-    """Time and rows of each report."""
-    reports = []
-    for each in told:
-        if isinstance(each, NamedReport):
-            reports.append((each.time, Counter()))
+def results_of(outputs):
+    """Time and rows of each result."""
+    results = []
+    for each in outputs:
+        if isinstance(each, ResultOutput):
+            results.append((each.time, Counter()))
         else:
-            reports[-1][1][tuple(each.row.row.values())] += each.row.diff
-    return reports
+            results[-1][1][tuple(each.row.row.values())] += each.row.diff
+    return results
 
 
 def one_by_one(text, transactions, end):

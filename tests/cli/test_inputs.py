@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from graphtide.cli.follow import LineReader, read_pieces
+from graphtide.cli.inputs import LineReader, read_pieces
 from graphtide.errors import DataError
 
 APPEARS = "+ time=17 tx=0 ?route=:route1 ?sensor=:sensor1\n"

@@ -1,0 +1,139 @@
+"""Options that several commands have: one name, one type and one help text each.
+
+An option whose values depend on the command (`--format`, `--out`) begins its help with the same
+sentence everywhere.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, Literal, get_args
+
+from cyclopts import CoercionError, CycloptsError, Parameter
+
+from graphtide.errors import GraphtideError
+from graphtide.plan.patterns import Strategy
+from graphtide.rdf.changes import OnError
+
+_KINDS: Final[dict[type | None, str]] = {int: "give a whole number", float: "give a number"}
+
+Engine = Literal["spark", "process"]
+
+FORMAT_HELP: Final = "Output format."
+OUT_HELP: Final = "Where to write the output."
+JSON_HELP: Final = "Print JSON instead of text."
+
+DataOption = Annotated[
+    list[Path] | None,
+    Parameter(
+        name="--data",
+        help="RDF to load first: Turtle, N-Triples, N-Quads, TriG, RDF/XML, or a change log to "
+        "apply. It is read, never written. Repeat the option for several files.",
+    ),
+]
+ChangesOption = Annotated[
+    Path | None,
+    Parameter(
+        name="--changes",
+        allow_leading_hyphen=True,
+        help="Changes to apply after --data: a change log (.rdfp, .parquet, .arrow), or RDF, whose "
+        "triples are all inserted. The name `-` stands for RDF Patch from standard input. `run` "
+        "also takes a directory of change logs, read in the order of their names.",
+    ),
+]
+FollowOption = Annotated[
+    bool,
+    Parameter(
+        name="--follow",
+        help="Do not end with the last change: wait for more, and apply them as they are written.",
+    ),
+]
+JsonOption = Annotated[bool, Parameter(name="--json", help=f"{JSON_HELP} One object per line.")]
+StrategyOption = Annotated[
+    Strategy | None,
+    Parameter(
+        name="--strategy", help="How graph patterns are matched; by default the planner chooses."
+    ),
+]
+OnErrorOption = Annotated[
+    OnError,
+    Parameter(
+        name="--on-error",
+        help="What to do about changes that cannot be parsed: raise stops with an error, skip "
+        "leaves them out and lists them at the end (run: in the quarantine, too).",
+    ),
+]
+TickOption = Annotated[
+    int,
+    Parameter(
+        name="--tick-ms",
+        help="Milliseconds per tick, the unit of time. Durations in seconds, minutes and hours are "
+        "converted to ticks.",
+    ),
+]
+UntilOption = Annotated[
+    int | None,
+    Parameter(
+        name="--until",
+        help="Advance the clock to this time after the last change, so that windows close and "
+        "timers expire; by default to the tick after it.",
+    ),
+]
+EngineOption = Annotated[
+    Engine,
+    Parameter(
+        name="--engine",
+        help="Where to run: on Spark, or in this process. Without Java or PySpark, spark falls "
+        "back to process.",
+    ),
+]
+SeedOption = Annotated[
+    int,
+    Parameter(name="--seed", help="Seed of the random numbers; equal seeds give equal results."),
+]
+PartitionsOption = Annotated[
+    int | None,
+    Parameter(
+        name="--partitions",
+        help="Number of partitions of the Spark job; by default one per core of this machine.",
+    ),
+]
+MasterOption = Annotated[
+    str | None,
+    Parameter(
+        name="--master",
+        help="Spark's master URL, such as spark://HOST:7077; by default this machine.",
+    ),
+]
+
+
+def invalid(option: str, value: object, allowed: str) -> GraphtideError:
+    """The error for a value that an option does not take, with what it takes.
+
+    >>> str(invalid("--trigger", "5x", "write 500ms, 1s or 2m"))
+    'invalid --trigger "5x": write 500ms, 1s or 2m'
+    """
+    return GraphtideError(f'invalid {option} "{value}": {allowed}')
+
+
+def at_least(option: str, value: float | None, least: int) -> None:
+    """Reject a number below the least that an option takes.
+
+    >>> at_least("--limit", 0, 1)
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.GraphtideError: invalid --limit "0": give 1 or more
+    """
+    if value is not None and value < least:
+        raise invalid(option, value, f"give {least} or more")
+
+
+def command_line_error(error: CycloptsError) -> str:
+    """What is wrong with the arguments, in one line; in the same words as `invalid`."""
+    if isinstance(error, CoercionError) and error.token is not None:
+        choices = [str(value) for value in get_args(error.target_type)]
+        kind = _KINDS.get(error.target_type, "see --help")
+        allowed = f"choose from {', '.join(choices)}" if choices else kind
+        return str(invalid(error.token.keyword or "argument", error.token.value, allowed))
+    error.verbose = False
+    return " ".join(str(error).split())

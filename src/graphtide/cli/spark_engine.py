@@ -1,0 +1,362 @@
+"""The engine `spark` of `graphtide run` and `graphtide demo`: what it needs, a run, its status."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from graphtide.cli.inputs import STANDARD_INPUT
+from graphtide.cli.output import FRAMES_PER_SECOND, counted, open_output
+from graphtide.cli.session import EventOutput, FiringOutput, RowOutput
+from graphtide.cli.watch import INTERRUPTED, stoppable
+from graphtide.engine.results import DeltaRow
+from graphtide.errors import GraphtideError
+from graphtide.rdf.terms import parse_term
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+
+    from graphtide.cli.output import OutputWriter
+    from graphtide.cli.run import RunRequest
+    from graphtide.cli.session import SessionOutput
+    from graphtide.lang.tide.program import Program
+    from graphtide.spark.driver.options import RunOptions
+    from graphtide.spark.driver.run import SparkJob
+    from graphtide.spark.driver.status import BatchStatus
+
+LINE_SECONDS: Final = 1.0
+"""Between two lines of status in a pipe or a file."""
+
+OLDEST_JAVA: Final = 17
+JAVA_SECONDS: Final = 60
+FILES_NAMED: Final = 3
+
+_MODULES: Final = {"pyspark": "pyspark", "pandas": "pandas", "google.protobuf": "protobuf"}
+_JAVA_HINT: Final = (
+    f"install Java {OLDEST_JAVA} or later (such as openjdk-{OLDEST_JAVA}-jre-headless), "
+    "or point JAVA_HOME to it"
+)
+
+
+# --- what Spark needs ---
+
+
+def check_needs() -> None:
+    """Raise `GraphtideError` if PySpark or Java is missing; it says how to install them."""
+    missing = [name for module, name in _MODULES.items() if not _is_installed(module)]
+    if missing:
+        raise GraphtideError(
+            f"Spark needs {', '.join(missing)}", hint='pip install "graphtide[spark]"'
+        )
+    version = java_version(_version_report(_java()))
+    if version < OLDEST_JAVA:
+        raise GraphtideError(
+            f"Spark needs Java {OLDEST_JAVA}, and this is Java {version}", hint=_JAVA_HINT
+        )
+
+
+def missing_for_spark() -> str | None:
+    """What is missing to run on Spark, in one line; None if nothing is."""
+    try:
+        check_needs()
+    except GraphtideError as error:
+        return f"{error.message} ({error.hint})"
+    return None
+
+
+def java_version(report: str) -> int:
+    """The major version in the output of `java -version`.
+
+    >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('version "1.8.0_392"')
+    (17, 8)
+    """
+    found = re.search(r'version "(?:1\.)?(\d+)', report)
+    if found is None:
+        raise GraphtideError("java -version prints no version", hint=_JAVA_HINT)
+    return int(found[1])
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        java = Path(home) / "bin" / "java"
+        if not java.exists():
+            raise GraphtideError(f"JAVA_HOME is {home}, and there is no bin/java", hint=_JAVA_HINT)
+        return str(java)
+    found = shutil.which("java")
+    if found is None:
+        raise GraphtideError("Spark needs Java, and none is installed", hint=_JAVA_HINT)
+    return found
+
+
+def _version_report(java: str) -> str:
+    try:
+        ran = subprocess.run(  # noqa: S603 - the user's own Java
+            [java, "-version"], capture_output=True, text=True, timeout=JAVA_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GraphtideError(f"{java} cannot be run: {error}", hint=_JAVA_HINT) from None
+    return ran.stderr + ran.stdout
+
+
+# --- a run ---
+
+
+def run_on_spark(request: RunRequest) -> int:
+    """Run a program on Spark to the end of its changes, or until Ctrl-C; the exit code."""
+    if request.until is not None:
+        raise GraphtideError("--until is for --engine process: on Spark, changes advance the clock")
+    if request.changes == STANDARD_INPUT:
+        raise GraphtideError(
+            "--changes - is for --engine process: Spark reads files",
+            hint="name a change log, or a directory of them",
+        )
+    with ExitStack() as stack:
+        stack.enter_context(stoppable())
+        home = Path(stack.enter_context(temporary_directory("graphtide-run-")))
+        options = _options(request, home)
+        _check(request, options)
+        print_start(options, request.program)
+        output = None
+        if request.out is None:
+            opened = open_output(request.prologues, as_json=request.as_json)
+            output = stack.enter_context(opened)
+        return _run(request, options, output)
+
+
+@contextmanager
+def temporary_directory(prefix: str) -> Iterator[str]:
+    """A directory that is removed at the end, also after Ctrl-C or SIGTERM."""
+    home = tempfile.mkdtemp(prefix=prefix)
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _options(request: RunRequest, home: Path) -> RunOptions:
+    """The options of the run; what is not given is in a temporary directory."""
+    from graphtide.spark.driver.options import RunOptions
+    from graphtide.spark.driver.run import known_partitions
+    from graphtide.spark.session import default_partitions
+
+    checkpoint = request.checkpoint or home / "checkpoint"
+    partitions = request.partitions or known_partitions(checkpoint)
+    return RunOptions(
+        request.changes,
+        request.out or home / "out",
+        checkpoint,
+        partitions or default_partitions(request.master),
+        trigger=request.trigger,
+        once=not request.follow,
+        output_format="parquet" if request.out is None else request.output_format,
+        rows_per_batch=request.rows_per_batch,
+        on_error=request.on_error,
+        max_quarantined=request.max_quarantined,
+        start=request.start,
+        lateness=request.lateness,
+        tick_ms=request.tick_ms,
+        streams=request.streams,
+        data=request.data,
+    )
+
+
+def _check(request: RunRequest, options: RunOptions) -> None:
+    """Check all that can be checked before Spark starts."""
+    from graphtide.spark.driver.options import check_options
+
+    if request.data and request.start == "latest":
+        raise GraphtideError(
+            "--data is read from its start: --start latest cannot be used with it on Spark",
+            hint="leave one of them out, or use --engine process",
+        )
+    check_options(request.program, options)
+
+
+def _run(request: RunRequest, options: RunOptions, output: OutputWriter | None) -> int:
+    from graphtide.spark.driver.run import start
+    from graphtide.spark.session import open_session
+
+    log = options.checkpoint / "spark.log"
+    with open_session(request.master, options.partitions, log) as spark, stop_requested() as stop:
+        printer = None if output is None else BatchPrinter(output, options.out, request.program)
+        job = start(spark, request.program, options, printer, request.functions)
+        follow_status(job, stop, as_json=request.as_json, quiet=output is not None)
+    print_totals(job)
+    if request.out is not None:
+        print(f"the output is in {options.out}", file=sys.stderr)
+        if job.sink.progress.quarantined:
+            count = counted(job.sink.progress.quarantined, "row")
+            print(f"{count} rejected, see {options.out / 'quarantine'}", file=sys.stderr)
+    elif job.sink.progress.quarantined:
+        print(f"{counted(job.sink.progress.quarantined, 'row')} rejected", file=sys.stderr)
+    return INTERRUPTED if options.once and stop() else 0
+
+
+@contextmanager
+def stop_requested() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM was received; a second one raises `KeyboardInterrupt`."""
+    flag = Event()
+
+    def request_stop(number: int, frame: object) -> None:  # noqa: ARG001 - Python's signature
+        if flag.is_set():
+            raise KeyboardInterrupt
+        flag.set()
+        print("stopping after this micro-batch", file=sys.stderr, flush=True)
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, request_stop) for number in signals}
+    try:
+        yield flag.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# --- output of micro-batches ---
+
+
+class BatchPrinter:
+    """Prints the output of each micro-batch, from its tables and its file of firings."""
+
+    def __init__(self, output: OutputWriter, out: Path, program: Program) -> None:
+        self._output = output
+        self._firings = out / "firings"
+        self._patterns = {pattern.name for pattern in program.patterns}
+        self._printed: set[str] = set()
+
+    def __call__(self, tables: dict[str, pa.Table]) -> None:
+        """Print the output of a micro-batch."""
+        found: list[SessionOutput] = []
+        for name, table in tables.items():
+            make = _event if name in self._patterns else _row
+            found += (make(name, row) for row in table.to_pylist())
+        found += self._new_firings()
+        found.sort(key=lambda each: (each.time, each.row.tx if isinstance(each, RowOutput) else 0))
+        self._output.write(found)
+
+    def _new_firings(self) -> Iterable[FiringOutput]:
+        if not self._firings.is_dir():
+            return
+        import pyarrow.parquet as pq
+
+        for path in sorted(self._firings.glob("batch-*.parquet")):
+            if path.name not in self._printed:
+                self._printed.add(path.name)
+                for row in pq.read_table(path).to_pylist():
+                    values = {n: parse_term(text) for n, text in row["values"]}
+                    yield FiringOutput(row["rule"], row["time"], values, dict(row["events"]))
+
+
+def _row(name: str, row: dict[str, Any]) -> RowOutput:
+    time_, tx, diff = (row.pop(key) for key in ("time", "tx", "diff"))
+    terms = {key: None if text is None else parse_term(text) for key, text in row.items()}
+    return RowOutput(name, DeltaRow(time_, tx, diff, terms))
+
+
+def _event(name: str, row: dict[str, Any]) -> EventOutput:
+    time_, _, _ = (row.pop(key) for key in ("time", "tx", "diff"))
+    values = {key: parse_term(text) for key, text in row.items() if text is not None}
+    return EventOutput(name, time_, time_, values)
+
+
+# --- status ---
+
+
+def follow_status(
+    job: SparkJob, stop: Callable[[], bool], *, as_json: bool, quiet: bool = False
+) -> None:
+    """Print the status of each micro-batch until the run ends; not if `quiet`."""
+    if quiet:
+        for _ in job.statuses(stop):
+            pass
+    elif as_json:
+        for status in job.statuses(stop):
+            print(json.dumps(status.to_json()), flush=True)
+    elif sys.stderr.isatty():
+        console = Console(stderr=True, highlight=False)
+        with Live(console=console, refresh_per_second=FRAMES_PER_SECOND) as live:
+            for status in job.statuses(stop):
+                live.update(Text(status.line_of_text()))
+    else:
+        _print_lines(job.statuses(stop))
+
+
+def _print_lines(statuses: Iterator[BatchStatus]) -> None:
+    """A line of status at most every `LINE_SECONDS`, and the last one."""
+    printed = time.monotonic() - LINE_SECONDS
+    last: BatchStatus | None = None
+    for status in statuses:
+        last = status
+        if time.monotonic() - printed >= LINE_SECONDS:
+            print(status.line_of_text(), file=sys.stderr, flush=True)
+            printed, last = time.monotonic(), None
+    if last is not None:
+        print(last.line_of_text(), file=sys.stderr, flush=True)
+
+
+def print_start(options: RunOptions, program: Program) -> None:
+    """Print what runs, and from where; and which files of a directory are empty."""
+    from graphtide.spark.driver.run import resumes_from
+    from graphtide.spark.source.plan import Directory
+
+    what = counted(len(program.queries), "query")
+    if program.rules:
+        what += f", {counted(len(program.rules), 'rule')}"
+    resumed = resumes_from(options.checkpoint)
+    where = "starts at the beginning"
+    if resumed is not None:
+        batch, offset = resumed
+        position = offset.position
+        read = f"{position.file} is read up to line {position.line - 1}"
+        where = f"resumes after micro-batch {batch}: {read}"
+    changes = options.changes
+    print(f"{what} over {changes}: {where}", file=sys.stderr)
+    if not isinstance(changes, Path) or not changes.is_dir():
+        return
+    logs = Directory(changes).names()
+    empty = [name for name in logs if not (changes / name).stat().st_size]
+    if len(empty) == len(logs):
+        wait = "there is nothing to do" if options.once else "waiting for change logs"
+        print(f"{changes} is empty: {wait}", file=sys.stderr)
+    elif empty:
+        some = ", ".join(empty[:FILES_NAMED]) + (", …" if len(empty) > FILES_NAMED else "")
+        print(
+            f"empty: {some}; only the last file may grow, those before it are skipped",
+            file=sys.stderr,
+        )
+
+
+def print_totals(job: SparkJob) -> None:
+    """Print what the deltas of each query add up to, and how often rules fired."""
+    progress = job.sink.progress
+    for name, total in progress.queries.items():
+        rows = f"{counted(total.answer, 'row')} now"
+        print(f"{name}: {rows}, +{total.appeared:,} -{total.disappeared:,}", file=sys.stderr)
+    if progress.fired:
+        print(f"firings: {progress.fired:,}", file=sys.stderr)
