@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from graphtide.bench.railway import QUERIES, change_stream
+from graphtide.datasets.railway import QUERIES, change_stream
 from graphtide.graph import LiveGraph
 
 
