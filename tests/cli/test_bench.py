@@ -45,5 +45,5 @@ def test_lists_of_numbers(text):
 
 def test_lists_of_names():
     assert names("A, B,A", "--plans") == ["A", "B"]
-    with pytest.raises(GraphtideError, match="invalid --plans 'A,,B': a name is missing"):
+    with pytest.raises(GraphtideError, match='invalid --plans "A,,B": separate names'):
         names("A,,B", "--plans")
