@@ -113,8 +113,8 @@ def test_the_table_shows_the_first_and_the_last_matches(command, in_process):
     [
         (["--sizes", "0"], "invalid size 0"),
         (["--sizes", "1,x"], "invalid size 'x'"),
-        (["--sizes", "1,,2"], "a name is missing"),
-        (["--sizes", ""], "a name is missing"),
+        (["--sizes", "1,,2"], "separate names by single commas"),
+        (["--sizes", ""], "separate names by single commas"),
         (["--queries", "Nope"], "unknown query 'Nope'"),
         (["--scenario", "nope"], "unknown scenario 'nope'"),
         (["--strategies", "nope"], "unknown strategy 'nope'"),
