@@ -115,7 +115,7 @@ def repair(
         if apply is not None:
             print_to(plan_details(apply, found[apply - 1], short), aside=aside)
     if apply is not None:
-        found[apply - 1].apply(graph)
+        found[apply - 1].apply()
         write_graph(graph, out)
     print(summary(found), file=sys.stderr)
     return 0
