@@ -130,7 +130,7 @@ def intervals(deltas: Iterable[Row]) -> str:
 
 
 if __name__ == "__main__":
-    session = make_session(master="local[2]", cells=2)
+    session = make_session(master="local[2]", partitions=2)
     with tempfile.TemporaryDirectory() as temporary:
         for title, show in {
             "files to memory": show_files_to_memory,

@@ -13,9 +13,9 @@ from graphtide import LiveGraph
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.physical import Decomposed, Search, nodes
-from graphtide.testing.cells import CellRun, change_rows, net_of
 from graphtide.testing.fuzz import check_case
 from graphtide.testing.generators import CLASSES, bgp_cases, bgps
+from graphtide.testing.partitions import PartitionRun, change_rows, net_of
 from graphtide.testing.runs import batch_of
 
 PREFIX = "PREFIX : <http://example.org/> "
@@ -238,7 +238,7 @@ def test_cells_give_the_same_deltas(of_class, cells, monkeypatch):
         }
         rows = change_rows(case.streams[0])
         size = -(-len(rows) // batches) or 1
-        run = CellRun.of({"q": case.query}, cells)
+        run = PartitionRun.of({"q": case.query}, cells)
         found = [
             row for at in range(0, len(rows), size) for row in run.batch([rows[at : at + size]])
         ]

@@ -7,6 +7,6 @@ import pytest
 def spark():
     from graphtide.spark.session import make_session
 
-    session = make_session(master="local[2]", cells=2, name="tests")
+    session = make_session(master="local[2]", partitions=2, name="tests")
     yield session
     session.stop()

@@ -16,7 +16,7 @@ from w3c.suites import line, parameters
 
 from graphtide.spark import watch
 from graphtide.spark.session import make_session
-from graphtide.testing.cells import change_rows
+from graphtide.testing.partitions import change_rows
 from graphtide.testing.transactions import StreamTransaction
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -40,7 +40,7 @@ SAMPLE = {
 
 @pytest.fixture(scope="module")
 def spark():
-    session = make_session(master="local[2]", cells=2, name="w3c")
+    session = make_session(master="local[2]", partitions=2, name="w3c")
     yield session
     session.stop()
 
@@ -51,7 +51,7 @@ def test_evaluation(test: EvaluationTest, spark, record_property) -> None:
     quads = quads_of(test)
     stream = [StreamTransaction(time, ((1, quad),)) for time, quad in enumerate(quads)]
     changes = spark.createDataFrame(change_rows(stream), SCHEMA).coalesce(1)
-    deltas = watch(changes, text_of(test), cells=2)
+    deltas = watch(changes, text_of(test), partitions=2)
     counts: Counter = Counter()
     for row in deltas.collect():
         counts[tuple(row[4:])] += row[3]

@@ -209,7 +209,7 @@ class RunningProgram:
 
     def matched(self, pattern: str) -> int:
         """How many complex events of a pattern there have been."""
-        return self._runner(pattern).seen
+        return self._runner(pattern).total
 
     def detector(self, pattern: str) -> AnyDetector:
         """The detector of a pattern, with its tokens."""

@@ -1,13 +1,32 @@
-"""Metrics: named numbers with labels, and their text in Prometheus' format."""
+"""Metrics of streaming queries, and a listener that serves them to Prometheus."""
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from pyspark import SparkContext
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+    )
+
+    from graphtide.spark.state.cache import EngineCache
+
+    Counts = Callable[[], Mapping[str, float]]
+
 
 Kind = Literal["counter", "gauge"]
 Labels = tuple[tuple[str, str], ...]
@@ -15,7 +34,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class Family:
-    """One metric: what it says, and its value for each set of labels."""
+    """One metric: its kind, its description, and its value for each set of labels."""
 
     kind: Kind
     description: str
@@ -39,7 +58,7 @@ class Metrics:
         self._lock = threading.Lock()
 
     def add(self, name: str, description: str, amount: float, **labels: str) -> None:
-        """Let a counter grow."""
+        """Add to a counter."""
         with self._lock:
             values = self._family(name, description, "counter").values
             key = tuple(sorted(labels.items()))
@@ -54,7 +73,7 @@ class Metrics:
             values[tuple(sorted(labels.items()))] = value
 
     def value(self, name: str, **labels: str) -> float:
-        """What a metric says of these labels; 0 if nothing."""
+        """The value of a metric for these labels; 0 if there is none."""
         with self._lock:
             found = self._families.get(name)
             return found.values.get(tuple(sorted(labels.items())), 0) if found else 0
@@ -104,3 +123,162 @@ def number_at(report: Mapping[str, object], *path: str) -> float | None:
             return None
         found = found.get(key)
     return found if isinstance(found, (int, float)) else None
+
+
+COUNTED: Final = {
+    "hits": "hit",
+    "caught_up": "behind",
+    "rebuilt": "rebuilt",
+    "started": "new",
+}
+"""The counters of an `EngineCache`, and their names in metrics."""
+
+
+class CacheCounts:
+    """Counters that travel with a stage, as Spark's accumulators.
+
+    A micro-batch that is run again counts again: these are figures to look at, not results.
+    """
+
+    def __init__(self, context: SparkContext) -> None:
+        self._counters = {name: context.accumulator(0) for name in COUNTED}
+
+    def report(self, cache: EngineCache, before: Mapping[str, int]) -> None:
+        """Add, from a worker, what its cache has counted since `before` (`counted_in`)."""
+        now = counted_in(cache)
+        for name, counter in self._counters.items():
+            counter.add(now[name] - before[name])
+
+    def values(self) -> Mapping[str, int]:
+        """The sums so far (on the driver)."""
+        return {word: self._counters[name].value for name, word in COUNTED.items()}
+
+
+def counted_in(cache: EngineCache) -> dict[str, int]:
+    """What a worker's cache has counted so far."""
+    return {name: getattr(cache, name) for name in COUNTED}
+
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+OBSERVATION: Final = "graphtide"
+"""Numbers that a query observes under this name (`DataFrame.observe`) become counters."""
+
+
+class MetricsListener(StreamingQueryListener):
+    """Metrics of every streaming query of a session: `spark.streams.addListener(listener)`.
+
+    `cache` gives how partitions found their engines (`CacheCounts.values`); `totals` gives what is
+    counted elsewhere on the driver, such as deltas and rejected rows.
+    """
+
+    def __init__(self, cache: Counts | None = None, totals: Counts | None = None) -> None:
+        self.metrics = Metrics()
+        self._cache = cache
+        self._totals = totals
+        self._names: dict[str, str] = {}
+        self._server: ThreadingHTTPServer | None = None
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """A query began (called by Spark)."""
+        name = self._names[str(event.id)] = event.name or str(event.id)
+        self.metrics.set("graphtide_query_up", "1 while the query runs.", 1, query=name)
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """A micro-batch is done (called by Spark)."""
+        self.take(json.loads(event.progress.json))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing new has come in (called by Spark)."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """A query ended (called by Spark)."""
+        failed = "yes" if event.exception else "no"
+        self.metrics.add("graphtide_queries_ended_total", "Queries that ended.", 1, failed=failed)
+        name = self._names.pop(str(event.id), str(event.id))
+        self.metrics.set("graphtide_query_up", "1 while the query runs.", 0, query=name)
+
+    def take(self, report: Mapping[str, Any]) -> None:
+        """Take in Spark's report on a micro-batch."""
+        name = str(report.get("name") or report["id"])
+        self._take_input(report, name)
+        self._take_state(report.get("stateOperators") or [], name)
+        observed: Mapping[str, Any] = (report.get("observedMetrics") or {}).get(OBSERVATION) or {}
+        for key in observed:
+            amount = number_at(observed, key) or 0
+            self.metrics.add(f"graphtide_{key}_total", f"Sum of {key}.", amount, query=name)
+
+    def _take_input(self, report: Mapping[str, Any], name: str) -> None:
+        add, put = self.metrics.add, self.metrics.set
+        took = number_at(report, "durationMs", "triggerExecution") or 0
+        rows = number_at(report, "numInputRows") or 0
+        add("graphtide_batches_total", "Micro-batches that are done.", 1, query=name)
+        add("graphtide_rows_total", "Changes read.", rows, query=name)
+        add("graphtide_batch_seconds_total", "Time in micro-batches.", took / 1000, query=name)
+        put("graphtide_batch_seconds", "Time of the last micro-batch.", took / 1000, query=name)
+        batch = number_at(report, "batchId") or 0
+        put("graphtide_batch", "Number of the last micro-batch.", batch, query=name)
+        written = number_at(report, "sink", "numOutputRows")
+        if written is not None and written >= 0:
+            add("graphtide_written_rows_total", "Rows handed to the sink.", written, query=name)
+
+    def _take_state(self, operators: list[Mapping[str, Any]], name: str) -> None:
+        for number, operator in enumerate(operators):
+            for key, metric, text in (
+                ("numRowsTotal", "graphtide_state_rows", "Rows in the state store."),
+                ("memoryUsedBytes", "graphtide_state_bytes", "Memory of the state store."),
+            ):
+                value = number_at(operator, key) or 0
+                self.metrics.set(metric, text, value, query=name, operator=str(number))
+
+    def text(self) -> str:
+        """All metrics, with those that are counted elsewhere."""
+        for found, count in (self._cache() if self._cache else {}).items():
+            description = "How partitions found their engine."
+            self.metrics.set("graphtide_cache_total", description, count, "counter", found=found)
+        for key, count in (self._totals() if self._totals else {}).items():
+            self.metrics.set(f"graphtide_{key}_total", f"Sum of {key}.", count, "counter")
+        return self.metrics.text()
+
+    def serve(self, port: int, host: str = "127.0.0.1") -> int:
+        """Answer `GET /metrics` until `close`; port 0 chooses one. The port."""
+        try:
+            self._server = ThreadingHTTPServer((host, port), _handler(self.text))
+        except OSError as error:
+            raise GraphtideError(
+                f"metrics cannot be served on {host}:{port}: {error.strerror}",
+                hint="choose another port; 0 takes any that is free",
+            ) from None
+        threading.Thread(
+            target=self._server.serve_forever, name="graphtide-metrics", daemon=True
+        ).start()
+        return int(self._server.server_address[1])
+
+    def close(self) -> None:
+        """Stop serving."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+
+def _handler(text: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """Answers with the metrics, whatever else is asked with 404."""
+
+        def do_GET(self) -> None:
+            """Answer one request."""
+            if self.path.split("?")[0] not in ("/", "/metrics"):
+                self.send_error(404)
+                return
+            body = text().encode()
+            self.send_response(200)
+            self.send_header("Content-Type", CONTENT_TYPE)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing: a scrape comes every few seconds."""
+
+    return Handler

@@ -1,15 +1,21 @@
-"""A Spark session with the settings that the pipeline is measured with."""
+"""Spark sessions with the settings that the pipeline is measured with."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
 
+from graphtide.errors import GraphtideError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
 
 SETTINGS: Final = {
     # Stateful Python operators need RocksDB; a change log per batch is cheaper than a snapshot.
@@ -19,20 +25,20 @@ SETTINGS: Final = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # Workers are forked with the engine loaded, and speak through sockets without TCP's delays.
-    "spark.python.daemon.module": "graphtide.spark.daemon",
+    "spark.python.daemon.module": "graphtide.spark.stages.worker",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.worker.reuse": "true",
-    # Only stateless stages hear of this. Spark pools workers by what they are told, so the workers
-    # that hold engines are not lent to other stages, and a cell meets its engine again.
+    # Only stateless stages use this. Spark pools workers by their settings, so the workers that
+    # hold engines do not run other stages, and a partition finds its engine again.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Partitions must stay as they are: one per cell.
+    # The partitions of a shuffle must stay as they are.
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""What holds on every master. `docs/deploy.md` gives the reasons and the measurements."""
+"""Settings for every master. `docs/deploy.md` gives the reasons and the measurements."""
 
 LOCAL_SETTINGS: Final = {
     "spark.driver.host": "127.0.0.1",
@@ -41,7 +47,7 @@ LOCAL_SETTINGS: Final = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
-"""What is added where driver and executors share this machine."""
+"""More settings where driver and executors share this machine."""
 
 WORKER_ENVIRONMENT: Final = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -53,25 +59,25 @@ WORKER_ENVIRONMENT: Final = {
 def make_session(
     *,
     master: str = "local[*,4]",
-    cells: int = 2,
+    partitions: int = 2,
     name: str = "graphtide",
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session whose shuffles have one partition per cell; `settings` win over ours."""
+    """A session whose shuffles have so many partitions; `settings` override ours."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):
         for key, value in WORKER_ENVIRONMENT.items():
             os.environ.setdefault(key, value)
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in all_settings(master, cells, settings or {}).items():
+    for key, value in all_settings(master, partitions, settings or {}).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
 
-def all_settings(master: str, cells: int, settings: Mapping[str, str]) -> dict[str, str]:
+def all_settings(master: str, partitions: int, settings: Mapping[str, str]) -> dict[str, str]:
     """Our settings for a master, with the given ones on top.
 
     >>> all_settings("local[2]", 4, {})["spark.sql.shuffle.partitions"]
@@ -83,6 +89,61 @@ def all_settings(master: str, cells: int, settings: Mapping[str, str]) -> dict[s
         **SETTINGS,
         **(LOCAL_SETTINGS if master.startswith("local") else {}),
         **{f"spark.executorEnv.{key}": value for key, value in WORKER_ENVIRONMENT.items()},
-        "spark.sql.shuffle.partitions": str(cells),
+        "spark.sql.shuffle.partitions": str(partitions),
         **settings,
     }
+
+
+def default_partitions(master: str) -> int:
+    """One partition per core of a local master; the cores of a cluster are not known yet.
+
+    >>> default_partitions("local[3]")
+    3
+    """
+    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    if found is None:
+        raise GraphtideError(
+            f"--partitions is needed with --master {master}",
+            hint="give the number of cores that the executors have together",
+        )
+    return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
+
+
+@contextmanager
+def open_session(
+    master: str, partitions: int, log: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """A session that is stopped at the end."""
+    with _output_to(log):
+        try:
+            session = make_session(
+                master=master,
+                partitions=partitions,
+                settings={"spark.log.level": "ERROR", **(settings or {})},
+            )
+        except Exception as error:
+            raise GraphtideError(
+                f"Spark does not start: {str(error).strip().splitlines()[0]}",
+                hint=f"{log} has what it printed; is --master {master} right?",
+            ) from error
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """Redirect the output of processes that are started in here to a file, as long as they live."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [os.dup(1), os.dup(2)]
+    with log.open("ab") as file:
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+    try:
+        yield
+    finally:
+        for number, copy in zip((1, 2), saved, strict=True):
+            os.dup2(copy, number)
+            os.close(copy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from pyoxigraph import NamedNode
@@ -32,6 +32,7 @@ from graphtide.streams.windows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from graphtide.algebra.nodes import SelectQuery
     from graphtide.algebra.windows import WindowClause, WindowedQuery
     from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import TermLike
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from graphtide.streams.windows import Alignment, WindowShape
 
 
-def connected(queries: Iterable[QueryWindows]) -> list[tuple[set[int], dict[str, Stream]]]:
+def connected(queries: Iterable[WindowReader]) -> list[tuple[set[int], dict[str, Stream]]]:
     """Windows that queries have in common or side by side, and all streams of these queries.
 
     All windows of a query are as of the same time when it reports, so none of them may go ahead of
@@ -62,6 +63,17 @@ def connected(queries: Iterable[QueryWindows]) -> list[tuple[set[int], dict[str,
     return groups
 
 
+class WindowReader(Protocol):
+    """A query over windows, as windows see it: they call `take` when some of its windows close."""
+
+    windows: dict[int, Asked]
+    streams: dict[str, Stream]
+    reevaluated: SelectQuery | None
+
+    def take(self, numbers: Longs, times: Longs) -> None:
+        """Some of its windows closed, in the transactions of these numbers, at these times."""
+
+
 @dataclass(slots=True)
 class PlacedWindow:
     """A window on a stream, whose content is a hidden graph of the store, and its queries."""
@@ -70,7 +82,7 @@ class PlacedWindow:
     content: WindowContent
     graph: int
     pruned: int
-    queries: list[QueryWindows] = field(default_factory=list)
+    queries: list[WindowReader] = field(default_factory=list)
     needed: tuple[Stream, ...] = ()
 
     def asked(self) -> Asked:
@@ -119,8 +131,6 @@ class WindowRegistry:
                 self._move,
                 self._publisher,
             )
-            if not self.streams:
-                self._runtime.subscribe(self, eager=False)
             self.streams[name] = found
         elif lateness is not None and lateness != found.lateness:
             raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")
@@ -149,7 +159,7 @@ class WindowRegistry:
         contents = [placed.content for placed in self._windows.values()]
         return sum(len(c) + (len(c.by_graph) if c.by_graph else 0) for c in contents)
 
-    def add(self, query: QueryWindows) -> None:
+    def add(self, query: WindowReader) -> None:
         """Let a query report when one of its windows closes."""
         for number in query.windows:
             self._windows[number].queries.append(query)
@@ -162,7 +172,7 @@ class WindowRegistry:
             placed = [p for p in self._windows.values() if p.stream is stream]
             stream.filter = PruningFilter(frozenset().union(*(p.asked() for p in placed)))
 
-    def remove(self, query: QueryWindows) -> None:
+    def remove(self, query: WindowReader) -> None:
         """Remove a query, and the windows that only it had."""
         for number in query.windows:
             placed = self._windows[number]
@@ -182,16 +192,10 @@ class WindowRegistry:
             for number in windows:
                 self._windows[number].needed = tuple(streams.values())
 
-    def before_time(self, time: int) -> None:
-        """The clock goes on: no event before that time comes any more, on any stream."""
+    def advance(self, to: int) -> None:
+        """Raise the watermark of every stream: no event before that time comes any more."""
         for stream in self.streams.values():
-            stream.advance(time)
-
-    def after_transaction(self) -> None:
-        """Windows do not look at transactions."""
-
-    def take_events(self, events: EventBatch) -> None:
-        """Events of streams reach the windows before they are published."""
+            stream.advance(to)
 
     def _move(self) -> None:
         """Close what can be closed; events that are pushed meanwhile are queued."""
@@ -232,7 +236,7 @@ class WindowRegistry:
             self._report(times, changes, own)
         return True
 
-    def _report(self, times: Longs, changes: Ints, own: Mapping[QueryWindows, Longs]) -> None:
+    def _report(self, times: Longs, changes: Ints, own: Mapping[WindowReader, Longs]) -> None:
         """Apply the changes of some closes, and let each query report at its own of them."""
         first = self._runtime.transactions
         self._runtime.apply_at(times, changes)
@@ -299,7 +303,22 @@ class Streams:
         """The stream of that name, made if need be."""
         text = str(name)
         iri = text[1:-1] if text.startswith("<") and text.endswith(">") else text
+        return self._stream(iri, lateness)
+
+    def _stream(self, iri: str, lateness: int | None) -> Stream:
+        if not self._registry.streams:
+            self.runtime.subscribe(self, eager=False)
         return self._registry.stream(iri, lateness)
+
+    def before_time(self, time: int) -> None:
+        """The clock goes on: no event before that time comes any more, on any stream."""
+        self._registry.advance(time)
+
+    def after_transaction(self) -> None:
+        """Windows do not look at transactions."""
+
+    def take_events(self, events: EventBatch) -> None:
+        """Events of streams reach the windows before they are published."""
 
     def watch(
         self,
@@ -344,7 +363,7 @@ class Streams:
         self, clause: WindowClause, shape: WindowShape, asked: Asked
     ) -> tuple[NamedNode, PlacedWindow]:
         """A window and its graph's name: that of other queries, if it holds all that is asked."""
-        stream = self._registry.stream(clause.stream.value, None)
+        stream = self._stream(clause.stream.value, None)
         for number in count():
             name = _graph_of(clause.stream.value, shape, number)
             graph = self.runtime.terms.hidden_graph(name.value)

@@ -1,4 +1,8 @@
-"""Kill parts of a running job with SIGKILL, at moments that a seed decides."""
+"""Kill parts of a running job with SIGKILL, at moments that a seed decides.
+
+The input of a paced job is held back: a file becomes visible when a micro-batch before it was seen
+to be committed. So there is always something left to interrupt, however slow the machine is.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +37,21 @@ class Assault:
     kills: Counter = field(default_factory=Counter)
     lives: int = 0
     process: subprocess.Popen | None = None
+    held: deque[Path] = field(default_factory=deque)
+
+    def pace(self) -> None:
+        """Hold the input back, to be released file by file."""
+        self.job["paced"] = True
+        aside = self.folder / "held"
+        aside.mkdir()
+        for path in sorted(Path(self.job["input"]).iterdir()):
+            self.held.append(path.rename(aside / path.name))
+
+    def release(self, count: int) -> None:
+        """Make some more files of the input visible; their times keep their order."""
+        for _ in range(min(count, len(self.held))):
+            path = self.held.popleft()
+            path.rename(Path(self.job["input"], path.name))
 
     def start(self, files_per_trigger: list[int]) -> None:
         """Begin a life of the driver, with micro-batches of other sizes."""
@@ -57,6 +76,7 @@ class Assault:
     def kill(self, kind: str) -> None:
         """Let some micro-batches pass, then kill at a random moment of one."""
         self.await_batches(self.random.randint(1, 2))
+        self.release(1)
         time.sleep(self.random.uniform(0, 0.4))
         deadline = time.monotonic() + PATIENCE
         while not (victims := self.victims(kind)):
@@ -69,6 +89,9 @@ class Assault:
 
     def finish(self) -> None:
         """Wait until the job has used up its input."""
+        self.release(len(self.held))
+        if self.job.get("paced"):
+            Path(self.job["notes"], "finish").touch()
         code = self.process.wait(2 * PATIENCE)
         assert code == 0, self.log()
         self.clear()
@@ -116,11 +139,13 @@ class Assault:
 
     def await_batches(self, count: int) -> None:
         """Wait until the checkpoint has committed so many batches more."""
-        wanted = self.last_batch() + count
-        deadline = time.monotonic() + PATIENCE
-        while self.last_batch() < wanted:
-            self.check(deadline, "no progress")
-            time.sleep(0.02)
+        for _ in range(count):
+            wanted = self.last_batch() + 1
+            self.release(1)
+            deadline = time.monotonic() + PATIENCE
+            while self.last_batch() < wanted:
+                self.check(deadline, "no progress")
+                time.sleep(0.02)
 
     def last_batch(self) -> int:
         """The last batch that was committed."""

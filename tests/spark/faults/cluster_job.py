@@ -60,10 +60,10 @@ def run(folder, master):
     from graphtide.spark import watch
     from graphtide.spark.session import make_session
 
-    session = make_session(master=master, cells=2)
+    session = make_session(master=master, partitions=2)
     changes = session.readStream.schema(CHANGES).option("maxFilesPerTrigger", 1)
     query = (
-        watch(changes.parquet(str(folder / "input")), TWO_STAGES, cells=2)
+        watch(changes.parquet(str(folder / "input")), TWO_STAGES, partitions=2)
         .writeStream.format("parquet")
         .option("path", str(folder / "out"))
         .option("checkpointLocation", str(folder / "checkpoint"))

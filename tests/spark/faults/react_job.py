@@ -16,31 +16,31 @@ from pathlib import Path
 from pyspark import SparkContext
 
 from graphtide.lang.tide.program import Program
-from graphtide.spark import react, run_program
-from graphtide.spark.feedback import FeedbackLog
+from graphtide.spark.driver import run as run_module
+from graphtide.spark.driver.feedback import FeedbackLog
 from graphtide.spark.session import make_session
+from graphtide.spark.stages import processor
 
-run_module = sys.modules[run_program.__module__]
 
-
-class Noted(react.React):
-    """React with logs that stay small, and a note per cell and micro-batch."""
+class Noted(processor.PartitionProcessor):
+    """The operator of all stages with logs that stay small, and notes of patterns and rules."""
 
     notes = ""
 
-    def __init__(self, task, stage):
-        super().__init__(task, stage)
+    def __init__(self, job, stage, counts=None):
+        super().__init__(job, stage, counts)
         # Of a class that travels by value, only what its instances hold is sure to arrive.
         self.notes = Noted.notes
 
     def handleInputRows(self, key, rows, timerValues):  # noqa: N803
-        from graphtide.spark import detect_cell, rule_cell
+        from graphtide.spark.state import cache
 
-        detect_cell.SMALL_LOG = rule_cell.SMALL_LOG = 5
-        head = self._log.head()
-        oldest = 0 if head is None else head.oldest
-        with Path(self.notes, f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"found": self._stage.name, "oldest": oldest}) + "\n")
+        if self._name in {"patterns", "rules"}:
+            cache.SMALL_LOG = 5
+            head = self._log.head()
+            oldest = 0 if head is None else head.oldest
+            with Path(self.notes, f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"found": self._name, "oldest": oldest}) + "\n")
         yield from super().handleInputRows(key, rows, timerValues)
 
 
@@ -50,7 +50,7 @@ class Receiver:
     def __init__(self, job):
         self.path, self.notes = Path(job["calls"]), job["notes"]
 
-    def tell(self, kind, x, y, firing_id):
+    def receive(self, kind, x, y, firing_id):
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps([firing_id, str(kind), str(x), str(y)]) + "\n")
         die_at("call", self.notes)
@@ -75,17 +75,19 @@ def die_at(moment, notes):
 
 def run(job):
     """Run until the input is used up and actions change nothing more."""
-    Noted.notes, react.React = job["notes"], Noted
+    Noted.notes, processor.PartitionProcessor = job["notes"], Noted
     run_module.FeedbackLog = Mortal
-    session = make_session(master=job["master"], cells=job["cells"], settings=job["settings"])
-    running = run_program(
+    session = make_session(
+        master=job["master"], partitions=job["partitions"], settings=job["settings"]
+    )
+    running = run_module.run(
         session,
-        Program.parse(job["program"]),
+        Program(job["program"]),
         changes=Path(job["input"]),
         out=job["out"],
         checkpoint=job["home"],
-        cells=job["cells"],
-        functions={"f": Receiver(job).tell},
+        partitions=job["partitions"],
+        functions={"f": Receiver(job).receive},
         once=True,
         rows_per_batch=job["rows_per_batch"],
         streams=tuple(job["streams"]),

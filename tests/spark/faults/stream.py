@@ -17,7 +17,7 @@ from graphtide.datasets.railway import PREFIX, QUERIES, change_stream
 ONE_STAGE = {name: QUERIES[name] for name in ("RouteSensor", "SwitchSet")}
 
 TWO_STAGES = ONE_STAGE | {
-    # rows of several cells meet, and are counted: a second stateful stage
+    # rows of several partitions meet, and are counted: a second stateful stage
     "Sensors": PREFIX + "SELECT DISTINCT ?sensor { ?sw a :Switch ; :monitoredBy ?sensor }",
 }
 

@@ -1,8 +1,9 @@
 """A streaming job in a process of its own, to be killed: `python stream_job.py JOB.json`.
 
-Every task writes down how it found the cached engine. If the job says so, one task fails right
-after the engine took its changes in; the query then starts again on the same workers. Logs are
-compacted from `small_log` changes on.
+Every task of the match writes down how it found the cached engine. If the job says so, one task
+fails right after the engine took its changes in; the query then starts again on the same workers.
+Logs are compacted from `small_log` changes on. A `paced` job waits for further input until a file
+in `notes` says that there is no more.
 """
 
 from __future__ import annotations
@@ -16,46 +17,53 @@ from pathlib import Path
 from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
 
-from graphtide.spark import pipeline, watch
-from graphtide.spark.match import Match
+from graphtide.spark import watch
 from graphtide.spark.session import make_session
+from graphtide.spark.stages import processor
 
 CHANGES = "time long, tx long, diff int, seq long, s string, p string, o string, g string"
 
 
-class Noted(Match):
-    """Match, with a note per cell and micro-batch, and a failure on demand."""
+class Noted(processor.PartitionProcessor):
+    """The operator of all stages, with notes of the match, and failures on demand."""
 
     notes = ""
     fail_at = ""
     small_log = 1000
 
-    def __init__(self, task, counts):
-        super().__init__(task, counts)
+    def __init__(self, job, stage, counts=None):
+        super().__init__(job, stage, counts)
         # Of a class that travels by value, only what its instances hold is sure to arrive.
         names = ("notes", "fail_at", "small_log")
         vars(self).update({name: getattr(Noted, name) for name in names})
 
     def handleInputRows(self, key, rows, timerValues):  # noqa: N803
-        from graphtide.spark import cell_engine, match
+        from graphtide.spark.state import cache
 
-        cell_engine.SMALL_LOG = self.small_log
-        cell = match.cell_keys(self._task.cells).index(key[0])
-        cached = match.CACHE.engines.get((match.run_id(), "match", cell))
+        if self._name != "match":
+            yield from super().handleInputRows(key, rows, timerValues)
+            return
+        cache.SMALL_LOG = self.small_log
+        engine_key = self.engine_key(key[0])
+        cached = processor.CACHE.engines.get(engine_key)
         head = self._log.head()
         oldest = 0 if head is None else head.oldest
         self._note({"found": found(cached, head, self._log), "oldest": oldest})
         yield from super().handleInputRows(key, rows, timerValues)
-        Path(self.notes, f"done-{cell}-{batch_id()}").touch()
-        if cell == 0 and head is not None and str(head.version) in self.fail_at.split(","):
+        Path(self.notes, f"done-{engine_key.partition}-{batch_id()}").touch()
+        if (
+            engine_key.partition == 0
+            and head is not None
+            and str(head.version) in self.fail_at.split(",")
+        ):
             marker = Path(self.notes, f"failed-{head.version}")
             if not marker.exists():
                 marker.touch()
-                self._await_other_cell()
+                self._await_other_partition()
                 raise RuntimeError("injected after the engine took the changes in")
 
-    def _await_other_cell(self):
-        """Let the other cell's engine take its changes in too: its worker will live on."""
+    def _await_other_partition(self):
+        """Let the other partition's engine take its changes in too: its worker will live on."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             if Path(self.notes, f"done-1-{batch_id()}").exists():
@@ -80,7 +88,7 @@ def found(cached, head, log):
     if cached.version < head.oldest:
         return "too old"
     found = log.chunk(cached.version)
-    return "behind" if found and found[0] == cached.token else "other attempt"
+    return "behind" if found and found.token == cached.token else "other attempt"
 
 
 def batch_id():
@@ -88,13 +96,25 @@ def batch_id():
     return TaskContext.get().getLocalProperty("streaming.sql.batchId")
 
 
+def follow(writer, job):
+    """Start a query and wait for its end."""
+    if not job.get("paced"):
+        writer.trigger(availableNow=True).start().awaitTermination()
+        return
+    query = writer.start()
+    while not Path(job["notes"], "finish").exists():
+        query.awaitTermination(0.1)
+    query.processAllAvailable()
+    query.stop()
+
+
 def run(job):
     """Run until the input is used up, starting the query again whenever it fails."""
     Noted.notes, Noted.fail_at, Noted.small_log = job["notes"], job["fail_at"], job["small_log"]
-    pipeline.Match = Noted
+    processor.PartitionProcessor = Noted
     session = make_session(
         master=job["master"],
-        cells=job["cells"],
+        partitions=job["partitions"],
         settings={"spark.sql.streaming.stopTimeout": "60s", **job.get("settings", {})},
     )
     for files in job["files_per_trigger"]:
@@ -103,16 +123,14 @@ def run(job):
             .option("maxFilesPerTrigger", files)
             .parquet(job["input"])
         )
-        query = (
-            watch(changes, job["queries"], cells=job["cells"])
+        writer = (
+            watch(changes, job["queries"], partitions=job["partitions"])
             .writeStream.format("parquet")
             .option("path", job["out"])
             .option("checkpointLocation", job["checkpoint"])
-            .trigger(availableNow=True)
-            .start()
         )
         try:
-            query.awaitTermination()
+            follow(writer, job)
         except StreamingQueryException as error:
             with Path(job["notes"], "restarts.txt").open("a", encoding="utf-8") as file:
                 file.write(f"{error}\n=====\n")

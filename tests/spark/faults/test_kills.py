@@ -8,8 +8,6 @@ from random import Random
 
 import pyarrow.parquet as pq
 import pytest
-from spark.exact.window_streams import in_process as windows_in_process
-from spark.exact.window_streams import mark, random_rows, windowed
 from spark.faults.assault import Assault, RunAssault
 from spark.faults.stream import (
     ONE_STAGE,
@@ -19,8 +17,10 @@ from spark.faults.stream import (
     write_cut,
     write_stream,
 )
+from spark.stages.window_streams import in_process as windows_in_process
+from spark.stages.window_streams import random_rows, watermark, windowed
 
-from graphtide.bench.railway import PREFIX, change_stream
+from graphtide.datasets.railway import PREFIX, change_stream
 from graphtide.rdf.formats.change_log import write_changes
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def make_assault(tmp_path):
         folders = {name: str(tmp_path / name) for name in ("input", "out", "checkpoint", "notes")}
         expected = write_stream(tmp_path / "input", queries, files=files, seed=seed, routes=routes)
         (tmp_path / "notes").mkdir()
-        job = {"master": master, "cells": 2, "queries": queries, **folders}
+        job = {"master": master, "partitions": 2, "queries": queries, **folders}
         job |= {"fail_at": fail_at, "small_log": small_log}
         assault = Assault(tmp_path, job, Random(seed))
         made.append(assault)
@@ -57,6 +57,7 @@ def test_drivers_and_python_workers(make_assault):
     assault, expected = make_assault(
         1, ONE_STAGE, master="local[2,4]", files=80, routes=2, small_log=0
     )
+    assault.pace()
     assault.start([2] * 5)
     for victim in ["worker"] * 4 + ["driver"]:
         assault.kill(victim)
@@ -85,13 +86,20 @@ def test_windows(tmp_path):
     )
     table = [
         (*row[:3], seq, *row[3:6], row[7] and f"<{row[7]}>")
-        for seq, row in enumerate([*rows, mark(last + 20)])
+        for seq, row in enumerate([*rows, watermark(last + 20)])
     ]
     write_cut(tmp_path / "input", table, sorted(Random(7).sample(range(1, len(table)), 19)))
     (tmp_path / "notes").mkdir()
     folders = {name: str(tmp_path / name) for name in ("input", "out", "checkpoint", "notes")}
-    job = {"master": "local[2,4]", "cells": 2, "queries": queries, "fail_at": "", "small_log": 10}
+    job = {
+        "master": "local[2,4]",
+        "partitions": 2,
+        "queries": queries,
+        "fail_at": "",
+        "small_log": 10,
+    }
     assault = Assault(tmp_path, job | folders, Random(7))
+    assault.pace()
     try:
         assault.start([1] * 5)
         for victim in ("worker", "driver"):
@@ -106,9 +114,10 @@ def test_windows(tmp_path):
 
 def test_executors_and_python_workers(make_assault):
     assault, expected = make_assault(2, ONE_STAGE, master="local-cluster[2,1,1024]", files=40)
+    assault.pace()
     assault.start([1, 2, 2, 2])
     assault.await_batches(8)
-    # Executors of one core: until something goes wrong, a cell meets its engine every time.
+    # Executors of one core: until something goes wrong, a partition finds its engine every time.
     found = assault.found()
     assert found["new"] == 2 and found["hit"] >= 12 and len(found) == 2, found
     for victim in ("executor", "worker", "worker", "executor", "worker"):
@@ -126,8 +135,8 @@ def test_a_failure_after_the_cache_was_updated(make_assault):
     restarts = (assault.folder / "notes" / "restarts.txt").read_text(encoding="utf-8")
     assert restarts.count("injected after the engine") >= 4
     assert_exact(assault, expected)
-    # The worker of the other cell outlived the query, and knew of changes that were never written.
-    # It is ahead if it gets its cell at once, or of another attempt if only later.
+    # The worker of the other partition outlived the query, and its engine has changes that were
+    # never written. It is ahead if it gets its partition at once, or of another attempt later.
     found = assault.found()
     assert found["ahead"] + found["other attempt"] > 0, found
 

@@ -13,9 +13,9 @@ from random import Random
 import pyarrow.parquet as pq
 import pytest
 from spark.faults.assault import PATIENCE, Assault
-from spark.react.harness import PREFIX, change, fired, transactions
-from spark.react.harness import in_process as run_in_process
-from spark.react.test_rules_on_cells import random_rows
+from spark.stages.program_runs import PREFIX, change, fired, transactions
+from spark.stages.program_runs import in_process as run_in_process
+from spark.stages.test_rules import random_rows
 
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import write_changes
@@ -79,7 +79,7 @@ def make_assault(folder, rows, seed):
         ]
         write_changes(ChangeBatch.of(lines), folder / "input" / f"{number:05}.rdfp")
     paths = {name: str(folder / name) for name in ("input", "out", "notes", "calls", "home")}
-    job = {"master": "local[2,4]", "cells": 2, "program": PROGRAM, **paths}
+    job = {"master": "local[2,4]", "partitions": 2, "program": PROGRAM, **paths}
     job |= {"streams": ["http://e/s", "http://e/t"]}
     job |= {"checkpoint": str(folder / "home" / "stream")}
     return RuleAssault(folder, job, Random(seed))
@@ -152,7 +152,7 @@ def assert_firings(folder, alone):
 def assert_complex_events(folder, alone):
     for name in ("Alone", "Twice"):
         expected = Counter(
-            (each.time, *map(str, each.values.values())) for each in alone.matches(name)
+            (each.time, *map(str, each.values.values())) for each in alone.complex_events(name)
         )
         parameters = ("x", "y") if name == "Alone" else ("x",)
         rows = written(folder, name)

@@ -11,33 +11,32 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from graphtide.bench.route_sensor import QUERY, RELATIONS, texts
 from graphtide.bench.spark.benchmark import PARTITIONS, add_spare
-from graphtide.spark import match, pipeline
-from graphtide.spark.chunk import from_chunks, to_chunk
-from graphtide.spark.log import Head
-from graphtide.spark.match import chunks_of, matched_frame
-from graphtide.spark.pack import pack_task
-from graphtide.spark.pipeline import make_task
-from graphtide.spark.schemas import CHANGES, MATCHED_SQL, PACKED_SQL
+from graphtide.spark.api import make_job, watch
 from graphtide.spark.session import make_session
-from graphtide.spark.state_log import StateLog
-from graphtide.spark.summarise import summarise
-from graphtide.spark.unpack import columns_sql, unpack_deltas
+from graphtide.spark.stages import processor
+from graphtide.spark.stages.pack import pack_task
+from graphtide.spark.stages.processor import from_frames, to_frame
+from graphtide.spark.stages.prune import prune
+from graphtide.spark.stages.unpack import columns_sql, unpack_deltas
+from graphtide.spark.state.log import Head, StateLog
+from graphtide.spark.state.messages import CHANGES, ROWS_SQL, from_chunks, to_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from graphtide.spark.metrics_cache import CacheCounts
-    from graphtide.spark.task import Task
+    from graphtide.spark.job import JobSpec
+    from graphtide.spark.metrics import CacheCounts
+    from graphtide.spark.topology import StageName
 
 SETTINGS: Final = {
     "spark.driver.memory": "2g",
@@ -58,7 +57,7 @@ def run_pipeline(name: str, folder: Path, master: str) -> dict[str, Any]:
     """The whole stream through one pipeline: milliseconds per micro-batch, matches, notes."""
     session = make_session(
         master=master,
-        cells=PARTITIONS,
+        partitions=PARTITIONS,
         settings={**SETTINGS, "spark.local.dir": str(folder / f"{name}-scratch")},
     )
     try:
@@ -106,16 +105,22 @@ def _batch_ms(reports: list[dict[str, Any]]) -> dict[int, int]:
 # ---- graphtide -----------------------------------------------------------------------------------
 
 
-class NotedMatch(match.Match):
-    """`Match` that writes a line per partition and micro-batch: cache hit, rebuild, duration.
+class NotedProcessor(processor.PartitionProcessor):
+    """The processor of a stage that writes a line per partition and micro-batch: cache hit, rebuild, duration.
 
     With `forget`, the cache is cleared before each micro-batch.
     """
 
     def __init__(
-        self, task: Task, counts: CacheCounts | None = None, *, notes: str, forget: bool = False
+        self,
+        job: JobSpec,
+        stage: StageName,
+        counts: CacheCounts | None = None,
+        *,
+        notes: str,
+        forget: bool = False,
     ) -> None:
-        super().__init__(task, counts)
+        super().__init__(job, stage, counts)
         self._notes = notes
         self._forget = forget
 
@@ -127,13 +132,13 @@ class NotedMatch(match.Match):
     ) -> Iterator[pd.DataFrame]:
         """One partition's part of a micro-batch."""
         if self._forget:
-            match.CACHE.engines.clear()
-        hits, rebuilt, started = match.CACHE.hits, match.CACHE.rebuilt, time.perf_counter()
+            processor.CACHE.engines.clear()
+        hits, rebuilt, started = processor.CACHE.hits, processor.CACHE.rebuilt, time.perf_counter()
         frames = list(super().handleInputRows(key, rows, timerValues))
         note = {
             "partition": key[0],
-            "hit": match.CACHE.hits > hits,
-            "rebuilt": match.CACHE.rebuilt > rebuilt,
+            "hit": processor.CACHE.hits > hits,
+            "rebuilt": processor.CACHE.rebuilt > rebuilt,
             "ms": 1000 * (time.perf_counter() - started),
         }
         with Path(self._notes, f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
@@ -146,9 +151,9 @@ def _graphtide(
 ) -> DataFrame:
     (folder / notes).mkdir()
     # The product's own pipeline; only its operator is replaced by one that takes notes.
-    noted = partial(NotedMatch, notes=str(folder / notes), forget=forget)
-    vars(pipeline)["Match"] = noted
-    return pipeline.watch(_changes(session, folder / "input"), QUERY, cells=PARTITIONS)
+    noted = partial(NotedProcessor, notes=str(folder / notes), forget=forget)
+    vars(processor)["PartitionProcessor"] = noted
+    return watch(_changes(session, folder / "input"), QUERY, partitions=PARTITIONS)
 
 
 def _rebuilds(session: SparkSession, folder: Path) -> dict[str, Any]:
@@ -180,13 +185,13 @@ class IdentityProcessor(StatefulProcessor):
         timerValues: object,  # noqa: ARG002, N803 - Spark's signature
     ) -> Iterator[pd.DataFrame]:
         """One partition's part of a micro-batch."""
-        packed = pd.concat(list(rows)).sort_values("task")
         head = self._log.head() or Head()
-        changes = from_chunks(chunks_of(packed, "chunk"), CHANGES)
+        packed = sorted(from_frames(rows), key=lambda row: row.task)
+        changes = from_chunks((row.chunk for row in packed), CHANGES)
         after = replace(head, version=head.version + 1, token=uuid.uuid4().hex)
         self._log.put_chunk(after.version, after.token, to_chunk(changes))
         self._log.put_head(after)
-        yield matched_frame([])
+        yield to_frame([])
 
     def close(self) -> None:
         """The task is done (called by Spark)."""
@@ -195,23 +200,23 @@ class IdentityProcessor(StatefulProcessor):
 def _identity(session: SparkSession, folder: Path) -> DataFrame:
     """The stages of `graphtide.spark.watch` for one query, with another processor."""
     changes = _changes(session, folder / "input")
-    task = make_task(changes, {"query": QUERY}, PARTITIONS)
+    job = make_job(changes, {"query": QUERY}, PARTITIONS)
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
-        return pack_task(batches, task, context.partitionId() if context else 0)
+        return pack_task(batches, job, context.partitionId() if context else 0)
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return unpack_deltas(batches, task, single=True)
+        return unpack_deltas(batches, job, single=True)
 
-    packed = summarise(changes, task).mapInArrow(pack, PACKED_SQL)
-    logged = packed.groupBy("cell").transformWithStateInPandas(
+    packed = prune(changes, job).mapInArrow(pack, ROWS_SQL)
+    logged = packed.groupBy("partition").transformWithStateInPandas(
         statefulProcessor=IdentityProcessor(),
-        outputStructType=MATCHED_SQL,
+        outputStructType=ROWS_SQL,
         outputMode="Append",
         timeMode="None",
     )
-    return logged.mapInArrow(unpack, columns_sql(task, single=True))
+    return logged.mapInArrow(unpack, columns_sql(job, single=True))
 
 
 # ---- re-evaluation -------------------------------------------------------------------------------

@@ -163,9 +163,9 @@ class SparkTrainRun:
         """The sum of each query's deltas at each time."""
         from graphtide.spark import make_session, watch
 
-        spark = make_session(cells=self._partitions, name="train")
+        spark = make_session(partitions=self._partitions, name="train")
         try:
-            deltas = watch(spark.createDataFrame(log), self._texts, cells=self._partitions)
+            deltas = watch(spark.createDataFrame(log), self._texts, partitions=self._partitions)
             sums = deltas.groupBy("query", "time").sum("diff").collect()
         finally:
             spark.stop()

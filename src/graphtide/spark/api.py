@@ -1,0 +1,104 @@
+"""watch: standing queries over a DataFrame of changes. DataFrame in, DataFrame out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+
+from graphtide.errors import GraphtideError
+from graphtide.spark.job import JobSpec
+from graphtide.spark.partition.windows import Clock
+from graphtide.spark.stages.pack import pack_task
+from graphtide.spark.stages.processor import run_stage
+from graphtide.spark.stages.prune import prune
+from graphtide.spark.stages.unpack import columns_sql, unpack_deltas
+from graphtide.spark.state.messages import ROWS_SQL
+from graphtide.spark.topology import stages_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from graphtide.spark.metrics import CacheCounts
+    from graphtide.spark.partition.program import ProgramSpec
+    from graphtide.streams.windows import Alignment
+
+Queries = str | Mapping[str, str]
+
+
+def watch(
+    changes: DataFrame,
+    query: Queries,
+    *,
+    partitions: int | None = None,
+    sizes: Mapping[str, int] | None = None,
+    counts: CacheCounts | None = None,
+    lateness: int = 0,
+    tick_ms: int = 1000,
+    window_origin: int = 0,
+    window_alignment: Alignment = "close",
+) -> DataFrame:
+    """The deltas of standing queries over a DataFrame of changes, streaming or not.
+
+    `changes` has the columns `time, tx, diff, s, p, o` and perhaps `g` and `seq`, with terms as
+    N-Triples texts or as structs of `kind, value, datatype, language`. `query` is one SELECT query,
+    or several by name. `partitions` is the number of partitions, by default that of shuffles.
+    `sizes` may give the number of quads per predicate, for a better division. `counts` counts how
+    partitions of a stream find their engines.
+
+    Transactions come in the order of `(time, tx)`. In a stream, one is complete when a later one or
+    its end (a row with diff 0) has been seen; then its deltas are emitted, consolidated. The
+    changes of a transaction are ordered by `seq`, or else as they come: by micro-batch, partition
+    and row. Rows that depend on no quad are emitted once, at time 0, tx 0.
+
+    Queries over windows (RSP-QL) emit when a window closes, at that time and with tx 0. Rows whose
+    column `stream` names a stream are its events; without that column, inserts into a graph with a
+    stream's name are. Rows may be late by `lateness` ticks of `tick_ms` milliseconds; later ones
+    are rejected. `window_origin` and `window_alignment` are those of `LiveGraph`.
+    """
+    single = isinstance(query, str)
+    named = {"query": query} if isinstance(query, str) else dict(query)
+    clock = Clock(lateness, tick_ms, window_origin, window_alignment)
+    job = make_job(changes, named, partitions, sizes, clock)
+    schema = columns_sql(job, single=single)
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return unpack_deltas(batches, job, single=single)
+
+    return run_stages(changes, job, counts).mapInArrow(unpack, schema)
+
+
+def make_job(
+    changes: DataFrame,
+    queries: Mapping[str, str],
+    partitions: int | None,
+    sizes: Mapping[str, int] | None = None,
+    clock: Clock | None = None,
+    program: ProgramSpec | None = None,
+) -> JobSpec:
+    """The queries and their grids; every query is checked here, on the driver."""
+    if partitions is None:
+        partitions = int(changes.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    if partitions < 1:
+        raise GraphtideError(f"partitions={partitions}: at least one partition is needed")
+    if not queries and program is None:
+        raise GraphtideError("there is no query to watch", hint="give one or more SELECT queries")
+    known = tuple((sizes or {}).items())
+    job = JobSpec(tuple(queries.items()), partitions, known, clock or Clock(), program)
+    _ = job.partition_queries
+    return job
+
+
+def run_stages(changes: DataFrame, job: JobSpec, counts: CacheCounts | None = None) -> DataFrame:
+    """The output of the last stage of a job, as stage rows."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        return pack_task(batches, job, context.partitionId() if context else 0)
+
+    rows = prune(changes, job).mapInArrow(pack, ROWS_SQL)
+    for stage in stages_of(job):
+        rows = run_stage(rows, job, stage, counts)
+    return rows

@@ -1,0 +1,1 @@
+"""What runs on the driver: `run`, its options, its output and the actions of rules."""

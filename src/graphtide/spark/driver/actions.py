@@ -1,0 +1,252 @@
+"""Actions: what rules do when they fire, on the driver, micro-batch by micro-batch.
+
+Calls come first: if one fails, nothing of its batch is written, and the batch is run again. So a
+call is made at least once, and always with the same id.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from graphtide.algebra.expressions import Var
+from graphtide.errors import ActionError, GraphtideError
+from graphtide.functions.templates import fill_template
+from graphtide.lang.sparql.scanner import name_hint
+from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract
+from graphtide.rdf.dictionary import TermDictionary
+from graphtide.spark.partition.program import RETRACTS, event_term, event_time
+from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphtide.algebra.nodes import TriplePattern
+    from graphtide.lang.tide.ast import RuleDeclaration
+    from graphtide.rdf.terms import Term
+    from graphtide.spark.driver.feedback import Cause, FeedbackLog
+    from graphtide.spark.partition.program import ProgramSpec
+
+
+Functions = Mapping[str, Callable[..., object]]
+"""What CALL calls, by name."""
+
+
+class ActionRunner:
+    """Carries out the actions of a program's firings."""
+
+    def __init__(
+        self,
+        spec: ProgramSpec,
+        functions: Functions,
+        feedback: FeedbackLog | None,
+    ) -> None:
+        check_functions(spec, functions)
+        self.spec = spec
+        self._feedback = feedback
+        self._functions = {name: (f, _takes_id(f)) for name, f in functions.items()}
+
+    def tables(self, messages: pa.Table) -> tuple[list[FiredRule], dict[str, pa.Table], pa.Table]:
+        """The firings of a batch; the complex events of each pattern; and the firings to write."""
+        fired = read_firings(messages, self.spec)
+        return fired, complex_events(messages, self.spec), firings_table(fired)
+
+    def call(self, fired: list[FiredRule]) -> None:
+        """Call functions, in the order of the firings."""
+        terms = TermDictionary()
+        for firing in fired:
+            for action in firing.rule.actions:
+                if isinstance(action, CallFunction):
+                    self._call(action, firing, firing.row(terms))
+
+    def _call(self, action: CallFunction, firing: FiredRule, row: Mapping[Var, Term]) -> None:
+        function, takes_id = self._functions[action.function]
+        given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
+        try:
+            function(*given, **({"firing_id": firing.id} if takes_id else {}))
+        except Exception as problem:
+            raise ActionError(
+                f"{firing.words()} failed: {type(problem).__name__}: {problem}",
+                hint="start again when it is fixed: the micro-batch is run again, with all calls",
+            ) from problem
+
+    def feed_back(self, batch: int, time: int, fired: list[FiredRule]) -> None:
+        """Write what the firings change in the graph and emit, at the time of the watermark."""
+        if self._feedback is None:
+            return
+        self._feedback.begin(batch)
+        self._feedback.write(batch, list(self._changes(fired, max(time, 0))))
+
+    def _changes(
+        self, fired: list[FiredRule], time: int
+    ) -> Iterator[tuple[Cause, list[dict[str, Any]]]]:
+        terms = TermDictionary()
+        for firing in fired:
+            rows = changes_of(firing, time, terms)
+            if rows and self._feedback is not None:
+                yield self._feedback.cause(firing.tx, firing.rule.name), rows
+
+
+def changes_of(firing: FiredRule, time: int, terms: TermDictionary) -> list[dict[str, Any]]:
+    """What a firing inserts, deletes and emits; of a quad, the last action counts."""
+    row = firing.row(terms)
+    changed: dict[tuple[str | None, ...], int] = {}
+    emitted: list[dict[str, Any]] = []
+
+    def filled(template: tuple[TriplePattern, ...], number: int) -> Iterator[list[str | None]]:
+        for quad in fill_template(template, row, scope=f"{firing.id} {number}"):
+            yield [None if term is None else str(term) for term in quad]
+
+    for number, action in enumerate(firing.rule.actions):
+        match action:
+            case Insert(template) | Delete(template):
+                diff = 1 if isinstance(action, Insert) else -1
+                changed |= {tuple(quad): diff for quad in filled(template, number)}
+            case Emit(stream, template):
+                at = {"time": time, "diff": 1, "stream": stream.value}
+                emitted += (
+                    {**at, "s": s, "p": p, "o": o} for s, p, o, _ in filled(template, number)
+                )
+            case Retract(event):
+                name = event_term(firing.events[event])
+                at = {"time": time, "diff": 1, "stream": RETRACTS.value}
+                emitted.append({**at, "s": name, "p": str(RETRACTS), "o": name})
+            case _:
+                pass
+    quads = [
+        {"time": time, "diff": diff, **dict(zip("spog", quad, strict=True))}
+        for quad, diff in changed.items()
+    ]
+    return [*quads, *emitted]
+
+
+def complex_events(messages: pa.Table, spec: ProgramSpec) -> dict[str, pa.Table]:
+    """The complex events of each pattern: when, and the values of its parameters."""
+    found = {}
+    for pattern in spec.source.patterns:
+        events = of_kind(messages, MessageKind.EVENT, spec.types[spec.complex[pattern.name]])
+        lines: list[dict[str, Any]] = events.to_pylist()
+        columns: dict[str, list[Any]] = {
+            "time": [line["time"] for line in lines],
+            "tx": [None if line["tx"] == AFTER_ALL else line["tx"] for line in lines],
+            "diff": [1] * len(lines),
+        }
+        for column, parameter in enumerate(pattern.parameters):
+            columns[parameter.name] = [line["values"][column] for line in lines]
+        kinds = [pa.int64()] * 3 + [pa.string()] * len(pattern.parameters)
+        arrays: list[Any] = [pa.array(c, k) for c, k in zip(columns.values(), kinds, strict=True)]
+        table = pa.table(dict(zip(columns, arrays, strict=True)))
+        found[pattern.name] = table.sort_by([(name, "ascending") for name in table.column_names])
+    return found
+
+
+def check_functions(spec: ProgramSpec, functions: Mapping[str, object]) -> None:
+    """Check that the functions that rules call were given."""
+    for rule in spec.source.rules:
+        for action in rule.actions:
+            if isinstance(action, CallFunction) and action.function not in functions:
+                near = name_hint(action.function, functions, "function")
+                raise GraphtideError(
+                    f"the rule {rule.name} calls {action.function}, which was not given",
+                    hint=f"run(…, functions={{…}}): {near}",
+                )
+
+
+def _takes_id(function: Callable[..., object]) -> bool:
+    """Whether a function asks for the id of the firing."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    return "firing_id" in parameters
+
+
+_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("time", pa.int64()),
+    ("tx", pa.int64()),
+    ("rule", pa.string()),
+    ("id", pa.string()),
+    ("values", pa.map_(pa.string(), pa.string())),
+    ("events", pa.map_(pa.string(), pa.int64())),
+]
+FIRINGS: Final = pa.schema(_COLUMNS)
+"""When a rule fired, at which transaction (none, if time alone did it), its values, its events."""
+
+
+@dataclass(frozen=True, slots=True)
+class FiredRule:
+    """A rule that fired. `id` is the same whenever and however often the batch is run.
+
+    `events` has the names of its events (`event_name`), or their times if nothing is retracted.
+    """
+
+    rule: RuleDeclaration
+    time: int
+    tx: int
+    id: str
+    values: dict[str, str]
+    events: dict[str, str]
+
+    def row(self, terms: TermDictionary) -> dict[Var, Term]:
+        """The values by variable."""
+        return {Var(n): terms.decode(terms.encode(text)) for n, text in self.values.items()}
+
+    def words(self) -> str:
+        """The rule, when, and with which values."""
+        values = ", ".join(f"?{name}={text}" for name, text in self.values.items())
+        return f"the rule {self.rule.name} at {self.time} with {values or 'no values'}"
+
+
+def read_firings(messages: pa.Table, spec: ProgramSpec) -> list[FiredRule]:
+    """Firings by time, tx, event, priority, declaration and values: as in one process."""
+    lines: list[dict[str, Any]] = of_kind(messages, MessageKind.FIRING).to_pylist()
+    lines.sort(key=lambda line: _rank(line, spec))
+    seen: Counter[tuple[object, ...]] = Counter()
+    return [_fired(line, spec, seen) for line in lines]
+
+
+def _rank(line: dict[str, Any], spec: ProgramSpec) -> tuple[object, ...]:
+    """What firings are sorted by."""
+    rule = line["id"]
+    values = tuple(text or "" for text in line["values"])
+    ends = tuple(event_time(name) for name in line["events"])
+    stamps = line["time"], line["tx"], line["seq"]
+    return *stamps, -spec.rules[rule].priority, rule, values, ends
+
+
+def _fired(line: dict[str, Any], spec: ProgramSpec, seen: Counter[tuple[object, ...]]) -> FiredRule:
+    rule = spec.rules[line["id"]]
+    values = dict(zip(spec.rule_variables[line["id"]], line["values"], strict=True))
+    key = rule.name, line["time"], line["tx"], *(text or "" for text in values.values())
+    made = "\0".join(map(str, (*key, seen[key])))
+    seen[key] += 1
+    return FiredRule(
+        spec.source.rules[line["id"]],
+        line["time"],
+        line["tx"],
+        sha256(made.encode()).hexdigest()[:32],
+        {name: text for name, text in values.items() if text is not None},
+        {c.name: event for c, event in zip(rule.positive, line["events"], strict=True)},
+    )
+
+
+def firings_table(fired: list[FiredRule]) -> pa.Table:
+    """Firings as they are written."""
+    rows = [
+        {
+            "time": each.time,
+            "tx": None if each.tx == AFTER_ALL else each.tx,
+            "rule": each.rule.name,
+            "id": each.id,
+            "values": list(each.values.items()),
+            "events": [(name, event_time(event)) for name, event in each.events.items()],
+        }
+        for each in fired
+    ]
+    return pa.Table.from_pylist(rows, schema=FIRINGS)

@@ -1,0 +1,237 @@
+"""Options of a run, and the checkpoint that it owns.
+
+A checkpoint can be resumed only by the program and the number of partitions that made it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
+
+from graphtide.errors import DataError, GraphtideError
+from graphtide.spark.driver.feedback import MAX_ROUNDS
+from graphtide.spark.driver.sink import holds_something, replace_text
+from graphtide.spark.partition.program import program_spec
+from graphtide.spark.partition.windows import Clock
+from graphtide.spark.stages.unpack import check_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from graphtide.lang.tide.program import Program
+    from graphtide.spark.driver.sink import OutputFormat
+    from graphtide.spark.partition.program import ProgramSpec
+    from graphtide.streams.windows import Alignment
+
+
+OnError = Literal["raise", "skip"]
+Start = Literal["earliest", "latest"]
+
+_TRIGGER = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m)")
+_MILLISECONDS: Final = {"ms": 1, "s": 1000, "m": 60_000}
+
+
+class RunSettings(TypedDict, total=False):
+    """The options of a run that have defaults; `RunOptions` describes them."""
+
+    trigger: str
+    once: bool
+    output_format: OutputFormat
+    rows_per_batch: int
+    on_error: OnError
+    max_quarantined: int | None
+    start: Start
+    lateness: int
+    tick_ms: int
+    window_origin: int
+    window_alignment: Alignment
+    streams: tuple[str, ...]
+    max_rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a run reads, where it writes, and how.
+
+    `changes` is a directory of change logs, or a DataFrame as `watch` takes it. `trigger` is the
+    pause between micro-batches ("500ms", "1s", "2m"); with `once` the run ends when all that is
+    there has been read. Rejected rows go to the quarantine in `out`; the run stops when there are
+    more than `max_quarantined`, with `on_error="raise"` at the first. Of a directory, a micro-batch
+    reads about `rows_per_batch` lines, and with `start="latest"` a first run begins with what is
+    written from now on. Rows may be late by `lateness` ticks of `tick_ms` milliseconds;
+    `window_origin` and `window_alignment` are those of `LiveGraph`. Inserts into graphs that are
+    named in `streams` are events, if the changes have no column `stream`. The run stops if actions
+    cause further actions more than `max_rounds` times in turn.
+    """
+
+    changes: Path | DataFrame
+    out: Path
+    checkpoint: Path
+    partitions: int
+    trigger: str = "1s"
+    once: bool = False
+    output_format: OutputFormat = "parquet"
+    rows_per_batch: int = 200_000
+    on_error: OnError = "skip"
+    max_quarantined: int | None = None
+    start: Start = "earliest"
+    lateness: int = 0
+    tick_ms: int = 1000
+    window_origin: int = 0
+    window_alignment: Alignment = "close"
+    streams: tuple[str, ...] = ()
+    max_rounds: int = MAX_ROUNDS
+
+    @property
+    def clock(self) -> Clock:
+        """Ticks, lateness, and where windows begin."""
+        return Clock(self.lateness, self.tick_ms, self.window_origin, self.window_alignment)
+
+    @property
+    def quarantine_limit(self) -> int | None:
+        """How many rejected rows there may be; None: any number."""
+        return 0 if self.on_error == "raise" else self.max_quarantined
+
+    def spec(self, program: Program) -> ProgramSpec | None:
+        """The events, patterns and rules of a program; None if it has nothing but queries."""
+        return program_spec(program, self.partitions, self.tick_ms, self.streams)
+
+
+def check_options(program: Program, options: RunOptions) -> Fingerprint:
+    """Check all that can be checked without Spark, and claim the checkpoint."""
+    spec = options.spec(program)
+    if spec is not None:
+        spec.check()
+        check_patterns(program)
+        if not isinstance(options.changes, Path) and not options.changes.isStreaming:
+            raise GraphtideError(
+                "rules and patterns need a stream, and this DataFrame is bounded",
+                hint="read its files with spark.readStream, or as a directory of change logs",
+            )
+    source = source_name(options.changes)
+    if options.partitions < 1:
+        raise GraphtideError(f"--partitions {options.partitions}: at least one partition is needed")
+    trigger_milliseconds(options.trigger)
+    texts = program.texts
+    if spec is not None:
+        texts = {**texts, "events, patterns and rules": spec.fingerprint}
+    return claim_checkpoint(options.checkpoint, texts, options.partitions, source)
+
+
+def check_patterns(program: Program) -> None:
+    """Check the names of patterns: their output is beside that of queries."""
+    for pattern in program.patterns:
+        check_names([parameter.name for parameter in pattern.parameters])
+        if pattern.name in program.texts:
+            raise GraphtideError(
+                f"a query and a pattern are both named {pattern.name}, and so is their output",
+                hint="give one of them another name",
+            )
+
+
+def source_name(changes: Path | DataFrame) -> str:
+    """The name of the input in a checkpoint: a directory's path, a DataFrame's kind."""
+    if not isinstance(changes, Path):
+        return "a DataFrame that streams" if changes.isStreaming else "a bounded DataFrame"
+    if not changes.exists():
+        hint = "make it, and write change logs into it"
+        raise DataError("there is no such directory", source=str(changes), hint=hint)
+    if not changes.is_dir():
+        raise DataError("is a file; --changes is a directory of change logs", source=str(changes))
+    return str(changes.resolve())
+
+
+def trigger_milliseconds(text: str) -> int:
+    """The pause between micro-batches.
+
+    >>> trigger_milliseconds("1.5s"), trigger_milliseconds("200ms")
+    (1500, 200)
+    """
+    found = _TRIGGER.fullmatch(text.strip())
+    if found is None:
+        raise GraphtideError(f'invalid --trigger "{text}"', hint="write 500ms, 1s, 2m or once")
+    return round(float(found[1]) * _MILLISECONDS[found[2]])
+
+
+_CHECKPOINT_FILE: Final = "graphtide.json"
+_CHECKPOINT_HINT: Final = (
+    "start again with another --checkpoint and --out, or resume with the program as it was"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a checkpoint depends on, and a name for its run."""
+
+    run: str
+    queries: Mapping[str, str]
+    partitions: int
+    changes: str
+
+
+def read_fingerprint(checkpoint: Path) -> Fingerprint | None:
+    """The fingerprint of a checkpoint; None if there is no checkpoint yet."""
+    path = checkpoint / _CHECKPOINT_FILE
+    try:
+        if path.exists():
+            return Fingerprint(**json.loads(path.read_text(encoding="utf-8")))
+        strange = checkpoint.is_dir() and holds_something(checkpoint)
+    except (OSError, ValueError, TypeError) as error:
+        raise GraphtideError(f"{path} cannot be read: {error}", hint=_CHECKPOINT_HINT) from None
+    if strange:
+        raise GraphtideError(
+            f"{checkpoint} is not empty, and not a checkpoint of graphtide run",
+            hint="choose another --checkpoint",
+        )
+    return None
+
+
+def claim_checkpoint(
+    checkpoint: Path, queries: Mapping[str, str], partitions: int, changes: str
+) -> Fingerprint:
+    """Make a checkpoint for this program, or reject one that was made by another."""
+    wanted = Fingerprint(uuid.uuid4().hex, dict(queries), partitions, changes)
+    found = read_fingerprint(checkpoint)
+    if found is None:
+        try:
+            checkpoint.mkdir(parents=True, exist_ok=True)
+            replace_text(checkpoint / _CHECKPOINT_FILE, json.dumps(asdict(wanted), indent=1))
+        except OSError as error:
+            raise GraphtideError(f"{checkpoint} cannot be written: {error.strerror}") from None
+        return wanted
+    differences = _differences(found, wanted)
+    if differences:
+        raise GraphtideError(
+            f"{checkpoint} was made by another program: {'; '.join(differences)}",
+            hint=_CHECKPOINT_HINT,
+        )
+    return found
+
+
+def _differences(old: Fingerprint, new: Fingerprint) -> list[str]:
+    """What differs, as text.
+
+    >>> old = Fingerprint("a", {"A": "x", "B": "y"}, 2, "in")
+    >>> _differences(old, Fingerprint("b", {"B": "z", "C": "x"}, 4, "in"))
+    ['query A is missing', 'query B has changed', 'query C is new', 'it has 2 partitions and not 4']
+    """
+    said = [f"query {name} is missing" for name in old.queries if name not in new.queries]
+    said += [
+        f"query {name} has changed"
+        for name, text in old.queries.items()
+        if new.queries.get(name, text) != text
+    ]
+    said += [f"query {name} is new" for name in new.queries if name not in old.queries]
+    if not said and list(old.queries) != list(new.queries):
+        said.append("the queries have another order")
+    if old.partitions != new.partitions:
+        said.append(f"it has {old.partitions} partitions and not {new.partitions}")
+    if old.changes != new.changes:
+        said.append(f"it reads {old.changes} and not {new.changes}")
+    return said

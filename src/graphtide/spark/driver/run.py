@@ -1,0 +1,254 @@
+"""run: a program over changes, into an output directory, until it is stopped or all is read."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack
+
+from graphtide.errors import GraphtideError
+from graphtide.lang.tide.program import Program
+from graphtide.spark.api import make_job, run_stages
+from graphtide.spark.driver.actions import ActionRunner, Functions
+from graphtide.spark.driver.feedback import FeedbackLog, with_feedback
+from graphtide.spark.driver.options import (
+    RunOptions,
+    RunSettings,
+    check_options,
+    read_fingerprint,
+    trigger_milliseconds,
+)
+from graphtide.spark.driver.sink import BatchWriter, OnDeltas, Sink
+from graphtide.spark.driver.status import BatchStatus, batch_status, explained
+from graphtide.spark.source.offsets import Offset
+from graphtide.spark.source.source import GraphtideSource
+from graphtide.spark.stages.prune import plain_changes
+from graphtide.spark.stages.unpack import check_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from graphtide.spark.partition.program import ProgramSpec
+
+
+POLL_SECONDS: Final = 0.1
+LOOK_MILLISECONDS: Final = 200
+"""The trigger of a run with `once` that waits for feedback."""
+
+STOP_SECONDS: Final = 30.0
+
+
+def known_partitions(checkpoint: Path) -> int | None:
+    """The number of partitions of a checkpoint, which cannot change."""
+    found = read_fingerprint(checkpoint)
+    return None if found is None else found.partitions
+
+
+def resumes_from(checkpoint: Path) -> tuple[int, Offset] | None:
+    """The last micro-batch that is committed, and the offset up to which it has read."""
+    try:
+        stream = checkpoint / "stream"
+        last = max(int(path.name) for path in (stream / "commits").iterdir() if path.name.isdigit())
+        lines = (stream / "offsets" / str(last)).read_text(encoding="utf-8").splitlines()
+        return last, Offset.from_json(json.loads(lines[2]))
+    except (OSError, ValueError, IndexError, KeyError, TypeError):
+        return None
+
+
+def run(
+    spark: SparkSession,
+    program: Program | Path,
+    *,
+    changes: DataFrame | Path | str,
+    out: Path | str,
+    checkpoint: Path | str,
+    partitions: int | None = None,
+    functions: Functions | None = None,
+    on_deltas: OnDeltas | None = None,
+    **settings: Unpack[RunSettings],
+) -> SparkJob:
+    """Run a program, or the program of a file, over changes; the deltas go to files in `out`.
+
+    `changes` is a DataFrame as `watch` takes it, or a directory of change logs. A stream has
+    started when this returns: iterate over `statuses()` to follow it to its end. A bounded
+    DataFrame has been run. `partitions` is by default what the checkpoint has, or the number of
+    shuffle partitions. `RunOptions` describes the other options. `on_deltas` is called with the
+    deltas of every micro-batch that was written. CALL finds its functions in `functions`; one that
+    has a parameter `firing_id` gets the id of the firing, which is the same if the call is made
+    again.
+    """
+    checkpoint = Path(checkpoint)
+    if partitions is None:
+        shuffle = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        partitions = known_partitions(checkpoint) or shuffle
+    source = Path(changes) if isinstance(changes, str) else changes
+    options = RunOptions(source, Path(out), checkpoint, partitions, **settings)
+    return start(spark, _parsed(program), options, on_deltas, functions)
+
+
+def _parsed(program: object) -> Program:
+    """The program, read from its file if need be; a text could be either, and is rejected."""
+    if isinstance(program, Program):
+        return program
+    if not isinstance(program, Path):
+        raise GraphtideError(
+            f"a program is a Program or the Path of its file, not a {type(program).__name__}",
+            hint="Program.parse(text) reads a text, Path(name) names a file",
+        )
+    return Program.read(program)
+
+
+def start(
+    spark: SparkSession,
+    program: Program,
+    options: RunOptions,
+    on_deltas: OnDeltas | None = None,
+    functions: Functions | None = None,
+) -> SparkJob:
+    """As `run`, with all options in one object."""
+    spec = options.spec(program)
+    actions = None if spec is None else make_actions(spec, functions or {}, options)
+    owner = check_options(program, options).run
+    if isinstance(options.changes, Path):
+        changes = read_logs(spark, options.changes, options)
+    else:
+        changes = options.changes
+    job = make_job(changes, program.texts, options.partitions, clock=options.clock, program=spec)
+    for query in job.shown_queries:
+        check_names([variable.name for variable in query.query.variables[: query.shown]])
+    names = [*program.texts, *(pattern.name for pattern in program.patterns)]
+    sink = Sink(options.out, owner, names, options.output_format, fires=bool(program.rules))
+    writer = BatchWriter(job, sink, options.quarantine_limit, on_deltas, actions)
+    if spec is not None and spec.feeds_back:
+        known = plain_changes(changes, job)
+        changes = with_feedback(spark, known, options.checkpoint / "feedback")
+    output = run_stages(changes, job)
+    if changes.isStreaming:
+        return StreamJob(output, writer, options)
+    return BoundedJob(output, writer)
+
+
+def make_actions(spec: ProgramSpec, functions: Functions, options: RunOptions) -> ActionRunner:
+    """The runner of a program's actions, with the log of their feedback if they have any."""
+    feedback = None
+    if spec.feeds_back:
+        feedback = FeedbackLog(options.checkpoint / "feedback", options.max_rounds)
+    return ActionRunner(spec, functions, feedback)
+
+
+def read_logs(spark: SparkSession, directory: Path, options: RunOptions) -> DataFrame:
+    """A directory of change logs as a stream."""
+    spark.dataSource.register(GraphtideSource)
+    return (
+        spark.readStream.format("graphtide")
+        .option("maxRowsPerBatch", str(options.rows_per_batch))
+        .option("startingOffsets", options.start)
+        .load(str(directory))
+    )
+
+
+class SparkJob(Protocol):
+    """A program that runs on Spark; iterate over `statuses()` to follow it to its end."""
+
+    @property
+    def sink(self) -> Sink:
+        """Where the output goes, with the totals so far."""
+
+    def statuses(self, until: Callable[[], bool] = ...) -> Iterator[BatchStatus]:
+        """The status of each micro-batch, until the run ends; raises what it fails with."""
+
+    def stop(self) -> None:
+        """Stop after the current micro-batch."""
+
+
+class StreamJob:
+    """A program as a streaming query."""
+
+    def __init__(self, output: DataFrame, writer: BatchWriter, options: RunOptions) -> None:
+        self.sink = writer.sink
+        self._writer = writer
+        self._options = options
+        self._all_is_read = False
+        self.query: StreamingQuery = self._start(output)
+
+    def _start(self, output: DataFrame) -> StreamingQuery:
+        stream = output.writeStream.foreachBatch(self._writer.write).option(
+            "checkpointLocation", str(self._options.checkpoint / "stream")
+        )
+        if self._options.once and not self._writer.feeds_back:
+            return stream.trigger(availableNow=True).start()
+        pause = trigger_milliseconds(self._options.trigger)
+        if self._options.once:
+            pause = LOOK_MILLISECONDS
+        return stream.trigger(processingTime=f"{pause} milliseconds").start()
+
+    def statuses(self, until: Callable[[], bool] = lambda: False) -> Iterator[BatchStatus]:
+        """The status of each micro-batch, until the run ends; raises what it fails with.
+
+        As soon as `until` returns true, the run is stopped after the current micro-batch.
+        """
+        seen = -1
+        if self._options.once and self._writer.feeds_back:
+            Thread(target=self._end_when_all_is_read, daemon=True).start()
+        changes = self._options.changes
+        directory = changes if isinstance(changes, Path) else None
+        while True:
+            active = self.query.isActive
+            if active and (self._all_is_read or until()):
+                self.stop()
+                active = False
+            for report in self._reports():
+                if report["batchId"] > seen and report["numInputRows"]:
+                    seen = report["batchId"]
+                    yield batch_status(report, self.sink.progress, directory)
+            if not active:
+                break
+            time.sleep(POLL_SECONDS)
+        error = self.query.exception()
+        # What is interrupted after all was read is no loss: the next start runs it again.
+        if error is not None and not self._all_is_read:
+            raise self._writer.failure or explained(str(error)) or error
+
+    def _end_when_all_is_read(self) -> None:
+        """With feedback, that is known only when a pass over the sources finds nothing new."""
+        with suppress(Exception):  # `statuses` raises a failure of the query
+            self.query.processAllAvailable()
+            self._all_is_read = True
+
+    def _reports(self) -> list[dict[str, Any]]:
+        return [json.loads(report.json) for report in self.query.recentProgress]
+
+    def stop(self) -> None:
+        """Stop after the current micro-batch."""
+        until = time.monotonic() + STOP_SECONDS
+        while self.query.isActive and self.query.status["isTriggerActive"]:
+            if time.monotonic() > until:
+                break
+            time.sleep(POLL_SECONDS)
+        self.query.stop()
+
+
+class BoundedJob:
+    """A program over a bounded DataFrame: one batch, which has run when this is made."""
+
+    def __init__(self, output: DataFrame, writer: BatchWriter) -> None:
+        self.sink = writer.sink
+        if self.sink.progress.batch >= 0:
+            raise GraphtideError(
+                f"{self.sink.out} has the output of a bounded DataFrame already",
+                hint="choose another out and another checkpoint; only a stream can be resumed",
+            )
+        writer.write(output, 0)
+
+    def statuses(self, until: Callable[[], bool] = lambda: False) -> Iterator[BatchStatus]:  # noqa: ARG002 - as of a stream
+        """Nothing is left to follow."""
+        return iter(())
+
+    def stop(self) -> None:
+        """Nothing is left to stop."""

@@ -1,0 +1,155 @@
+"""explain: how queries, patterns and rules are divided among partitions, and the plan in each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.nodes import DefaultGraph
+from graphtide.lang.tide.program import Program
+from graphtide.plan.build import build_plan
+from graphtide.plan.explain import explain as explain_plan
+from graphtide.plan.patterns import DEFAULT_STRATEGY
+from graphtide.spark.job import JobSpec, PartitionQuery
+from graphtide.spark.partition.program import program_spec
+from graphtide.spark.partition.windows import Clock, shape_text
+from graphtide.spark.stages.rules import retention
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from graphtide.spark.partition.grids import Grid, Leaf
+    from graphtide.spark.partition.program import ProgramSpec
+    from graphtide.spark.partition.routing import EventKey
+
+
+def explain(
+    query: str | Mapping[str, str] | Program,
+    partitions: int,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    tick_ms: int = 1000,
+) -> str:
+    """How a query, several by name, or a program are divided among partitions.
+
+    Per query its grid, the copies of each pattern's quads, the stages, and the plan in a partition.
+    Per PATTERN and RULE the key of its partitions, and for how long events are retained there.
+
+    >>> print(explain("SELECT ?a ?b { ?a <ex:p> ?b . ?b <ex:q> ?c }", partitions=4))
+    query: 4 of 4 partitions, ?b in 4 parts
+      a quad is sent to 1.00 partitions on average
+      1 of 4 partitions  ?a <ex:p> ?b         by ?b
+      1 of 4 partitions  ?b <ex:q> ?c         by ?b
+      one stage: every row comes out of one partition
+      in each partition:
+        ...
+    >>> from graphtide.lang.tide.program import parse_program
+    >>> program = parse_program('''
+    ... EVENT A(?x, ?y) AS { ?x <ex:a> ?y }
+    ... EVENT B(?x) AS { ?x <ex:b> ?y }
+    ... PATTERN P(?x) AS (A(?x, _) -> B(?x)) WITHIN 10s
+    ... PATTERN Q(?x) AS A(?x, _) -> B(?x) CONTEXT STRICT
+    ... RULE R WHEN EVENT a = A(?x, ?y) EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)
+    ... RULE S WHEN EVENT a = A(?x, ?y) EVENT b = B(?y) AFTER[0,5] a THEN CALL f(?x)
+    ... ''')
+    >>> print(explain(program, 4))
+    PATTERN P: by ?x over 4 partitions
+    PATTERN Q: in one partition, since all events may be noise (CONTEXT STRICT without PER)
+    RULE R: by ?x over 4 partitions; events are retained for 5
+    RULE S: by ?y over 4 partitions; events are retained for 5
+    """
+    lines: list[str] = []
+    if isinstance(query, Program):
+        named: Mapping[str, str] = query.texts
+        spec = program_spec(query, partitions, tick_ms)
+        lines = [] if spec is None else [*_patterns(spec), *_rules(spec)]
+    else:
+        named = {"query": query} if isinstance(query, str) else query
+    clock = Clock(tick_ms=tick_ms)
+    job = JobSpec(tuple(named.items()), partitions, tuple((sizes or {}).items()), clock)
+    parts = ["\n".join(_query_lines(each, partitions)) for each in job.partition_queries]
+    return "\n\n".join([*parts, "\n".join(lines)] if lines else parts)
+
+
+def _query_lines(query: PartitionQuery, partitions: int) -> Iterator[str]:
+    grid = query.grid
+    divided = zip(grid.variables, grid.shares, strict=True)
+    parts = " × ".join(f"{var} in {share} parts" for var, share in divided)
+    used = f"{grid.partitions} of {partitions} partitions"
+    yield f"{query.name}: {used}, {parts or _undivided(query)}"
+    yield from _windows(query)
+    yield f"  a quad is sent to {grid.replication:.2f} partitions on average"
+    texts = [_pattern(leaf, query) for leaf in grid.leaves]
+    width = max(map(len, texts), default=0)
+    for leaf, text in zip(grid.leaves, texts, strict=True):
+        copies = f"{grid.copies(leaf)} of {grid.partitions} partitions"
+        yield f"  {copies}  {text:<{width}}  {_division(leaf, grid)}"
+    yield f"  {_stages(query)}"
+    yield "  in each partition:"
+    plan = build_plan(query.query, DEFAULT_STRATEGY)
+    yield from (f"    {line}" for line in explain_plan(plan).splitlines())
+
+
+def _undivided(query: PartitionQuery) -> str:
+    why = query.windowed.whole if query.windowed else None
+    return f"cannot be divided: {why}" if why else "cannot be divided"
+
+
+def _windows(query: PartitionQuery) -> Iterator[str]:
+    """The windows, and what is emitted when one of them closes."""
+    if query.windowed is None:
+        return
+    for clause, window in query.windowed.pairs:
+        yield f"  window {clause.iri} on {clause.stream}: {shape_text(window.shape)}"
+    yield f"  {query.windowed.output} when a window closes"
+
+
+def _pattern(leaf: Leaf, query: PartitionQuery) -> str:
+    pattern = leaf.pattern
+    words = [str(w) for w in (pattern.subject, pattern.predicate, pattern.object)]
+    if isinstance(pattern.graph, DefaultGraph):
+        return " ".join(words)
+    for clause, window in query.windowed.pairs if query.windowed else ():
+        if window.graph == pattern.graph:
+            return f"WINDOW {clause.iri} {{ {' '.join(words)} }}"
+    return f"GRAPH {pattern.graph} {{ {' '.join(words)} }}"
+
+
+def _division(leaf: Leaf, grid: Grid) -> str:
+    by = [str(var) for var in grid.variables if var in leaf.divided_by]
+    return f"by {', '.join(by)}" if by else "to all"
+
+
+def _stages(query: PartitionQuery) -> str:
+    if not query.needs_consolidation:
+        return "one stage: every row comes out of one partition"
+    hidden = ", ".join(map(str, query.query.variables[query.shown :]))
+    does = "are added up and counted" if query.counted else "are added up"
+    return (
+        f"two stages: the answer does not show {hidden}, so equal rows of several partitions {does}"
+    )
+
+
+def _patterns(spec: ProgramSpec) -> Iterator[str]:
+    for pattern, key in zip(spec.source.patterns, spec.pattern_keys, strict=True):
+        why = "no parameter is in all of its events"
+        if pattern.context != "CHRONICLE" and not pattern.per:
+            why = f"all events may be noise (CONTEXT {pattern.context} without PER)"
+        yield f"PATTERN {pattern.name}: {_key_text(key, why, spec.partitions)}"
+
+
+def _rules(spec: ProgramSpec) -> Iterator[str]:
+    for rule, key in zip(spec.rules, spec.rule_keys, strict=True):
+        where = _key_text(key, "no variable is in all of its conditions", spec.partitions)
+        longest = max(retention(rule, spec.types).values(), default=None)
+        retained = (
+            "no event is retained" if longest is None else f"events are retained for {longest:g}"
+        )
+        if longest == float("inf"):
+            retained = "events are retained for ever"
+        yield f"RULE {rule.name}: {where}; {retained}"
+
+
+def _key_text(key: EventKey, why: str, partitions: int) -> str:
+    if not key.variables:
+        return f"in one partition, since {why}"
+    return f"by {' '.join(map(str, key.variables))} over {partitions} partitions"

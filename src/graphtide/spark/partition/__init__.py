@@ -1,0 +1,1 @@
+"""How queries and the graph are divided among partitions."""

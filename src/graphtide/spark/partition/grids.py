@@ -1,0 +1,279 @@
+"""Grids: by which variables a query is partitioned, and how many ways each of them is divided.
+
+A query can be partitioned by a variable if a partition that sees only the quads with its own values
+of that variable still finds exactly its share of the rows. Where a pattern mentions the variable
+but must be seen whole (it could show that a row has no partner anywhere), it is sent to every
+partition.
+
+Why it is exact. Let `own(R)` be the rows of R whose values of the variables `by` hash to a
+partition, and say that a node is right if `own` of its rows in the partition equals `own` of its
+rows on the whole graph. `by` always holds variables that are bound in every row of the node.
+
+- A basic graph pattern is right: an own row's quads have own values, so they are all there; and the
+  partition has no quads that the graph lacks.
+- A join is right: an own row joins a row that is own in what the left side binds with one that is
+  own in what the right side binds. A union is right if both sides are.
+- A row of the left side of OPTIONAL or MINUS has the same partners in the partition as in the
+  graph: the right side is divided only by variables that it binds in every row, and partners agree
+  on them. So it is with EXISTS, whose pattern is evaluated with the values of an own row.
+- Filters, BIND, DISTINCT and projections that keep the variables look at single rows.
+- Groups are right if the variables are among their keys: all rows of an own group are own. So it is
+  with ranges of an order that are taken for each value of the variables.
+- A path is not divided: its edges are sent to every partition.
+
+The division is HyperCube routing: partitions are the points of a grid with one dimension per
+variable. A quad goes to the points that agree with the hashes of the variables it binds, and is
+copied along the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, assert_never
+
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.nodes import (
+    DEFAULT_GRAPH,
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    GraphNames,
+    Group,
+    Join,
+    LeftJoin,
+    MergedGraph,
+    Minus,
+    Node,
+    Path,
+    Project,
+    Slice,
+    TriplePattern,
+    Union,
+    Values,
+)
+from graphtide.algebra.paths import link_iris, matches_zero_length
+from graphtide.algebra.variables import certain, pattern_variables
+from graphtide.spark.partition.windows import of_window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyoxigraph import NamedNode
+
+    from graphtide.algebra.nodes import SelectQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A pattern of a query, and the variables by which its quads may be divided."""
+
+    pattern: TriplePattern
+    divided_by: frozenset[Var]
+
+
+def partition_variables(node: Node) -> frozenset[Var]:
+    """The variables by which a query can be partitioned.
+
+    >>> a, b, c, p = (Var(name) for name in "abcp")
+    >>> ab, bc = Bgp((TriplePattern(a, p, b),)), Bgp((TriplePattern(b, p, c),))
+    >>> sorted(v.name for v in partition_variables(LeftJoin(ab, bc)))
+    ['a', 'b', 'p']
+    >>> partition_variables(Union(ab, Bgp((TriplePattern(c, c, c),))))
+    frozenset()
+    """
+    match node:
+        case Bgp() | GraphNames():
+            return certain(node)
+        case Join(left, right):
+            return partition_variables(left) | partition_variables(right)
+        case LeftJoin(left, _) | Minus(left, _):
+            return partition_variables(left)
+        case Union(left, right):
+            return partition_variables(left) & partition_variables(right)
+        case Filter(_, child) | Distinct(child):
+            return partition_variables(child)
+        case Project(child, variables):
+            return partition_variables(child) & frozenset(variables)
+        case Extend(child, var, _):
+            return partition_variables(child) - {var}
+        case Values() | Path():
+            return frozenset()
+        case Group(child, keys):
+            return partition_variables(child) & frozenset(keys)
+        case Slice(child, per=per):
+            return partition_variables(child) & frozenset(per)
+        case _:
+            assert_never(node)
+
+
+def leaves(node: Node, by: frozenset[Var]) -> Iterator[Leaf]:
+    """Every pattern of a query that is partitioned by the variables `by`."""
+    match node:
+        case Bgp(patterns):
+            each = (p for pattern in patterns for p in in_each_graph(pattern))
+            yield from (Leaf(p, by & frozenset(pattern_variables(p))) for p in each)
+        case Path():
+            yield from (Leaf(p, frozenset()) for step in steps(node) for p in in_each_graph(step))
+        case GraphNames(var):
+            yield Leaf(TriplePattern(Var(".s"), Var(".p"), Var(".o"), var), by & {var})
+        case Join(left, right):
+            for side in (left, right):
+                yield from leaves(side, by & partition_variables(side))
+        case Union(left, right):
+            yield from leaves(left, by)
+            yield from leaves(right, by)
+        case LeftJoin(left, right, condition):
+            yield from leaves(left, by)
+            yield from leaves(right, by & partition_variables(right))
+            if condition is not None:
+                yield from _inside(condition, by)
+        case Minus(left, right):
+            yield from leaves(left, by)
+            yield from leaves(right, by & partition_variables(right))
+        case Filter(condition, child):
+            yield from leaves(child, by)
+            yield from _inside(condition, by)
+        case Extend(child, _, expression):
+            yield from leaves(child, by)
+            yield from _inside(expression, by)
+        case Project(child, _) | Distinct(child) | Group(child) | Slice(child):
+            yield from leaves(child, by)
+        case Values():
+            return
+        case _:
+            assert_never(node)
+
+
+def in_each_graph(pattern: TriplePattern) -> list[TriplePattern]:
+    """A pattern asked of several graphs as one, asked of each of them."""
+    graph = pattern.graph
+    if not isinstance(graph, MergedGraph):
+        return [pattern]
+    if graph.names is None:
+        return [replace(pattern, graph=each) for each in (DEFAULT_GRAPH, Var(".g"))]
+    return [replace(pattern, graph=each) for each in graph.names]
+
+
+def steps(node: Path) -> list[TriplePattern]:
+    """The patterns of the quads that a path may lead over, or that make its ends exist."""
+    s, o = Var(".s"), Var(".o")
+    links = link_iris(node.path)
+    open_ends = isinstance(node.subject, Var) and isinstance(node.object, Var)
+    if links is None or (
+        matches_zero_length(node.path) and (open_ends or isinstance(node.graph, Var))
+    ):
+        return [TriplePattern(s, Var(".p"), o, node.graph)]
+    return [TriplePattern(s, iri, o, node.graph) for iri in links]
+
+
+def _inside(expression: Expression, by: frozenset[Var]) -> Iterator[Leaf]:
+    """The patterns of EXISTS inside an expression."""
+    match expression:
+        case Exists(pattern):
+            yield from leaves(pattern, by & partition_variables(pattern))
+        case Call(_, args):
+            for arg in args:
+                yield from _inside(arg, by)
+        case Var() | Const():
+            return
+        case _:
+            assert_never(expression)
+
+
+CONSOLIDATE, CONSOLIDATE_AND_COUNT = 1.5, 1.8
+"""How many times the load must fall before a second stage pays, without and with DISTINCT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The partitions of one query: dimensions with their shares, and the patterns to be routed."""
+
+    variables: tuple[Var, ...]
+    shares: tuple[int, ...]
+    leaves: tuple[Leaf, ...]
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions the grid has."""
+        return prod(self.shares)
+
+    def copies(self, leaf: Leaf) -> int:
+        """To how many partitions a quad of this pattern is sent."""
+        spread = zip(self.variables, self.shares, strict=True)
+        return prod(share for var, share in spread if var not in leaf.divided_by)
+
+    @property
+    def replication(self) -> float:
+        """To how many partitions a quad is sent on average, if all patterns match equally many."""
+        return sum(self.copies(leaf) for leaf in self.leaves) / max(len(self.leaves), 1)
+
+
+def best_grid(query: SelectQuery, partitions: int, sizes: Mapping[str, int] | None = None) -> Grid:
+    """The grid with at most so many partitions that sends the fewest quads to the fullest one.
+
+    `sizes` gives the number of quads per predicate text; without it all patterns count the same. A
+    variable that the answer does not show makes a second stage necessary, so it must save much.
+    """
+    body = body_of(query)
+    variables = tuple(sorted(partition_variables(body), key=lambda v: v.name))
+    hidden = frozenset(variables) - frozenset(query.variables)
+    price = CONSOLIDATE_AND_COUNT if isinstance(query.root, Distinct) else CONSOLIDATE
+
+    def load(shares: Mapping[Var, int]) -> tuple[float, int, list[str]]:
+        grid = _grid(body, shares)
+        total = sum(_size(leaf, sizes) * grid.copies(leaf) for leaf in grid.leaves)
+        factor = price if hidden & shares.keys() else 1.0
+        return factor * total / grid.partitions, len(shares), sorted(v.name for v in shares)
+
+    return _grid(body, min(_divisions(variables, partitions), key=load))
+
+
+def whole_grid(query: SelectQuery, graphs: Iterable[NamedNode]) -> Grid:
+    """The grid of one partition that sees all quads of some graphs."""
+    s, p, o = (Var(f".{name}") for name in "spo")
+    asked = (leaf for leaf in leaves(body_of(query), frozenset()) if not _of_window(leaf))
+    whole = (Leaf(TriplePattern(s, p, o, graph), frozenset()) for graph in graphs)
+    return Grid((), (), tuple(dict.fromkeys([*asked, *whole])))
+
+
+def graph_grid(grid: Grid) -> Grid:
+    """A grid for the quads of the graph: without what is asked of windows."""
+    return replace(grid, leaves=tuple(each for each in grid.leaves if not _of_window(each)))
+
+
+def window_grid(grid: Grid, graph: NamedNode) -> Grid:
+    """A grid for the triples of a window: what is asked of it, as of the default graph."""
+    asked = (each for each in grid.leaves if each.pattern.graph == graph)
+    found = (replace(each, pattern=replace(each.pattern, graph=DEFAULT_GRAPH)) for each in asked)
+    return replace(grid, leaves=tuple(found))
+
+
+def _of_window(leaf: Leaf) -> bool:
+    return of_window(leaf.pattern.graph)
+
+
+def body_of(query: SelectQuery) -> Node:
+    """The part of a query below SELECT and DISTINCT, where no variable is hidden yet."""
+    root = query.root.child if isinstance(query.root, Distinct) else query.root
+    return root.child if isinstance(root, Project) else root
+
+
+def _grid(root: Node, shares: Mapping[Var, int]) -> Grid:
+    variables = tuple(sorted(shares, key=lambda v: v.name))
+    found = tuple(dict.fromkeys(leaves(root, frozenset(variables))))
+    return Grid(variables, tuple(shares[v] for v in variables), found)
+
+
+def _divisions(variables: tuple[Var, ...], partitions: int) -> Iterator[dict[Var, int]]:
+    """Every way to give variables shares above 1 whose product is at most `partitions`."""
+    yield {}
+    for i, var in enumerate(variables):
+        for share in range(2, partitions + 1):
+            for rest in _divisions(variables[i + 1 :], partitions // share):
+                yield {var: share, **rest}
+
+
+def _size(leaf: Leaf, sizes: Mapping[str, int] | None) -> int:
+    return 1 if sizes is None else sizes.get(str(leaf.pattern.predicate), 1)

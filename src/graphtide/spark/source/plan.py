@@ -1,0 +1,239 @@
+"""Plan: which slices of which files a micro-batch reads."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import time
+import zlib
+from dataclasses import dataclass, field, replace
+from typing import IO, TYPE_CHECKING, Final, cast
+
+import pyarrow as pa
+
+from graphtide.errors import DataError
+from graphtide.rdf.formats.registry import find_format
+from graphtide.spark.source.offsets import Closing, FileRange, LogPosition, Offset
+from graphtide.spark.source.scan import scan_lines, scan_patch, scan_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+SLICE_LINES: Final = 50_000
+QUIET_SECONDS: Final = 1.0
+"""After this time without a write, the writer of a file pauses."""
+
+STALE_SECONDS: Final = 10.0
+"""A last file that cannot be read is rejected after this time without a write."""
+
+NO_LIMIT: Final = 1 << 62
+REJECTED: Final = -1
+"""The offset in a file that is not read at all."""
+
+GIVE_LATER_NAME: Final = "to have it read, give it a name behind all others"
+
+UNREADABLE = (DataError, OSError, EOFError, zlib.error, pa.ArrowException)
+_IGNORED_STARTS, _IGNORED_ENDS = (".", "_"), ("~", ".tmp", ".crc", ".part")
+
+
+@dataclass(frozen=True, slots=True)
+class LogSlice:
+    """A part of a file between two positions; with a `reason`, a rejected file."""
+
+    path: str
+    start: LogPosition
+    stop: int
+    shift: int = 0
+    finished: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much a micro-batch may take; it takes at least one transaction or one file."""
+
+    rows: int
+    files: int
+
+
+@dataclass(slots=True)
+class Directory:
+    """A directory of change logs, and what is known of its files."""
+
+    path: Path
+    frozen: dict[str, int] | None = None
+    seen: set[str] = field(default_factory=set)
+
+    def names(self) -> list[str]:
+        """The files in the order of the log; hidden and temporary ones are not part of it."""
+        if self.frozen is not None:
+            return sorted(self.frozen)
+        return sorted(
+            entry.name
+            for entry in os.scandir(self.path)
+            if entry.is_file()
+            and not entry.name.startswith(_IGNORED_STARTS)
+            and not entry.name.endswith(_IGNORED_ENDS)
+        )
+
+    def freeze(self) -> None:
+        """From now on, what is there now is all there is."""
+        self.frozen = {name: (self.path / name).stat().st_size for name in self.names()}
+
+    def age(self, name: str) -> float:
+        """Seconds since a file was written to; none if it is gone."""
+        try:
+            return time.time() - (self.path / name).stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
+    def closing(self, name: str, *, last: bool, ended: bool) -> Closing:
+        """What the end of a file means."""
+        if not last:
+            return Closing.END
+        if ended:
+            return Closing.ONCE
+        return Closing.PAUSE if self.age(name) > QUIET_SECONDS else Closing.OPEN
+
+    def late_files(self, names: list[str], start: Offset) -> list[str]:
+        """Files that have turned up before the position that the log has been read to."""
+        before = [name for name in names if name < start.position.file]
+        if not self.seen:
+            extra = max(len(before) + bool(start.position.file) - start.files, 0)
+            before.sort(key=lambda name: -self.age(name))
+            self.seen.update(before[: len(before) - extra])
+        late = sorted(set(before) - self.seen)
+        self.seen.update(names)
+        return late
+
+
+def plan(
+    directory: Directory, start: Offset, budget: Budget, *, ended: bool
+) -> tuple[list[LogSlice], Offset]:
+    """The slices from an offset on, and the offset behind them; the same one if there are none."""
+    names = directory.names()
+    late = directory.late_files(names, start)
+    reason = f"too late: files up to {start.position.file} were read already; {GIVE_LATER_NAME}"
+    taken = [FileRange(name, 0, reason=reason) for name in late]
+    slices = [_rejected(directory, part, start.position) for part in taken]
+    position, lines, files = start.position, 0, start.files + len(late)
+    queue = [name for name in names if name >= position.file]
+    for name in queue:
+        if lines >= budget.rows or len(taken) >= budget.files:
+            break
+        begin = position if name == position.file else position.begin(name)
+        found = _take(directory, begin, budget.rows - lines, last=name == queue[-1], ended=ended)
+        if found is None:
+            break
+        files += name != start.position.file
+        part, parts, position = found
+        lines += position.line - begin.line
+        slices += parts
+        taken += [part] if parts else []
+    return (slices, Offset(position, tuple(taken), files)) if slices else ([], start)
+
+
+def replan(directory: Directory, start: Offset, end: Offset) -> list[LogSlice]:
+    """The slices between two offsets of a micro-batch, as they were planned before."""
+    slices: list[LogSlice] = []
+    position = start.position
+    for part in end.taken:
+        begin = position if part.file == position.file else position.begin(part.file)
+        if part.reason is None:
+            closing = Closing.END if part.finished else Closing.ONCE
+            parts, position = _cut(directory.path / part.file, begin, part.stop, closing)
+            slices += parts
+        else:
+            slices.append(_rejected(directory, part, position))
+            position = position if part.file < position.file else replace(begin, offset=REJECTED)
+    return slices
+
+
+def _take(
+    directory: Directory, begin: LogPosition, rows: int, *, last: bool, ended: bool
+) -> tuple[FileRange, list[LogSlice], LogPosition] | None:
+    """As much of a file as is complete and wanted; None: wait for it."""
+    name, path = begin.file, directory.path / begin.file
+    if begin.offset == REJECTED:
+        return FileRange(name, 0), [], begin
+    stop = (directory.frozen or {}).get(name) if last and not _whole(path) else None
+    try:
+        closing = directory.closing(name, last=last, ended=ended)
+        slices, position = _cut(path, begin, stop, closing, rows)
+    except UNREADABLE as error:
+        if last and not ended and directory.age(name) < STALE_SECONDS:
+            return None
+        reason = error.message if isinstance(error, DataError) else f"cannot be read: {error}"
+        part = FileRange(name, 0, reason=f"{reason}; fix it, and {GIVE_LATER_NAME}")
+        return part, [_rejected(directory, part, begin)], replace(begin, offset=REJECTED)
+    end = slices[-1] if slices else LogSlice(str(path), begin, begin.offset)
+    return FileRange(name, end.stop, end.finished), slices, position
+
+
+def _cut(
+    path: Path, begin: LogPosition, stop: int | None, closing: Closing, rows: int = NO_LIMIT
+) -> tuple[list[LogSlice], LogPosition]:
+    """Pieces of a file from a position on, behind so many rows at the latest; and their end."""
+    closing = Closing.END if _whole(path) else closing
+    most = NO_LIMIT if path.suffix == ".gz" else min(SLICE_LINES, rows)
+    finished = closing == Closing.END
+    slices: list[LogSlice] = []
+    start = last = begin
+    # Cuts need not be exact to the line, and many small transactions are scanned sooner.
+    for position in _scan(path, begin, stop, closing, step=max(1, most // 50)):
+        last = position
+        if position.line - start.line >= most:
+            slices.append(LogSlice(str(path), start, position.offset, position.shift or 0))
+            start = position
+            if position.line - begin.line >= rows:
+                finished = False
+                break
+    if last.offset > start.offset:
+        slices.append(LogSlice(str(path), start, last.offset, last.shift or 0))
+    if slices and finished:
+        slices[-1] = replace(slices[-1], finished=True)
+    return slices, last
+
+
+def _scan(
+    path: Path, begin: LogPosition, stop: int | None, closing: Closing, step: int
+) -> Iterator[LogPosition]:
+    family = find_format(path).family
+    if family == "parquet":
+        yield from scan_table(path, begin, stop)
+        return
+    if family not in {"patch", "lines"}:
+        raise DataError("a file of this format cannot be part of a log that grows")
+    if _whole(path) and begin.offset > 0:
+        return
+    with open_log(path, begin.offset) as file:
+        if family == "patch":
+            yield from scan_patch(file, begin, stop, closing, step)
+        else:
+            yield from scan_lines(file, begin, stop, closing)
+
+
+def open_log(path: Path, offset: int) -> IO[bytes]:
+    """Open a text log at a offset, unpacking it if it is packed."""
+    packed = path.suffix == ".gz"
+    if not packed and path.stat().st_size < offset:
+        raise DataError("became shorter after it was read")
+    file = cast("IO[bytes]", gzip.open(path) if packed else path.open("rb"))  # noqa: SIM115
+    if not offset:
+        head = file.read(512)
+        if b"\0" in head:
+            file.close()
+            raise DataError("is a binary file, not RDF text")
+    file.seek(offset)
+    return file
+
+
+def _whole(path: Path) -> bool:
+    """Whether a file is read as a whole, because it is packed."""
+    return path.suffix in {".gz", ".parquet"}
+
+
+def _rejected(directory: Directory, part: FileRange, position: LogPosition) -> LogSlice:
+    return LogSlice(str(directory.path / part.file), position, 0, reason=part.reason)

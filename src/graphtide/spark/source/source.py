@@ -1,0 +1,197 @@
+"""The Spark source "graphtide": tails a directory of change logs.
+
+    spark.dataSource.register(GraphtideSource)
+    changes = spark.readStream.format("graphtide").load("logs/")
+
+RDF Patch (`.rdfp`, `.patch`), N-Quads, N-Triples (each also packed, `.gz`) and Parquet. The rules
+for order, times and transaction numbers are those of `source.offsets`. Options:
+
+| option | meaning |
+|---|---|
+| `path` | the directory |
+| `maxRowsPerBatch` | about how many lines or rows a micro-batch takes (200000) |
+| `maxFilesPerBatch` | how many files it takes at most (1000) |
+| `startingOffsets` | `earliest`, or `latest`: only what is written from now on |
+
+Rows are changes `time, tx, diff, s, p, o, g, seq`; with a `reason` they are rejected input, with
+`file`, `line`, `column` and `text`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadLimit,
+    ReadMaxFiles,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from graphtide.errors import DataError, GraphtideError
+from graphtide.spark.source.offsets import Offset
+from graphtide.spark.source.plan import NO_LIMIT, Budget, Directory, LogSlice, plan, replan
+from graphtide.spark.source.read import read_slice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+
+SCHEMA_SQL = (
+    "time bigint, tx bigint, diff int, s string, p string, o string, g string, seq bigint, "
+    "reason string, file string, line bigint, column int, text string"
+)
+
+
+GROUP_BYTES = 4_000_000
+"""About how much one task reads; rows of Parquet count as a byte each."""
+
+
+class GraphtideSource(DataSource):
+    """A directory of change logs, as a stream that tails it or as a table of all it holds."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "graphtide"
+
+    def schema(self) -> str:
+        """The columns of `source.read.SCHEMA`."""
+        return SCHEMA_SQL
+
+    def reader(self, schema: StructType) -> LogReader:  # noqa: ARG002 - the schema is fixed
+        """A reader of what is there."""
+        return LogReader(self.options)
+
+    def streamReader(self, schema: StructType) -> LogStreamReader:  # noqa: ARG002, N802 - Spark's
+        """A reader of what is there and of what comes."""
+        return LogStreamReader(self.options)
+
+
+class LogReader(DataSourceReader):
+    """Reads a directory once."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._path = directory_of(options)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Partitions of some slices each."""
+        slices, _ = plan(Directory(self._path), Offset(), Budget(NO_LIMIT, NO_LIMIT), ended=True)
+        return [InputPartition(group) for group in grouped(slices)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of some slices."""
+        return read_group(partition)
+
+
+class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Tails a directory: on the driver it plans slices, in the tasks it reads them."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._directory = Directory(directory_of(options))
+        self._rows = _number(options, "maxRowsPerBatch", 200_000)
+        self._files = _number(options, "maxFilesPerBatch", 1000)
+        self._latest = _starts_at_latest(options)
+        self._planned: tuple[Offset, Offset, list[LogSlice]] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where a new stream begins."""
+        if not self._latest:
+            return Offset().to_json()
+        names = self._directory.names()
+        if not names:
+            return Offset().to_json()
+        last = Offset(Offset().position.begin(names[-1]), files=len(names))
+        _, end = plan(self._directory, last, Budget(NO_LIMIT, NO_LIMIT), ended=False)
+        return Offset(end.position, files=len(names)).to_json()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """From now on, what is there now is all there is."""
+        self._directory.freeze()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """How much a micro-batch takes."""
+        return ReadMaxRows(self._rows)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """The end of the next micro-batch; the start, if there is nothing to take."""
+        files = limit.max_files if isinstance(limit, ReadMaxFiles) else self._files
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else NO_LIMIT
+        begin = Offset.from_json(start)
+        ended = self._directory.frozen is not None
+        slices, end = plan(self._directory, begin, Budget(rows, files), ended=ended)
+        if not slices:
+            return start
+        self._planned = begin, end, slices
+        return end.to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Partitions of some slices each; planned again where another process has planned them."""
+        first, last = Offset.from_json(start), Offset.from_json(end)
+        if first == last:
+            return []
+        if self._planned and self._planned[:2] == (first, last):
+            slices = self._planned[2]
+        else:
+            slices = replan(self._directory, first, last)
+        return [InputPartition(group) for group in grouped(slices)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of some slices."""
+        return read_group(partition)
+
+
+def grouped(slices: Sequence[LogSlice]) -> list[tuple[LogSlice, ...]]:
+    """Pieces for one task each: a task for every small file would cost more than it reads."""
+    groups: list[list[LogSlice]] = []
+    bytes_left = 0
+    for slice_ in slices:
+        size = max(slice_.stop - slice_.start.offset, 0)
+        if not groups or size > bytes_left:
+            groups.append([])
+            bytes_left = GROUP_BYTES
+        groups[-1].append(slice_)
+        bytes_left -= size
+    return [tuple(group) for group in groups]
+
+
+def read_group(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition's slices, one after the other."""
+    for slice_ in partition.value:
+        yield from read_slice(slice_)
+
+
+def directory_of(options: Mapping[str, str]) -> Path:
+    """The directory of a source's options, which has to be there."""
+    if "path" not in options:
+        raise GraphtideError("the source has no path", hint='load("DIRECTORY")')
+    path = Path(options["path"].removeprefix("file://"))
+    if not path.exists():
+        raise DataError("there is no such directory", source=str(path), hint="make it first")
+    if not path.is_dir():
+        raise DataError("is a file, not a directory of change logs", source=str(path))
+    return path
+
+
+def _number(options: Mapping[str, str], name: str, default: int) -> int:
+    text = options.get(name, str(default))
+    if not text.isdecimal() or int(text) < 1:
+        raise GraphtideError(f"{name} is {text!r}, not a number from 1 on")
+    return int(text)
+
+
+def _starts_at_latest(options: Mapping[str, str]) -> bool:
+    start = options.get("startingOffsets", "earliest")
+    if start not in {"earliest", "latest"}:
+        raise GraphtideError(f"startingOffsets is {start!r}", hint="it is earliest or latest")
+    return start == "latest"

@@ -1,0 +1,1 @@
+"""The stages of a job, as functions of one partition."""

@@ -1,0 +1,213 @@
+"""Patterns: the patterns of a program in one partition, on the events that were sent to it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.kernel.tokens.token_table import SavedTokens
+from graphtide.patterns.compile import compile_pattern
+from graphtide.patterns.detector import KernelDetector, SavedDetector, make_detector
+from graphtide.patterns.tokens import Configuration, Token
+from graphtide.rdf.dictionary import TermDictionary
+from graphtide.spark.stages.events import send_detected, take_messages
+from graphtide.spark.state.messages import (
+    AFTER_ALL,
+    MESSAGES,
+    MessageKind,
+    StageInput,
+    StageOutput,
+    event_messages,
+    of_kind,
+    token_messages,
+    value_ids,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from graphtide.patterns.detector import AnyDetector, MatchColumns
+    from graphtide.patterns.tokens import PatternMatch
+    from graphtide.spark.job import JobSpec
+    from graphtide.spark.partition.program import ProgramSpec
+    from graphtide.spark.state.cache import PartitionState
+
+    Numbered = Callable[[Sequence[int]], tuple[int, ...]]
+    """From ids to other numbers for the same terms."""
+
+
+KINDS = (MessageKind.PATTERN_EVENT,)
+"""The messages that patterns take."""
+
+
+def detect_batch(job: JobSpec, state: PartitionState, batch: StageInput) -> StageOutput:
+    """Give the patterns of a partition their events; complex events go on to rules."""
+    spec = job.program
+    assert spec is not None  # noqa: S101 - only programs have this stage
+    messages = take_messages(state, batch, KINDS, lambda: PatternsPartition(spec))
+    return StageOutput(send_detected(messages, spec, state.partition), batch.frontier)
+
+
+class PatternsPartition:
+    """All patterns of a program in one partition; each sees the events that are addressed to it.
+
+    The state of a pattern are its tokens. Events do not lead back to them, so a snapshot has them
+    as they are.
+    """
+
+    def __init__(self, spec: ProgramSpec) -> None:
+        self._terms = TermDictionary()
+        self._widths = [len(type_.parameters) for type_ in spec.named.values()]
+        indices = {name: index for index, name in enumerate(spec.named)}
+        self._types = [spec.types[type_] for type_ in spec.complex.values()]
+        self.detectors: list[AnyDetector] = [
+            make_detector(compile_pattern(pattern, indices, self._terms.encode, spec.tick_ms))
+            for pattern in spec.source.patterns
+        ]
+        self.log_rows = 0
+        self.live_rows = 0
+
+    def first(self) -> pa.Table:
+        """Nothing: all events come from other stages."""
+        return MESSAGES.empty_table()
+
+    def apply(self, rows: pa.Table, time: int) -> pa.Table:
+        """Take events in, in their order, then let time pass; the complex events."""
+        self.log_rows += len(rows)
+        self._load(of_kind(rows, MessageKind.TOKENS))
+        parts = [MESSAGES.empty_table()]
+        for pattern in range(len(self.detectors)):
+            events = of_kind(rows, MessageKind.PATTERN_EVENT, pattern)
+            parts += self._detect(pattern, events, time)
+        return pa.concat_tables(parts)
+
+    def replay(self, rows: pa.Table, time: int) -> None:
+        """Take events in whose complex events were emitted before."""
+        self.apply(rows, time)
+
+    def _detect(self, pattern: int, rows: pa.Table, time: int) -> Iterator[pa.Table]:
+        detector = self.detectors[pattern]
+        if len(rows):
+            types = rows["type"].to_numpy()
+            found = detector.feed(types, self._values(rows, types), rows["time"].to_numpy())
+            if len(found.time):
+                yield self._complex(pattern, rows, found)
+        if detector.now is None or time > detector.now:
+            passed = detector.advance(time)
+            if passed:
+                yield self._passed(pattern, passed)
+
+    def _values(self, rows: pa.Table, types: NDArray[np.integer]) -> NDArray[np.int32]:
+        values = np.zeros((len(rows), max(self._widths, default=0)), np.int32)
+        for type_ in np.unique(types).tolist():
+            mine = np.flatnonzero(types == type_)
+            width = self._widths[type_]
+            values[mine, :width] = value_ids(rows.take(mine), width, self._terms)
+        return values
+
+    def _complex(self, pattern: int, rows: pa.Table, found: MatchColumns) -> pa.Table:
+        """Complex events, each with the stamps of what completes it: an event, or time."""
+        at = found.at
+        over = found.time < rows["time"].to_numpy()[at]
+        txs = np.where(over, AFTER_ALL, rows["tx"].to_numpy()[at])
+        seqs = np.where(over, 0, rows["seq"].to_numpy()[at])
+        values = found.values.astype(np.int32)
+        return event_messages(self._types[pattern], (found.time, txs, seqs), values, self._terms)
+
+    def _passed(self, pattern: int, passed: list[PatternMatch]) -> pa.Table:
+        """Complex events that the passing of time completes."""
+        times = np.array([each.time for each in passed], np.int64)
+        values = np.array([each.values for each in passed], np.int32).reshape(len(passed), -1)
+        stamps = times, np.full(len(passed), AFTER_ALL, np.int64), np.zeros(len(passed), np.int64)
+        return event_messages(self._types[pattern], stamps, values, self._terms)
+
+    @property
+    def retained(self) -> int:
+        """How many tokens there are."""
+        return sum(len(detector.tokens()) for detector in self.detectors)
+
+    def snapshot(self) -> pa.Table:
+        """The tokens of each pattern."""
+        states = [save_tokens(each, self._terms) for each in self.detectors]
+        self.log_rows = self.live_rows = len(states) + self.retained
+        return token_messages(states)
+
+    def _load(self, rows: pa.Table) -> None:
+        for row in rows.select(["id", "state"]).to_pylist():
+            load_tokens(self.detectors[row["id"]], row["state"], self._terms)
+
+
+def save_tokens(detector: AnyDetector, terms: TermDictionary) -> bytes:
+    """The tokens of a detector as JSON, in which values are terms and not ids."""
+    texts: dict[int, int] = {}
+
+    def numbered(ids: Sequence[int]) -> tuple[int, ...]:
+        return tuple(texts.setdefault(i, len(texts) + 1) if i else 0 for i in ids)
+
+    if isinstance(detector, KernelDetector):
+        detector.table.sweep()
+        saved = detector.save()
+        tokens, slots = saved.tokens.copy(), len(detector.automaton.variables)
+        first = tokens.shape[1] - slots
+        values = numbered(tokens[:, first:].reshape(-1).tolist())
+        tokens[:, first:] = np.array(values, np.int64).reshape(len(tokens), slots)
+        state: Any = [part.tolist() for part in saved._replace(tokens=tokens)]
+        now = detector.now
+    else:
+        own = detector.save()
+        state = [[_token(t, numbered) for t in own.tokens], own.events, own.born]
+        now = own.now
+    words = [terms.text(i) for i in texts]
+    return json.dumps([words, now, state], separators=(",", ":")).encode()
+
+
+def load_tokens(detector: AnyDetector, saved: bytes, terms: TermDictionary) -> None:
+    """Replace the tokens of a detector by saved ones."""
+    words, now, state = json.loads(saved)
+    ids = [0, *(terms.encode(word) for word in words)]
+
+    def numbered(numbers: Sequence[int]) -> tuple[int, ...]:
+        return tuple(ids[number] for number in numbers)
+
+    if isinstance(detector, KernelDetector):
+        rows, used_to, used, counts = (np.array(part, np.int64) for part in state)
+        slots = len(detector.automaton.variables)
+        tokens = rows if len(rows) else detector.save().tokens[:0]
+        first = tokens.shape[1] - slots
+        values = numbered(tokens[:, first:].reshape(-1).tolist())
+        tokens[:, first:] = np.array(values, np.int64).reshape(len(tokens), slots)
+        detector.load(SavedTokens(tokens, used_to, used, counts))
+        detector.now = now
+    else:
+        tokens_, events, born = state
+        made = [_made_token(token, numbered) for token in tokens_]
+        detector.load(SavedDetector(made, now, events, born))
+
+
+def _token(token: Token, numbered: Numbered) -> list[Any]:
+    at = [_configuration(each, numbered) for each in token.configurations]
+    return [token.order, token.start, numbered(token.key), token.used, at]
+
+
+def _made_token(state: list[Any], numbered: Numbered) -> Token:
+    order, start, key, used, at = state
+    configurations = [_made_configuration(each, numbered) for each in at]
+    return Token(order, start, numbered(key), used, configurations)
+
+
+def _configuration(at: Configuration, numbered: Numbered) -> list[Any]:
+    runs = [[n, sorted((_configuration(c, numbered) for c in run), key=repr)] for n, run in at.runs]
+    sets = sorted(at.violated), runs, sorted(at.fired)
+    return [at.position, numbered(at.values), at.entries, at.last, *sets]
+
+
+def _made_configuration(state: list[Any], numbered: Numbered) -> Configuration:
+    position, values, entries, last, violated, runs, fired = state
+    inner = tuple((n, frozenset(_made_configuration(c, numbered) for c in run)) for n, run in runs)
+    sets = frozenset(violated), inner, frozenset(fired)
+    return Configuration(position, numbered(values), tuple(entries), last, *sets)

@@ -1,0 +1,142 @@
+"""Stages on Spark: one stateful operator for all of them, one engine cache per Python worker."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from graphtide.spark.metrics import counted_in
+from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
+from graphtide.spark.state.log import MemoryLog, StateLog
+from graphtide.spark.state.messages import ROWS, ROWS_SQL, StageRow
+from graphtide.spark.topology import StageName, run_partition, stages_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame
+
+    from graphtide.spark.job import JobSpec
+    from graphtide.spark.metrics import CacheCounts
+    from graphtide.spark.topology import StageSpec
+
+CACHE = EngineCache()
+"""The engines of this Python worker."""
+
+_frozen = 0
+
+
+class PartitionProcessor(StatefulProcessor):
+    """Runs a stage of a job: one call per partition and micro-batch."""
+
+    def __init__(self, job: JobSpec, stage: StageName, counts: CacheCounts | None = None) -> None:
+        self._job = job
+        self._name = stage
+        self._counts = counts
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state (called by Spark)."""
+        self._stage = stage_named(self._job, self._name)
+        self._log = StateLog(handle, self._job.fingerprint, windows=self._stage.windows)
+        self._before = counted_in(CACHE)
+
+    def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
+        self,
+        key: tuple[int],
+        rows: Iterator[pd.DataFrame],
+        timerValues: object,  # noqa: ARG002, N803 - Spark's signature
+    ) -> Iterator[pd.DataFrame]:
+        """One partition's part of a micro-batch."""
+        state = PartitionState(self._log, CACHE, self.engine_key(key[0]))
+        partitions = self._job.partitions
+        yield to_frame(run_partition(self._stage, state, from_frames(rows), partitions))
+
+    def engine_key(self, key: int) -> EngineKey:
+        """The cache's key for the partition that Spark knows by a key."""
+        partition = partition_keys(self._job.partitions).index(key)
+        return EngineKey(run_id(), self._name, partition)
+
+    def close(self) -> None:
+        """The task is done (called by Spark)."""
+        freeze_engines()
+        if self._counts is not None:
+            self._counts.report(CACHE, self._before)
+
+
+def run_stage(
+    rows: DataFrame, job: JobSpec, stage: StageSpec, counts: CacheCounts | None = None
+) -> DataFrame:
+    """StageSpec rows after a stage; only streams and stages with state need Spark's state store."""
+    if rows.isStreaming and stage.stateful:
+        return rows.groupBy("partition").transformWithStateInPandas(
+            statefulProcessor=PartitionProcessor(job, stage.name, counts),
+            outputStructType=ROWS_SQL,
+            outputMode="Append",
+            timeMode="None",
+        )
+    name, bounded = stage.name, not rows.isStreaming
+
+    def run_partitions(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        stage = stage_named(job, name)
+        by_key: dict[int, list[StageRow]] = {}
+        for row in from_frames(frames):
+            by_key.setdefault(row.partition, []).append(row)
+        for key, part in by_key.items():
+            partition = partition_keys(job.partitions).index(key)
+            state = PartitionState(MemoryLog(), EngineCache(), EngineKey("", name, partition))
+            yield to_frame(run_partition(stage, state, part, job.partitions, bounded=bounded))
+
+    return rows.repartition(job.partitions, "partition").mapInPandas(run_partitions, ROWS_SQL)
+
+
+def stage_named(job: JobSpec, name: StageName) -> StageSpec:
+    """A stage of a job."""
+    return next(stage for stage in stages_of(job) if stage.name == name)
+
+
+def from_frames(frames: Iterator[pd.DataFrame]) -> list[StageRow]:
+    """StageSpec rows from pandas, which Spark's operators speak."""
+    return [
+        _stage_row(*row) for frame in frames for row in frame[ROWS.names].itertuples(index=False)
+    ]
+
+
+def _stage_row(
+    partition: int,
+    task: int,
+    time: int,
+    tx: int,
+    ended: int,
+    chunk: bytes | None,
+    rejected: bytes | None,
+) -> StageRow:
+    binary = [None if part is None else bytes(part) for part in (chunk, rejected)]
+    return StageRow(int(partition), int(task), int(time), int(tx), int(ended), *binary)
+
+
+def to_frame(rows: list[StageRow]) -> pd.DataFrame:
+    """StageSpec rows as pandas."""
+    return pd.DataFrame(rows, columns=ROWS.names)
+
+
+def run_id() -> str:
+    """The id of the streaming query: two of them in one worker have separate engines."""
+    context = TaskContext.get()
+    return (context.getLocalProperty("sql.streaming.queryId") if context else None) or ""
+
+
+def freeze_engines() -> None:
+    """Keep engines out of Python's garbage collection, which runs after every task.
+
+    Only after one was built: what is frozen as garbage is never freed.
+    """
+    global _frozen  # noqa: PLW0603 - one per worker process, as the collector is
+    if CACHE.built != _frozen:
+        _frozen = CACHE.built
+        gc.collect()
+        gc.freeze()

@@ -1,0 +1,121 @@
+"""Unpack: the messages of the last stage as rows and columns for Spark users."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.errors import GraphtideError
+from graphtide.spark.state.messages import MessageKind, from_chunk, of_kind, replaced, value_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from graphtide.spark.job import JobSpec
+
+FRONT = ("query", "time", "tx", "diff")
+
+
+def unpack_deltas(
+    batches: Iterable[pa.RecordBatch], job: JobSpec, *, single: bool
+) -> Iterator[pa.RecordBatch]:
+    """Rows `query, time, tx, diff` and a column per variable, or a map of them for many queries."""
+    for messages in _chunks(batches, "chunk"):
+        deltas = emitted_deltas(messages, job)
+        table = _in_columns(deltas, job) if single else _in_map(deltas, job)
+        yield from table.to_batches()
+
+
+def unpack_rejected(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rejected input (`REJECTED`)."""
+    for rejected in _chunks(batches, "rejected"):
+        yield from rejected.to_batches()
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.Table]:
+    for batch in batches:
+        for chunk in batch.column(column):
+            if chunk.is_valid:
+                yield from_chunk(chunk.as_py())
+
+
+def emitted_deltas(messages: pa.Table, job: JobSpec) -> pa.Table:
+    """The deltas that queries emit; over windows: added rows, removed ones, or the whole answer."""
+    deltas = of_kind(messages, MessageKind.DELTA)
+    if not job.windows:
+        return deltas
+    id_, diff = deltas["id"].to_numpy(), deltas["diff"].to_numpy().copy()
+    emitted = np.ones(len(deltas), np.bool_)
+    for number, query in enumerate(job.partition_queries):
+        match query.windowed.output if query.windowed else None:
+            case "ISTREAM":
+                emitted &= (id_ != number) | (diff > 0)
+            case "DSTREAM":
+                emitted &= (id_ != number) | (diff < 0)
+            case "RSTREAM" if query.distinct:
+                diff[id_ == number] = 1
+            case _:
+                pass
+    return replaced(deltas, "diff", diff).filter(pa.array(emitted))
+
+
+def _in_columns(deltas: pa.Table, job: JobSpec) -> pa.Table:
+    """The deltas of a job's only query, one column per variable."""
+    return pa.table({**_front(deltas, job), **value_columns(deltas, _names(job)[0])})
+
+
+def _in_map(deltas: pa.Table, job: JobSpec) -> pa.Table:
+    """The deltas of several queries, their rows as maps from variable to term; unbound: absent."""
+    names = _names(job)
+    queries: Any = deltas["id"].to_pylist()
+    values: Any = deltas["values"].to_pylist()
+    rows = [
+        [(name, value) for name, value in zip(names[query], row, strict=True) if value is not None]
+        for query, row in zip(queries, values, strict=True)
+    ]
+    kind = pa.map_(pa.string(), pa.string())
+    return pa.table({**_front(deltas, job), "row": pa.array(rows, kind)})
+
+
+def _names(job: JobSpec) -> list[list[str]]:
+    """The names of the variables of each query."""
+    return [[v.name for v in q.query.variables[: q.shown]] for q in job.partition_queries]
+
+
+def _front(deltas: pa.Table, job: JobSpec) -> dict[str, Any]:
+    names: Any = pa.array([query.name for query in job.partition_queries])
+    numbers = [deltas[name] for name in FRONT[1:]]
+    return dict(zip(FRONT, [names.take(deltas["id"].combine_chunks()), *numbers], strict=True))
+
+
+def columns_sql(job: JobSpec, *, single: bool) -> str:
+    """The Spark schema of unpacked deltas."""
+    front = "query string, time bigint, tx bigint, diff bigint"
+    if not single:
+        return f"{front}, row map<string, string>"
+    names = _names(job)[0]
+    check_names(names)
+    return ", ".join([front, *(f"`{name}` string" for name in names)])
+
+
+def check_names(names: list[str]) -> None:
+    """Columns of a DataFrame must differ, and Spark does not look at their case.
+
+    >>> check_names(["x", "time"])
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.GraphtideError: ?time cannot be a column beside query, time, tx, diff
+      hint: rename the variable, or give the query a name: as in {"q": text}, rows are then maps
+    """
+    seen = set(FRONT)
+    for name in names:
+        if name.lower() in seen:
+            before = FRONT if name.lower() in FRONT else [n for n in names if n != name]
+            raise GraphtideError(
+                f"?{name} cannot be a column beside {', '.join(before)}",
+                hint="rename the variable, or give the query a name: "
+                'as in {"q": text}, rows are then maps',
+            )
+        seen.add(name.lower())

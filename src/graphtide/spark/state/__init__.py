@@ -1,0 +1,1 @@
+"""The state of partitions between micro-batches, and the messages between stages."""

@@ -1,0 +1,117 @@
+"""Topology: the keyed stages of a job, as data.
+
+A job is a chain. Two stateless steps come first: `stages.prune` drops what no query can match, and
+`stages.pack` checks changes and routes them to partitions. Then come the stages of this module,
+each on the same number of partitions, and `stages.unpack` makes rows of their output:
+
+    changes -> prune -> pack -> match -> [consolidate] -> [patterns] -> [rules] -> unpack -> deltas
+
+Spark runs them (`stages.processor`), and so does one process (`graphtide.testing.partitions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.stages.consolidate import consolidate_batch, counted
+from graphtide.spark.stages.match import match_batch
+from graphtide.spark.stages.patterns import detect_batch
+from graphtide.spark.stages.rules import rules_batch
+from graphtide.spark.state.messages import (
+    MESSAGES,
+    StageInput,
+    StageOutput,
+    StageRow,
+    latest,
+    to_chunk,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from graphtide.spark.job import JobSpec
+    from graphtide.spark.state.cache import PartitionState
+
+StageName = Literal["match", "consolidate", "patterns", "rules"]
+
+Step = Callable[["PartitionState", StageInput], StageOutput]
+
+
+@dataclass(frozen=True, slots=True)
+class StageSpec:
+    """A stage: its key, its input and output, and what one partition does in a micro-batch.
+
+    With `windows` it stores changes of answers that no close has reported yet. If
+    `always_sends`, a partition sends at least its frontier, to the same partition of the next
+    stage.
+    """
+
+    name: StageName
+    keyed_by: str
+    input: pa.Schema
+    output: pa.Schema
+    step: Step
+    stateful: bool = True
+    windows: bool = False
+    always_sends: bool = False
+
+
+def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
+    """The stages of a job, in order."""
+    spec = job.program
+    sends = spec is not None
+    matched = StageSpec(
+        "match",
+        "the point of a query's grid that a quad is routed to",
+        job.changes_schema,
+        MESSAGES,
+        partial(match_batch, job),
+        windows=bool(job.windows),
+        always_sends=sends,
+    )
+    found = [matched]
+
+    def add(name: StageName, key: str, step: Step, *, stateful: bool = True) -> None:
+        found.append(
+            StageSpec(name, key, MESSAGES, MESSAGES, step, stateful=stateful, always_sends=sends)
+        )
+
+    if job.consolidates:
+        step = partial(consolidate_batch, job)
+        add("consolidate", "the values of an answer row", step, stateful=bool(counted(job)))
+    if spec is not None and spec.source.patterns:
+        add("patterns", "the parameters in all events of a pattern", partial(detect_batch, job))
+    if spec is not None and spec.source.rules:
+        add("rules", "the variables in all conditions of a rule", partial(rules_batch, job))
+    return tuple(found)
+
+
+def run_partition(
+    stage: StageSpec,
+    state: PartitionState,
+    rows: Sequence[StageRow],
+    partitions: int,
+    *,
+    bounded: bool = False,
+) -> list[StageRow]:
+    """One partition's part of a micro-batch: from the rows it gets to the rows it sends."""
+    rows = sorted(rows, key=lambda row: row.task)
+    chunks = [row.chunk for row in rows if row.chunk is not None]
+    output = stage.step(state, StageInput(chunks, latest(rows), bounded))
+    keys, own = partition_keys(partitions), state.partition
+    rejected = [row.rejected for row in rows if row.rejected is not None]
+    if output.rejected is not None and len(output.rejected):
+        rejected.append(to_chunk(output.rejected))
+    sent = [
+        *(StageRow(keys[to], own, *output.frontier, to_chunk(table)) for to, table in output.sent),
+        *(StageRow(keys[own], own, *output.frontier, None, chunk) for chunk in rejected),
+    ]
+    if stage.always_sends and all(row.partition != keys[own] for row in sent):
+        sent.append(StageRow(keys[own], own, *output.frontier))
+    return sent

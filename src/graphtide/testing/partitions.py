@@ -1,0 +1,201 @@
+"""A Spark job without Spark: the same stages (`graphtide.spark.topology`), in one process.
+
+A `PartitionRun` takes micro-batches of tasks of changes, as Spark would cut them, and gives the
+output. It can be made to fail as a cluster does: attempts that fail after they changed cached
+engines, workers that lose their cache, partitions that move to other workers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from graphtide.lang.tide.program import Program
+from graphtide.spark.job import JobSpec
+from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.partition.program import program_spec
+from graphtide.spark.partition.windows import Clock
+from graphtide.spark.stages.pack import pack_rows
+from graphtide.spark.stages.unpack import emitted_deltas
+from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
+from graphtide.spark.state.log import MemoryLog
+from graphtide.spark.state.messages import MESSAGES, REJECTED, from_chunks
+from graphtide.spark.topology import run_partition, stages_of
+from graphtide.testing.transactions import terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from graphtide.spark.state.cache import PartitionEngine
+    from graphtide.spark.state.messages import StageRow
+    from graphtide.spark.topology import StageSpec
+    from graphtide.testing.transactions import StreamTransaction
+
+    ChangeRow = tuple[int | str | None, ...]
+    """Time, tx, diff, s, p, o, g, and for an event its stream."""
+    Tasks = Sequence[Sequence[ChangeRow]]
+
+_FIELDS: list[tuple[str, pa.DataType]] = [
+    ("time", pa.int64()),
+    ("tx", pa.int64()),
+    ("diff", pa.int32()),
+    *((name, pa.string()) for name in "spog"),
+    ("stream", pa.string()),
+    ("relevant", pa.bool_()),
+]
+_INPUT = pa.schema(_FIELDS)
+
+
+class OutRow(NamedTuple):
+    """A delta row as it leaves a job."""
+
+    query: str
+    time: int
+    tx: int
+    diff: int
+    values: tuple[str | None, ...]
+
+
+class RejectedRow(NamedTuple):
+    """A rejected row."""
+
+    time: int | None
+    tx: int | None
+    text: str
+    reason: str
+
+
+@dataclass(slots=True)
+class PartitionRun:
+    """A job on a number of partitions, fed micro-batch by micro-batch.
+
+    `logs` is the durable state by stage and partition: what Spark's checkpoint holds. `place` gives
+    the worker that a partition runs on, each time. `messages` and `time` are the output and the
+    watermark of the last micro-batch; `rejected` collects the rejected rows.
+
+    >>> run = PartitionRun.of({"q": "SELECT ?x { ?x <ex:p> ?y }"}, partitions=2)
+    >>> run.batch([[(0, 0, 1, "<ex:a>", "<ex:p>", "<ex:b>", None)]])
+    []
+    >>> run.batch([[(1, 0, 0, None, None, None, None)]])
+    [OutRow(query='q', time=0, tx=0, diff=1, values=('<ex:a>',))]
+    """
+
+    job: JobSpec
+    workers: list[EngineCache]
+    place: Callable[[int], int] = field(default=lambda _: 0)
+    logs: dict[str, list[MemoryLog]] = field(default_factory=dict)
+    rejected: list[RejectedRow] = field(default_factory=list)
+    messages: pa.Table = field(default_factory=MESSAGES.empty_table)
+    time: int = 0
+
+    def __post_init__(self) -> None:
+        for stage in stages_of(self.job):
+            self.logs[stage.name] = [MemoryLog() for _ in range(self.job.partitions)]
+
+    @classmethod
+    def of(
+        cls,
+        program: Mapping[str, str] | Program,
+        partitions: int,
+        *,
+        workers: int = 1,
+        place: Callable[[int], int] | None = None,
+        sizes: Mapping[str, int] | None = None,
+        clock: Clock | None = None,
+    ) -> PartitionRun:
+        """A run of named queries, or of a program, from the start."""
+        clock = clock or Clock()
+        known = tuple((sizes or {}).items())
+        if isinstance(program, Program):
+            spec = program_spec(program, partitions, clock.tick_ms)
+            job = JobSpec(tuple(program.texts.items()), partitions, known, clock, spec)
+        else:
+            job = JobSpec(tuple(program.items()), partitions, known, clock)
+        return cls(job, [EngineCache() for _ in range(workers)], place or (lambda _: 0))
+
+    def batch(self, tasks: Tasks) -> list[OutRow]:
+        """One micro-batch through all stages: the delta rows that it emits."""
+        rows = [
+            row
+            for number, task in enumerate(tasks)
+            for row in pack_rows(record_batches(task), self.job, number)
+        ]
+        for stage in stages_of(self.job):
+            rows = self._run(stage, rows)
+        self.messages = from_chunks((row.chunk for row in rows), MESSAGES)
+        self.time = max((row.time for row in rows), default=0)
+        for line in from_chunks((row.rejected for row in rows), REJECTED).to_pylist():
+            self.rejected.append(RejectedRow(*(line[name] for name in RejectedRow._fields)))
+        return self._deltas()
+
+    def _run(self, stage: StageSpec, rows: Sequence[StageRow]) -> list[StageRow]:
+        """All partitions of a stage; as on Spark, those that get no row do not run."""
+        sent: list[StageRow] = []
+        for partition, key in enumerate(partition_keys(self.job.partitions)):
+            mine = [row for row in rows if row.partition == key]
+            if mine:
+                cache = self.workers[self.place(partition)]
+                log = self.logs[stage.name][partition]
+                state = PartitionState(log, cache, EngineKey("run", stage.name, partition))
+                sent += run_partition(stage, state, mine, self.job.partitions)
+        return sent
+
+    def _deltas(self) -> list[OutRow]:
+        names = [name for name, _ in self.job.queries]
+        return [
+            OutRow(names[line["id"]], line["time"], line["tx"], line["diff"], tuple(line["values"]))
+            for line in emitted_deltas(self.messages, self.job).to_pylist()
+        ]
+
+    def attempt(self, tasks: Tasks) -> None:
+        """A micro-batch that fails at its very end: caches have changed, the logs have not."""
+        logs, rejected = deepcopy(self.logs), list(self.rejected)
+        self.batch(tasks)
+        self.logs, self.rejected = logs, rejected
+
+    def lose(self, worker: int) -> None:
+        """A worker dies; another takes its place with an empty cache."""
+        self.workers[worker] = EngineCache()
+
+    def engines(self, stage: str) -> list[PartitionEngine]:
+        """The cached engines of a stage."""
+        return [
+            cached.engine
+            for worker in self.workers
+            for key, cached in worker.engines.items()
+            if key.stage == stage
+        ]
+
+
+def record_batches(rows: Sequence[ChangeRow]) -> list[pa.RecordBatch]:
+    """Changes as they leave `prune`, all of them relevant."""
+    lines = [
+        dict(zip(_INPUT.names, (*row, *[None] * (8 - len(row)), True), strict=True)) for row in rows
+    ]
+    return pa.Table.from_pylist(lines, schema=_INPUT).to_batches()
+
+
+def change_rows(stream: Sequence[StreamTransaction]) -> list[ChangeRow]:
+    """A stream as rows `time, tx, diff, s, p, o, g`; transactions are numbered from 0."""
+    return [
+        (each.time, tx, diff, str(s), str(p), str(o), None if g is None else str(g))
+        for tx, each in enumerate(stream)
+        for diff, quad in each.changes
+        for s, p, o, g in [terms_of(quad)]
+    ]
+
+
+def net_of(rows: Iterable[OutRow]) -> Counter[tuple[str, int, int, tuple[str | None, ...]]]:
+    """Delta rows by query, transaction and values, with their diffs.
+
+    >>> net_of([OutRow("q", 1, 2, -3, ("<ex:a>",))])
+    Counter({('q', 1, 2, ('<ex:a>',)): -3})
+    """
+    net: Counter[tuple[str, int, int, tuple[str | None, ...]]] = Counter()
+    for row in rows:
+        net[row.query, row.time, row.tx, row.values] += row.diff
+    return net

@@ -1,0 +1,263 @@
+"""What a run keeps on disk: output files, progress, and whose checkpoint it is."""
+
+import json
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphtide.cli import run_needs
+from graphtide.cli.run import _say_where
+from graphtide.errors import GraphtideError
+from graphtide.lang.tide.program import Program
+from graphtide.spark.driver.options import (
+    RunOptions,
+    check_options,
+    claim_checkpoint,
+    read_fingerprint,
+    trigger_milliseconds,
+)
+from graphtide.spark.driver.sink import Sink
+from graphtide.spark.driver.status import lag
+from graphtide.spark.session import default_partitions
+from graphtide.spark.state.messages import REJECTED
+
+NOTHING = REJECTED.empty_table()
+ROWS = pa.Table.from_pylist([{"reason": "no term", "file": "a.nt", "line": 3}], schema=REJECTED)
+
+
+def deltas(*rows):
+    time, tx, diff, x = zip(*rows, strict=True)
+    return pa.table({"time": time, "tx": tx, "diff": diff, "x": x})
+
+
+def test_a_batch_is_written_once_however_often_it_is_run(tmp_path):
+    first, other = deltas((1, 0, 1, "<ex:a>")), deltas((1, 0, 5, "<ex:wrong>"))
+    for table in (first, other):
+        sink = Sink(tmp_path, "run", ["q"])
+        sink.write(0, {"q": table}, ROWS)
+    assert pq.read_table(tmp_path / "q").to_pylist() == first.to_pylist()
+    assert pq.read_table(tmp_path / "quarantine").to_pylist() == ROWS.to_pylist()
+    progress = json.loads((tmp_path / "_progress.json").read_text())
+    assert progress == {
+        "batch": 0,
+        "time": 1,
+        "tx": 0,
+        "quarantined": 1,
+        "fired": 0,
+        "queries": {"q": {"answer": 1, "appeared": 1, "disappeared": 0}},
+    }
+
+
+def test_what_a_crash_leaves_behind_is_no_output(tmp_path):
+    sink = Sink(tmp_path, "run", ["q"])
+    (tmp_path / "q" / "_batch-00000000.parquet.tmp").write_bytes(b"half")
+    sink.write(0, {"q": deltas((1, 0, 1, "<ex:a>"))}, NOTHING)
+    assert [path.name for path in (tmp_path / "q").iterdir()] == ["batch-00000000.parquet"]
+
+
+@pytest.mark.parametrize("full", ["q", "quarantine"])
+def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, full):
+    sink = Sink(tmp_path, "run", ["q"])
+    written = {"q": deltas((1, 0, 1, "<ex:a>"))}
+    unfinished = tmp_path / full / "_batch-00000000.parquet.tmp"
+    unfinished.symlink_to("/dev/full")
+    with pytest.raises(GraphtideError, match=r"batch 0 cannot be written to .*No space left") as no:
+        sink.write(0, written, ROWS)
+    assert "make room" in no.value.hint
+    assert not (tmp_path / full / "batch-00000000.parquet").exists()
+    assert not (tmp_path / "_progress.json").exists()
+    unfinished.unlink(missing_ok=True)
+    again = Sink(tmp_path, "run", ["q"])
+    again.write(0, written, ROWS)
+    assert pq.read_table(tmp_path / "q").to_pylist() == written["q"].to_pylist()
+    assert pq.read_table(tmp_path / "quarantine").num_rows == again.progress.quarantined == 1
+
+
+def test_an_output_directory_that_is_gone_is_told(tmp_path):
+    sink = Sink(tmp_path, "run", ["q"])
+    (tmp_path / "quarantine").rmdir()
+    with pytest.raises(GraphtideError, match="cannot be written") as caught:
+        sink.write(0, {"q": deltas((1, 0, 1, "<ex:a>"))}, ROWS)
+    assert "start again" in caught.value.hint
+
+
+def test_what_a_crash_at_the_very_start_leaves_is_no_hindrance(tmp_path):
+    for name, file in {"out": "_graphtide.json.7.tmp", "c": "graphtide.json.7.tmp"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("{")
+    made = claim_checkpoint(tmp_path / "c", {"q": "x"}, 2, "in")
+    Sink(tmp_path / "out", made.run, ["q"])
+
+
+def test_tallies_go_on_after_a_restart(tmp_path):
+    Sink(tmp_path, "run", ["q"]).write(0, {"q": deltas((1, 0, 2, "<ex:a>"))}, NOTHING)
+    sink = Sink(tmp_path, "run", ["q"])
+    sink.write(1, {"q": deltas((2, 1, -1, "<ex:a>"))}, NOTHING)
+    tally = sink.progress.queries["q"]
+    assert (tally.answer, tally.appeared, tally.disappeared) == (1, 2, 1)
+    assert (sink.progress.time, sink.progress.tx) == (2, 1)
+
+
+def test_json_lines(tmp_path):
+    Sink(tmp_path, "run", ["q"], "json").write(7, {"q": deltas((1, 0, 1, "<ex:ü>"))}, NOTHING)
+    text = (tmp_path / "q" / "batch-00000007.json").read_text(encoding="utf-8")
+    assert text == '{"time": 1, "tx": 0, "diff": 1, "x": "<ex:ü>"}\n'
+
+
+def test_the_output_of_another_run_is_refused(tmp_path):
+    Sink(tmp_path, "one", ["q"])
+    with pytest.raises(GraphtideError, match="output of another run"):
+        Sink(tmp_path, "two", ["q"])
+
+
+def test_a_directory_of_something_else_is_refused(tmp_path):
+    (tmp_path / "thesis.txt").write_text("do not lose me")
+    with pytest.raises(GraphtideError, match="not the output of graphtide"):
+        Sink(tmp_path, "run", ["q"])
+    with pytest.raises(GraphtideError, match="not a checkpoint of graphtide"):
+        claim_checkpoint(tmp_path, {"q": "x"}, 2, "in")
+
+
+def test_a_query_cannot_take_the_quarantines_place(tmp_path):
+    with pytest.raises(GraphtideError, match="cannot be named quarantine"):
+        Sink(tmp_path, "run", ["Quarantine"])
+
+
+def test_a_checkpoint_goes_on_with_its_own_program_only(tmp_path):
+    made = claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, "in")
+    assert claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, "in") == made
+    assert read_fingerprint(tmp_path / "c") == made
+    for queries, partitions, changes, said in [
+        ({"a": "x"}, 2, "in", "query b is missing"),
+        ({"a": "x", "b": "z"}, 2, "in", "query b has changed"),
+        ({"b": "y", "a": "x"}, 2, "in", "another order"),
+        ({"a": "x", "b": "y"}, 3, "in", "it has 2 partitions and not 3"),
+        ({"a": "x", "b": "y"}, 2, "other", "it reads in and not other"),
+    ]:
+        with pytest.raises(GraphtideError, match=said) as caught:
+            claim_checkpoint(tmp_path / "c", queries, partitions, changes)
+        assert "another --checkpoint" in caught.value.hint
+
+
+def test_a_damaged_fingerprint_is_named(tmp_path):
+    (tmp_path / "graphtide.json").write_text("{")
+    with pytest.raises(GraphtideError, match=r"graphtide\.json cannot be read"):
+        read_fingerprint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"changes": "nowhere"}, "nowhere: there is no such directory"),
+        ({"changes": "file"}, "file: is a file"),
+        ({"partitions": 0}, "at least one partition"),
+        ({"trigger": "soon"}, 'invalid --trigger "soon"'),
+    ],
+)
+def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "in").mkdir()
+    options = {"changes": "in", "out": "out", "checkpoint": "c", "partitions": 2} | change
+    for name in ("changes", "out", "checkpoint"):
+        options[name] = tmp_path / options[name]
+    with pytest.raises(GraphtideError) as caught:
+        check_options(Program("QUERY a AS SELECT * { ?s ?p ?o }"), RunOptions(**options))
+    assert message in str(caught.value)
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [("P(?x)", "a query and a pattern are both named P"), ("Q(?time)", "?time cannot be a column")],
+)
+def test_patterns_whose_output_has_no_place_are_refused(pattern, message, tmp_path):
+    options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
+    value = pattern[2:-1]
+    text = f"""QUERY P AS SELECT ?x {{ ?x <ex:p> ?y }}
+EVENT A(?x) AS {{ ?x <ex:a> ?y }}
+PATTERN {pattern} AS A({value}) -> A({value})"""
+    with pytest.raises(GraphtideError) as caught:
+        check_options(Program(text), options)
+    assert message in str(caught.value)
+
+
+def test_events_of_windows_are_refused_before_spark_starts(tmp_path):
+    options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
+    program = Program(
+        "QUERY Q AS REGISTER ISTREAM <ex:o> AS SELECT ?x FROM NAMED WINDOW <ex:w> ON <ex:s> "
+        "[RANGE 10 STEP 5] WHERE { WINDOW <ex:w> { ?x <ex:p> ?y } } "
+        "RULE r ON APPEAR OF Q THEN INSERT { ?x a <ex:Seen> }"
+    )
+    with pytest.raises(GraphtideError, match="over windows, do not run on Spark"):
+        check_options(program, options)
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    ("contents", "once", "message"),
+    [
+        ({}, False, "is empty: waiting for change logs"),
+        ({"a.nt": "", "_b.nt": "hidden"}, True, "is empty: so there is nothing to do"),
+        ({"a.nt": "", "b.nt": "x"}, True, "empty: a.nt; only the last file may grow"),
+        ({"a.nt": "x"}, True, None),
+    ],
+)
+def test_empty_files_are_told(tmp_path, capsys, contents, once, message):
+    for name, text in contents.items():
+        (tmp_path / name).write_text(text)
+    options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2, once=once)
+    _say_where(tmp_path, options, Program("QUERY a AS SELECT * { ?s ?p ?o }"))
+    first, *more = capsys.readouterr().err.splitlines()
+    assert first == f"1 query over {tmp_path}: starts from the start"
+    assert [message in line for line in more] == ([] if message is None else [True])
+
+
+def test_triggers_and_partitions():
+    assert [trigger_milliseconds(text) for text in ("250ms", "2s", "1.5m")] == [250, 2000, 90_000]
+    assert default_partitions("local") == 1
+    assert default_partitions("local[4]") == 4
+    assert default_partitions("local[*]") == os.cpu_count()
+    with pytest.raises(GraphtideError, match="--partitions is needed"):
+        default_partitions("spark://host:7077")
+
+
+def test_what_is_left_to_read(tmp_path):
+    for name, size in {"a.nt": 10, "b.nt": 20, "c.nt": 30, "_d.nt": 40}.items():
+        (tmp_path / name).write_bytes(b"x" * size)
+    assert lag(tmp_path, "b.nt", 15) == (1, 35)
+    assert lag(tmp_path, "c.nt", 30) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2", "needs Java 17, and this is Java 11"),
+        ("#!/bin/sh\necho nothing", "does not tell its version"),
+        (None, "there is no bin/java"),
+    ],
+)
+def test_an_unfit_java_is_explained(tmp_path, monkeypatch, script, message):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    if script is not None:
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "java").write_text(script)
+        (tmp_path / "bin" / "java").chmod(0o755)
+    with pytest.raises(GraphtideError, match=message) as caught:
+        run_needs.check_needs()
+    assert "install Java 17" in caught.value.hint
+
+
+def test_no_java_at_all(monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(GraphtideError, match="Spark needs Java, and there is none here"):
+        run_needs.check_needs()
+
+
+def test_missing_packages_are_named(monkeypatch):
+    monkeypatch.setattr(run_needs, "find_spec", lambda name: None if name == "pandas" else name)
+    with pytest.raises(GraphtideError, match="the pipeline needs pandas") as caught:
+        run_needs.check_needs()
+    assert "graphtide[spark]" in caught.value.hint
