@@ -21,7 +21,6 @@ from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
-from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from graphtide.engine.storage import DefaultGraphMode, Storage
     from graphtide.engine.watch import Query
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.lang.tide.program import Program
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary

@@ -106,7 +106,7 @@ def _batch_ms(reports: list[dict[str, Any]]) -> dict[int, int]:
 
 
 class NotedProcessor(processor.PartitionProcessor):
-    """The processor of a stage that writes a line per partition and micro-batch: cache hit, rebuild, duration.
+    """The processor of a stage that notes cache hit, rebuild and duration of each call.
 
     With `forget`, the cache is cleared before each micro-batch.
     """
