@@ -70,7 +70,7 @@ def folder(tmp_path_factory):
     (folder / "rail.tide").write_text(f"{PREFIX}\n{PROGRAM}")
     stream = list(change_stream(40, seed=3))
     write(folder, stream, 0, 20)
-    first = run(folder, "--once", "--json", "--partitions", 2, "--rows-per-batch", 400)
+    first = run(folder, "--json", "--partitions", 2, "--rows-per-batch", 400)
     # As if it had been killed after the last micro-batch was written, before Spark noted it.
     commits = folder / "checkpoint" / "stream" / "commits"
     for path in commits.glob(
@@ -79,7 +79,7 @@ def folder(tmp_path_factory):
         path.unlink()
     write(folder, stream, 20, len(stream))
     (folder / "in" / "999.nq").write_text("this is no statement\n")
-    second = run(folder, "--once")
+    second = run(folder)
     return folder, stream, first, second
 
 
@@ -121,7 +121,7 @@ def test_a_checkpoint_of_another_program_is_refused(folder):
         ((), "other.tide", "query RouteSensor has changed"),
         (("--partitions", 3), "rail.tide", "it has 2 partitions and not 3"),
     ]:
-        ran = run(folder, "--once", *more, program=program)
+        ran = run(folder, *more, program=program)
         assert ran.returncode == 2
         assert "was made by another program" in ran.stderr and said in ran.stderr
         assert "hint: start again" in ran.stderr
@@ -149,7 +149,7 @@ def test_ctrl_c_stops_a_run_that_waits_for_more(folder, tmp_path):
         _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert "stopping after this micro-batch" in said
-    assert "the deltas are in" in said
+    assert "the output is in" in said
 
 
 def test_a_quarantine_that_is_full_stops_the_run(folder, tmp_path):
@@ -157,7 +157,7 @@ def test_a_quarantine_that_is_full_stops_the_run(folder, tmp_path):
     (tmp_path / "rail.tide").write_text((source / "rail.tide").read_text())
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.nq").write_text("no\nno\nno\n")
-    ran = run(tmp_path, "--once", "--partitions", 1, "--max-quarantined", 2)
+    ran = run(tmp_path, "--partitions", 1, "--max-quarantined", 2)
     assert ran.returncode == 2
     assert "3 rows are rejected, more than the 2 allowed" in ran.stderr
     assert "--max-quarantined" in ran.stderr
