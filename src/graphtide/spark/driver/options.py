@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from graphtide.errors import DataError, GraphtideError
-from graphtide.rdf.formats.registry import find_format
 from graphtide.spark.driver.feedback import MAX_ROUNDS
 from graphtide.spark.driver.sink import holds_something, replace_text
 from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
-from graphtide.spark.source.plan import LOG_FAMILIES
+from graphtide.spark.source.plan import check_log
 from graphtide.spark.stages.unpack import check_names
 
 if TYPE_CHECKING:
@@ -157,12 +156,7 @@ def source_name(changes: Path | DataFrame, data: tuple[Path, ...] = ()) -> str:
     if not changes.exists():
         hint = "make it, and write change logs into it"
         raise DataError("there is no such directory", source=str(changes), hint=hint)
-    if changes.is_file() and find_format(changes).family not in LOG_FAMILIES:
-        raise DataError(
-            "is no change log that Spark can read",
-            source=str(changes),
-            hint="use RDF Patch, N-Quads, N-Triples or Parquet, or run in process",
-        )
+    check_log(changes)
     loaded = [f"{path.resolve()}, then " for path in data]
     return f"{''.join(loaded)}{changes.resolve()}"
 

@@ -61,6 +61,16 @@ class Budget:
     files: int
 
 
+def check_log(path: Path) -> None:
+    """Reject a single file that is no change log."""
+    if path.is_file() and find_format(path).family not in LOG_FAMILIES:
+        raise DataError(
+            "is no change log that Spark can read",
+            source=str(path),
+            hint="use RDF Patch, N-Quads, N-Triples or Parquet, or run in process",
+        )
+
+
 @dataclass(slots=True)
 class Directory:
     """A directory of change logs, and what is known of its files.

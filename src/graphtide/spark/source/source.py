@@ -38,7 +38,16 @@ from pyspark.sql.streaming.datasource import (
 
 from graphtide.errors import DataError, GraphtideError
 from graphtide.spark.source.offsets import Offset
-from graphtide.spark.source.plan import NO_LIMIT, Budget, Directory, LogSlice, latest, plan, replan
+from graphtide.spark.source.plan import (
+    NO_LIMIT,
+    Budget,
+    Directory,
+    LogSlice,
+    check_log,
+    latest,
+    plan,
+    replan,
+)
 from graphtide.spark.source.read import read_slice
 
 if TYPE_CHECKING:
@@ -173,6 +182,7 @@ def log_of(options: Mapping[str, str]) -> Directory:
     path = Path(options["path"].removeprefix("file://"))
     if not path.exists():
         raise DataError("there is no such directory", source=str(path), hint="make it first")
+    check_log(path)
     return Directory.of(path, options.get("base"))
 
 
