@@ -75,9 +75,9 @@ def run_in_process(request: RunRequest) -> int:
             open_output(request.prologues, session, as_json=request.as_json) as output,
         ):
             for found in _outputs(session, request, rejects):
-                output.write(found)
-                if files is not None:
+                if files is not None:  # first: Ctrl-C must not lose what was printed
                     files.add(found, rejects.rows)
+                output.write(found)
                 _check_quarantine(rejects, request)
     except KeyboardInterrupt:
         code = 0 if request.follow else INTERRUPTED
