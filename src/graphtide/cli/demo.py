@@ -150,7 +150,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
         finally:
             writer.close()
     sys.stdout.flush()
-    print_totals(job)
+    print_totals(job, program)
     if not done:
         print("stopped before all changes were read", file=sys.stderr)
     return 0

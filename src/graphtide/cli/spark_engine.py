@@ -207,7 +207,7 @@ def _run(request: RunRequest, options: RunOptions, output: OutputWriter | None) 
         printer = None if output is None else BatchPrinter(output, options.out, request.program)
         job = start(spark, request.program, options, printer, request.functions)
         follow_status(job, stop, as_json=request.as_json, quiet=output is not None)
-    print_totals(job)
+    print_totals(job, request.program)
     if request.out is not None:
         print(f"the output is in {options.out}", file=sys.stderr)
         if job.sink.progress.quarantined:
@@ -352,11 +352,14 @@ def print_start(options: RunOptions, program: Program) -> None:
         )
 
 
-def print_totals(job: SparkJob) -> None:
-    """Print what the deltas of each query add up to, and how often rules fired."""
+def print_totals(job: SparkJob, program: Program) -> None:
+    """Print what the deltas of each query add up to, and how many matches and firings there were."""
     progress = job.sink.progress
+    patterns = {pattern.name for pattern in program.patterns}
     for name, total in progress.queries.items():
-        rows = f"{counted(total.answer, 'row')} now"
-        print(f"{name}: {rows}, +{total.appeared:,} -{total.disappeared:,}", file=sys.stderr)
-    if progress.fired:
-        print(f"firings: {progress.fired:,}", file=sys.stderr)
+        said = f"{counted(total.answer, 'row')} now, +{total.appeared:,} -{total.disappeared:,}"
+        if name in patterns:
+            said = counted(total.answer, "complex event")
+        print(f"{name}: {said}", file=sys.stderr)
+    if program.rules:
+        print(f"rules: {counted(progress.fired, 'firing')}", file=sys.stderr)

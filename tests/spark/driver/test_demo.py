@@ -1,6 +1,7 @@
 """`graphtide demo` on Spark, and without."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -9,9 +10,12 @@ import pytest
 from graphtide.cli.main import main
 
 
-def demo(*tokens):
+def demo(*tokens, home=None):
     command = [sys.executable, "-m", "graphtide.cli.main", "demo", "--json", *map(str, tokens)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    environment = os.environ | ({} if home is None else {"TMPDIR": str(home)})
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=600, check=False, env=environment
+    )
     assert ran.returncode == 0, ran.stderr
     return ran
 
@@ -31,8 +35,9 @@ def test_without_java_the_demo_runs_in_this_process(capsys, monkeypatch, tmp_pat
 
 
 @pytest.mark.slow
-def test_on_spark_it_shows_the_rows_that_it_shows_in_process():
-    on_spark = demo("--transactions", 12, "--seed", 4)
+def test_on_spark_it_shows_the_rows_that_it_shows_in_process(tmp_path):
+    on_spark = demo("--transactions", 12, "--seed", 4, home=tmp_path)
+    assert not list(tmp_path.glob("graphtide-*"))
     assert "rows now, +" in on_spark.stderr
     shown = rows(on_spark.stdout)
     # On a slow machine the demo ends before all is shown, and says so.
