@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.decomposition import query_class as class_of
 
 from graphtide.bench.bgp import (
     ATTRIBUTES,
@@ -25,7 +26,6 @@ from graphtide.cli.main import main
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
-from graphtide.plan.decomposition import query_class as class_of
 from graphtide.plan.physical import Decomposed, nodes
 from graphtide.rdf.dictionary import TermDictionary
 

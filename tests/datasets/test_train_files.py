@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from graphtide.bench.train.load import load_model
+from graphtide.bench.train.driver import load_model
 from graphtide.cli.main import main
 from graphtide.datasets.train import TrainModel, write_model
 from graphtide.errors import GraphtideError

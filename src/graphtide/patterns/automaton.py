@@ -105,7 +105,7 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class AutomatonPosition:
     """One event of the pattern, or one timer.
 
     `final` lists the ways to accept here: each a tuple of (zone, least) that must have held.
@@ -139,7 +139,7 @@ class Automaton:
     """A compiled pattern. `transitions[p]` leave position p; slot i holds `variables[i]`."""
 
     name: str
-    positions: tuple[Position, ...]
+    positions: tuple[AutomatonPosition, ...]
     transitions: tuple[tuple[Transition, ...], ...]
     zones: tuple[Zone, ...]
     negations: tuple[Negation, ...]

@@ -13,7 +13,7 @@ from graphtide.patterns.automaton import (
     Bound,
     Letter,
     Negation,
-    Position,
+    AutomatonPosition,
     Spans,
     Transition,
     Zone,
@@ -194,7 +194,10 @@ def compile_pattern(
 
 
 Parts = tuple[
-    tuple[Position, ...], tuple[tuple[Transition, ...], ...], tuple[Zone, ...], tuple[Negation, ...]
+    tuple[AutomatonPosition, ...],
+    tuple[tuple[Transition, ...], ...],
+    tuple[Zone, ...],
+    tuple[Negation, ...],
 ]
 
 
@@ -212,14 +215,16 @@ def _parts(body: EventPattern, names: PositionNames) -> Parts:
         )
         for i, out in enumerate(found)
     )
-    positions = [Position(START, None, None, (), (), "start")]
+    positions = [AutomatonPosition(START, None, None, (), (), "start")]
     for i, place in enumerate(places):
         ends = tuple(
             _waited(place.chain, link.leaves, builder.zones)
             for link in found[i + 1]
             if link.target == END and not link.nots
         )
-        position = Position(i + 1, place.letter, place.timer, place.zones, ends, place.name)
+        position = AutomatonPosition(
+            i + 1, place.letter, place.timer, place.zones, ends, place.name
+        )
         positions.append(position)
     negations = tuple(
         Negation(number, node, _only_letter(node.part, names), _inner(node.part, names))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from graphtide.lang.durations import WrittenDuration
-    from graphtide.patterns.automaton import Automaton, Position, Transition
+    from graphtide.patterns.automaton import Automaton, AutomatonPosition, Transition
     from graphtide.patterns.detector import AnyDetector
     from graphtide.patterns.tokens import ConfigurationMover, Token
     from graphtide.plan.explain import ExplainFormat
@@ -113,11 +113,11 @@ def _memory(automaton: Automaton, each: str) -> list[str]:
     return [lives, f"memory: no bound, {life.why}{until}"]
 
 
-def position_text(position: Position) -> str:
+def position_text(position: AutomatonPosition) -> str:
     """What has happened at a position.
 
-    >>> from graphtide.patterns.automaton import Position
-    >>> position_text(Position(0, None, None, (), (), "start"))
+    >>> from graphtide.patterns.automaton import AutomatonPosition
+    >>> position_text(AutomatonPosition(0, None, None, (), (), "start"))
     'start'
     """
     text = position.name if position.number == 0 else f"after {position.name}"

@@ -60,7 +60,7 @@ class OutRow(NamedTuple):
     values: tuple[str | None, ...]
 
 
-class RejectedRow(NamedTuple):
+class RejectedInput(NamedTuple):
     """A rejected row."""
 
     time: int | None
@@ -88,7 +88,7 @@ class PartitionRun:
     workers: list[EngineCache]
     place: Callable[[int], int] = field(default=lambda _: 0)
     logs: dict[str, list[MemoryLog]] = field(default_factory=dict)
-    rejected: list[RejectedRow] = field(default_factory=list)
+    rejected: list[RejectedInput] = field(default_factory=list)
     messages: pa.Table = field(default_factory=MESSAGES.empty_table)
     time: int = 0
 
@@ -129,7 +129,7 @@ class PartitionRun:
         self.messages = from_chunks((row.chunk for row in rows), MESSAGES)
         self.time = max((row.time for row in rows), default=0)
         for line in from_chunks((row.rejected for row in rows), REJECTED).to_pylist():
-            self.rejected.append(RejectedRow(*(line[name] for name in RejectedRow._fields)))
+            self.rejected.append(RejectedInput(*(line[name] for name in RejectedInput._fields)))
         return self._deltas()
 
     def _run(self, stage: StageSpec, rows: Sequence[StageRow]) -> list[StageRow]:

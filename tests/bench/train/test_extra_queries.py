@@ -4,7 +4,7 @@ import pytest
 from support.train_expected import EXTRA
 
 from graphtide.bench.train.benchmark import TrainTask
-from graphtide.bench.train.load import load_model
+from graphtide.bench.train.driver import load_model
 from graphtide.bench.train.plans import watch_query
 from graphtide.datasets.queries import find_queries, find_query
 from graphtide.datasets.train import RDF_TYPE, TrainModel, length_literal, name

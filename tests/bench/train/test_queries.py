@@ -5,8 +5,7 @@ from pyoxigraph import RdfFormat, Store
 from support.train_expected import MODELS, QUERIES
 from support.train_minimal import MINIMAL, TRUE
 
-from graphtide.bench.train.driver import TrainRun
-from graphtide.bench.train.load import load_model
+from graphtide.bench.train.driver import TrainRun, load_model
 from graphtide.bench.train.transformations import MatchSelection
 from graphtide.datasets.queries import find_queries, find_query
 from graphtide.datasets.train import TrainModel

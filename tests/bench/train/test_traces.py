@@ -4,7 +4,7 @@ import pytest
 from support.train_expected import FIRST_ROUND, TOGETHER, TRACES
 
 from graphtide.bench.train.benchmark import TrainTask, make_tasks
-from graphtide.bench.train.layouts import LAYOUTS
+from graphtide.bench.train.plans import LAYOUTS
 from graphtide.bench.train.transformations import DEFAULTS, MatchSelection, parse_selection
 from graphtide.errors import GraphtideError
 
