@@ -13,6 +13,7 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
@@ -252,12 +253,16 @@ class BatchPrinter:
 
     def __call__(self, tables: dict[str, pa.Table]) -> None:
         """Print the output of a micro-batch."""
-        found: list[SessionOutput] = []
+        rows: list[RowOutput] = []
+        events: list[SessionOutput] = []
         for name, table in tables.items():
-            make = _event if name in self._patterns else _row
-            found += (make(name, row) for row in table.to_pylist())
-        found += self._new_firings()
-        found.sort(key=lambda each: (each.time, each.row.tx if isinstance(each, RowOutput) else 0))
+            if name in self._patterns:
+                events += (_event(name, row) for row in table.to_pylist())
+            else:
+                rows += (_row(name, row) for row in table.to_pylist())
+        rows.sort(key=lambda found: (found.row.time, found.row.tx))
+        found: list[SessionOutput] = [*rows, *events, *self._new_firings()]
+        found.sort(key=attrgetter("time"))
         self._output.write(found)
 
     def _new_firings(self) -> Iterable[FiringOutput]:
@@ -353,7 +358,7 @@ def print_start(options: RunOptions, program: Program) -> None:
 
 
 def print_totals(job: SparkJob, program: Program) -> None:
-    """Print what the deltas of each query add up to, and how many matches and firings there were."""
+    """Print totals: of the deltas of each query, of complex events and of firings."""
     progress = job.sink.progress
     patterns = {pattern.name for pattern in program.patterns}
     for name, total in progress.queries.items():
