@@ -47,7 +47,7 @@ def start(spark, folder, text, **how):
     how = {"once": True, "partitions": 2, **how}
     out, checkpoint = folder / "out", folder / "checkpoint"
     changes = files.json(str(folder / "in"))
-    return run_job(spark, Program(text), changes=changes, out=out, checkpoint=checkpoint, **how)
+    return run_job(spark, Program.parse(text), changes=changes, out=out, checkpoint=checkpoint, **how)
 
 
 def finish(run):
@@ -163,7 +163,7 @@ def test_the_alarms_of_the_paper_with_the_command(tmp_path):
     places = {name: tmp_path / place for name, place in
               (("--changes", "in"), ("--out", "out"), ("--checkpoint", "c"))}  # fmt: skip
     tokens = [part for pair in places.items() for part in map(str, pair)]
-    tokens += ["--stream", stream[1:-1], "--master", "local[2]", "--once", "--partitions", "2"]
+    tokens += ["--stream", stream[1:-1], "--master", "local[2]", "--partitions", "2"]
     command = [sys.executable, "-m", "graphtide.cli.main", "run", str(program), *tokens]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr

@@ -30,7 +30,7 @@ from graphtide.rdf.formats.registry import find_format
 from graphtide.spark.driver.actions import FIRINGS
 from graphtide.spark.driver.sink import Sink
 from graphtide.spark.source.offsets import LogPosition, Offset
-from graphtide.spark.source.plan import Budget, Directory, latest, plan
+from graphtide.spark.source.plan import LOG_FAMILIES, Budget, Directory, latest, plan
 from graphtide.spark.source.read import read_slice
 from graphtide.spark.stages.unpack import check_names
 from graphtide.spark.state.messages import REJECTED
@@ -49,8 +49,6 @@ ROWS_PER_FILE: Final = 100_000
 POLL_SECONDS: Final = 0.1
 ID_LENGTH: Final = 32
 STAMPS: Final = ("time", "tx", "diff")
-LOG_FAMILIES: Final = ("patch", "lines", "parquet")
-"""Formats of files that can be part of a log that grows."""
 
 
 def run_in_process(request: RunRequest) -> int:
@@ -77,9 +75,9 @@ def run_in_process(request: RunRequest) -> int:
             open_output(request.prologues, session, as_json=request.as_json) as output,
         ):
             for found in _outputs(session, request, rejects):
-                output.write(found)
-                if files is not None:
+                if files is not None:  # first: Ctrl-C must not lose what was printed
                     files.add(found, rejects.rows)
+                output.write(found)
                 _check_quarantine(rejects, request)
     except KeyboardInterrupt:
         code = 0 if request.follow else INTERRUPTED

@@ -183,5 +183,5 @@ class RunAssault(Assault):
         options |= {"--master": "local[2,4]", "--rows-per-batch": str(rows_per_batch)}
         tokens = [token for option in options.items() for token in option]
         program = str(self.folder / "rail.tide")
-        command = [sys.executable, "-m", "graphtide.cli.main", "run", program, "--once", *tokens]
+        command = [sys.executable, "-m", "graphtide.cli.main", "run", program, *tokens]
         self.launch(command)

@@ -335,7 +335,7 @@ def scan_table(path: Path, position: LogPosition, stop: int | None) -> Iterator[
                 line=position.line + end,
                 shift=shift,
                 tx=max(at.tx, int(tx[first:end].max()) + shift),
-                time=max(int(time[first:end].max()), *([at.time] if at.time is not None else [])),
+                time=max([int(time[first:end].max()), *([] if at.time is None else [at.time])]),
             )
             yield at
         first = end
