@@ -47,7 +47,9 @@ def start(spark, folder, text, **how):
     how = {"once": True, "partitions": 2, **how}
     out, checkpoint = folder / "out", folder / "checkpoint"
     changes = files.json(str(folder / "in"))
-    return run_job(spark, Program.parse(text), changes=changes, out=out, checkpoint=checkpoint, **how)
+    return run_job(
+        spark, Program.parse(text), changes=changes, out=out, checkpoint=checkpoint, **how
+    )
 
 
 def finish(run):
