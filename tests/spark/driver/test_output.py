@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphtide.cli import run_needs
-from graphtide.cli.run import _say_where
+from graphtide.cli import spark_engine
+from graphtide.cli.spark_engine import print_start
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.spark.driver.options import (
@@ -163,7 +163,7 @@ def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
     for name in ("changes", "out", "checkpoint"):
         options[name] = tmp_path / options[name]
     with pytest.raises(GraphtideError) as caught:
-        check_options(Program("QUERY a AS SELECT * { ?s ?p ?o }"), RunOptions(**options))
+        check_options(Program.parse("QUERY a AS SELECT * { ?s ?p ?o }"), RunOptions(**options))
     assert message in str(caught.value)
     assert not (tmp_path / "c").exists()
 
@@ -179,13 +179,13 @@ def test_patterns_whose_output_has_no_place_are_refused(pattern, message, tmp_pa
 EVENT A(?x) AS {{ ?x <ex:a> ?y }}
 PATTERN {pattern} AS A({value}) -> A({value})"""
     with pytest.raises(GraphtideError) as caught:
-        check_options(Program(text), options)
+        check_options(Program.parse(text), options)
     assert message in str(caught.value)
 
 
 def test_events_of_windows_are_refused_before_spark_starts(tmp_path):
     options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
-    program = Program(
+    program = Program.parse(
         "QUERY Q AS REGISTER ISTREAM <ex:o> AS SELECT ?x FROM NAMED WINDOW <ex:w> ON <ex:s> "
         "[RANGE 10 STEP 5] WHERE { WINDOW <ex:w> { ?x <ex:p> ?y } } "
         "RULE r ON APPEAR OF Q THEN INSERT { ?x a <ex:Seen> }"
@@ -199,18 +199,18 @@ def test_events_of_windows_are_refused_before_spark_starts(tmp_path):
     ("contents", "once", "message"),
     [
         ({}, False, "is empty: waiting for change logs"),
-        ({"a.nt": "", "_b.nt": "hidden"}, True, "is empty: so there is nothing to do"),
+        ({"a.nt": "", "_b.nt": "hidden"}, True, "is empty: there is nothing to do"),
         ({"a.nt": "", "b.nt": "x"}, True, "empty: a.nt; only the last file may grow"),
         ({"a.nt": "x"}, True, None),
     ],
 )
-def test_empty_files_are_told(tmp_path, capsys, contents, once, message):
+def test_empty_files_are_named(tmp_path, capsys, contents, once, message):
     for name, text in contents.items():
         (tmp_path / name).write_text(text)
     options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2, once=once)
-    _say_where(tmp_path, options, Program("QUERY a AS SELECT * { ?s ?p ?o }"))
+    print_start(options, Program.parse("QUERY a AS SELECT * { ?s ?p ?o }"))
     first, *more = capsys.readouterr().err.splitlines()
-    assert first == f"1 query over {tmp_path}: starts from the start"
+    assert first == f"1 query over {tmp_path}: starts at the beginning"
     assert [message in line for line in more] == ([] if message is None else [True])
 
 
@@ -234,7 +234,7 @@ def test_what_is_left_to_read(tmp_path):
     ("script", "message"),
     [
         ("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2", "needs Java 17, and this is Java 11"),
-        ("#!/bin/sh\necho nothing", "does not tell its version"),
+        ("#!/bin/sh\necho nothing", "prints no version"),
         (None, "there is no bin/java"),
     ],
 )
@@ -245,19 +245,19 @@ def test_an_unfit_java_is_explained(tmp_path, monkeypatch, script, message):
         (tmp_path / "bin" / "java").write_text(script)
         (tmp_path / "bin" / "java").chmod(0o755)
     with pytest.raises(GraphtideError, match=message) as caught:
-        run_needs.check_needs()
+        spark_engine.check_needs()
     assert "install Java 17" in caught.value.hint
 
 
 def test_no_java_at_all(monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(GraphtideError, match="Spark needs Java, and there is none here"):
-        run_needs.check_needs()
+    with pytest.raises(GraphtideError, match="Spark needs Java, and none is installed"):
+        spark_engine.check_needs()
 
 
 def test_missing_packages_are_named(monkeypatch):
-    monkeypatch.setattr(run_needs, "find_spec", lambda name: None if name == "pandas" else name)
-    with pytest.raises(GraphtideError, match="the pipeline needs pandas") as caught:
-        run_needs.check_needs()
+    monkeypatch.setattr(spark_engine, "find_spec", lambda name: None if name == "pandas" else name)
+    with pytest.raises(GraphtideError, match="Spark needs pandas") as caught:
+        spark_engine.check_needs()
     assert "graphtide[spark]" in caught.value.hint
