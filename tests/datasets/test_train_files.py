@@ -64,7 +64,7 @@ def test_progress_is_reported_block_by_block(tmp_path):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("a.csv", "no format has the suffix"),
+        ("a.csv", "unknown suffix '.csv'"),
         ("a.rdfp", "cannot be written as rdfp"),
         ("a.parquet.gz", "compresses its columns itself"),
         ("no/a.nt", "cannot be written"),
@@ -101,8 +101,8 @@ def test_generate(command, tmp_path):
         (["--size", "0", "--out", "a.nt"], "invalid size 0"),
         (["--size", "1.5", "--out", "a.nt"], "invalid size '1.5'"),
         (["--scenario", "nope", "--out", "a.nt"], "unknown scenario 'nope'"),
-        (["--out", "a.nope"], "no format has the suffix '.nope'"),
-        (["--out", "a.nt", "--format", "nope"], "no format is named 'nope'"),
+        (["--out", "a.nope"], "unknown suffix '.nope'"),
+        (["--out", "a.nt", "--format", "nope"], "unknown format 'nope'"),
         ([], "--out"),
     ],
 )

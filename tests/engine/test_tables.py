@@ -1,5 +1,7 @@
 """Answers as Arrow tables and data frames: values where a column has one XSD type, else terms."""
 
+# ruff: noqa: DTZ001 - datetimes without a time zone are among the values
+
 from __future__ import annotations
 
 import asyncio

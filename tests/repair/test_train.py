@@ -13,7 +13,7 @@ from graphtide.datasets.train import TrainModel
 from graphtide.lang.tide.program import Program
 
 REPAIRS = Path(__file__).parents[2] / "examples" / "repairs.tide"
-QUERIES = Path(gt.__file__).parent / "bench" / "train" / "queries"
+QUERIES = Path(gt.__file__).parent / "datasets" / "sparql" / "train"
 GOALS = {
     "Lengths": "PosLength",
     "Monitored": "SwitchMonitored",
@@ -50,24 +50,24 @@ def test_a_broken_railway_is_mended():
 NAME = "<http://www.semanticweb.org/ontologies/2015/trainbenchmark#{}>".format
 
 
+def first_row(graph, text):
+    """The terms of the first row, as N-Triples texts."""
+    (row,) = graph.query(f"{text} LIMIT 1", terms=True).to_pylist()
+    return tuple(row.values())
+
+
 @pytest.mark.parametrize("strategy", ["bfs", "dfs", "best-first"])
 def test_injected_faults_are_found_and_mended(strategy):
     graph = gt.LiveGraph()
     load_model(graph, TrainModel(1, "batch"))
     assert violations(graph) == dict.fromkeys(GOALS, 0)
-    route, sensor = (
-        graph.query(f"SELECT ?r ?s {{ ?r {NAME('requires')} ?s }} ORDER BY ?r ?s LIMIT 1")[n][0]
-        for n in "rs"
-    )
-    segment, length = (
-        graph.query(f"SELECT ?g ?l {{ ?g {NAME('length')} ?l }} ORDER BY ?g LIMIT 1")[n][0]
-        for n in "gl"
-    )
+    route, sensor = first_row(graph, f"SELECT ?r ?s {{ ?r {NAME('requires')} ?s }} ORDER BY ?r ?s")
+    segment, length = first_row(graph, f"SELECT ?g ?l {{ ?g {NAME('length')} ?l }} ORDER BY ?g")
     with graph.transaction() as faults:
-        faults.delete(route.as_py(), NAME("requires"), sensor.as_py())
-        faults.delete(segment.as_py(), NAME("length"), length.as_py())
+        faults.delete(route, NAME("requires"), sensor)
+        faults.delete(segment, NAME("length"), length)
         zero = '"0"^^<http://www.w3.org/2001/XMLSchema#int>'
-        faults.insert(segment.as_py(), NAME("length"), zero)
+        faults.insert(segment, NAME("length"), zero)
     broken = violations(graph)
     assert broken["Lengths"] == 1
     assert broken["Required"] >= 1

@@ -1,5 +1,6 @@
 """Small worlds to explore: links that are missing, that go both ways, and that go round."""
 
+import pyoxigraph as ox
 from hypothesis import strategies as st
 from repair.oracle import Fix, Goal, World
 
@@ -71,6 +72,14 @@ def live_graph(triples):
 
 def quads_of(graph):
     """The quads of a live graph as pyoxigraph's; the terms are of the same classes."""
-    import pyoxigraph as ox
-
     return frozenset(ox.Quad(s, p, o, g or ox.DefaultGraph()) for s, p, o, g in graph.quads())
+
+
+def quads_of_runtime(runtime):
+    """The quads of a runtime without a facade, as pyoxigraph's."""
+    runtime.flush()
+    decode = runtime.terms.decode
+    return frozenset(
+        ox.Quad(decode(s), decode(p), decode(o), decode(g) if g else ox.DefaultGraph())
+        for s, p, o, g in runtime.quad_ids().tolist()
+    )

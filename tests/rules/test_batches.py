@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules.brute_force import matches
-from rules.test_matches import found, gaps, happenings, rules, run
+from rules.histories import found, gaps, happenings, rules, run
 from support.programs import run as run_program
 
 from graphtide import LiveGraph

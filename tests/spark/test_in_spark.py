@@ -10,8 +10,8 @@ from random import Random
 import pytest
 from pyoxigraph import Literal
 from spark.stages.frames import SCHEMA, net_columns, net_maps, read_files, write_files
+from spark.stages.shapes import query, stream
 from spark.stages.splits import END, in_process
-from spark.stages.test_shapes import query, stream
 
 from graphtide.errors import GraphtideError
 from graphtide.spark import watch

@@ -12,10 +12,9 @@ from random import Random
 
 import pyarrow.parquet as pq
 import pytest
-from spark.driver.test_actions import SCENE, ex
+from spark.driver.alarms import SCENE, ex
 from spark.stages.program_runs import PREFIX, change, event, fired, in_process, iri, watermark
-from spark.stages.test_patterns import PATTERNS, found_in
-from spark.stages.test_rules import EVENTS, RULES, random_rows
+from spark.stages.random_programs import EVENTS, PATTERNS, RULES, found_in, random_rows
 
 from graphtide.errors import ActionError
 from graphtide.lang.tide.program import Program
@@ -96,7 +95,7 @@ def test_rules_and_patterns_as_in_one_process(spark, tmp_path):
     finish(start(spark, tmp_path, text, functions={"f": lambda x: called.append(str(x))}))
     alone = in_process(text, rows, end)
     written = firings(tmp_path)
-    assert len(alone.firings) > 15
+    assert len(alone.firings()) > 15
     assert count(written) == fired(alone)
     assert Counter(called) == Counter(row["values"]["x"] for row in written)
     assert len({row["id"] for row in written}) == len(written)

@@ -22,7 +22,7 @@ RULE = "RULE R WHEN EVENT A(?x) THEN CALL f(?x)\n"
 
 
 def stages(query, program=""):
-    spec = program_spec(Program(program), 4, 1000) if program else None
+    spec = program_spec(Program.parse(program), 4, 1000) if program else None
     return stages_of(JobSpec((("q", query),), 4, program=spec))
 
 

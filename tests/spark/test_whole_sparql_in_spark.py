@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 from spark.stages.frames import SCHEMA, net_columns, net_maps, read_files, write_files
+from spark.stages.shapes import stream
 from spark.stages.splits import END, in_process
-from spark.stages.test_shapes import stream
 
 from graphtide.spark import explain, watch
 

@@ -14,6 +14,8 @@ from graphtide.testing.transactions import StreamTransaction, terms_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from graphtide import Query
+
 
 STRATEGIES = ("rete", "search", "decomposed")
 

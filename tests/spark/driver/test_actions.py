@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from spark.driver.alarms import ALARMS, SCENE, ex
 from spark.stages.program_runs import (
     PREFIX,
-    TYPE,
     ProgramRun,
     change,
     event,
@@ -23,47 +22,11 @@ from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.state import cache
 
-ALARMS = (Path(__file__).parents[3] / "examples" / "alarms.tide").read_text()
-
-
-def ex(name):
-    return f"<http://example.org/{name}>"
-
-
-def told(kind, name, time, tx, **more):
-    pairs = [(ex(name), TYPE, ex(kind)), *((ex(name), ex(p), ex(o)) for p, o in more.items())]
-    return event(time, tx, *pairs)
-
-
-def state(equipment, new, time, tx, was=None):
-    rows = [(time, tx, 1, ex(equipment), TYPE, ex("Equipment"), None, None)]
-    if was:
-        rows.append((time, tx, -1, ex(equipment), ex("state"), ex(was), None, None))
-    return [*rows, (time, tx, 1, ex(equipment), ex("state"), ex(new), None, None)]
-
-
-SCENE = [
-    state("e1", "ONLINE", 0, 0),
-    state("e2", "ACTIVE", 1, 1),
-    told("Alarm", "a1", 10, 2, eqpt="e2"),
-    told("Alarm", "a2", 10, 3, eqpt="e2"),
-    told("Cancellation", "x1", 12, 4, alarm="a1"),
-    told("Confirmation", "c1", 13, 5, alarm="a1"),
-    told("Confirmation", "c2", 13, 6, alarm="a2"),
-    state("e1", "ACTIVE", 20, 7, was="ONLINE"),
-    told("Alarm", "a3", 21, 8, eqpt="e1"),
-    told("Alarm", "a4", 22, 9, eqpt="e1"),
-    [watermark(60)],
-]
-"""The alarms of paper 2. By hand: a1 is cancelled, so its confirmation comes too late; a2 is
-confirmed; a3 comes as soon as e1 is active and switches it off, and a4 does so again; a3 and a4
-are ignored, and so is a1, whose cancellation retracts it only from the rules that come after."""
-
 
 @pytest.mark.parametrize("partitions", [1, 2, 4])
 def test_the_alarms_of_the_paper_one_transaction_at_a_time(partitions, tmp_path):
     alone = in_process(ALARMS, [row for part in SCENE[:-1] for row in part], 60)
-    expected = [(f.rule, f.time, str(f.values["alarm"])) for f in alone.firings]
+    expected = [(f.rule, f.time, str(f.values["alarm"])) for f in alone.firings()]
     batches = [[*part, (*part[0][:2], 0, *[None] * 5)] for part in SCENE]
     _, fired = with_actions(ALARMS, batches, partitions, tmp_path, quiet=True)
     found = [(f.rule.name, f.time, f.values["alarm"]) for f in fired]
@@ -154,7 +117,7 @@ def test_what_must_be_given_or_cannot_run_is_said():
 QUERY Q AS REGISTER ISTREAM :o AS SELECT ?x {window} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}
 RULE A ON APPEAR OF Q THEN INSERT {{ ?x a :Seen }}"""
     with pytest.raises(GraphtideError, match="over windows, do not run on Spark"):
-        program_spec(Program(text), 2, 1000).check()
+        program_spec(Program.parse(text), 2, 1000).check()
 
 
 BOUNDED = (

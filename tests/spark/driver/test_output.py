@@ -204,7 +204,7 @@ def test_events_of_windows_are_refused_before_spark_starts(tmp_path):
         ({"a.nt": "x"}, True, None),
     ],
 )
-def test_empty_files_are_told(tmp_path, capsys, contents, once, message):
+def test_empty_files_are_named(tmp_path, capsys, contents, once, message):
     for name, text in contents.items():
         (tmp_path / name).write_text(text)
     options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2, once=once)

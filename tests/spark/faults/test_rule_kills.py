@@ -15,7 +15,7 @@ import pytest
 from spark.faults.assault import PATIENCE, Assault
 from spark.stages.program_runs import PREFIX, change, fired, transactions
 from spark.stages.program_runs import in_process as run_in_process
-from spark.stages.test_rules import random_rows
+from spark.stages.random_programs import random_rows
 
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import write_changes
@@ -152,7 +152,7 @@ def assert_firings(folder, alone):
 def assert_complex_events(folder, alone):
     for name in ("Alone", "Twice"):
         expected = Counter(
-            (each.time, *map(str, each.values.values())) for each in alone.complex_events(name)
+            (each.time, *map(str, each.values.values())) for each in alone.matches(name)
         )
         parameters = ("x", "y") if name == "Alone" else ("x",)
         rows = written(folder, name)

@@ -42,7 +42,7 @@ WRITTEN_BY_HAND = f"(({A},{UP}),({P}),({R}),1000)"
 
 
 def fingerprint(text=PROGRAM):
-    return program_spec(Program(text), 2, 1000).fingerprint
+    return program_spec(Program.parse(text), 2, 1000).fingerprint
 
 
 def test_the_text_is_the_one_that_old_checkpoints_have():

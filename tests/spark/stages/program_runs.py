@@ -7,7 +7,6 @@ from collections import Counter, deque
 
 from graphtide import LiveGraph
 from graphtide.lang.tide.program import Program
-from graphtide.rules.program import run
 from graphtide.spark.driver.actions import ActionRunner, read_firings
 from graphtide.spark.driver.feedback import FeedbackLog
 from graphtide.spark.partition.program import event_time
@@ -23,7 +22,7 @@ class ProgramRun:
     """A program on partitions; `firings`, `events` and `deltas` are its output so far."""
 
     def __init__(self, program, partitions, *, workers=1, place=None, clock=None):
-        parsed = Program(program)
+        parsed = Program.parse(program)
         self.run = PartitionRun.of(parsed, partitions, workers=workers, place=place, clock=clock)
         self.spec = self.run.job.program
         self.spec.check()
@@ -105,7 +104,7 @@ ROW = ("time", "tx", "diff", "s", "p", "o", "g", "stream")
 def in_process(program, rows, end):
     """The program in one process, transaction by transaction."""
     graph = LiveGraph()
-    running = run(program, graph, functions={"f": lambda *_: None})
+    running = graph.run(Program.parse(program), functions={"f": lambda *_: None})
     for (time, _), part in transactions(rows):
         changes = [row for row in part if row[7] is None]
         if changes:
@@ -129,7 +128,7 @@ def transactions(rows):
 def fired(running):
     """What a program in one process has fired, however it was ordered."""
     found = Counter()
-    for firing in running.firings:
+    for firing in running.firings():
         values = tuple(str(firing.values[name]) for name in sorted(firing.values))
         ends = tuple(end for _, end in firing.events.values())
         found[firing.rule, firing.time, values, ends] += 1

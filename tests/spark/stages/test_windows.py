@@ -284,7 +284,7 @@ def test_explain():
 
 
 def test_a_program_may_have_windows():
-    program = Program("PREFIX : <http://e/>\nQUERY W AS " + windowed(
+    program = Program.parse("PREFIX : <http://e/>\nQUERY W AS " + windowed(
         "ISTREAM", "WINDOW :w { ?a :p ?b }").replace("PREFIX : <http://e/> ", ""))  # fmt: skip
     (query,) = JobSpec(tuple(program.texts.items()), 2).partition_queries
     assert query.windowed is not None and query.windowed.output == "ISTREAM"

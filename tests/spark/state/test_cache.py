@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from spark.stages.shapes import query, stream
 from spark.stages.splits import END, deltas, in_process, micro_batches
-from spark.stages.test_shapes import query, stream
 
 from graphtide.spark.stages.consolidate import consolidate, counted
 from graphtide.spark.stages.partition import QueriesPartition

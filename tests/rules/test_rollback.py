@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patterns.random_patterns import declarations, streams
 from rules.engine import Engine
-from rules.test_matches import gaps, happenings, rules, triples
-from rules.test_patterns import program_of, told
+from rules.histories import gaps, happenings, rules, triples
+from rules.pattern_programs import program_of, told
 from support.programs import run
 
 from graphtide import LiveGraph

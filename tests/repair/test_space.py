@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from repair.oracle import PREFIX
-from repair.worlds import graphs, hard, iri, live_graph, quads_of, soft
+from repair.worlds import graphs, hard, iri, live_graph, quads_of, quads_of_runtime, soft
 from support.programs import find_repairs, run
 
 import graphtide as gt
@@ -78,13 +78,13 @@ def test_the_way_back_is_exact(triples, seed):
             space.move_to(state)
             states.append(step)
     space.move_to(space.start)
-    assert quads_of(space.graph) == start
+    assert quads_of_runtime(space.graph) == start
     assert space.options() == options
 
 
 def check_here(space, world, start, state):
     """The private graph is the start with the state's net changes, and its answers are right."""
-    here = quads_of(space.graph)
+    here = quads_of_runtime(space.graph)
     assert len(here ^ start) == len(net_changes(state))
     goals = [world.goals[goal.name].query for goal in space.task.goals]
     assert space.counts() == tuple(len(world.rows(here, query)) for query in goals)

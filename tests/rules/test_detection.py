@@ -5,23 +5,18 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patterns.random_patterns import TYPES, declarations, streams
+from patterns.random_patterns import declarations, streams
+from rules.pattern_programs import RDF_TYPE, iri, program_of, told
+from support.programs import run
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
 from graphtide.errors import GraphtideError
-from graphtide.lang.sparql.parse import parse_query
-from graphtide.lang.tide.ast import EventDeclaration, GraphPattern
 from graphtide.lang.tide.program import Program
 from graphtide.testing.event_oracle import EventOracle
 
 PREFIX = "PREFIX : <http://example.org/>\n"
-RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 END = 1000
-
-
-def iri(name):
-    return f"<http://example.org/{name}>"
 
 
 def event(kind, **values):
@@ -225,25 +220,6 @@ def test_an_unknown_pattern_is_named_with_the_nearest() -> None:
 
 
 # --- batches, single events and the definitions agree ---
-
-
-def program_of(pattern):
-    """A program with the random pattern, whose events have their parameters as objects."""
-    events = []
-    for name, arity in TYPES.items():
-        body = " ; ".join([f"a :{name}", *(f":p{i} ?v{i}" for i in range(arity))])
-        query = parse_query(f"PREFIX : <http://example.org/> SELECT * {{ ?e {body} }}")
-        parameters = tuple(v for v in query.variables if v.name != "e")
-        source = GraphPattern(query.root.child.patterns)
-        events.append(EventDeclaration(name, parameters, source, 1))
-    return Program((), tuple(events), patterns=(pattern,))
-
-
-def told(graph, name, values):
-    encode = graph.terms.encode
-    rows = [(iri("e"), RDF_TYPE, iri(name))]
-    rows += [(iri("e"), iri(f"p{i}"), iri(f"v{value}")) for i, value in enumerate(values)]
-    return [tuple(map(encode, row)) for row in rows]
 
 
 def test_a_program_parses_as_it_is_built_here() -> None:

@@ -137,7 +137,7 @@ def test_an_error_names_the_file(tmp_path, name, content, message):
 def test_the_example_is_the_railway_of_the_demo():
     from graphtide.datasets.railway import QUERIES
 
-    example = Program.read(Path(__file__).parents[2] / "examples" / "rail.tide")
+    example = Program.read(Path(__file__).parents[3] / "examples" / "rail.tide")
     assert list(example.texts) == list(QUERIES)
     for name, text in QUERIES.items():
         assert parse_query(example.texts[name]).root == parse_query(text).root

@@ -30,14 +30,14 @@ def rows_in(graph, text):
 
 
 @pytest.mark.parametrize("number", STANDARD)
-def test_official_answers(number, store, graph):
+def test_official_answers(number, lubm_store, lubm_graph):
     rows, _ = STANDARD[number]
     text = standard_query(number)
-    assert sum(1 for _ in store.query(text)) == rows
-    assert rows_in(graph, text) == rows
+    assert sum(1 for _ in lubm_store.query(text)) == rows
+    assert rows_in(lubm_graph, text) == rows
 
 
-def test_the_official_answer_of_query_7_row_by_row(store):
+def test_the_official_answer_of_query_7_row_by_row(lubm_store):
     place = "http://www.Department0.University0.edu/"
     graduates, undergraduates = (
         {
@@ -50,16 +50,16 @@ def test_the_official_answer_of_query_7_row_by_row(store):
             (TAUGHT_UNDERGRADUATES, "Undergraduate", "Course"),
         )
     )
-    found = {(row["x"].value, row["y"].value) for row in store.query(standard_query(7))}
+    found = {(row["x"].value, row["y"].value) for row in lubm_store.query(standard_query(7))}
     assert found == graduates | undergraduates and len(found) == 67
 
 
 @pytest.mark.parametrize("number", range(1, 8))
-def test_answers_of_paper_5s_queries(number, store, graph):
+def test_answers_of_paper_5s_queries(number, lubm_store, lubm_graph):
     rows = ANSWERS[1][number - 1]
     text = query_text("lubm", f"Q{number}")
-    assert sum(1 for _ in store.query(text)) == rows
-    assert rows_in(graph, text) == rows
+    assert sum(1 for _ in lubm_store.query(text)) == rows
+    assert rows_in(lubm_graph, text) == rows
 
 
 @pytest.mark.parametrize("universities", [5, pytest.param(10, marks=pytest.mark.slow)])

@@ -9,19 +9,19 @@ from graphtide.graph import LiveGraph
 
 
 @pytest.fixture(scope="session")
-def lines():
+def lubm_lines():
     return b"".join(bytes(block.columns().lines()) for block in Lubm(1).indexed_blocks())
 
 
 @pytest.fixture(scope="session")
-def store(lines):
+def lubm_store(lubm_lines):
     store = Store()
-    store.bulk_load(lines, format=RdfFormat.N_TRIPLES)
+    store.bulk_load(lubm_lines, format=RdfFormat.N_TRIPLES)
     return store
 
 
 @pytest.fixture(scope="session")
-def graph():
+def lubm_graph():
     graph = LiveGraph()
     load_blocks(graph, Lubm(1).indexed_blocks())
     return graph

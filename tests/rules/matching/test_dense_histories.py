@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from rules.brute_force import matches
-from rules.test_matches import FACTS, TYPES, VALUES, after, found, iri, run
+from rules.histories import FACTS, TYPES, VALUES, after, found, iri, run
 
 from graphtide.algebra.expressions import Var
 from graphtide.lang.sparql.parse import parse_query

@@ -30,27 +30,27 @@ def loaded(path):
 @pytest.mark.parametrize(
     "name", ["a.nt", "a.nq.gz", "a.ttl", "a.parquet", "a.arrows", "a.rdfp", "a.rdfp.gz"]
 )
-def test_every_format_holds_the_model(name, tmp_path, lines, command):
+def test_every_format_holds_the_model(name, tmp_path, lubm_lines, command):
     code, out, err = command("generate", "lubm", "--out", tmp_path / name)
     assert (code, out) == (0, "") and "100,543 triples" in err
     if name == "a.nt":
-        assert (tmp_path / name).read_bytes() == lines
+        assert (tmp_path / name).read_bytes() == lubm_lines
     elif name == "a.nq.gz":
-        assert gzip.decompress((tmp_path / name).read_bytes()) == lines
+        assert gzip.decompress((tmp_path / name).read_bytes()) == lubm_lines
     elif name == "a.ttl":
         triples = {str(quad.triple) + " ." for quad in parse(path=tmp_path / name)}
-        assert triples == set(lines.decode().splitlines())
+        assert triples == set(lubm_lines.decode().splitlines())
     else:
-        assert loaded(tmp_path / name) == set(lines.decode().splitlines())
+        assert loaded(tmp_path / name) == set(lubm_lines.decode().splitlines())
 
 
-def test_lines_are_n_triples(lines):
-    assert sum(1 for _ in parse(lines, format=RdfFormat.N_TRIPLES)) == 100_543
+def test_lines_are_n_triples(lubm_lines):
+    assert sum(1 for _ in parse(lubm_lines, format=RdfFormat.N_TRIPLES)) == 100_543
 
 
 @pytest.mark.parametrize("name", ["a.rdfp", "a.parquet"])
 @pytest.mark.parametrize(("size", "events"), [(1, 100_543), (20, 5_028)])
-def test_a_stream(name, size, events, tmp_path, lines, command):
+def test_a_stream(name, size, events, tmp_path, lubm_lines, command):
     code, _, _ = command(
         *("generate", "lubm", "--rate", 10_000, "--event-size", size, "--out", tmp_path / name)
     )
@@ -67,7 +67,7 @@ def test_a_stream(name, size, events, tmp_path, lines, command):
     # ten triples a millisecond
     assert times == [event * size // 10 for event in range(events)]
     assert list(sizes.values())[:-1] == [size] * (events - 1)
-    assert loaded(tmp_path / name) == set(lines.decode().splitlines())
+    assert loaded(tmp_path / name) == set(lubm_lines.decode().splitlines())
 
 
 def test_the_text_of_a_stream(tmp_path, command):
@@ -96,7 +96,7 @@ def test_universities_and_seeds(tmp_path, command):
         (["--universities", "0", "--out", "a.nt"], "invalid number of universities: 0"),
         (["--universities", "x", "--out", "a.nt"], "--universities"),
         (["--seed", "-1", "--out", "a.nt"], "invalid seed -1"),
-        (["--out", "a.nope"], "no format has the suffix '.nope'"),
+        (["--out", "a.nope"], "unknown suffix '.nope'"),
         (["--out", "a.trig"], "a model cannot be written as trig"),
         (["--out", "a.parquet.gz"], "compresses its columns itself"),
         (["--out", "no/a.nt"], "cannot be written"),
