@@ -19,12 +19,12 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog, Rejects, load_data
 from graphtide.cli.options import invalid
 from graphtide.cli.output import counted, open_output
-from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, Session
+from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, Session, SessionOutput
 from graphtide.cli.watch import INTERRUPTED, print_summary, stoppable
 from graphtide.errors import DataError, GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.rdf.changes import CHANGE_SCHEMA, RejectedRow
+from graphtide.rdf.changes import CHANGE_SCHEMA, ChangeBatch, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
 from graphtide.spark.driver.actions import FIRINGS
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from graphtide.cli.run import RunRequest
-    from graphtide.cli.session import SessionOutput
-    from graphtide.rdf.changes import ChangeBatch
     from graphtide.rdf.terms import Term
 
 ROWS_PER_FILE: Final = 100_000

@@ -23,8 +23,8 @@ from rich.live import Live
 from rich.text import Text
 
 from graphtide.cli.inputs import STANDARD_INPUT
-from graphtide.cli.output import FRAMES_PER_SECOND, counted, open_output
-from graphtide.cli.session import EventOutput, FiringOutput, RowOutput
+from graphtide.cli.output import FRAMES_PER_SECOND, OutputWriter, counted, open_output
+from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, SessionOutput
 from graphtide.cli.watch import INTERRUPTED, stoppable
 from graphtide.engine.results import DeltaRow
 from graphtide.errors import GraphtideError
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from graphtide.cli.output import OutputWriter
     from graphtide.cli.run import RunRequest
-    from graphtide.cli.session import SessionOutput
     from graphtide.lang.tide.program import Program
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import SparkJob

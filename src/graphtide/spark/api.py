@@ -17,8 +17,8 @@ from graphtide.spark.stages.prune import prune
 from graphtide.spark.stages.unpack import columns_sql, unpack_deltas
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import MemoryLog
-from graphtide.spark.state.messages import ROWS_SQL
-from graphtide.spark.topology import run_partition, stages_of
+from graphtide.spark.state.messages import ROWS_SQL, StageRow
+from graphtide.spark.topology import StageSpec, run_partition, stages_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from graphtide.spark.metrics import CacheCounts
     from graphtide.spark.partition.program import ProgramSpec
-    from graphtide.spark.state.messages import StageRow
-    from graphtide.spark.topology import StageSpec
     from graphtide.streams.windows import Alignment
 
 Queries = str | Mapping[str, str]

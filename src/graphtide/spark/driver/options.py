@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from graphtide.errors import DataError, GraphtideError
 from graphtide.spark.driver.feedback import MAX_ROUNDS
-from graphtide.spark.driver.sink import holds_something, replace_text
-from graphtide.spark.partition.program import program_spec
+from graphtide.spark.driver.sink import OutputFormat, holds_something, replace_text
+from graphtide.spark.partition.program import ProgramSpec, program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.source.plan import check_log
 from graphtide.spark.stages.unpack import check_names
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from graphtide.lang.tide.program import Program
-    from graphtide.spark.driver.sink import OutputFormat
-    from graphtide.spark.partition.program import ProgramSpec
     from graphtide.streams.windows import Alignment
 
 

@@ -9,19 +9,17 @@ import pandas as pd
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from graphtide.spark.metrics import counted_in
+from graphtide.spark.metrics import CacheCounts, counted_in
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import StateLog
 from graphtide.spark.state.messages import ROWS, StageRow
-from graphtide.spark.topology import StageName, run_partition, stages_of
+from graphtide.spark.topology import StageName, StageSpec, run_partition, stages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.spark.job import JobSpec
-    from graphtide.spark.metrics import CacheCounts
-    from graphtide.spark.topology import StageSpec
 
 CACHE = EngineCache()
 """The engines of this Python worker."""
