@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
 
+
 def first_redundant(
     changes: Sequence[tuple[int, tuple[int, ...]]], store: QuadStore, terms: TermDictionary
 ) -> tuple[int, StrictError] | None:

@@ -7,10 +7,8 @@ import numpy as np
 from graphtide.jit import compiled
 from graphtide.kernel.batch import Ints, Longs, longer
 from graphtide.kernel.search import arrays as col
-from graphtide.kernel.search.apply import find_dispatch
 from graphtide.kernel.search.program import SearchProgram, reject_joins, reject_lookups
-
-from graphtide.kernel.search.quadstore import MAX_RETAINED, QuadStore
+from graphtide.kernel.search.quadstore import MAX_RETAINED, QuadStore, find_dispatch
 
 QUAD = 2
 """Where the quad of a change begins."""
