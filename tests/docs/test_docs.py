@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SOURCES = ROOT / "src" / "graphtide"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 FILE = re.compile(r"`([\w./-]+/[\w-]+\.(?:py|toml|md))`")
+ROW = re.compile(r"^\| (.+) \|$", re.MULTILINE)
 MERMAID = re.compile(r"^```mermaid\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 
 page = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -32,8 +34,8 @@ def test_the_picture_in_the_readme_is_the_plan_of_its_program():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (picture,) = MERMAID.findall(text)
     after = globals_after(ROOT / "README.md")
-    graph, watch = after["graph"], after["watch"]
-    assert graph.watch(watch.text, strategy="rete").explain("mermaid") == picture
+    graph, query = after["graph"], after["query"]
+    assert graph.watch(query.text, strategy="rete").explain("mermaid") == picture
 
 
 def test_the_readme_names_the_two_commands():
@@ -51,6 +53,55 @@ def test_links_lead_somewhere(path):
 @page
 def test_files_that_are_named_exist(path):
     named = FILE.findall(path.read_text(encoding="utf-8"))
-    places = (ROOT, ROOT / "src" / "graphtide")
-    lost = [name for name in named if not any((place / name).exists() for place in places)]
+    folders = (ROOT, SOURCES)
+    lost = [name for name in named if not any((folder / name).exists() for folder in folders)]
     assert not lost
+
+
+def table_of(path, heading):
+    """The rows of the first table below a heading, as lists of cells."""
+    section = path.read_text(encoding="utf-8").split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = [row.split(" | ") for row in ROW.findall(section)]
+    return rows[1:]
+
+
+VOCABULARY = [
+    (word.strip(), module.strip("`"))
+    for words, _, module in table_of(ROOT / "docs" / "architecture.md", "Vocabulary")
+    for word in words.split(",")
+]
+
+
+@pytest.mark.parametrize(("word", "module"), VOCABULARY)
+def test_words_of_the_vocabulary_are_used(word, module):
+    text = (SOURCES / module).read_text(encoding="utf-8")
+    assert re.search(rf"\b{word}", text, re.IGNORECASE)
+
+
+def test_folders_of_the_architecture_are_the_layers():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    drawing = text.split("## The layers")[1].split("```")[1]
+    drawn = re.findall(r"^ (\w+)(?:/|\.py) ", drawing, re.MULTILINE)
+    contract = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("layers = [")[1]
+    layers = re.findall(r'"(\w+)"', contract.split("]")[0])
+    assert [name for name in drawn if name in layers] == layers
+
+
+FOUND = table_of(ROOT / "CONTRIBUTING.md", "Where to look")
+
+
+@pytest.mark.parametrize(("what", "where"), FOUND)
+def test_names_are_where_the_table_says(what, where):
+    """A module, and in brackets after it names that it defines."""
+    for module, names in re.findall(r"`([\w/]+\.py)`(?: \(([^()]*)\))?", where):
+        text = (SOURCES / module).read_text(encoding="utf-8")
+        for name in re.findall(r"`([\w.]+)`", names):
+            last = name.split(".")[-1]
+            assert re.search(rf"(class|def) {last}\b|\b{last}:", text), f"{name} in {module}"
+
+
+def test_what_strangers_look_for_is_in_the_table():
+    sought = " ".join(what for what, _ in FOUND)
+    for thing in ("NOT EXISTS", "window closes", "token moves", "event expires", "Spark state"):
+        assert thing in sought
+    assert "RDF Patch" in sought
