@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import io
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
+
+from graphtide.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "graphtide"
@@ -105,3 +110,34 @@ def test_what_strangers_look_for_is_in_the_table():
     for thing in ("NOT EXISTS", "window closes", "token moves", "event expires", "Spark state"):
         assert thing in sought
     assert "RDF Patch" in sought
+
+
+COMMAND = re.compile(r"^(?:\.venv/bin/)?graphtide ((?:bench |generate )?[a-z][a-z-]*)([^#|\n]*)")
+CODE = re.compile(r"`([^`\n]+)`")
+
+
+def commands_of(path):
+    """The commands that a page shows, each with its options."""
+    text = path.read_text(encoding="utf-8")
+    for code in [*text.splitlines(), *CODE.findall(text.replace("```", ""))]:
+        if match := COMMAND.match(code.strip()):
+            yield match[1], tuple(re.findall(r"--(?!help)[a-z][a-z-]*", match[2]))
+
+
+@lru_cache
+def help_of(command):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
+        main([*command.split(), "--help"])
+    return output.getvalue()
+
+
+@page
+def test_commands_and_options_exist(path):
+    if path.name == "CHANGELOG.md":  # it also has those that are gone
+        return
+    for command, options in commands_of(path):
+        text = help_of(command)
+        assert f"Usage: graphtide {command}" in text, command
+        unknown = [option for option in options if not re.search(rf"{option}\b(?!-)", text)]
+        assert not unknown, f"graphtide {command}: {unknown}"
