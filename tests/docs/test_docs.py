@@ -92,7 +92,11 @@ def test_folders_of_the_architecture_are_the_layers():
     assert [name for name in drawn if name in layers] == layers
 
 
-FOUND = table_of(ROOT / "CONTRIBUTING.md", "Where to look")
+TABLES = {
+    "README.md": table_of(ROOT / "README.md", "Where is what"),
+    "CONTRIBUTING.md": table_of(ROOT / "CONTRIBUTING.md", "Where to look"),
+}
+FOUND = [tuple(row) for table in TABLES.values() for row in table]
 
 
 @pytest.mark.parametrize(("what", "where"), FOUND)
@@ -105,8 +109,9 @@ def test_names_are_where_the_table_says(what, where):
             assert re.search(rf"(class|def) {last}\b|\b{last}:", text), f"{name} in {module}"
 
 
-def test_what_strangers_look_for_is_in_the_table():
-    sought = " ".join(what for what, _ in FOUND)
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_what_strangers_look_for_is_in_the_table(table):
+    sought = " ".join(what for what, _ in table)
     for thing in ("NOT EXISTS", "window closes", "token moves", "event expires", "Spark state"):
         assert thing in sought
     assert "RDF Patch" in sought
