@@ -44,8 +44,8 @@ def test_every_plan_leads_where_it_says(triples):
         assert fresh.stats().transactions == before + bool(plan.changes)
         if plan.changes:
             for name, rows in plan.preview.items():
-                told = sorted(str(row) for row in watches[name].delta())
-                assert sorted(map(str, rows)) == told
+                changes = sorted(str(row) for row in watches[name].delta())
+                assert sorted(map(str, rows)) == changes
 
 
 @some

@@ -71,10 +71,10 @@ def in_process(queries, rows, end, clock=DEFAULT_CLOCK):
         for _, _, _, s, p, o, name, stream in part if part[0][7] else ():
             graph.stream(f"<{stream}>").push([(s, p, o)], time=time, graph=name)
     graph.advance(end)
-    return told(registered)
+    return output_of(registered)
 
 
-def told(registered):
+def output_of(registered):
     """The rows of all reports."""
     net = Counter()
     for name, query in registered.items():
