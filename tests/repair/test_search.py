@@ -1,4 +1,4 @@
-"""Exploring, against brute force with pyoxigraph."""
+"""The search for repair plans, against brute force with pyoxigraph."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Exploring is not noticed by anybody, and what is tried is taken back exactly."""
+"""The search space: a private copy of the graph, invisible to queries, with exact moves."""
 
 from random import Random
 

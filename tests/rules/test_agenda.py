@@ -1,4 +1,4 @@
-"""The life of activations: appeared, fired, updated, disappeared; and which of them is next."""
+"""Activations: appeared, fired, updated, disappeared; and which of them fires next."""
 
 import pytest
 from support.programs import run

@@ -1,4 +1,4 @@
-"""Events that come many at a time fire what they fire one by one, in the same order."""
+"""A batch of events fires what the same events fire one by one, in the same order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cascade without end has done is undone: as if it had never been, whatever it did."""
+"""Rollback: a cascade that is stopped leaves no trace in graph, rules, patterns and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left out before it is stored makes no difference to any report."""
+"""Pruning: triples that no window needs are not stored, and no result changes."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def random_rows(rng, transactions, *, begin=0):
 
 
 def in_process(queries, rows, end, clock=DEFAULT_CLOCK):
-    """Reports of the in-process engine by query, time and values; what DSTREAM tells of is < 0."""
+    """Reports of the in-process engine by query, time and values; rows of DSTREAM are negative."""
     graph = LiveGraph(
         tick_ms=clock.tick_ms,
         window_origin=clock.window_origin,
