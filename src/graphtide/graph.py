@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,45 +12,36 @@ import pyarrow as pa
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import as_select
 from graphtide.engine.events import make_events
-from graphtide.engine.ingest import as_term, quad_ids
+from graphtide.engine.ingest import ObjectLike, TermLike, as_term, quad_ids
 from graphtide.engine.results import SHOWN_ROWS, Stats, answer_table, html_table
 from graphtide.engine.runtime import Runtime
 from graphtide.engine.transaction import Transaction
 from graphtide.engine.update import run_update
-from graphtide.engine.watch import DEFAULT_HISTORY
+from graphtide.engine.watch import DEFAULT_HISTORY, Query
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import DIFF, VALUES
+from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
-from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
-from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES
-from graphtide.repair.search import find_repairs
-from graphtide.rules.program import RunningProgram, run
+from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES, Fix, Goal
+from graphtide.repair.search import RepairStrategy, find_repairs
+from graphtide.rules.program import FiringMode, RunningProgram, StartAt, run
 from graphtide.rules.runtime import MAX_FIRINGS
 from graphtide.streams.feed import Feed
-from graphtide.streams.registry import Streams
+from graphtide.streams.registry import ReportPolicy, Streams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from graphtide.algebra.windows import WindowedQuery
-    from graphtide.engine.ingest import ObjectLike, TermLike
     from graphtide.engine.storage import DefaultGraphMode, Storage
-    from graphtide.engine.watch import Query
-    from graphtide.kernel.batch import Ints, Longs
+    from graphtide.lang.tide.program import Program
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
-    from graphtide.repair.model import Fix, Goal
     from graphtide.repair.plan import Candidate, RepairPlan, Repairs
-    from graphtide.repair.search import RepairStrategy
     from graphtide.rules.actions import OnError
     from graphtide.rules.agenda import Resolver
-    from graphtide.rules.program import FiringMode, StartAt
-    from graphtide.streams.registry import ReportPolicy
     from graphtide.streams.stream import Stream
     from graphtide.streams.windows import Alignment
 

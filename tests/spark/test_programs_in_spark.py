@@ -164,7 +164,7 @@ def test_the_alarms_of_the_paper_with_the_command(tmp_path):
     places = {name: tmp_path / place for name, place in
               (("--changes", "in"), ("--out", "out"), ("--checkpoint", "c"))}  # fmt: skip
     tokens = [part for pair in places.items() for part in map(str, pair)]
-    tokens += ["--stream", stream[1:-1], "--master", "local[2]", "--once", "--partitions", "2"]
+    tokens += ["--stream", stream[1:-1], "--master", "local[2]", "--partitions", "2"]
     command = [sys.executable, "-m", "graphtide.cli.main", "run", str(program), *tokens]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr

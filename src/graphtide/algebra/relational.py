@@ -15,18 +15,8 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
 
+from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import (
-    DEFAULT_GRAPH,
-    Bgp,
-    Distinct,
-    Filter,
-    Join,
-    Node,
-    Project,
-    SelectQuery,
-    TriplePattern,
-)
 from graphtide.algebra.variables import mentioned, schema
 from graphtide.errors import GraphtideError
 
@@ -42,7 +32,7 @@ RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 class Relation:
     """A relation over the graph: an algebra node with named attributes."""
 
-    node: Node
+    node: alg.Node
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -51,7 +41,7 @@ class Relation:
 
     def join(self, other: Relation) -> Relation:
         """R ⋈ s: pairs of rows that agree on all attributes of the same name."""
-        return Relation(Join(self.node, other.node))
+        return Relation(alg.Join(self.node, other.node))
 
     def product(self, other: Relation) -> Relation:
         """R × s: all pairs of rows. The two must have no attribute in common."""
@@ -61,29 +51,29 @@ class Relation:
                 f"both sides of a product have the attribute {both[0]!r}",
                 hint="use join(), or other attribute names on one side",
             )
-        return Relation(Join(self.node, other.node))
+        return Relation(alg.Join(self.node, other.node))
 
     def antijoin(self, other: Relation) -> Relation:
         """R ⊳ s: rows of r that no row of s agrees with."""
-        return Relation(Filter(Call("!", (Exists(other.node),)), self.node))
+        return Relation(alg.Filter(Call("!", (Exists(other.node),)), self.node))
 
     def semijoin(self, other: Relation) -> Relation:
         """R ⋉ s: rows of r that some row of s agrees with."""
-        return Relation(Filter(Exists(other.node), self.node))
+        return Relation(alg.Filter(Exists(other.node), self.node))
 
     def select(self, condition: Expression) -> Relation:
         """σ: rows for which a condition holds."""
         self._reject_unknown(v.name for v in mentioned(condition))
-        return Relation(Filter(condition, self.node))
+        return Relation(alg.Filter(condition, self.node))
 
     def project(self, *attributes: str) -> Relation:
         """π: these attributes only, each row once."""
         self._reject_unknown(attributes)
-        return Relation(Distinct(Project(self.node, tuple(map(Var, attributes)))))
+        return Relation(alg.Distinct(alg.Project(self.node, tuple(map(Var, attributes)))))
 
-    def query(self) -> SelectQuery:
+    def query(self) -> alg.SelectQuery:
         """The relation as a query that can be registered."""
-        return SelectQuery(schema(self.node), self.node)
+        return alg.SelectQuery(schema(self.node), self.node)
 
     def _reject_unknown(self, names: Iterable[str]) -> None:
         for name in names:
@@ -111,7 +101,7 @@ class Labels:
         """○: the vertices that have all of these labels."""
         if not labels:
             raise GraphtideError("vertices() needs a label", hint='as in vertices("r", "Route")')
-        return Relation(Bgp(self._classes(vertex, labels)))
+        return Relation(alg.Bgp(self._classes(vertex, labels)))
 
     def edges(
         self,
@@ -127,18 +117,18 @@ class Labels:
 
         With `edge`, the edge's own identity is an attribute too.
         """
-        graph = DEFAULT_GRAPH if edge is None else Var(edge)
-        pattern = TriplePattern(Var(source), self.iri(label), Var(target), graph)
+        graph = alg.DEFAULT_GRAPH if edge is None else Var(edge)
+        pattern = alg.TriplePattern(Var(source), self.iri(label), Var(target), graph)
         ends = ((source, source_label), (target, target_label))
         classes = (self._classes(v, (n,) if isinstance(n, str) else n) for v, n in ends)
-        return Relation(Bgp((pattern, *(each for group in classes for each in group))))
+        return Relation(alg.Bgp((pattern, *(each for group in classes for each in group))))
 
     def iri(self, label: str) -> NamedNode:
         """A label as an IRI."""
         return NamedNode(self.namespace + label)
 
-    def _classes(self, vertex: str, labels: tuple[str, ...]) -> tuple[TriplePattern, ...]:
-        return tuple(TriplePattern(Var(vertex), RDF_TYPE, self.iri(label)) for label in labels)
+    def _classes(self, vertex: str, labels: tuple[str, ...]) -> tuple[alg.TriplePattern, ...]:
+        return tuple(alg.TriplePattern(Var(vertex), RDF_TYPE, self.iri(label)) for label in labels)
 
 
 def equal(left: str, right: str | Term) -> Expression:

@@ -12,72 +12,63 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
+from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Expression
-from graphtide.algebra.nodes import (
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    Group,
-    Join,
-    LeftJoin,
-    Minus,
-    Node,
-    Project,
-    Slice,
-    Union,
-)
 from graphtide.algebra.traverse import map_children
 from graphtide.algebra.variables import certain, mentioned, schema
 
 
-def drop_order(node: Node) -> Node:
+def drop_order(node: alg.Node) -> alg.Node:
     """Replace every ORDER BY without LIMIT and OFFSET by what it does to the bag of rows.
 
     >>> from graphtide.algebra.expressions import Var
-    >>> drop_order(Slice(Bgp(()), (Var("a"),), distinct=True)) == Distinct(
-    ...     Project(Bgp(()), (Var("a"),))
+    >>> drop_order(alg.Slice(alg.Bgp(()), (Var("a"),), distinct=True)) == alg.Distinct(
+    ...     alg.Project(alg.Bgp(()), (Var("a"),))
     ... )
     True
     """
     match node:
-        case Slice(child, variables, _, distinct, 0, None):
-            projected = Project(drop_order(child), variables)
-            return Distinct(projected) if distinct else projected
+        case alg.Slice(child, variables, _, distinct, 0, None):
+            projected = alg.Project(drop_order(child), variables)
+            return alg.Distinct(projected) if distinct else projected
         case _:
             return map_children(node, drop_order)
 
 
-def merge_patterns(node: Node) -> Node:
+def merge_patterns(node: alg.Node) -> alg.Node:
     """Merge joined basic graph patterns; the empty pattern, which joins with everything, vanishes.
 
     >>> from graphtide.algebra.expressions import Var
     >>> from graphtide.algebra.nodes import TriplePattern
     >>> one, two = (TriplePattern(Var("a"), Var(p), Var("b")) for p in "pq")
-    >>> merge_patterns(Join(Bgp((one,)), Join(Bgp(()), Bgp((two,))))) == Bgp((one, two))
+    >>> merge_patterns(
+    ...     alg.Join(alg.Bgp((one,)), alg.Join(alg.Bgp(()), alg.Bgp((two,))))
+    ... ) == alg.Bgp((one, two))
     True
     """
     match map_children(node, merge_patterns):
-        case Join(Bgp(first), Bgp(second)):
-            return Bgp(first + second)
-        case Join(Bgp(()), other) | Join(other, Bgp(())):
+        case alg.Join(alg.Bgp(first), alg.Bgp(second)):
+            return alg.Bgp(first + second)
+        case alg.Join(alg.Bgp(()), other) | alg.Join(other, alg.Bgp(())):
             return other
         case merged:
             return merged
 
 
-def push_filters(node: Node) -> Node:
+def push_filters(node: alg.Node) -> alg.Node:
     """Move the conditions of all filters down.
 
     >>> from graphtide.algebra.expressions import Var
     >>> from graphtide.algebra.nodes import TriplePattern
-    >>> left = Bgp((TriplePattern(Var("a"), Var("p"), Var("b")),))
-    >>> right = Bgp((TriplePattern(Var("b"), Var("q"), Var("c")),))
+    >>> left = alg.Bgp((TriplePattern(Var("a"), Var("p"), Var("b")),))
+    >>> right = alg.Bgp((TriplePattern(Var("b"), Var("q"), Var("c")),))
     >>> a_is_b = Call("=", (Var("a"), Var("b")))
-    >>> push_filters(Filter(a_is_b, LeftJoin(left, right))) == LeftJoin(Filter(a_is_b, left), right)
+    >>> push_filters(alg.Filter(a_is_b, alg.LeftJoin(left, right))) == alg.LeftJoin(
+    ...     alg.Filter(a_is_b, left), right
+    ... )
     True
     """
-    if isinstance(node, Filter):
+    if isinstance(node, alg.Filter):
         return reduce(_push, conjuncts(node.condition), push_filters(node.child))
     return map_children(node, push_filters)
 
@@ -94,56 +85,56 @@ def conjunction(parts: list[Expression]) -> Expression:
     return reduce(lambda a, b: Call("&&", (a, b)), parts)
 
 
-def _push(node: Node, part: Expression) -> Node:
+def _push(node: alg.Node, part: Expression) -> alg.Node:
     """Filter `node` by one condition, placed as deep inside it as possible.
 
     A condition may move below a node if it reads the same values there: every variable that it
     mentions and the node binds at all must be bound, in every row, by the input it moves to.
     """
     match node:
-        case Join(left, right):
+        case alg.Join(left, right):
             if _reads_only(part, node, left):
                 return replace(node, left=_push(left, part))
             if _reads_only(part, node, right):
                 return replace(node, right=_push(right, part))
-        case LeftJoin(left, _) if _reads_only(part, node, left):
+        case alg.LeftJoin(left, _) if _reads_only(part, node, left):
             return replace(node, left=_push(left, part))
-        case Minus(left, _):
+        case alg.Minus(left, _):
             return replace(node, left=_push(left, part))
-        case Union(left, right):
-            return Union(_push(left, part), _push(right, part))
-        case Extend(child, var, _) if var not in mentioned(part):
+        case alg.Union(left, right):
+            return alg.Union(_push(left, part), _push(right, part))
+        case alg.Extend(child, var, _) if var not in mentioned(part):
             return replace(node, child=_push(child, part))
-        case Distinct(child):
-            return Distinct(_push(child, part))
-        case Group(child, keys) if keys and _reads_keys(part, node):
+        case alg.Distinct(child):
+            return alg.Distinct(_push(child, part))
+        case alg.Group(child, keys) if keys and _reads_keys(part, node):
             return replace(node, child=_push(child, part))
-        case Filter(condition, child):
-            return Filter(conjunction([*conjuncts(condition), part]), child)
+        case alg.Filter(condition, child):
+            return alg.Filter(conjunction([*conjuncts(condition), part]), child)
         case _:
             pass
-    return Filter(part, node)
+    return alg.Filter(part, node)
 
 
-def _reads_only(part: Expression, node: Node, side: Node) -> bool:
+def _reads_only(part: Expression, node: alg.Node, side: alg.Node) -> bool:
     """Whether a condition on `node`'s rows says the same on those of one of its inputs."""
     return mentioned(part) & frozenset(schema(node)) <= certain(side)
 
 
-def _reads_keys(part: Expression, group: Group) -> bool:
+def _reads_keys(part: Expression, group: alg.Group) -> bool:
     """Whether a condition on groups reads nothing but keys, which all rows of a group share."""
     visible = frozenset(schema(group)) | frozenset(schema(group.child))
     return mentioned(part) & visible <= frozenset(group.keys)
 
 
-Rule = Callable[["Node"], "Node"]
+Rule = Callable[["alg.Node"], "alg.Node"]
 """A rule takes a node and returns one with the same rows and multiplicities on every graph."""
 
 RULES: tuple[Rule, ...] = (drop_order, merge_patterns, push_filters)
 """Applied once each, in this order."""
 
 
-def rewrite(node: Node) -> Node:
+def rewrite(node: alg.Node) -> alg.Node:
     """Apply every rule."""
     for rule in RULES:
         node = rule(node)

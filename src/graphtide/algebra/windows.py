@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast
 
 from pyoxigraph import NamedNode
 
-from graphtide.algebra.nodes import (
-    Bgp,
-    DefaultGraph,
-    Distinct,
-    GraphNames,
-    Path,
-    Project,
-    SelectQuery,
-    TriplePattern,
-)
+from graphtide.algebra import nodes as alg
 from graphtide.algebra.traverse import map_parts
 from graphtide.errors import UnsupportedError
 
@@ -67,7 +58,7 @@ class WindowClause:
 class WindowedQuery:
     """A query over windows: the SELECT, its windows, and the relation-to-stream operator."""
 
-    select: SelectQuery
+    select: alg.SelectQuery
     windows: tuple[WindowClause, ...]
     output: Output = "RSTREAM"
     name: str | None = None
@@ -79,13 +70,13 @@ def reify(node: T, where: NamedNode, fresh: Callable[[], Var]) -> T:
     Each quad is described by four triples, `SUBJECT` to `GRAPH`, about a node of its own.
     """
     match node:
-        case Bgp(patterns):
+        case alg.Bgp(patterns):
             reified = (each for p in patterns for each in _describe(p, where, fresh()))
-            return cast("T", Bgp(tuple(reified)))
-        case GraphNames(var):
-            graphs = Bgp((TriplePattern(fresh(), GRAPH, var, where),))
-            return cast("T", Distinct(Project(graphs, (var,))))
-        case Path():
+            return cast("T", alg.Bgp(tuple(reified)))
+        case alg.GraphNames(var):
+            graphs = alg.Bgp((alg.TriplePattern(fresh(), GRAPH, var, where),))
+            return cast("T", alg.Distinct(alg.Project(graphs, (var,))))
+        case alg.Path():
             raise UnsupportedError(
                 "a property path inside GRAPH inside WINDOW cannot be maintained",
                 hint="leave GRAPH out: a path may lead over the events of the whole window",
@@ -94,10 +85,12 @@ def reify(node: T, where: NamedNode, fresh: Callable[[], Var]) -> T:
             return map_parts(node, lambda part: reify(part, where, fresh))
 
 
-def _describe(pattern: TriplePattern, where: NamedNode, quad: Var) -> Iterator[TriplePattern]:
-    if isinstance(pattern.graph, DefaultGraph):
+def _describe(
+    pattern: alg.TriplePattern, where: NamedNode, quad: Var
+) -> Iterator[alg.TriplePattern]:
+    if isinstance(pattern.graph, alg.DefaultGraph):
         yield pattern
         return
     parts = (pattern.subject, pattern.predicate, pattern.object, pattern.graph)
     for name, part in zip((SUBJECT, PREDICATE, OBJECT, GRAPH), parts, strict=True):
-        yield TriplePattern(quad, name, part, where)  # type: ignore[arg-type]
+        yield alg.TriplePattern(quad, name, part, where)  # type: ignore[arg-type]

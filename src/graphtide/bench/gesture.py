@@ -25,17 +25,8 @@ from graphtide.bench.report import (
     to_objects,
 )
 from graphtide.bench.sequence import pattern_detector
-from graphtide.datasets.gesture import GestureEncoder
-from graphtide.datasets.gesture_scene import (
-    CHANGES,
-    CYCLE,
-    FRAME_MS,
-    FRAMES_PER_SECOND,
-    TYPES,
-    AtomicEvents,
-    GestureScene,
-    atomic_events,
-)
+from graphtide.datasets import gesture_scene
+from graphtide.datasets.gesture import FrameColumns, GestureEncoder
 from graphtide.datasets.queries import GESTURE, program_text
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
@@ -44,7 +35,6 @@ from graphtide.rdf.changes import ChangeBatch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from graphtide.datasets.gesture import FrameColumns
     from graphtide.graph import LiveGraph
 
 Answer = TypeVar("Answer")
@@ -182,7 +172,7 @@ def _search_max(task: GestureTask) -> GestureResult:
 def _measure_events(task: GestureTask) -> GestureResult:
     """Feed atomic events, some turns of all arms at a time, until enough time has been measured."""
     (pattern,) = (p for p in Program.parse(program_text()).patterns if p.name == GESTURE)
-    detector = pattern_detector(pattern, TYPES, tick_ms=1)
+    detector = pattern_detector(pattern, gesture_scene.TYPES, tick_ms=1)
     times = CallTimes()
     found = events = 0
     turns = max(1, EVENTS_PER_BATCH // task.bodies)
@@ -194,24 +184,26 @@ def _measure_events(task: GestureTask) -> GestureResult:
     return _result(task, Played(times, events, found), len(times.each) * turns)
 
 
-def _turns(bodies: int, first: int, count: int) -> AtomicEvents:
+def _turns(bodies: int, first: int, count: int) -> gesture_scene.AtomicEvents:
     """Events of some turns; those of a batch are over before the next begins."""
-    events = atomic_events(GestureScene(bodies, count))
-    return events._replace(times=events.times + first * 2 * CYCLE * FRAME_MS)
+    events = gesture_scene.atomic_events(gesture_scene.GestureScene(bodies, count))
+    return events._replace(
+        times=events.times + first * 2 * gesture_scene.CYCLE * gesture_scene.FRAME_MS
+    )
 
 
 def _measure_chain(task: GestureTask) -> GestureResult:
     """Play a scene frame by frame, with more turns until enough time is measured."""
     cycles = MIN_CYCLES
     while True:
-        played = _play(GestureScene(task.bodies, cycles), task.mode)
+        played = _play(gesture_scene.GestureScene(task.bodies, cycles), task.mode)
         seconds = played.times.seconds
         if seconds >= task.enough_s or cycles >= MAX_CYCLES:
             return _result(task, played, cycles)
         cycles = round(cycles * min(max(1.2 * task.enough_s / seconds, 2), 100))
 
 
-def _play(scene: GestureScene, mode: Mode) -> Played:
+def _play(scene: gesture_scene.GestureScene, mode: Mode) -> Played:
     """Load the initial graph, then measure all frames."""
     encoder, times = GestureEncoder(scene), CallTimes()
     chain = ProgramChain() if mode == "program, ids" else Chain()
@@ -256,7 +248,7 @@ def _result(task: GestureTask, played: Played, cycles: int) -> GestureResult:
     has_graph = task.mode != "events"
     seconds = times.seconds
     # Without a graph there are no frames: a turn of the arms counts as the frames it takes.
-    frames = len(times.each) if has_graph else cycles * CYCLE
+    frames = len(times.each) if has_graph else cycles * gesture_scene.CYCLE
     return GestureResult(
         name="gesture",
         mode=task.mode,
@@ -267,8 +259,8 @@ def _result(task: GestureTask, played: Played, cycles: int) -> GestureResult:
         seconds=seconds,
         events_per_s=events / seconds,
         matches_per_s=found / seconds,
-        updates_per_s=frames * task.bodies * CHANGES / seconds if has_graph else 0.0,
-        speed=frames / seconds / FRAMES_PER_SECOND,
+        updates_per_s=frames * task.bodies * gesture_scene.CHANGES / seconds if has_graph else 0.0,
+        speed=frames / seconds / gesture_scene.FRAMES_PER_SECOND,
         slowest_ms=max(times.each) * 1000 if has_graph else 0.0,
         busy=times.cpu_s / seconds,
         rss_mb=peak_rss_mb(),

@@ -13,7 +13,7 @@ import numpy as np
 from graphtide.bench.sequence import pattern_detector
 from graphtide.datasets.queries import GESTURE, program_text
 from graphtide.graph import LiveGraph
-from graphtide.kernel.batch import DIFF, TX
+from graphtide.kernel.batch import DIFF, TX, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.lang.tide.ast import QueryChange
 from graphtide.lang.tide.program import Program
@@ -21,7 +21,6 @@ from graphtide.lang.tide.program import Program
 if TYPE_CHECKING:
     from graphtide.engine.results import TransactionTimes
     from graphtide.engine.watch import Query
-    from graphtide.kernel.batch import Ints, Longs
     from graphtide.patterns.detector import MatchColumns
 
 RULE: Final = "RULE NextSlide ON Forward(?body) THEN CALL next_slide(?body)\n"

@@ -20,17 +20,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from graphtide.bench import route_sensor
 from graphtide.bench.harness import peak_rss_mb, time_each, timed
-from graphtide.bench.route_sensor import RELATIONS, RouteSensorResult, update_percentiles
-from graphtide.bench.rules import HIGH, FiringFigures, checksum
+from graphtide.bench.rules import HIGH, AlarmWorkload, FiringFigures, checksum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import duckdb
-
-    from graphtide.bench.route_sensor import EdgeWorkload, RouteSensorTask
-    from graphtide.bench.rules import AlarmWorkload
 
 
 class ClipsFact(Protocol):
@@ -83,7 +80,7 @@ def _environment(*constructs: str) -> ClipsEnvironment:
 # ---- RouteSensor on CLIPS ------------------------------------------------------------------------
 
 ROUTE_SENSOR: Final = (
-    *(f"(deftemplate {name} (slot s) (slot o))" for name in RELATIONS),
+    *(f"(deftemplate {name} (slot s) (slot o))" for name in route_sensor.RELATIONS),
     "(deftemplate match (slot route) (slot sensor) (slot swP) (slot sw))",
     """
 (defrule route-sensor
@@ -106,12 +103,14 @@ class ClipsEdge(NamedTuple):
     o: str
 
 
-def clips_route_sensor(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorResult:
+def clips_route_sensor(
+    task: route_sensor.RouteSensorTask, workload: route_sensor.EdgeWorkload
+) -> route_sensor.RouteSensorResult:
     """Load by one call per edge; then the updates."""
     import clips
 
     environment = _environment(*ROUTE_SENSOR)
-    templates = [environment.find_template(name) for name in RELATIONS]
+    templates = [environment.find_template(name) for name in route_sensor.RELATIONS]
     nodes = [clips.Symbol(name) for name in workload.names()]
     asserts = [template.assert_fact for template in templates]
     calls = [asserts[number] for number in workload.relation.tolist()]
@@ -127,13 +126,13 @@ def clips_route_sensor(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSe
         ClipsEdge(templates[workload.relation[i]], s[i], o[i]) for i in workload.updated.tolist()
     ]
     spent = time_each(_clips_updates(environment, edges, _facts(templates, edges)))
-    return RouteSensorResult(
+    return route_sensor.RouteSensorResult(
         task.engine,
         len(workload),
         rss_mb,
         matches,
         round(len(workload) / load.seconds),
-        **update_percentiles(spent),
+        **route_sensor.update_percentiles(spent),
     )
 
 
@@ -183,13 +182,15 @@ WHERE NOT EXISTS (
 DUCKDB_UPDATES: Final = 20
 
 
-def duckdb_route_sensor(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorResult:
+def duckdb_route_sensor(
+    task: route_sensor.RouteSensorTask, workload: route_sensor.EdgeWorkload
+) -> route_sensor.RouteSensorResult:
     """Load tables of integers in bulk; then some updates, with the query after each."""
     import duckdb
     import pyarrow as pa
 
     database = duckdb.connect()
-    for number, name in enumerate(RELATIONS):
+    for number, name in enumerate(route_sensor.RELATIONS):
         chosen = workload.relation == number
         edges = pa.table({"s": workload.s[chosen], "o": workload.o[chosen]})
         database.register("edges", edges)
@@ -197,16 +198,16 @@ def duckdb_route_sensor(task: RouteSensorTask, workload: EdgeWorkload) -> RouteS
         database.unregister("edges")
     matches = _count_matches(database)
     spent = time_each(_duckdb_updates(database, workload))
-    return RouteSensorResult(
-        task.engine, len(workload), peak_rss_mb(), matches, **update_percentiles(spent)
+    return route_sensor.RouteSensorResult(
+        task.engine, len(workload), peak_rss_mb(), matches, **route_sensor.update_percentiles(spent)
     )
 
 
 def _duckdb_updates(
-    database: duckdb.DuckDBPyConnection, workload: EdgeWorkload
+    database: duckdb.DuckDBPyConnection, workload: route_sensor.EdgeWorkload
 ) -> Iterator[Callable[[], object]]:
     for index in workload.updated[: DUCKDB_UPDATES // 2].tolist():
-        name = RELATIONS[workload.relation[index]]
+        name = route_sensor.RELATIONS[workload.relation[index]]
         edge = [int(workload.s[index]), int(workload.o[index])]
         for statement in (
             f"DELETE FROM {name} WHERE s = ? AND o = ?",  # noqa: S608 - one of our own four names

@@ -9,40 +9,38 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from graphtide.bench import route_sensor
 from graphtide.bench.harness import peak_rss_mb, time_each, timed
-from graphtide.bench.route_sensor import (
-    QUERY,
-    RELATIONS,
-    RouteSensorResult,
-    texts,
-    update_percentiles,
-)
-from graphtide.engine.watch import Query
 from graphtide.graph import LiveGraph
 from graphtide.rdf.changes import CHANGE_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from graphtide.bench.route_sensor import EdgeWorkload, RouteSensorTask
-
-PREDICATES: Final = texts(RELATIONS)
+    from graphtide.engine.watch import Query
 
 
-def load_ids(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorResult:
+PREDICATES: Final = route_sensor.texts(route_sensor.RELATIONS)
+
+
+def load_ids(
+    task: route_sensor.RouteSensorTask, workload: route_sensor.EdgeWorkload
+) -> route_sensor.RouteSensorResult:
     """Load from arrays of ids in one call; then the updates."""
     graph, watch = _graph()
-    nodes = graph.terms.encode_column(texts(workload.names()))
+    nodes = graph.terms.encode_column(route_sensor.texts(workload.names()))
     predicates = graph.terms.encode_column(PREDICATES)
     s, p, o = nodes[workload.s], predicates[workload.relation], nodes[workload.o]
     with timed() as load:
         graph.apply_ids(s, p, o)
     loaded = _result(task, workload, watch, load.seconds)
     spent = time_each(updates(graph, watch, workload))
-    return replace(loaded, **update_percentiles(spent))
+    return replace(loaded, **route_sensor.update_percentiles(spent))
 
 
-def load_strings(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorResult:
+def load_strings(
+    task: route_sensor.RouteSensorTask, workload: route_sensor.EdgeWorkload
+) -> route_sensor.RouteSensorResult:
     """Load from an Arrow table of N-Triples strings."""
     graph, watch = _graph()
     table = change_table(workload)
@@ -51,10 +49,12 @@ def load_strings(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorRe
     return _result(task, workload, watch, load.seconds)
 
 
-def load_calls(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorResult:
+def load_calls(
+    task: route_sensor.RouteSensorTask, workload: route_sensor.EdgeWorkload
+) -> route_sensor.RouteSensorResult:
     """Load by one call of `insert` per edge, with N-Triples texts."""
     graph, watch = _graph()
-    nodes = texts(workload.names())
+    nodes = route_sensor.texts(workload.names())
     s = list(map(nodes.__getitem__, workload.s.tolist()))
     p = list(map(PREDICATES.__getitem__, workload.relation.tolist()))
     o = list(map(nodes.__getitem__, workload.o.tolist()))
@@ -66,7 +66,7 @@ def load_calls(task: RouteSensorTask, workload: EdgeWorkload) -> RouteSensorResu
     return _result(task, workload, watch, load.seconds)
 
 
-def change_table(workload: EdgeWorkload) -> pa.Table:
+def change_table(workload: route_sensor.EdgeWorkload) -> pa.Table:
     """The edges as a columnar change log of inserts, one transaction each.
 
     >>> from graphtide.bench.route_sensor import make_workload
@@ -74,7 +74,7 @@ def change_table(workload: EdgeWorkload) -> pa.Table:
     ['time', 'tx', 'diff', 's', 'p', 'o']
     """
     count = len(workload)
-    nodes, predicates = pa.array(texts(workload.names())), pa.array(PREDICATES)
+    nodes, predicates = pa.array(route_sensor.texts(workload.names())), pa.array(PREDICATES)
     columns: list[Any] = [
         pa.array(np.zeros(count, np.int64)),
         pa.array(np.arange(count, dtype=np.int64)),
@@ -87,12 +87,12 @@ def change_table(workload: EdgeWorkload) -> pa.Table:
 
 
 def updates(
-    graph: LiveGraph, watch: Query, workload: EdgeWorkload
+    graph: LiveGraph, watch: Query, workload: route_sensor.EdgeWorkload
 ) -> Iterator[Callable[[], object]]:
     """Delete an edge, insert it again, and so on; the delta is read each time."""
     nodes = workload.names()
     for index in workload.updated.tolist():
-        ends = texts([nodes[workload.s[index]], nodes[workload.o[index]]])
+        ends = route_sensor.texts([nodes[workload.s[index]], nodes[workload.o[index]]])
         edge = ends[0], PREDICATES[workload.relation[index]], ends[1]
         yield partial(_change, graph.delete, edge, watch)
         yield partial(_change, graph.insert, edge, watch)
@@ -105,17 +105,30 @@ def _change(change: Callable[..., None], edge: tuple[str, str, str], watch: Quer
 
 def _graph() -> tuple[LiveGraph, Query]:
     graph = LiveGraph()
-    return graph, graph.watch(QUERY)
+    return graph, graph.watch(route_sensor.QUERY)
 
 
 def _result(
-    task: RouteSensorTask, workload: EdgeWorkload, watch: Query, seconds: float
-) -> RouteSensorResult:
+    task: route_sensor.RouteSensorTask,
+    workload: route_sensor.EdgeWorkload,
+    watch: Query,
+    seconds: float,
+) -> route_sensor.RouteSensorResult:
     rate = round(len(workload) / seconds)
-    return RouteSensorResult(task.engine, len(workload), peak_rss_mb(), watch.count(), rate)
+    return route_sensor.RouteSensorResult(
+        task.engine, len(workload), peak_rss_mb(), watch.count(), rate
+    )
 
 
-LOADS: Final[dict[str, Callable[[RouteSensorTask, EdgeWorkload], RouteSensorResult]]] = {
+LOADS: Final[
+    dict[
+        str,
+        Callable[
+            [route_sensor.RouteSensorTask, route_sensor.EdgeWorkload],
+            route_sensor.RouteSensorResult,
+        ],
+    ]
+] = {
     "ids": load_ids,
     "strings": load_strings,
     "calls": load_calls,

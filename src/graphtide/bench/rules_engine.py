@@ -9,15 +9,14 @@ import pyarrow as pa
 
 from graphtide import LiveGraph
 from graphtide.bench.harness import timed
-from graphtide.bench.rules import FiringFigures, checksum
+from graphtide.bench.rules import AlarmWorkload, FiringFigures, checksum
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.rules.program import RunningProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphtide.bench.rules import AlarmWorkload
+    from graphtide.rules.program import RunningProgram
 
 BATCH: Final = 20_000
 """Events per call."""

@@ -22,14 +22,13 @@ from graphtide.bench.report import BenchReport, TableColumn, make_table, to_obje
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.patterns.compile import compile_pattern
-from graphtide.patterns.detector import KernelDetector, make_detector
+from graphtide.patterns.detector import AnyDetector, KernelDetector, make_detector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from graphtide.kernel.batch import Longs
     from graphtide.lang.tide.ast import PatternDeclaration
-    from graphtide.patterns.detector import AnyDetector
     from graphtide.rdf.terms import Term
 
 Mode = Literal["graphtide", "plain python", "pyflink"]

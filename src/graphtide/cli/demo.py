@@ -124,7 +124,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
             home / "changes", home / "out", home / "checkpoint", PARTITIONS, trigger=TRIGGER
         )
         program = Program(tuple(NamedQuery(name, text, 1) for name, text in QUERIES.items()))
-        writer = DemoWriter(options.changes, transactions, seed, SPARK_PAUSE_SECONDS)
+        writer = DemoWriter(home / "changes", transactions, seed, SPARK_PAUSE_SECONDS)
         writer.start()
         print("a railway changes; Spark is starting", file=sys.stderr)
         compiling = Thread(target=_compile, daemon=True)
@@ -150,7 +150,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
         finally:
             writer.close()
     sys.stdout.flush()
-    print_totals(job)
+    print_totals(job, program)
     if not done:
         print("stopped before all changes were read", file=sys.stderr)
     return 0

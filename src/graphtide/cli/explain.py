@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from graphtide.algebra.nodes import SelectQuery
+from graphtide.cli import options as opt
 from graphtide.cli.inputs import ChangeLog, load_data, read_query
-from graphtide.cli.options import (
-    FORMAT_HELP,
-    ChangesOption,
-    DataOption,
-    StrategyOption,
-    TickOption,
-    at_least,
-    invalid,
-)
 from graphtide.cli.session import Session
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
@@ -50,19 +42,19 @@ def explain(
     query: Path,
     /,
     *,
-    data: DataOption = None,
-    changes: ChangesOption = None,
+    data: opt.DataOption = None,
+    changes: opt.ChangesOption = None,
     format: Annotated[  # noqa: A002 - the name of the option
         ExplainFormat,
         Parameter(
-            help=f"{FORMAT_HELP} text shows both plans of a query; mermaid and svg draw the "
+            help=f"{opt.FORMAT_HELP} text shows both plans of a query; mermaid and svg draw the "
             "physical one, or with --logical (mermaid only) the other."
         ),
     ] = "text",
-    strategy: StrategyOption = None,
+    strategy: opt.StrategyOption = None,
     logical: bool = False,
     pattern: str | None = None,
-    tick_ms: TickOption = TICK_MS,
+    tick_ms: opt.TickOption = TICK_MS,
 ) -> None:
     """Show a query's plans, or how a program works.
 
@@ -76,7 +68,7 @@ def explain(
     pattern
         Show only this pattern of a program; mermaid and svg draw its automaton.
     """
-    at_least("--tick-ms", tick_ms, 1)
+    opt.at_least("--tick-ms", tick_ms, 1)
     log = None if changes is None else ChangeLog(changes)
     if log is not None:
         log.check()
@@ -93,7 +85,7 @@ def explain(
     select = parsed if isinstance(parsed, SelectQuery) else parsed.select
     if logical:
         if format == "svg":
-            raise invalid("--format", format, "the logical plan is drawn as text or mermaid")
+            raise opt.invalid("--format", format, "the logical plan is drawn as text or mermaid")
         print(explain_logical(select, format))
         return
     if format == "text":
@@ -141,7 +133,7 @@ class ShownProgram:
         """All of the program, in words."""
         if format != "text":
             allowed = "a whole program is explained as text; draw a pattern with --pattern NAME"
-            raise invalid("--format", format, allowed)
+            raise opt.invalid("--format", format, allowed)
         program = self.program
         parts = [
             f"QUERY {query.name}\n{indent(plan_text(parse_standing(query.text)), '  ')}"

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -22,6 +23,8 @@ from graphtide.errors import GraphtideError
 MISTAKE = 2
 BUG = 70
 INTERRUPTED = 130
+MAX_MESSAGE = 300
+"""Characters that are shown of an unexpected error."""
 
 HELP = """Standing queries, patterns and rules over an RDF graph that changes, with exact deltas.
 
@@ -168,7 +171,8 @@ def main(tokens: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         how = "" if debug else "; GRAPHTIDE_DEBUG=1 prints the traceback"
         print(
-            f"graphtide: this is a bug in graphtide, please report it{how}: {error!r}",
+            f"graphtide: this is a bug in graphtide, please report it{how}: "
+            f"{shorten(repr(error), MAX_MESSAGE)}",
             file=sys.stderr,
         )
         return BUG

@@ -14,14 +14,22 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from graphtide.cli.session import CountTally, EventOutput, FiringOutput, ResultOutput, RowOutput
+from graphtide.cli.session import (
+    CountTally,
+    EventOutput,
+    FiringOutput,
+    ResultOutput,
+    RowOutput,
+    Session,
+    SessionOutput,
+    Tally,
+)
 from graphtide.lang.sparql.select import SelectParser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from graphtide.cli.session import Session, SessionOutput, Tally
     from graphtide.rdf.terms import Term
 
 ROWS_AT_ONCE: Final = 500

@@ -19,18 +19,18 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog, Rejects, load_data
 from graphtide.cli.options import invalid
 from graphtide.cli.output import counted, open_output
-from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, Session
+from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, Session, SessionOutput
 from graphtide.cli.watch import INTERRUPTED, print_summary, stoppable
 from graphtide.errors import DataError, GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.rdf.changes import CHANGE_SCHEMA, RejectedRow
+from graphtide.rdf.changes import CHANGE_SCHEMA, ChangeBatch, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
 from graphtide.spark.driver.actions import FIRINGS
 from graphtide.spark.driver.sink import Sink
 from graphtide.spark.source.offsets import LogPosition, Offset
-from graphtide.spark.source.plan import Budget, Directory, latest, plan
+from graphtide.spark.source.plan import LOG_FAMILIES, Budget, Directory, latest, plan
 from graphtide.spark.source.read import read_slice
 from graphtide.spark.stages.unpack import check_names
 from graphtide.spark.state.messages import REJECTED
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from graphtide.cli.run import RunRequest
-    from graphtide.cli.session import SessionOutput
-    from graphtide.rdf.changes import ChangeBatch
     from graphtide.rdf.terms import Term
 
 ROWS_PER_FILE: Final = 100_000
@@ -49,8 +47,6 @@ ROWS_PER_FILE: Final = 100_000
 POLL_SECONDS: Final = 0.1
 ID_LENGTH: Final = 32
 STAMPS: Final = ("time", "tx", "diff")
-LOG_FAMILIES: Final = ("patch", "lines", "parquet")
-"""Formats of files that can be part of a log that grows."""
 
 
 def run_in_process(request: RunRequest) -> int:
@@ -77,9 +73,9 @@ def run_in_process(request: RunRequest) -> int:
             open_output(request.prologues, session, as_json=request.as_json) as output,
         ):
             for found in _outputs(session, request, rejects):
-                output.write(found)
-                if files is not None:
+                if files is not None:  # first: Ctrl-C must not lose what was printed
                     files.add(found, rejects.rows)
+                output.write(found)
                 _check_quarantine(rejects, request)
     except KeyboardInterrupt:
         code = 0 if request.follow else INTERRUPTED

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, assert_never
+from typing import Annotated, Final, Literal, assert_never
 from xml.sax.saxutils import escape, quoteattr
 
 from cyclopts import Parameter
@@ -29,10 +29,7 @@ from graphtide.graph import LiveGraph
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.read import write_quads
 from graphtide.rdf.formats.registry import find_format
-from graphtide.rdf.terms import parse_term
-
-if TYPE_CHECKING:
-    from graphtide.rdf.terms import Term
+from graphtide.rdf.terms import Term, parse_term
 
 ResultFormat = Literal["table", "csv", "tsv", "json", "xml", "nt", "ttl"]
 Row = tuple["Term | None", ...]

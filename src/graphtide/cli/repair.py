@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -24,8 +24,6 @@ from graphtide.repair.search import RepairStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from rich.console import RenderableType
 
     from graphtide.engine.results import DeltaRow
     from graphtide.rdf.terms import Term

@@ -9,25 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from graphtide.cli import options as opt
 from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
-from graphtide.cli.options import (
-    FORMAT_HELP,
-    JSON_HELP,
-    OUT_HELP,
-    ChangesOption,
-    DataOption,
-    Engine,
-    EngineOption,
-    FollowOption,
-    MasterOption,
-    OnErrorOption,
-    PartitionsOption,
-    TickOption,
-    UntilOption,
-    at_least,
-    invalid,
-)
 from graphtide.errors import DataError, GraphtideError
 from graphtide.lang.tide.program import Program
 
@@ -79,11 +63,11 @@ class RunRequest:
 
     def check(self) -> None:
         """Reject invalid values before any work is done."""
-        at_least("--max-quarantined", self.max_quarantined, 0)
-        at_least("--tick-ms", self.tick_ms, 1)
-        at_least("--lateness", self.lateness, 0)
-        at_least("--partitions", self.partitions, 1)
-        at_least("--rows-per-batch", self.rows_per_batch, 1)
+        opt.at_least("--max-quarantined", self.max_quarantined, 0)
+        opt.at_least("--tick-ms", self.tick_ms, 1)
+        opt.at_least("--lateness", self.lateness, 0)
+        opt.at_least("--partitions", self.partitions, 1)
+        opt.at_least("--rows-per-batch", self.rows_per_batch, 1)
         reject_query(self.changes, "--changes")
         if self.changes != STANDARD_INPUT and not self.changes.exists():
             raise DataError("there is no such file or directory", source=str(self.changes))
@@ -93,7 +77,7 @@ class RunRequest:
                 raise DataError("there is no such file", source=str(path))
         for directory, option in ((self.out, "--out"), (self.checkpoint, "--checkpoint")):
             if directory is not None and directory.is_file():
-                raise invalid(option, directory, "it is a file; give a directory")
+                raise opt.invalid(option, directory, "it is a file; give a directory")
         if self.until is not None and self.follow:
             raise GraphtideError(
                 "--until is for a log that ends, and with --follow it has no end",
@@ -105,38 +89,40 @@ def run(
     program: Path,
     /,
     *,
-    changes: ChangesOption,
-    data: DataOption = None,
-    engine: EngineOption = "spark",
+    changes: opt.ChangesOption,
+    data: opt.DataOption = None,
+    engine: opt.EngineOption = "spark",
     out: Annotated[
         Path | None,
         Parameter(
-            help=f"{OUT_HELP} A directory; by default the output is printed and not written."
+            help=f"{opt.OUT_HELP} A directory; by default the output is printed and not written."
         ),
     ] = None,
     format: Annotated[  # noqa: A002 - the name of the option
         OutputFormat,
-        Parameter(help=f"{FORMAT_HELP} Of the files in --out: parquet, or json for JSON lines."),
+        Parameter(
+            help=f"{opt.FORMAT_HELP} Of the files in --out: parquet, or json for JSON lines."
+        ),
     ] = "parquet",
-    follow: FollowOption = False,
+    follow: opt.FollowOption = False,
     start: Start = "earliest",
-    on_error: OnErrorOption = "skip",
+    on_error: opt.OnErrorOption = "skip",
     max_quarantined: int | None = None,
     as_json: Annotated[
         bool,
         Parameter(
             name="--json",
-            help=f"{JSON_HELP} One object per line: a row, a complex event or a firing; on Spark "
+            help=f"{opt.JSON_HELP} One object per line: a row, a complex event or a firing; on Spark "
             "with --out, the status of a micro-batch.",
         ),
     ] = False,
-    tick_ms: TickOption = 1000,
+    tick_ms: opt.TickOption = 1000,
     lateness: int = 0,
-    until: UntilOption = None,
+    until: opt.UntilOption = None,
     stream: tuple[str, ...] = (),
     checkpoint: Path | None = None,
-    master: MasterOption = None,
-    partitions: PartitionsOption = None,
+    master: opt.MasterOption = None,
+    partitions: opt.PartitionsOption = None,
     trigger: str = "1s",
     rows_per_batch: int = 200_000,
 ) -> int:
@@ -184,7 +170,7 @@ def run(
     return run_in_process(request)
 
 
-def choose_engine(engine: Engine) -> Engine:
+def choose_engine(engine: opt.Engine) -> opt.Engine:
     """The engine to run on: without Java or PySpark, this process instead of Spark."""
     if engine == "process":
         return engine

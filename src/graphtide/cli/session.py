@@ -9,12 +9,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.cli.inputs import STANDARD_INPUT
-from graphtide.engine.results import Delta, DeltaRow
+from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog
+from graphtide.engine.results import Delta, DeltaRow, WindowResult
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import TX
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.rdf.changes import concat_batches
+from graphtide.rdf.changes import ChangeBatch, OnError, concat_batches
 from graphtide.rdf.formats.registry import find_format
 from graphtide.rules.firing import MAX_LISTED
 from graphtide.streams.read import has_timestamps, timestamped
@@ -23,12 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.windows import Output
-    from graphtide.cli.inputs import ChangeLog
-    from graphtide.engine.results import WindowResult
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
     from graphtide.plan.patterns import Strategy
-    from graphtide.rdf.changes import ChangeBatch, OnError
     from graphtide.rdf.terms import Term
     from graphtide.rules.program import RunningProgram
 

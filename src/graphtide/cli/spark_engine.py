@@ -13,6 +13,7 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
@@ -22,8 +23,8 @@ from rich.live import Live
 from rich.text import Text
 
 from graphtide.cli.inputs import STANDARD_INPUT
-from graphtide.cli.output import FRAMES_PER_SECOND, counted, open_output
-from graphtide.cli.session import EventOutput, FiringOutput, RowOutput
+from graphtide.cli.output import FRAMES_PER_SECOND, OutputWriter, counted, open_output
+from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, SessionOutput
 from graphtide.cli.watch import INTERRUPTED, stoppable
 from graphtide.engine.results import DeltaRow
 from graphtide.errors import GraphtideError
@@ -34,9 +35,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from graphtide.cli.output import OutputWriter
     from graphtide.cli.run import RunRequest
-    from graphtide.cli.session import SessionOutput
     from graphtide.lang.tide.program import Program
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import SparkJob
@@ -207,7 +206,7 @@ def _run(request: RunRequest, options: RunOptions, output: OutputWriter | None) 
         printer = None if output is None else BatchPrinter(output, options.out, request.program)
         job = start(spark, request.program, options, printer, request.functions)
         follow_status(job, stop, as_json=request.as_json, quiet=output is not None)
-    print_totals(job)
+    print_totals(job, request.program)
     if request.out is not None:
         print(f"the output is in {options.out}", file=sys.stderr)
         if job.sink.progress.quarantined:
@@ -252,12 +251,16 @@ class BatchPrinter:
 
     def __call__(self, tables: dict[str, pa.Table]) -> None:
         """Print the output of a micro-batch."""
-        found: list[SessionOutput] = []
+        rows: list[RowOutput] = []
+        events: list[SessionOutput] = []
         for name, table in tables.items():
-            make = _event if name in self._patterns else _row
-            found += (make(name, row) for row in table.to_pylist())
-        found += self._new_firings()
-        found.sort(key=lambda each: (each.time, each.row.tx if isinstance(each, RowOutput) else 0))
+            if name in self._patterns:
+                events += (_event(name, row) for row in table.to_pylist())
+            else:
+                rows += (_row(name, row) for row in table.to_pylist())
+        rows.sort(key=lambda found: (found.row.time, found.row.tx))
+        found: list[SessionOutput] = [*rows, *events, *self._new_firings()]
+        found.sort(key=attrgetter("time"))
         self._output.write(found)
 
     def _new_firings(self) -> Iterable[FiringOutput]:
@@ -352,11 +355,14 @@ def print_start(options: RunOptions, program: Program) -> None:
         )
 
 
-def print_totals(job: SparkJob) -> None:
-    """Print what the deltas of each query add up to, and how often rules fired."""
+def print_totals(job: SparkJob, program: Program) -> None:
+    """Print totals: of the deltas of each query, of complex events and of firings."""
     progress = job.sink.progress
+    patterns = {pattern.name for pattern in program.patterns}
     for name, total in progress.queries.items():
-        rows = f"{counted(total.answer, 'row')} now"
-        print(f"{name}: {rows}, +{total.appeared:,} -{total.disappeared:,}", file=sys.stderr)
-    if progress.fired:
-        print(f"firings: {progress.fired:,}", file=sys.stderr)
+        said = f"{counted(total.answer, 'row')} now, +{total.appeared:,} -{total.disappeared:,}"
+        if name in patterns:
+            said = counted(total.answer, "complex event")
+        print(f"{name}: {said}", file=sys.stderr)
+    if program.rules:
+        print(f"rules: {counted(progress.fired, 'firing')}", file=sys.stderr)

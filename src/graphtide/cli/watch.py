@@ -10,18 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from graphtide.algebra.windows import WindowedQuery
+from graphtide.cli import options as opt
 from graphtide.cli.inputs import ChangeLog, Rejects, load_data, read_query
-from graphtide.cli.options import (
-    ChangesOption,
-    DataOption,
-    FollowOption,
-    JsonOption,
-    OnErrorOption,
-    StrategyOption,
-    TickOption,
-    UntilOption,
-    at_least,
-)
 from graphtide.cli.output import counted, open_output, summary
 from graphtide.cli.session import RowOutput, Session, SessionOutput
 from graphtide.errors import GraphtideError
@@ -34,16 +24,16 @@ INTERRUPTED: Final = 130
 
 def watch(
     *queries: Path,
-    changes: ChangesOption,
-    data: DataOption = None,
-    follow: FollowOption = False,
-    as_json: JsonOption = False,
-    strategy: StrategyOption = None,
+    changes: opt.ChangesOption,
+    data: opt.DataOption = None,
+    follow: opt.FollowOption = False,
+    as_json: opt.JsonOption = False,
+    strategy: opt.StrategyOption = None,
     limit: int | None = None,
-    on_error: OnErrorOption = "raise",
-    tick_ms: TickOption = 1000,
+    on_error: opt.OnErrorOption = "raise",
+    tick_ms: opt.TickOption = 1000,
     timestamp: str = GENERATED_AT,
-    until: UntilOption = None,
+    until: opt.UntilOption = None,
 ) -> int:
     """Watch queries over a file of changes.
 
@@ -58,8 +48,8 @@ def watch(
         the named graphs. Each of those graphs is then an event of the query's stream.
     """
     texts, windowed = _read_queries(queries)
-    at_least("--limit", limit, 1)
-    at_least("--tick-ms", tick_ms, 1)
+    opt.at_least("--limit", limit, 1)
+    opt.at_least("--tick-ms", tick_ms, 1)
     if until is not None and not windowed:
         raise GraphtideError("--until is for windowed queries, and there is none")
     assert changes is not None  # noqa: S101 - the command line requires it

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from graphtide.datasets.gesture_scene import (
-    ATTRIBUTES,
-    DATA,
-    FRAME_MS,
-    MEASURED,
-    POINTS,
-    RDF_TYPE,
-    XSD_INTEGER,
-)
+from graphtide.datasets import gesture_scene
 from graphtide.datasets.queries import BODY, program_text
-from graphtide.datasets.triples import CHANGE_FORMATS, IndexedTriples, check_target, write_batches
+from graphtide.datasets.triples import (
+    CHANGE_FORMATS,
+    IndexedTriples,
+    Ints,
+    Longs,
+    check_target,
+    write_batches,
+)
 from graphtide.rdf.changes import ChangeBatch
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.datasets.gesture_scene import GestureScene
-    from graphtide.datasets.triples import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.term_tables import Strings
 
@@ -49,14 +46,14 @@ class FrameColumns(NamedTuple):
 
 
 _CONSTANTS: Final = (
-    RDF_TYPE,
-    *(f"<{BODY}{name}>" for name in ATTRIBUTES),
-    *(f"<{BODY}{name}>" for name in POINTS),
+    gesture_scene.RDF_TYPE,
+    *(f"<{BODY}{name}>" for name in gesture_scene.ATTRIBUTES),
+    *(f"<{BODY}{name}>" for name in gesture_scene.POINTS),
     f"<{BODY}Body>",
-    *(f"<{BODY}{name[0].upper()}{name[1:]}>" for name in POINTS),
+    *(f"<{BODY}{name[0].upper()}{name[1:]}>" for name in gesture_scene.POINTS),
 )
-_TYPE, _ATTRIBUTE, _REFERENCE = 0, 1, 1 + len(ATTRIBUTES)
-_BODY_CLASS = _REFERENCE + len(POINTS)
+_TYPE, _ATTRIBUTE, _REFERENCE = 0, 1, 1 + len(gesture_scene.ATTRIBUTES)
+_BODY_CLASS = _REFERENCE + len(gesture_scene.POINTS)
 _POINT_CLASS = _BODY_CLASS + 1
 
 
@@ -92,20 +89,24 @@ class GestureEncoder:
     """Encodes frames of a scene. Its terms are constants, bodies, their points, then integers.
 
     >>> from graphtide.datasets.gesture_scene import GestureScene
-    >>> encoder = GestureEncoder(GestureScene(bodies=1, cycles=1))
+    >>> encoder = GestureEncoder(gesture_scene.GestureScene(bodies=1, cycles=1))
     >>> len(encoder.initial()), len(encoder.frame(0, *next(encoder.scene.moves())))
     (161, 80)
     """
 
-    def __init__(self, scene: GestureScene) -> None:
+    def __init__(self, scene: gesture_scene.GestureScene) -> None:
         self.scene = scene
-        bodies, points = scene.bodies, len(POINTS)
-        body = [f"<{DATA}body{number}>" for number in range(bodies)]
-        point = [f"<{DATA}body{number}/{name}>" for number in range(bodies) for name in POINTS]
+        bodies, points = scene.bodies, len(gesture_scene.POINTS)
+        body = [f"<{gesture_scene.DATA}body{number}>" for number in range(bodies)]
+        point = [
+            f"<{gesture_scene.DATA}body{number}/{name}>"
+            for number in range(bodies)
+            for name in gesture_scene.POINTS
+        ]
         self._bodies = len(_CONSTANTS) + np.arange(bodies)
         self._points = len(_CONSTANTS) + bodies + np.arange(bodies * points).reshape(bodies, -1)
         self._values = scene.values()
-        numbers = [f'"{number}"^^<{XSD_INTEGER}>' for number in self._values.tolist()]
+        numbers = [f'"{number}"^^<{gesture_scene.XSD_INTEGER}>' for number in self._values.tolist()]
         self._numbers = len(_CONSTANTS) + len(body) + len(point)
         self.terms: Strings = pa.array([*_CONSTANTS, *body, *point, *numbers], pa.string())
 
@@ -116,16 +117,18 @@ class GestureEncoder:
     def initial(self) -> GestureFrame:
         """The graph before the first frame; unmeasured attributes are 0."""
         bodies, points = self._points.shape
-        rows = np.empty((bodies, points, 2 + len(ATTRIBUTES), 3), np.int32)
+        rows = np.empty((bodies, points, 2 + len(gesture_scene.ATTRIBUTES), 3), np.int32)
         rows[:, :, 0, 0] = self._bodies[:, None]
         rows[:, :, 0, 1] = _REFERENCE + np.arange(points)
         rows[:, :, 0, 2] = self._points
         rows[:, :, 1:, 0] = self._points[:, :, None]
         rows[:, :, 1, 1] = _TYPE
         rows[:, :, 1, 2] = _POINT_CLASS + np.arange(points)
-        rows[:, :, 2:, 1] = _ATTRIBUTE + np.arange(len(ATTRIBUTES))
+        rows[:, :, 2:, 1] = _ATTRIBUTE + np.arange(len(gesture_scene.ATTRIBUTES))
         rows[:, :, 2:, 2] = self._indexes(np.array(0))
-        rows[:, :, 2 : 2 + len(MEASURED), 2] = self._indexes(self.scene.coordinates(-1))
+        rows[:, :, 2 : 2 + len(gesture_scene.MEASURED), 2] = self._indexes(
+            self.scene.coordinates(-1)
+        )
         types = np.empty((bodies, 3), np.int32)
         types[:, 0], types[:, 1], types[:, 2] = self._bodies, _TYPE, _BODY_CLASS
         lines: Ints = np.concatenate([types, rows.reshape(-1, 3)])
@@ -135,7 +138,7 @@ class GestureEncoder:
         """The changes of a frame: the old value of each attribute is removed, the new one added."""
         rows = np.empty((*before.shape, 2, 3), np.int32)
         rows[..., 0] = self._points[:, :, None, None]
-        rows[..., 1] = (_ATTRIBUTE + np.arange(len(MEASURED)))[:, None]
+        rows[..., 1] = (_ATTRIBUTE + np.arange(len(gesture_scene.MEASURED)))[:, None]
         rows[..., 0, 2] = self._indexes(before)
         rows[..., 1, 2] = self._indexes(after)
         diff = np.tile(np.array([-1, 1], np.int8), before.size)
@@ -143,7 +146,7 @@ class GestureEncoder:
 
     def _frame(self, rows: Ints, diff: NDArray[np.int8], tx: int) -> GestureFrame:
         count = len(rows)
-        time = np.full(count, tx * FRAME_MS, np.int64)
+        time = np.full(count, tx * gesture_scene.FRAME_MS, np.int64)
         return GestureFrame(
             IndexedTriples(self.terms, rows, time, np.full(count, tx, np.int64)), diff
         )
@@ -177,7 +180,7 @@ def check_gesture_target(out: Path, format_name: str | None) -> tuple[Path, str]
 
 
 def write_scene(
-    scene: GestureScene,
+    scene: gesture_scene.GestureScene,
     out: Path,
     format_name: str | None = None,
     progress: Callable[[int], None] = lambda _: None,

@@ -12,32 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphtide.datasets.lubm_kernel import (
-    CLASSES,
-    COUNTS,
-    CURSORS,
-    DEPARTMENTS,
-    FACULTY,
-    INTERESTS,
-    MAX_ROWS,
-    MEMORIES,
-    MEMORY,
-    PEOPLE,
-    PROPERTIES,
-    PUBLICATIONS,
-    REPEATS,
-    ROWS,
-    UNIVERSITIES,
-    count_departments,
-    make_departments,
-)
-from graphtide.datasets.triples import IndexedTriples
+from graphtide.datasets import lubm_kernel as codes
+from graphtide.datasets.triples import IndexedTriples, Ints
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.datasets.triples import Ints
     from graphtide.rdf.term_tables import Strings
 
 NAMESPACE: Final = "http://swat.cse.lehigh.edu/onto/univ-bench.owl#"
@@ -66,7 +47,7 @@ def thing_names() -> list[str]:
     >>> names[0], names[COURSE_0], len(names) == THINGS
     ('FullProfessor0', 'Course0', True)
     """
-    kinds = zip(CLASSES, COUNTS, strict=False)
+    kinds = zip(codes.CLASSES, codes.COUNTS, strict=False)
     return [f"{kind}{number}" for kind, count in kinds for number in range(count)]
 
 
@@ -79,14 +60,14 @@ def constant_terms() -> list[str]:
     ('<http://www.University7.edu>', '"Course0"', True)
     """
     return [
-        *map(ub, PROPERTIES),
-        *map(ub, CLASSES),
+        *map(ub, codes.PROPERTIES),
+        *map(ub, codes.CLASSES),
         RDF_TYPE,
         TELEPHONE_NUMBER,
-        *(f"<http://www.University{number}.edu>" for number in range(UNIVERSITIES)),
-        *(f'"Department{number}"' for number in range(DEPARTMENTS)),
-        *(f'"Research{number}"' for number in range(INTERESTS)),
-        *(f'"Publication{number}"' for number in range(PUBLICATIONS)),
+        *(f"<http://www.University{number}.edu>" for number in range(codes.UNIVERSITIES)),
+        *(f'"Department{number}"' for number in range(codes.DEPARTMENTS)),
+        *(f'"Research{number}"' for number in range(codes.INTERESTS)),
+        *(f'"Publication{number}"' for number in range(codes.PUBLICATIONS)),
         *(f'"{name}"' for name in thing_names()),
     ]
 
@@ -103,10 +84,10 @@ def department_terms(host: str, university: str) -> list[str]:
         *(f"<http://www.{host}.edu/{name}>" for name in things),
         *(
             f"<http://www.{host}.edu/{name}/Publication{number}>"
-            for name in things[:FACULTY]
-            for number in range(PUBLICATIONS)
+            for name in things[: codes.FACULTY]
+            for number in range(codes.PUBLICATIONS)
         ),
-        *(f'"{name}@{host}.edu"' for name in things[:PEOPLE]),
+        *(f'"{name}@{host}.edu"' for name in things[: codes.PEOPLE]),
         f"<http://www.{host}.edu>",
         f"<http://www.{university}.edu>",
         f'"{university}"',
@@ -193,23 +174,25 @@ class Lubm:
         >>> Lubm(5).departments
         93
         """
-        return int(count_departments(np.zeros(1, np.int64), self._first_seed, self.universities))
+        return int(
+            codes.count_departments(np.zeros(1, np.int64), self._first_seed, self.universities)
+        )
 
     def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[LubmBlock]:
         """The triples, in blocks of at most `rows` rows (but at least one department)."""
-        states, cursors = np.zeros(1, np.int64), np.zeros(CURSORS, np.int64)
-        seen = np.zeros(UNIVERSITIES, np.int64)
-        memory = np.empty((MEMORIES, MEMORY), np.int64)
-        out = np.empty((max(rows, MAX_ROWS), 3), np.int32)
-        numbers = np.empty((len(out) // MAX_ROWS * 4, 2), np.int32)
-        cursors[REPEATS] = self.repeats
+        states, cursors = np.zeros(1, np.int64), np.zeros(codes.CURSORS, np.int64)
+        seen = np.zeros(codes.UNIVERSITIES, np.int64)
+        memory = np.empty((codes.MEMORIES, codes.MEMORY), np.int64)
+        out = np.empty((max(rows, codes.MAX_ROWS), 3), np.int32)
+        numbers = np.empty((len(out) // codes.MAX_ROWS * 4, 2), np.int32)
+        cursors[codes.REPEATS] = self.repeats
         made = 1
         while made:
-            made = make_departments(
+            made = codes.make_departments(
                 states, self._first_seed, self.universities, cursors, seen, memory, out, numbers
             )
             if made:
-                yield LubmBlock(out[: cursors[ROWS]].copy(), numbers[:made].copy())
+                yield LubmBlock(out[: cursors[codes.ROWS]].copy(), numbers[:made].copy())
 
     def indexed_blocks(self) -> Iterator[IndexedTriples]:
         """All triples with their terms, block by block.

@@ -69,8 +69,8 @@ def _read(*path: str) -> str:
 def program_text() -> str:
     """A program with the posture queries, their events and the gesture.
 
-    >>> from graphtide.lang.tide.program import parse_program
-    >>> [pattern.name for pattern in parse_program(program_text()).patterns]
+    >>> from graphtide.lang.tide.program import Program
+    >>> [pattern.name for pattern in Program.parse(program_text()).patterns]
     ['Forward']
     """
     queries = (f"QUERY {name} AS {_select(query_text('gesture', name))}" for name in POSTURES)

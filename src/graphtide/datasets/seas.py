@@ -16,13 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphtide.datasets.java_random import JavaRandom
-from graphtide.datasets.triples import IndexedTriples
+from graphtide.datasets.triples import IndexedTriples, Longs
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.datasets.triples import Longs
     from graphtide.rdf.term_tables import Strings
 
 SEAS: Final = "http://purl.org/NET/seas#"

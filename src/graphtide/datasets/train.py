@@ -13,26 +13,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphtide.datasets import train_kernel
 from graphtide.datasets.java_random import scrambled
-from graphtide.datasets.train_kernel import (
-    CURSORS,
-    LEAST_LENGTH,
-    MAX_LENGTH,
-    MAX_ROWS,
-    NAMES,
-    ROUTES,
-    VERTEX_0,
-    VERTICES,
-    make_routes,
+from graphtide.datasets.triples import (
+    LINE_FORMATS,
+    Ints,
+    Longs,
+    TripleColumns,
+    check_target,
+    write_triples,
 )
-from graphtide.datasets.triples import LINE_FORMATS, TripleColumns, check_target, write_triples
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from graphtide.datasets.triples import Ints, Longs
     from graphtide.rdf.term_tables import Strings
 
 NAMESPACE: Final = "http://www.semanticweb.org/ontologies/2015/trainbenchmark#"
@@ -116,11 +112,11 @@ def length_value(text: str) -> int:
 def constant_texts() -> Strings:
     """The texts of all codes below the vertices.
 
-    >>> len(constant_texts()) == VERTEX_0
+    >>> len(constant_texts()) == train_kernel.VERTEX_0
     True
     """
-    lengths = map(length_literal, range(LEAST_LENGTH, MAX_LENGTH + 1))
-    texts = [*map(name, NAMES), RDF_TYPE, f'"true"^^<{XSD}boolean>', *lengths]
+    lengths = map(length_literal, range(train_kernel.LEAST_LENGTH, train_kernel.MAX_LENGTH + 1))
+    texts = [*map(name, train_kernel.NAMES), RDF_TYPE, f'"true"^^<{XSD}boolean>', *lengths]
     return pa.array(texts, pa.string())
 
 
@@ -171,15 +167,17 @@ class TrainBlock:
         4073
         """
         codes = self.triples.astype(np.int64)
-        first = VERTEX_0 + self.first_vertex
+        first = train_kernel.VERTEX_0 + self.first_vertex
         # Texts are made for the constants, the block's own vertices, and the older ones in it.
-        is_older = (codes >= VERTEX_0) & (codes < first)
+        is_older = (codes >= train_kernel.VERTEX_0) & (codes < first)
         older = np.unique(codes[is_older])
         own = np.arange(self.first_vertex, self.last_vertex + 1)
-        parts = [_CONSTANTS, vertex_texts(own), vertex_texts(older - VERTEX_0)]
+        parts = [_CONSTANTS, vertex_texts(own), vertex_texts(older - train_kernel.VERTEX_0)]
         texts: Any = pa.concat_arrays(parts)
         indexes = np.where(codes >= first, codes - self.first_vertex, codes)
-        indexes[is_older] = VERTEX_0 + len(own) + np.searchsorted(older, codes[is_older])
+        indexes[is_older] = (
+            train_kernel.VERTEX_0 + len(own) + np.searchsorted(older, codes[is_older])
+        )
         return TripleColumns(*(texts.take(pa.array(indexes[:, column])) for column in range(3)))
 
 
@@ -215,12 +213,15 @@ class TrainModel:
         """The triples, in blocks of at most `rows` rows (but at least one route)."""
         states = scrambled([SEED + offset for offset in SEED_OFFSETS])
         rates = np.array(ERROR_RATES[self.scenario], np.int64)
-        cursors = np.zeros(CURSORS, np.int64)
-        out = np.empty((max(rows, MAX_ROWS), 3), np.int32)
-        while cursors[ROUTES] < self.routes:
-            first, before = int(cursors[VERTICES]) + 1, int(cursors[ROUTES])
-            written = make_routes(states, rates, cursors, self.routes, out)
-            last, after = int(cursors[VERTICES]), int(cursors[ROUTES])
+        cursors = np.zeros(train_kernel.CURSORS, np.int64)
+        out = np.empty((max(rows, train_kernel.MAX_ROWS), 3), np.int32)
+        while cursors[train_kernel.ROUTES] < self.routes:
+            first, before = (
+                int(cursors[train_kernel.VERTICES]) + 1,
+                int(cursors[train_kernel.ROUTES]),
+            )
+            written = train_kernel.make_routes(states, rates, cursors, self.routes, out)
+            last, after = int(cursors[train_kernel.VERTICES]), int(cursors[train_kernel.ROUTES])
             yield TrainBlock(out[:written].copy(), first, last, after - before)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.algebra.expressions import Call, Expression
-from graphtide.engine.dataflow.network import first_rows
+from graphtide.algebra.expressions import Call, Expression, Var
+from graphtide.engine.dataflow.network import SearchRows, first_rows
 from graphtide.engine.dataflow.operators import Operator, make_operator
 from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.errors import ExpressionError
@@ -29,10 +29,8 @@ from graphtide.plan.physical import Compute, Physical, Select, children, nodes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import Slice
     from graphtide.algebra.variables import Schema
-    from graphtide.engine.dataflow.network import SearchRows
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -17,8 +17,6 @@ from graphtide.rdf.kinds import XSD
 from graphtide.rdf.terms import TERM_TYPES, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from graphtide.rdf.dictionary import TermDictionary
 
 PIECE = 1 << 18

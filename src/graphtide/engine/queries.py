@@ -14,7 +14,7 @@ from graphtide.errors import GraphtideError
 from graphtide.plan.choose import choose_plan
 from graphtide.plan.estimate import Estimator, Statistics
 from graphtide.plan.explain import NodeFacts
-from graphtide.plan.physical import Search, nodes
+from graphtide.plan.physical import QueryPlan, Search, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Ints
-    from graphtide.plan.physical import QueryPlan
     from graphtide.rdf.dictionary import TermDictionary
 
 DRIFT = 1.2

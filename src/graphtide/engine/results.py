@@ -6,7 +6,7 @@ Rows are kept as ids; they become terms when somebody looks at them, and not bef
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
@@ -17,13 +17,10 @@ import pyarrow.compute as pc
 
 from graphtide.kernel.batch import DIFF, TX, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
-from graphtide.rdf.terms import unescape
+from graphtide.rdf.terms import Term, unescape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rdf.terms import Term
 
 SHOWN_ROWS: Final = 20
 """Rows of a table that a notebook shows."""

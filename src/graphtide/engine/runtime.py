@@ -8,38 +8,15 @@ from typing import TYPE_CHECKING, Protocol, get_args
 
 import numpy as np
 
-from graphtide.algebra.nodes import Slice
+from graphtide.algebra.nodes import SelectQuery, Slice
 from graphtide.algebra.variables import schema
+from graphtide.engine import ingest, storage
 from graphtide.engine.evaluate import in_order
-from graphtide.engine.ingest import (
-    GRAPH,
-    check_order,
-    cut,
-    encode,
-    first_backwards,
-    first_rows,
-    first_transactions,
-    id_rows,
-    integers,
-    one_by_one,
-    pieces_of,
-    restamped,
-    signed,
-)
 from graphtide.engine.queries import QueryRegistry
 from graphtide.engine.results import TransactionTimes
-from graphtide.engine.storage import (
-    MAX_BUFFERED,
-    DefaultGraphMode,
-    Storage,
-    WriteBuffer,
-    first_redundant,
-    make_store,
-    strategy_for,
-)
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
 from graphtide.errors import DataError, GraphtideError
-from graphtide.kernel.batch import DIFF, TX, VALUES
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.plan.choose import choose_plan
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
@@ -47,10 +24,7 @@ from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
-    from graphtide.engine.ingest import Ids, Lines, Piece, Transactions
-    from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.estimate import Statistics
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
@@ -101,27 +75,27 @@ class Runtime:
         self,
         *,
         strict: bool = False,
-        store: Storage = "all",
-        default_graph: DefaultGraphMode = "own",
+        store: storage.Storage = "all",
+        default_graph: storage.DefaultGraphMode = "own",
         tick_ms: int = 1000,
     ) -> None:
-        if default_graph not in get_args(DefaultGraphMode):
+        if default_graph not in get_args(storage.DefaultGraphMode):
             known = 'use "own" or "union"'
             raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
         if tick_ms < 1:
             raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
         self.terms = TermDictionary()
         self.strict = strict
-        self.storage: Storage = store
-        self.default_graph: DefaultGraphMode = default_graph
+        self.storage: storage.Storage = store
+        self.default_graph: storage.DefaultGraphMode = default_graph
         self.tick_ms = tick_ms
         self.clock = 0
-        self.store = make_store(store, strict=strict)
+        self.store = storage.make_store(store, strict=strict)
         self.queries = QueryRegistry(self.store, self.terms, union=default_graph == "union")
         self._done = 0
         self._last_tx = -1
-        self._buffer = WriteBuffer()
-        self._queue: deque[Piece] = deque()
+        self._buffer = storage.WriteBuffer()
+        self._queue: deque[ingest.Piece] = deque()
         self._running = False
         self._subscriptions: list[Subscription] = []
         self._eager = 0
@@ -203,11 +177,11 @@ class Runtime:
             if self._queue:
                 self._run(self._queue.popleft())
             elif self._one_by_one:
-                self._queue.extend(one_by_one(self._buffer.take()))
+                self._queue.extend(ingest.one_by_one(self._buffer.take()))
             else:
                 self._run(self._buffer.take())
 
-    def _run(self, piece: Transactions) -> None:
+    def _run(self, piece: ingest.Transactions) -> None:
         """Apply transactions to the store and emit what they change in the answers."""
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self._done)
@@ -248,7 +222,7 @@ class Runtime:
 
     # --- single changes ---
 
-    def write(self, diff: int, ids: Ids, time: int | None) -> None:
+    def write(self, diff: int, ids: ingest.Ids, time: int | None) -> None:
         """Buffer one change, as a transaction of its own."""
         if self.strict:
             self.commit([(diff, ids)], time)
@@ -257,15 +231,15 @@ class Runtime:
             self.clock = self.reach(time)
         self._last_tx += 1
         waiting = self._buffer.single(self.clock, self._last_tx, diff, ids)
-        if waiting >= MAX_BUFFERED or self._eager or self.queries.with_callbacks:
+        if waiting >= storage.MAX_BUFFERED or self._eager or self.queries.with_callbacks:
             self.flush()
 
-    def commit(self, changes: Sequence[tuple[int, Ids]], time: int | None) -> None:
+    def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
         stamp = self.reach(time)
         if self.strict:
             self.flush()
-            redundant = first_redundant(changes, self.store, self.terms)
+            redundant = storage.first_redundant(changes, self.store, self.terms)
             if redundant:
                 raise redundant[1]
         self.clock = stamp
@@ -273,7 +247,7 @@ class Runtime:
         self._buffer.begin(stamp, self._last_tx)
         for diff, ids in changes:
             self._buffer.add(diff, ids)
-        if self._buffer.waiting >= MAX_BUFFERED or self._one_by_one:
+        if self._buffer.waiting >= storage.MAX_BUFFERED or self._one_by_one:
             self.flush()
 
     # --- batches ---
@@ -288,7 +262,7 @@ class Runtime:
         """
         self.flush()
         if isinstance(batches, ChangeBatch) and time is None:
-            rows, bad = encode(batches, self.terms)
+            rows, bad = ingest.encode(batches, self.terms)
             if bad:
                 raise DataError(f"row {bad[0]}: {bad[1]}")
             self._apply_whole((rows, batches.time, batches.tx))
@@ -298,12 +272,12 @@ class Runtime:
 
     def pieces(
         self, batches: ChangeBatch | Iterable[ChangeBatch], time: int | None, *, plain: bool
-    ) -> Iterator[Piece]:
+    ) -> Iterator[ingest.Piece]:
         """Batches as pieces of whole transactions of ids; `plain` or with a `time`, as one."""
         listed = (batches,) if isinstance(batches, ChangeBatch) else batches
         if time is not None or plain:
-            listed = restamped(listed, self.reach(time), self._last_tx + 1)
-        return pieces_of(listed, self.terms)
+            listed = ingest.restamped(listed, self.reach(time), self._last_tx + 1)
+        return ingest.pieces_of(listed, self.terms)
 
     def apply_ids(
         self,
@@ -318,19 +292,21 @@ class Runtime:
     ) -> None:
         """Apply changes given as ids, all of them or none; without `tx`, each is a transaction."""
         self.flush()
-        rows = id_rows(len(self.terms), s, p, o, g, diff)
+        rows = ingest.id_rows(len(self.terms), s, p, o, g, diff)
         if time is None:
             time = np.full(len(rows), self.clock, np.int64)
         if tx is None:
             tx = np.arange(self._last_tx + 1, self._last_tx + 1 + len(rows), dtype=np.int64)
-        self._apply_whole((rows, integers("time", time, len(rows)), integers("tx", tx, len(rows))))
+        self._apply_whole(
+            (rows, ingest.integers("time", time, len(rows)), ingest.integers("tx", tx, len(rows)))
+        )
 
-    def apply_piece(self, piece: Piece) -> None:
+    def apply_piece(self, piece: ingest.Piece) -> None:
         """Apply whole transactions of ids; those before a rejected one are applied."""
         changes, times, _ = piece
         problem = self._first_problem(changes, times[changes[:, TX]])
         if problem:
-            piece = first_transactions(piece, int(changes[problem[0], TX]))
+            piece = ingest.first_transactions(piece, int(changes[problem[0], TX]))
         if len(piece[1]):
             self._apply_checked(piece)
         if problem:
@@ -347,10 +323,12 @@ class Runtime:
         quads, owners = quads[order], owners[order]
         new = ~self.store.contains(quads)
         quads, owners = quads[new], owners[new]
-        first = first_rows(quads)
+        first = ingest.first_rows(quads)
         quads, owners = quads[first], owners[first]
         txs = np.cumsum(np.diff(owners, prepend=-1) > 0) + self._last_tx
-        for piece in cut(signed(quads, 1), np.maximum(times[owners], self.clock), txs):
+        for piece in ingest.cut(
+            ingest.signed(quads, 1), np.maximum(times[owners], self.clock), txs
+        ):
             self._run(piece)
             self._last_tx = int(piece[2][-1])
             self.clock = int(piece[1][-1])
@@ -368,34 +346,34 @@ class Runtime:
     def clear_graph(self, graph: int) -> None:
         """Remove all quads of a graph, given by its id."""
         quads = self.store.quads()
-        left = quads[quads[:, GRAPH] == graph]
+        left = quads[quads[:, ingest.GRAPH] == graph]
         if len(left):
-            self.apply_at(np.array([self.clock]), signed(left, -1))
+            self.apply_at(np.array([self.clock]), ingest.signed(left, -1))
 
-    def _apply_whole(self, lines: Lines) -> None:
+    def _apply_whole(self, lines: ingest.Lines) -> None:
         rows, times, txs = lines
         problem = self._first_problem(rows, times)
         if problem:
             raise problem[1]
-        for piece in cut(rows, times, txs):
+        for piece in ingest.cut(rows, times, txs):
             self._apply_checked(piece)
 
     def _first_problem(self, changes: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
         """The index of the first change that has to be rejected, given a time for each."""
-        backwards = first_backwards(self.clock, times)
+        backwards = ingest.first_backwards(self.clock, times)
         if not self.strict:
             return backwards
         listed = [(row[DIFF], tuple(row[VALUES:])) for row in changes.tolist()]
-        redundant = first_redundant(listed, self.store, self.terms)
+        redundant = storage.first_redundant(listed, self.store, self.terms)
         problems = [problem for problem in (backwards, redundant) if problem]
         return min(problems, key=lambda problem: problem[0], default=None)
 
-    def _apply_checked(self, piece: Piece) -> None:
+    def _apply_checked(self, piece: ingest.Piece) -> None:
         _, times, txs = piece
         self._last_tx = max(self._last_tx, int(txs.max()))
         if self._running:  # called by a callback
-            self._queue.extend(one_by_one(self._buffer.take()))
-            self._queue.extend(one_by_one(piece))
+            self._queue.extend(ingest.one_by_one(self._buffer.take()))
+            self._queue.extend(ingest.one_by_one(piece))
         elif self._subscriptions or self.queries.with_callbacks:
             self._apply_each(piece)
             return
@@ -403,10 +381,10 @@ class Runtime:
             self._run(piece)
         self.clock = int(times[-1])
 
-    def _apply_each(self, piece: Piece) -> None:
+    def _apply_each(self, piece: ingest.Piece) -> None:
         """Who is notified sees the graph as of that transaction, not of the whole batch."""
-        for one in one_by_one(piece):
-            check_order(self.clock, one[1])  # a callback may have advanced the clock
+        for one in ingest.one_by_one(piece):
+            ingest.check_order(self.clock, one[1])  # a callback may have advanced the clock
             self.clock = self.reach(int(one[1][0]))
             self._run(one)
             self.flush()
@@ -424,7 +402,7 @@ class Runtime:
     ) -> Query:
         """Register a query without windows; `history` None keeps every delta until drained."""
         self.flush()
-        strategy = strategy_for(self.store, strategy)
+        strategy = storage.strategy_for(self.store, strategy)
         known, union = self.queries.plans.statistics(), self.queries.union
         chosen = choose_plan(select, known, strategy=strategy, pinned=plan, union=union)
         if self.store.counts()["dropped"]:
@@ -487,10 +465,10 @@ class Runtime:
     def quad_ids(self) -> Ints:
         """The current quads as rows of ids, those of windows left out."""
         quads = self.store.quads()
-        own: Ints = quads[quads[:, GRAPH] < HIDDEN_GRAPHS]
+        own: Ints = quads[quads[:, ingest.GRAPH] < HIDDEN_GRAPHS]
         return own
 
-    def present(self, quads: Sequence[Ids]) -> list[bool]:
+    def present(self, quads: Sequence[ingest.Ids]) -> list[bool]:
         """Which of some quads, given as ids, are in the graph."""
         self.flush()
         found: list[bool] = self.store.contains(np.array(quads, np.int32).reshape(-1, 4)).tolist()

@@ -9,24 +9,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from graphtide.algebra.nodes import DefaultGraph
-from graphtide.algebra.updates import (
-    Add,
-    Clear,
-    Copy,
-    Create,
-    DeleteData,
-    Drop,
-    Graphs,
-    InsertData,
-    Load,
-    Modify,
-    Move,
-)
+from graphtide.algebra import updates as upd
+from graphtide.algebra.nodes import DefaultGraph, SelectQuery, TriplePattern
 from graphtide.engine.ingest import GRAPH
 from graphtide.engine.transaction import MultiStepTransaction
 from graphtide.errors import DataError, GraphtideError
-from graphtide.functions.templates import fill_template
+from graphtide.functions.templates import FilledQuad, fill_template
 from graphtide.kernel.batch import VALUES, Ints
 from graphtide.lang.sparql.parse import parse_update
 from graphtide.rdf.formats.change_log import read_changes
@@ -37,10 +25,7 @@ if TYPE_CHECKING:
     from pyoxigraph import NamedNode
 
     from graphtide.algebra.expressions import Var
-    from graphtide.algebra.nodes import SelectQuery, TriplePattern
-    from graphtide.algebra.updates import Operation
     from graphtide.engine.runtime import Runtime
-    from graphtide.functions.templates import FilledQuad
     from graphtide.rdf.terms import Term
 
 NOTHING: Ints = np.empty((0, 4), np.int32)
@@ -66,26 +51,28 @@ def run_update(runtime: Runtime, text: str, time: int | None, load_from: str | P
     return changed
 
 
-def changes_of(operation: Operation, runtime: Runtime, folder: Path | None) -> tuple[Ints, Ints]:
+def changes_of(
+    operation: upd.Operation, runtime: Runtime, folder: Path | None
+) -> tuple[Ints, Ints]:
     """The quads that an operation takes away and those it puts in, as the graph is now."""
     match operation:
-        case InsertData(template):
+        case upd.InsertData(template):
             return NOTHING, _filled(runtime, template, [{}], scope=str(uuid4()))
-        case DeleteData(template):
+        case upd.DeleteData(template):
             return _filled(runtime, template, [{}]), NOTHING
-        case Modify(delete, insert, where):
+        case upd.Modify(delete, insert, where):
             rows = solutions(runtime, where)
             come = _filled(runtime, insert, rows, scope=str(uuid4()))
             return _filled(runtime, delete, rows), come
-        case Load():
+        case upd.Load():
             return NOTHING, _loaded(operation, runtime, folder)
-        case Clear(target) | Drop(target):
+        case upd.Clear(target) | upd.Drop(target):
             return _targeted(runtime, target), NOTHING
-        case Create(name, silent):
+        case upd.Create(name, silent):
             if not silent and len(_of_graph(runtime, name)):
                 raise GraphtideError(f"the graph {name} exists already", hint="use CREATE SILENT")
             return NOTHING, NOTHING
-        case Copy() | Move() | Add():
+        case upd.Copy() | upd.Move() | upd.Add():
             return _transferred(operation, runtime)
         case _:
             assert_never(operation)
@@ -131,11 +118,11 @@ def _of_graph(runtime: Runtime, name: NamedNode | DefaultGraph) -> Ints:
     return found
 
 
-def _targeted(runtime: Runtime, target: NamedNode | DefaultGraph | Graphs) -> Ints:
+def _targeted(runtime: Runtime, target: NamedNode | DefaultGraph | upd.Graphs) -> Ints:
     match target:
-        case Graphs.ALL:
+        case upd.Graphs.ALL:
             return runtime.quad_ids()
-        case Graphs.NAMED:
+        case upd.Graphs.NAMED:
             quads = runtime.quad_ids()
             named: Ints = quads[quads[:, GRAPH] != 0]
             return named
@@ -143,7 +130,7 @@ def _targeted(runtime: Runtime, target: NamedNode | DefaultGraph | Graphs) -> In
             return _of_graph(runtime, target)
 
 
-def _transferred(operation: Copy | Move | Add, runtime: Runtime) -> tuple[Ints, Ints]:
+def _transferred(operation: upd.Copy | upd.Move | upd.Add, runtime: Runtime) -> tuple[Ints, Ints]:
     source, destination = operation.source, operation.destination
     found = _of_graph(runtime, source)
     if not isinstance(source, DefaultGraph) and not len(found):
@@ -156,15 +143,15 @@ def _transferred(operation: Copy | Move | Add, runtime: Runtime) -> tuple[Ints, 
     moved[:, GRAPH] = (
         0 if isinstance(destination, DefaultGraph) else runtime.terms.encode(destination)
     )
-    if isinstance(operation, Add):
+    if isinstance(operation, upd.Add):
         return NOTHING, moved
     gone = _of_graph(runtime, destination)
-    if isinstance(operation, Move):
+    if isinstance(operation, upd.Move):
         gone = np.concatenate([gone, found])
     return gone, moved
 
 
-def _loaded(operation: Load, runtime: Runtime, folder: Path | None) -> Ints:
+def _loaded(operation: upd.Load, runtime: Runtime, folder: Path | None) -> Ints:
     try:
         path = _allowed(operation.source, folder)
         columns = [

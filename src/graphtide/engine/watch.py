@@ -15,6 +15,7 @@ from graphtide.engine.results import (
     Delta,
     DeltaRow,
     TransactionTimes,
+    WindowResult,
     answer_table,
     html_table,
 )
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.dataflow.network import NodeIds
-    from graphtide.engine.results import WindowResult
     from graphtide.plan.patterns import Strategy
     from graphtide.plan.physical import QueryPlan
     from graphtide.rdf.dictionary import TermDictionary

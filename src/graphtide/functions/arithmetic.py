@@ -13,27 +13,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from graphtide.errors import ExpressionError
-from graphtide.functions import xsd
-from graphtide.functions.numbers import (
-    EXACT,
-    Number,
-    NumericType,
-    decimal,
-    double,
-    integer,
-    promote_pair,
-    quotient,
-    rounded,
-    single,
-)
-from graphtide.functions.temporal import (
-    DateTimeValue,
-    Duration,
-    add_duration,
-    add_durations,
-    negate_duration,
-    timeline,
-)
+from graphtide.functions import numbers as num
+from graphtide.functions import temporal, xsd
 from graphtide.functions.values import Value, number_of, to_term, value_of
 
 if TYPE_CHECKING:
@@ -46,9 +27,9 @@ _HALF = Decimal("0.5")
 def op_add(left: Term, right: Term) -> Term:
     """`left + right`."""
     one, other = value_of(left), value_of(right)
-    if isinstance(one, Number) and isinstance(other, Number):
+    if isinstance(one, num.Number) and isinstance(other, num.Number):
         return to_term(add_numbers(one, other))
-    if isinstance(other, Duration):
+    if isinstance(other, temporal.Duration):
         return to_term(_add_temporal(one, other))
     raise ExpressionError(f"cannot add {left} and {right}")
 
@@ -56,73 +37,73 @@ def op_add(left: Term, right: Term) -> Term:
 def op_subtract(left: Term, right: Term) -> Term:
     """`left - right`."""
     one, other = value_of(left), value_of(right)
-    if isinstance(one, Number) and isinstance(other, Number):
+    if isinstance(one, num.Number) and isinstance(other, num.Number):
         # Promoted first: an integer zero has no sign to lose, the double it becomes has one.
-        minuend, subtrahend = promote_pair(one, other)
+        minuend, subtrahend = num.promote_pair(one, other)
         return to_term(add_numbers(minuend, negate_number(subtrahend)))
-    if isinstance(other, Duration):
-        return to_term(_add_temporal(one, negate_duration(other)))
-    if isinstance(one, DateTimeValue) and isinstance(other, DateTimeValue):
+    if isinstance(other, temporal.Duration):
+        return to_term(_add_temporal(one, temporal.negate_duration(other)))
+    if isinstance(one, temporal.DateTimeValue) and isinstance(other, temporal.DateTimeValue):
         return to_term(_between(one, other))
     raise ExpressionError(f"cannot subtract {right} from {left}")
 
 
 def op_multiply(left: Term, right: Term) -> Term:
     """`left * right`."""
-    one, other = promote_pair(number_of(left), number_of(right))
+    one, other = num.promote_pair(number_of(left), number_of(right))
     if isinstance(one.value, float) or isinstance(other.value, float):
         return to_term(_floating(one.type, float(one.value) * float(other.value)))
     if isinstance(one.value, Decimal) or isinstance(other.value, Decimal):
-        product = EXACT.multiply(Decimal(one.value), Decimal(other.value))
-        return to_term(decimal(product))
-    return to_term(integer(one.value * other.value))
+        product = num.EXACT.multiply(Decimal(one.value), Decimal(other.value))
+        return to_term(num.decimal(product))
+    return to_term(num.integer(one.value * other.value))
 
 
 def op_divide(left: Term, right: Term) -> Term:
     """`left / right`."""
-    one, other = promote_pair(number_of(left), number_of(right))
+    one, other = num.promote_pair(number_of(left), number_of(right))
     if isinstance(one.value, float) or isinstance(other.value, float):
         return to_term(_floating(one.type, _divide_floats(float(one.value), float(other.value))))
     if other.value == 0:
         raise ExpressionError(f"{left} divided by zero")
-    return to_term(decimal(quotient(Decimal(one.value), Decimal(other.value))))
+    return to_term(num.decimal(num.quotient(Decimal(one.value), Decimal(other.value))))
 
 
 def op_negate(operand: Term) -> Term:
     """`-operand`."""
     value = value_of(operand)
-    if isinstance(value, Duration):
-        return to_term(negate_duration(value))
+    if isinstance(value, temporal.Duration):
+        return to_term(temporal.negate_duration(value))
     return to_term(negate_number(number_of(operand)))
 
 
 def op_plus(operand: Term) -> Term:
     """`+operand`: the same number, in canonical form."""
     value = value_of(operand)
-    if isinstance(value, Duration):
+    if isinstance(value, temporal.Duration):
         return to_term(value)
     return to_term(number_of(operand))
 
 
-def add_numbers(left: Number, right: Number) -> Number:
+def add_numbers(left: num.Number, right: num.Number) -> num.Number:
     """The sum of two numbers in the higher of their types; also what SUM adds with."""
-    one, other = promote_pair(left, right)
+    one, other = num.promote_pair(left, right)
     if isinstance(one.value, float) or isinstance(other.value, float):
         return _floating(one.type, float(one.value) + float(other.value))
     if isinstance(one.value, Decimal) or isinstance(other.value, Decimal):
-        return decimal(EXACT.add(Decimal(one.value), Decimal(other.value)))
-    return integer(one.value + other.value)
+        return num.decimal(num.EXACT.add(Decimal(one.value), Decimal(other.value)))
+    return num.integer(one.value + other.value)
 
 
-def negate_number(number: Number) -> Number:
+def negate_number(number: num.Number) -> num.Number:
     """The number with the other sign; a zero float or double becomes minus zero and back."""
     if isinstance(number.value, Decimal):
-        return decimal(number.value.copy_negate())
-    return Number(number.type, -number.value)
+        return num.decimal(number.value.copy_negate())
+    return num.Number(number.type, -number.value)
 
 
-def _floating(kind: NumericType, value: float) -> Number:
-    return single(value) if kind is NumericType.FLOAT else double(value)
+def _floating(kind: num.NumericType, value: float) -> num.Number:
+    return num.single(value) if kind is num.NumericType.FLOAT else num.double(value)
 
 
 def _divide_floats(left: float, right: float) -> float:
@@ -133,20 +114,20 @@ def _divide_floats(left: float, right: float) -> float:
     return math.copysign(math.inf, left) * math.copysign(1.0, right)
 
 
-def _add_temporal(start: Value | None, duration: Duration) -> Value:
-    if isinstance(start, Duration):
-        total = add_durations(start, duration)
+def _add_temporal(start: Value | None, duration: temporal.Duration) -> Value:
+    if isinstance(start, temporal.Duration):
+        total = temporal.add_durations(start, duration)
         if total is not None:
             return total
-    if isinstance(start, DateTimeValue):
+    if isinstance(start, temporal.DateTimeValue):
         if start.datatype in (xsd.DATE_TIME, xsd.DATE):
-            return add_duration(start, duration)
+            return temporal.add_duration(start, duration)
         if start.datatype == xsd.TIME and duration.datatype != xsd.YEAR_MONTH_DURATION:
-            return add_duration(start, duration)
+            return temporal.add_duration(start, duration)
     raise ExpressionError(f"cannot add the duration {duration}")
 
 
-def _between(left: DateTimeValue, right: DateTimeValue) -> Duration:
+def _between(left: temporal.DateTimeValue, right: temporal.DateTimeValue) -> temporal.Duration:
     comparable = left.datatype == right.datatype and left.datatype in (
         xsd.DATE_TIME,
         xsd.DATE,
@@ -154,8 +135,8 @@ def _between(left: DateTimeValue, right: DateTimeValue) -> Duration:
     )
     if not comparable or (left.offset is None) != (right.offset is None):
         raise ExpressionError(f"there is no duration between {right} and {left}")
-    seconds = EXACT.subtract(timeline(left), timeline(right))
-    return Duration(xsd.DAY_TIME_DURATION, 0, seconds)
+    seconds = num.EXACT.subtract(temporal.timeline(left), temporal.timeline(right))
+    return temporal.Duration(xsd.DAY_TIME_DURATION, 0, seconds)
 
 
 def absolute(term: Term) -> Term:
@@ -163,20 +144,22 @@ def absolute(term: Term) -> Term:
     number = number_of(term)
     value = number.value
     return to_term(
-        Number(number.type, value.copy_abs() if isinstance(value, Decimal) else abs(value))
+        num.Number(number.type, value.copy_abs() if isinstance(value, Decimal) else abs(value))
     )
 
 
 def round_half_up(term: Term) -> Term:
     """ROUND: to the nearest whole number; a half goes up, so -2.5 becomes -2."""
-    return to_term(rounded(number_of(term), lambda value: math.floor(EXACT.add(value, _HALF))))
+    return to_term(
+        num.rounded(number_of(term), lambda value: math.floor(num.EXACT.add(value, _HALF)))
+    )
 
 
 def ceiling(term: Term) -> Term:
     """CEIL: the smallest whole number that is not less."""
-    return to_term(rounded(number_of(term), math.ceil))
+    return to_term(num.rounded(number_of(term), math.ceil))
 
 
 def floor(term: Term) -> Term:
     """FLOOR: the greatest whole number that is not more."""
-    return to_term(rounded(number_of(term), math.floor))
+    return to_term(num.rounded(number_of(term), math.floor))

@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING, Final
 from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.errors import ExpressionError
+from graphtide.functions import numbers as num
 from graphtide.functions import xsd
-from graphtide.functions.numbers import (
-    Number,
-    NumericType,
-    decimal,
-    decimal_from_float,
-    double,
-    integer,
-    promote,
-    single,
-)
 from graphtide.functions.temporal import DateTimeValue, Duration, convert_duration, project
 from graphtide.functions.values import PARSERS, Text, Value, to_term, value_of
 
@@ -58,39 +49,41 @@ def cast_to_string(term: Term) -> Term:
             return to_term(Text(to_term(value).value))
 
 
-def _number_cast(convert: Callable[[Number], Value]) -> Callable[[Value], Value | None]:
+def _number_cast(convert: Callable[[num.Number], Value]) -> Callable[[Value], Value | None]:
     def convert_value(value: Value) -> Value | None:
         if isinstance(value, bool):
-            value = integer(int(value))
-        return convert(value) if isinstance(value, Number) else None
+            value = num.integer(int(value))
+        return convert(value) if isinstance(value, num.Number) else None
 
     return convert_value
 
 
-def _to_boolean(number: Number) -> Value:
+def _to_boolean(number: num.Number) -> Value:
     return number.value != 0 and not number.is_nan
 
 
-def _to_integer(number: Number) -> Value:
-    return integer(int(_finite(number).value))
+def _to_integer(number: num.Number) -> Value:
+    return num.integer(int(_finite(number).value))
 
 
-def _to_decimal(number: Number) -> Value:
+def _to_decimal(number: num.Number) -> Value:
     value = _finite(number).value
-    return decimal(decimal_from_float(value) if isinstance(value, float) else Decimal(value))
+    return num.decimal(
+        num.decimal_from_float(value) if isinstance(value, float) else Decimal(value)
+    )
 
 
-def _to_float(number: Number) -> Value:
-    if number.type is NumericType.DOUBLE:
-        return single(float(number.value))
-    return promote(number, NumericType.FLOAT)
+def _to_float(number: num.Number) -> Value:
+    if number.type is num.NumericType.DOUBLE:
+        return num.single(float(number.value))
+    return num.promote(number, num.NumericType.FLOAT)
 
 
-def _to_double(number: Number) -> Value:
-    return double(float(promote(number, NumericType.DOUBLE).value))
+def _to_double(number: num.Number) -> Value:
+    return num.double(float(num.promote(number, num.NumericType.DOUBLE).value))
 
 
-def _finite(number: Number) -> Number:
+def _finite(number: num.Number) -> num.Number:
     if isinstance(number.value, float) and not math.isfinite(number.value):
         raise ExpressionError(f"{number} is not a finite number")
     return number

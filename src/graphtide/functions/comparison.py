@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, Final, TypeVar, assert_never
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import ExpressionError
-from graphtide.functions import xsd
+from graphtide.functions import temporal, xsd
 from graphtide.functions.numbers import EXACT, Number, promote_pair
-from graphtide.functions.temporal import (
-    DateTimeValue,
-    Duration,
-    add_duration,
-    parse_moment,
-    timeline,
-)
 from graphtide.functions.values import Text, Value, boolean_term, value_of
 
 if TYPE_CHECKING:
@@ -40,7 +33,7 @@ _MAX_OFFSET = Decimal(14 * 3600)  # of a time zone, in seconds
 _REFERENCES: Final = tuple(
     moment
     for text in ("1696-09-01", "1697-02-01", "1903-03-01", "1903-07-01")
-    if (moment := parse_moment(f"{text}T00:00:00Z", xsd.DATE_TIME)) is not None
+    if (moment := temporal.parse_moment(f"{text}T00:00:00Z", xsd.DATE_TIME)) is not None
 )
 
 
@@ -120,17 +113,17 @@ def _equal_values(left: Value, right: Value) -> bool:
         case Number(), Number():
             one, other = promote_pair(left, right)
             return one.value == other.value
-        case DateTimeValue(), DateTimeValue() if left.datatype == right.datatype:
+        case temporal.DateTimeValue(), temporal.DateTimeValue() if left.datatype == right.datatype:
             return _equal_moments(left, right)
-        case Duration(), Duration():
+        case temporal.Duration(), temporal.Duration():
             return left.months == right.months and left.seconds == right.seconds
         case _:
             return False
 
 
-def _equal_moments(left: DateTimeValue, right: DateTimeValue) -> bool:
+def _equal_moments(left: temporal.DateTimeValue, right: temporal.DateTimeValue) -> bool:
     if (left.offset is None) == (right.offset is None):
-        return timeline(left) == timeline(right)
+        return temporal.timeline(left) == temporal.timeline(right)
     if left.datatype == xsd.DATE and _order_moments(left, right) is None:
         # The W3C test date-2 of open-world asks for doubt here; other types follow XSD 1.1, where
         # a moment with a time zone never equals one without.
@@ -146,9 +139,9 @@ def _order(left: Value, right: Value) -> int | None:
             return _sign(left.text, right.text) if left.language == right.language else None
         case Number(), Number():
             return _order_numbers(left, right)
-        case DateTimeValue(), DateTimeValue() if left.datatype == right.datatype:
+        case temporal.DateTimeValue(), temporal.DateTimeValue() if left.datatype == right.datatype:
             return _order_moments(left, right)
-        case Duration(), Duration():
+        case temporal.Duration(), temporal.Duration():
             return _order_durations(left, right)
         case _:
             return None
@@ -163,8 +156,8 @@ def _order_numbers(left: Number, right: Number) -> int | None:
     return (one.value > other.value) - (one.value < other.value)
 
 
-def _order_moments(left: DateTimeValue, right: DateTimeValue) -> int | None:
-    one, other = timeline(left), timeline(right)
+def _order_moments(left: temporal.DateTimeValue, right: temporal.DateTimeValue) -> int | None:
+    one, other = temporal.timeline(left), temporal.timeline(right)
     if (left.offset is None) == (right.offset is None):
         return _sign(one, other)
     # One of them could be in any time zone, up to 14 hours either way.
@@ -173,9 +166,12 @@ def _order_moments(left: DateTimeValue, right: DateTimeValue) -> int | None:
     return first if first == last else None
 
 
-def _order_durations(left: Duration, right: Duration) -> int | None:
+def _order_durations(left: temporal.Duration, right: temporal.Duration) -> int | None:
     orders = {
-        _sign(timeline(add_duration(start, left)), timeline(add_duration(start, right)))
+        _sign(
+            temporal.timeline(temporal.add_duration(start, left)),
+            temporal.timeline(temporal.add_duration(start, right)),
+        )
         for start in _REFERENCES
     }
     return orders.pop() if len(orders) == 1 else None
@@ -220,9 +216,9 @@ def _literal_order(literal: Literal) -> OrderValue:
             return (0, 0, 0) if value.is_nan else (0, 1, value.value)
         case Text(text, language):
             return 2, text, language or ""
-        case DateTimeValue():
-            return 3, value.datatype, timeline(value)
-        case Duration():
+        case temporal.DateTimeValue():
+            return 3, value.datatype, temporal.timeline(value)
+        case temporal.Duration():
             return 4, _length(value)
         case None:
             return 5, literal.datatype.value, literal.value
@@ -230,9 +226,9 @@ def _literal_order(literal: Literal) -> OrderValue:
             assert_never(value)
 
 
-def _length(duration: Duration) -> Decimal:
+def _length(duration: temporal.Duration) -> Decimal:
     """A duration as the sum of its effects on four dates: less on all of them is less in sum."""
     total = Decimal(0)
     for start in _REFERENCES:
-        total = EXACT.add(total, timeline(add_duration(start, duration)))
+        total = EXACT.add(total, temporal.timeline(temporal.add_duration(start, duration)))
     return total

@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from graphtide.errors import ExpressionError
+from graphtide.functions import values
 from graphtide.functions.numbers import NumericType
 from graphtide.functions.regex import compile_pattern, compile_replacement
-from graphtide.functions.values import (
-    Text,
-    boolean_term,
-    integer_term,
-    number_of,
-    plain_of,
-    text_of,
-    to_term,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,77 +22,77 @@ if TYPE_CHECKING:
 
 def strlen(term: Term) -> Term:
     """STRLEN: the number of characters (code points)."""
-    return integer_term(len(text_of(term).text))
+    return values.integer_term(len(values.text_of(term).text))
 
 
 def substr(source: Term, start: Term, length: Term | None = None) -> Term:
     """SUBSTR: counts from 1; a start before the string uses up length, as in XPath.
 
     >>> from pyoxigraph import Literal
-    >>> print(substr(Literal("metadata"), integer_term(4), integer_term(3)))
+    >>> print(substr(Literal("metadata"), values.integer_term(4), values.integer_term(3)))
     "ada"
     """
-    whole = text_of(source)
+    whole = values.text_of(source)
     first = _position(start) - 1
     last = len(whole.text) if length is None else first + _position(length)
-    return to_term(Text(whole.text[max(first, 0) : max(last, 0)], whole.language))
+    return values.to_term(values.Text(whole.text[max(first, 0) : max(last, 0)], whole.language))
 
 
 def ucase(term: Term) -> Term:
     """UCASE: upper case, same language."""
-    source = text_of(term)
-    return to_term(Text(source.text.upper(), source.language))
+    source = values.text_of(term)
+    return values.to_term(values.Text(source.text.upper(), source.language))
 
 
 def lcase(term: Term) -> Term:
     """LCASE: lower case, same language."""
-    source = text_of(term)
-    return to_term(Text(source.text.lower(), source.language))
+    source = values.text_of(term)
+    return values.to_term(values.Text(source.text.lower(), source.language))
 
 
 def strstarts(source: Term, prefix: Term) -> Term:
     """STRSTARTS."""
     whole, part = _compatible(source, prefix)
-    return boolean_term(whole.text.startswith(part))
+    return values.boolean_term(whole.text.startswith(part))
 
 
 def strends(source: Term, suffix: Term) -> Term:
     """STRENDS."""
     whole, part = _compatible(source, suffix)
-    return boolean_term(whole.text.endswith(part))
+    return values.boolean_term(whole.text.endswith(part))
 
 
 def contains(source: Term, inner: Term) -> Term:
     """CONTAINS."""
     whole, part = _compatible(source, inner)
-    return boolean_term(part in whole.text)
+    return values.boolean_term(part in whole.text)
 
 
 def strbefore(source: Term, separator: Term) -> Term:
     """STRBEFORE: what precedes the first separator; an empty string without language if absent."""
     whole, part = _compatible(source, separator)
     before, found, _ = _partition(whole.text, part)
-    return to_term(Text(before, whole.language) if found else Text(""))
+    return values.to_term(values.Text(before, whole.language) if found else values.Text(""))
 
 
 def strafter(source: Term, separator: Term) -> Term:
     """STRAFTER: what follows the first separator; an empty string without language if absent."""
     whole, part = _compatible(source, separator)
     _, found, after = _partition(whole.text, part)
-    return to_term(Text(after, whole.language) if found else Text(""))
+    return values.to_term(values.Text(after, whole.language) if found else values.Text(""))
 
 
 def encode_for_uri(term: Term) -> Term:
     """ENCODE_FOR_URI: percent-encode all but the unreserved characters of RFC 3986."""
-    return to_term(Text(quote(text_of(term).text, safe="-_.~")))
+    return values.to_term(values.Text(quote(values.text_of(term).text, safe="-_.~")))
 
 
 def concat(*terms: Term) -> Term:
     """CONCAT: keeps the language tag that all arguments share."""
-    texts = [text_of(term) for term in terms]
+    texts = [values.text_of(term) for term in terms]
     languages = {each.language for each in texts}
     language = languages.pop() if len(languages) == 1 else None
-    return to_term(Text("".join(each.text for each in texts), language))
+    return values.to_term(values.Text("".join(each.text for each in texts), language))
 
 
 def lang_matches(tag: Term, language_range: Term) -> Term:
@@ -110,16 +102,18 @@ def lang_matches(tag: Term, language_range: Term) -> Term:
     >>> print(lang_matches(Literal("en-GB"), Literal("EN")))
     "true"^^<http://www.w3.org/2001/XMLSchema#boolean>
     """
-    given, wanted = plain_of(tag).lower(), plain_of(language_range).lower()
+    given, wanted = values.plain_of(tag).lower(), values.plain_of(language_range).lower()
     if wanted == "*":
-        return boolean_term(given != "")
-    return boolean_term(given == wanted or given.startswith(f"{wanted}-"))
+        return values.boolean_term(given != "")
+    return values.boolean_term(given == wanted or given.startswith(f"{wanted}-"))
 
 
 def regex(text: Term, pattern: Term, flags: Term | None = None) -> Term:
     """REGEX: whether the pattern matches somewhere in the text."""
-    compiled = compile_pattern(plain_of(pattern), "" if flags is None else plain_of(flags))
-    return boolean_term(compiled.search(text_of(text).text) is not None)
+    compiled = compile_pattern(
+        values.plain_of(pattern), "" if flags is None else values.plain_of(flags)
+    )
+    return values.boolean_term(compiled.search(values.text_of(text).text) is not None)
 
 
 def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None = None) -> Term:
@@ -129,25 +123,25 @@ def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None =
     >>> print(replace(Literal("abab"), Literal("(a)(b)"), Literal("$2$1")))
     "baba"
     """
-    options = "" if flags is None else plain_of(flags)
-    compiled = compile_pattern(plain_of(pattern), options)
-    whole = text_of(source)
+    options = "" if flags is None else values.plain_of(flags)
+    compiled = compile_pattern(values.plain_of(pattern), options)
+    whole = values.text_of(source)
     if compiled.search("") is not None:
         raise ExpressionError(f"the pattern of REPLACE matches the empty string: {pattern}")
-    substitute = compile_replacement(plain_of(replacement), compiled.groups, options)
-    return to_term(Text(compiled.sub(substitute, whole.text), whole.language))
+    substitute = compile_replacement(values.plain_of(replacement), compiled.groups, options)
+    return values.to_term(values.Text(compiled.sub(substitute, whole.text), whole.language))
 
 
 def _position(term: Term) -> int:
-    number = number_of(term)
+    number = values.number_of(term)
     if number.type is not NumericType.INTEGER:
         raise ExpressionError(f"SUBSTR takes integers, not {term}")
     return int(number.value)
 
 
-def _compatible(source: Term, other: Term) -> tuple[Text, str]:
+def _compatible(source: Term, other: Term) -> tuple[values.Text, str]:
     """https://www.w3.org/TR/sparql11-query/#func-arg-compatibility."""
-    whole, part = text_of(source), text_of(other)
+    whole, part = values.text_of(source), values.text_of(other)
     if part.language is not None and part.language != whole.language:
         raise ExpressionError(f"{source} and {other} have different languages")
     return whole, part.text
@@ -171,7 +165,9 @@ def hash_function(algorithm: str) -> Callable[[Term], Term]:
     """
 
     def checksum(term: Term) -> Term:
-        content = plain_of(term).encode()
-        return to_term(Text(hashlib.new(algorithm, content, usedforsecurity=False).hexdigest()))
+        content = values.plain_of(term).encode()
+        return values.to_term(
+            values.Text(hashlib.new(algorithm, content, usedforsecurity=False).hexdigest())
+        )
 
     return checksum

@@ -13,15 +13,8 @@ from typing import TYPE_CHECKING, Final
 from pyoxigraph import Literal, NamedNode
 
 from graphtide.errors import ExpressionError
+from graphtide.functions import numbers as num
 from graphtide.functions import xsd
-from graphtide.functions.numbers import (
-    Number,
-    integer,
-    parse_decimal,
-    parse_double,
-    parse_float,
-    parse_integer,
-)
 from graphtide.functions.temporal import DateTimeValue, Duration, parse_duration, parse_moment
 
 if TYPE_CHECKING:
@@ -38,7 +31,7 @@ class Text:
     language: str | None = None
 
 
-Value = Number | bool | Text | DateTimeValue | Duration
+Value = num.Number | bool | Text | DateTimeValue | Duration
 
 TRUE: Final = Literal("true", datatype=NamedNode(xsd.BOOLEAN))
 FALSE: Final = Literal("false", datatype=NamedNode(xsd.BOOLEAN))
@@ -69,11 +62,11 @@ def _duration_parser(datatype: str) -> Callable[[str], Value | None]:
 PARSERS: Final[dict[str, Callable[[str], Value | None]]] = {
     xsd.STRING: Text,
     xsd.BOOLEAN: _BOOLEANS.get,
-    xsd.INTEGER: parse_integer,
-    xsd.DECIMAL: parse_decimal,
-    xsd.FLOAT: parse_float,
-    xsd.DOUBLE: parse_double,
-    **dict.fromkeys(xsd.DERIVED_INTEGERS, parse_integer),
+    xsd.INTEGER: num.parse_integer,
+    xsd.DECIMAL: num.parse_decimal,
+    xsd.FLOAT: num.parse_float,
+    xsd.DOUBLE: num.parse_double,
+    **dict.fromkeys(xsd.DERIVED_INTEGERS, num.parse_integer),
     **{datatype: _date_time_parser(datatype) for datatype in _DATE_TIMES},
     xsd.DATE_TIME_STAMP: _date_time_parser(xsd.DATE_TIME),
     **{datatype: _duration_parser(datatype) for datatype in _DURATIONS},
@@ -117,10 +110,10 @@ def plain_of(term: Term) -> str:
     raise ExpressionError(f"{term} has a language tag")
 
 
-def number_of(term: Term) -> Number:
+def number_of(term: Term) -> num.Number:
     """The number that a literal means; an error for every other term."""
     value = value_of(term)
-    if isinstance(value, Number):
+    if isinstance(value, num.Number):
         return value
     raise ExpressionError(f"{term} is not a number")
 
@@ -128,7 +121,7 @@ def number_of(term: Term) -> Number:
 def to_term(value: Value) -> Literal:
     """The literal that stands for a value in an answer, in canonical form.
 
-    >>> print(to_term(parse_decimal("01.50")), to_term(Text("tide", "en")))
+    >>> print(to_term(num.parse_decimal("01.50")), to_term(Text("tide", "en")))
     "1.5"^^<http://www.w3.org/2001/XMLSchema#decimal> "tide"@en
     """
     match value:
@@ -144,7 +137,7 @@ def to_term(value: Value) -> Literal:
 
 def integer_term(value: int) -> Literal:
     """An xsd:integer literal."""
-    return to_term(integer(value))
+    return to_term(num.integer(value))
 
 
 def boolean_term(value: bool) -> Literal:  # noqa: FBT001 - the truth value is the whole argument
@@ -166,7 +159,7 @@ def effective_boolean(term: Term) -> bool:
             return truth
         case Text(text, None):
             return text != ""
-        case Number() as number:
+        case num.Number() as number:
             return number.value != 0 and not number.is_nan
         case _:
             raise ExpressionError(f"{term} has no effective boolean value")

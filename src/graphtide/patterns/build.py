@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, assert_never
 
 from graphtide.algebra.expressions import Var
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.ast import (
-    Atom,
-    Both,
-    Either,
-    EventPattern,
-    Follows,
-    HoldsFor,
-    Interleaved,
-    Not,
-    Repeat,
-    Within,
-)
+from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.pattern_facts import MAX_POSITIONS, has_event, last_absence
 from graphtide.patterns.automaton import ANY, CONSTANT, SLOT, Argument, Letter, Zone
 from graphtide.patterns.measure import Measure, only_timer
@@ -237,7 +226,7 @@ class InterleavedPart:
 
 
 def interleave(
-    builder: Builder, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]
+    builder: Builder, parts: tuple[tide.EventPattern, ...], chain: Chain, zones: tuple[int, ...]
 ) -> Ends:
     """Add ALL to the builder's sketch."""
     operands = [_part(builder, node) for node in parts]
@@ -263,7 +252,7 @@ def interleave(
     return start, end
 
 
-def _part(builder: Builder, node: EventPattern) -> InterleavedPart:
+def _part(builder: Builder, node: tide.EventPattern) -> InterleavedPart:
     inner = builder.beside()
     start, end = inner.build(node)
     states = [start, *(place.after for place in inner.sketch.places)]
@@ -318,7 +307,7 @@ class PositionNames:
         self.measure = Measure(tick_ms)
         self.slots: dict[Var, int] = {}
 
-    def letter(self, atom: Atom) -> Letter:
+    def letter(self, atom: tide.Atom) -> Letter:
         """The letter of an atom."""
         if atom.event not in self.types:
             raise GraphtideError(f"there is no event {atom.event}")
@@ -343,43 +332,45 @@ class Builder:
         self,
         names: PositionNames,
         zones: list[Zone] | None = None,
-        nots: dict[Not, int] | None = None,
+        nots: dict[tide.Not, int] | None = None,
     ) -> None:
         self.names = names
         self.measure = names.measure
         self.zones: list[Zone] = [] if zones is None else zones
-        self.nots: dict[Not, int] = {} if nots is None else nots
+        self.nots: dict[tide.Not, int] = {} if nots is None else nots
         self.sketch = Sketch()
 
     def beside(self) -> Builder:
         """A builder of another sketch of the same automaton."""
         return Builder(self.names, self.zones, self.nots)
 
-    def build(self, node: EventPattern, chain: Chain = (), zones: tuple[int, ...] = ()) -> Ends:
+    def build(
+        self, node: tide.EventPattern, chain: Chain = (), zones: tuple[int, ...] = ()
+    ) -> Ends:
         """Add a part to the sketch; `chain` and `zones` are its context.
 
         >>> builder = Builder(PositionNames({"A": 0}, lambda term: 1, 1))
-        >>> ends = builder.build(Repeat(Atom("A", ()), 3, 3))
+        >>> ends = builder.build(tide.Repeat(tide.Atom("A", ()), 3, 3))
         >>> len(builder.sketch.places)
         3
         """
         match node:
-            case Atom():
+            case tide.Atom():
                 place = self.sketch.place(self.names.letter(node), chain, zones, atom_text(node))
                 return place.before, place.after
-            case Not():
+            case tide.Not():
                 return self._joined(EdgeMark("not", self.nots.setdefault(node, len(self.nots))))
-            case Follows(parts):
+            case tide.Follows(parts):
                 return self._follows(parts, chain, zones)
-            case Either(parts):
+            case tide.Either(parts):
                 return self._either(parts, chain, zones)
-            case Both():
+            case tide.Both():
                 return self._both(flat(node), chain, zones)
-            case Interleaved(parts):
+            case tide.Interleaved(parts):
                 return interleave(self, parts, chain, zones)
-            case Repeat():
+            case tide.Repeat():
                 return self._repeat(node, chain, zones)
-            case Within() | HoldsFor():
+            case tide.Within() | tide.HoldsFor():
                 return self._zone(node, chain, zones)
             case _:
                 assert_never(node)
@@ -389,12 +380,12 @@ class Builder:
         self.sketch.edge(start, end, *marks)
         return start, end
 
-    def _rest(self, *parts: EventPattern) -> Rest:
+    def _rest(self, *parts: tide.EventPattern) -> Rest:
         shortest = sum(map(self.measure.shortest, parts))
         return Rest(shortest, any(map(has_event, parts)))
 
     def _follows(
-        self, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]
+        self, parts: tuple[tide.EventPattern, ...], chain: Chain, zones: tuple[int, ...]
     ) -> Ends:
         start = end = self.sketch.state()
         for i, part in enumerate(parts, start=1):
@@ -404,7 +395,7 @@ class Builder:
         return start, end
 
     def _either(
-        self, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]
+        self, parts: tuple[tide.EventPattern, ...], chain: Chain, zones: tuple[int, ...]
     ) -> Ends:
         start, end = self.sketch.state(), self.sketch.state()
         for part in parts:
@@ -413,7 +404,9 @@ class Builder:
             self.sketch.edge(last, end)
         return start, end
 
-    def _both(self, parts: tuple[EventPattern, ...], chain: Chain, zones: tuple[int, ...]) -> Ends:
+    def _both(
+        self, parts: tuple[tide.EventPattern, ...], chain: Chain, zones: tuple[int, ...]
+    ) -> Ends:
         """A state for each set of completed parts: orders of the same parts share it."""
         everything = frozenset(range(len(parts)))
         hubs = {frozenset[int](): self.sketch.state()}
@@ -426,7 +419,7 @@ class Builder:
                 self.sketch.edge(last, hubs.setdefault(after, self.sketch.state()))
         return hubs[frozenset()], hubs[everything]
 
-    def _repeat(self, node: Repeat, chain: Chain, zones: tuple[int, ...]) -> Ends:
+    def _repeat(self, node: tide.Repeat, chain: Chain, zones: tuple[int, ...]) -> Ends:
         """Copies; an optional copy can be skipped, the last one of `{+}` and `{*}` is a loop."""
         part, least, most = node.part, node.least, node.most
         copies = max(least, 1) if most is None else most
@@ -446,10 +439,12 @@ class Builder:
             end = after
         return start, end
 
-    def _zone(self, node: Within | HoldsFor, chain: Chain, zones: tuple[int, ...]) -> Ends:
+    def _zone(
+        self, node: tide.Within | tide.HoldsFor, chain: Chain, zones: tuple[int, ...]
+    ) -> Ends:
         ticks = self.measure.ticks(node)
         number = len(self.zones)
-        upper = isinstance(node, Within)
+        upper = isinstance(node, tide.Within)
         zone = Zone(number, 0, ticks) if upper else Zone(number, ticks or 0)
         self.zones.append(zone)
         absent = upper and last_absence(node.part) is not None
@@ -478,22 +473,22 @@ def hubs_in_order(parts: int) -> list[frozenset[int]]:
     return sorted(sets, key=lambda hub: (len(hub), sorted(hub)))
 
 
-def flat(node: Both) -> tuple[EventPattern, ...]:
+def flat(node: tide.Both) -> tuple[tide.EventPattern, ...]:
     """The parts of an AND, those of ANDs in it as its own.
 
-    >>> a = Atom("A", ())
-    >>> len(flat(Both((a, Both((a, a))))))
+    >>> a = tide.Atom("A", ())
+    >>> len(flat(tide.Both((a, tide.Both((a, a))))))
     3
     """
     return tuple(
-        p for part in node.parts for p in (flat(part) if isinstance(part, Both) else [part])
+        p for part in node.parts for p in (flat(part) if isinstance(part, tide.Both) else [part])
     )
 
 
-def atom_text(atom: Atom) -> str:
+def atom_text(atom: tide.Atom) -> str:
     """An atom as a program writes it.
 
-    >>> atom_text(Atom("A", (Var("x"), None)))
+    >>> atom_text(tide.Atom("A", (Var("x"), None)))
     'A(?x, _)'
     """
     arguments = ", ".join("_" if a is None else short(a) for a in atom.arguments)

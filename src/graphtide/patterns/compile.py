@@ -7,33 +7,12 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from graphtide.lang.tide.ast import Atom, EventPattern, PatternDeclaration
-from graphtide.patterns.automaton import (
-    START,
-    Automaton,
-    Bound,
-    Letter,
-    Negation,
-    AutomatonPosition,
-    Spans,
-    Transition,
-    Zone,
-)
-from graphtide.patterns.build import (
-    END,
-    Beside,
-    Builder,
-    Chain,
-    Inside,
-    PositionNames,
-    Rest,
-    SketchLink,
-    all_links,
-)
+from graphtide.patterns import automaton as auto
+from graphtide.patterns import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from graphtide.patterns.build import SketchState
     from graphtide.rdf.terms import Term
 
 
@@ -52,36 +31,36 @@ class Ahead:
     """Bounds at some level of a chain; `ahead` None: the end does not depend on t."""
 
     ahead: int | None = 0
-    held: Spans = ()
-    latest: Spans = ()
+    held: auto.Spans = ()
+    latest: auto.Spans = ()
     order: tuple[tuple[int, int, int], ...] = ()
     moves: bool = False
-    early: Spans = ()
+    early: auto.Spans = ()
 
 
-def bounds(chain: Chain, new: frozenset[int]) -> list[Ahead]:
+def bounds(chain: build.Chain, new: frozenset[int]) -> list[Ahead]:
     """The bounds of each way from a place to the end; `new` zones begin at the place.
 
     >>> from graphtide.patterns.automaton import Zone
-    >>> bounds((Rest(3, True), Inside(Zone(0, 0, 10))), frozenset())[0].latest
+    >>> bounds((build.Rest(3, True), build.Inside(auto.Zone(0, 0, 10))), frozenset())[0].latest
     ((0, 7),)
     """
     found = [Ahead()]
     for step in chain:
         match step:
-            case Rest(amount, moves):
+            case build.Rest(amount, moves):
                 found = [_later(way, amount, moves) for way in found]
-            case Inside():
+            case build.Inside():
                 inside = (_inside(way, step, step.zone.number in new) for way in found)
                 found = [way for way in inside if way is not None]
-            case Beside(others):
+            case build.Beside(others):
                 found = [
                     _beside(way, others_way) for way in found for others_way in _others(others)
                 ]
     return found
 
 
-def as_bound(way: Ahead) -> Bound:
+def as_bound(way: Ahead) -> auto.Bound:
     """The part of it that a transition carries.
 
     >>> as_bound(Ahead(latest=((0, 7), (0, 5))))
@@ -90,7 +69,7 @@ def as_bound(way: Ahead) -> Bound:
     least: dict[int, int] = {}
     for zone, amount in way.latest:
         least[zone] = min(amount, least.get(zone, amount))
-    return Bound(tuple(sorted(least.items())), tuple(dict.fromkeys(way.order)))
+    return auto.Bound(tuple(sorted(least.items())), tuple(dict.fromkeys(way.order)))
 
 
 def _later(way: Ahead, amount: int, moves: bool) -> Ahead:  # noqa: FBT001
@@ -102,7 +81,7 @@ def _later(way: Ahead, amount: int, moves: bool) -> Ahead:  # noqa: FBT001
     )
 
 
-def _inside(way: Ahead, step: Inside, new: bool) -> Ahead | None:  # noqa: FBT001
+def _inside(way: Ahead, step: build.Inside, new: bool) -> Ahead | None:  # noqa: FBT001
     zone = step.zone
     if new:
         return _begun(way, step)
@@ -120,7 +99,7 @@ def _inside(way: Ahead, step: Inside, new: bool) -> Ahead | None:  # noqa: FBT00
     return replace(way, ahead=None, held=((zone.number, most),)) if step.forced else way
 
 
-def _held(way: Ahead, zone: Zone) -> Ahead:
+def _held(way: Ahead, zone: auto.Zone) -> Ahead:
     """A HOLDS FOR that goes on: a later event may wait; if none can, t must be late enough."""
     if way.moves:
         return replace(way, held=(*way.held, (zone.number, zone.least)))
@@ -129,7 +108,7 @@ def _held(way: Ahead, zone: Zone) -> Ahead:
     return replace(way, early=(*way.early, (zone.number, zone.least - way.ahead)))
 
 
-def _begun(way: Ahead, step: Inside) -> Ahead | None:
+def _begun(way: Ahead, step: build.Inside) -> Ahead | None:
     """A zone that begins at t: all in it is relative to t."""
     zone, ahead = step.zone, way.ahead or 0
     if zone.least > ahead and not way.moves:
@@ -140,7 +119,9 @@ def _begun(way: Ahead, step: Inside) -> Ahead | None:
     return replace(way, ahead=zone.most if step.forced else ahead)
 
 
-def _others(others: tuple[tuple[tuple[Chain, frozenset[int]], ...], ...]) -> list[list[Ahead]]:
+def _others(
+    others: tuple[tuple[tuple[build.Chain, frozenset[int]], ...], ...],
+) -> list[list[Ahead]]:
     """The continuations of the other parts of ALL, in all combinations."""
     ways = [[way for chain, new in other for way in bounds(chain, new)] for other in others]
     return [list(choice) for choice in product(*ways)]
@@ -164,7 +145,7 @@ def compile_pattern(
     types: Mapping[str, int],
     encode: Callable[[Term], int],
     tick_ms: int = 1000,
-) -> Automaton:
+) -> auto.Automaton:
     """The automaton of a checked pattern; `types` numbers the events, `encode` the constants.
 
     >>> from graphtide.lang.tide.ast import Follows
@@ -174,12 +155,12 @@ def compile_pattern(
     >>> [(t.source, t.target) for ts in automaton.transitions for t in ts]
     [(0, 1), (1, 2)]
     """
-    names = PositionNames(types, encode, tick_ms)
+    names = build.PositionNames(types, encode, tick_ms)
     parameters = tuple(map(names.slot, pattern.parameters))
     per = tuple(map(names.slot, pattern.per))
     positions, transitions, zones, negations = _parts(pattern.body, names)
     ordered = tuple(sorted(types, key=lambda name: types[name]))
-    return Automaton(
+    return auto.Automaton(
         name=pattern.name,
         positions=positions,
         transitions=transitions,
@@ -194,58 +175,58 @@ def compile_pattern(
 
 
 Parts = tuple[
-    tuple[AutomatonPosition, ...],
-    tuple[tuple[Transition, ...], ...],
-    tuple[Zone, ...],
-    tuple[Negation, ...],
+    tuple[auto.AutomatonPosition, ...],
+    tuple[tuple[auto.Transition, ...], ...],
+    tuple[auto.Zone, ...],
+    tuple[auto.Negation, ...],
 ]
 
 
-def _parts(body: EventPattern, names: PositionNames) -> Parts:
-    builder = Builder(names)
+def _parts(body: EventPattern, names: build.PositionNames) -> Parts:
+    builder = build.Builder(names)
     start, end = builder.build(body)
     places = builder.sketch.places
-    found = all_links(builder.sketch, [start, *(place.after for place in places)], end)
+    found = build.all_links(builder.sketch, [start, *(place.after for place in places)], end)
     transitions = tuple(
         tuple(
             t
             for link in out
-            if link.target != END
+            if link.target != build.END
             for t in _transition(i, link, places, builder.zones)
         )
         for i, out in enumerate(found)
     )
-    positions = [AutomatonPosition(START, None, None, (), (), "start")]
+    positions = [auto.AutomatonPosition(auto.START, None, None, (), (), "start")]
     for i, place in enumerate(places):
         ends = tuple(
             _waited(place.chain, link.leaves, builder.zones)
             for link in found[i + 1]
-            if link.target == END and not link.nots
+            if link.target == build.END and not link.nots
         )
-        position = AutomatonPosition(
+        position = auto.AutomatonPosition(
             i + 1, place.letter, place.timer, place.zones, ends, place.name
         )
         positions.append(position)
     negations = tuple(
-        Negation(number, node, _only_letter(node.part, names), _inner(node.part, names))
+        auto.Negation(number, node, _only_letter(node.part, names), _inner(node.part, names))
         for node, number in builder.nots.items()
     )
     return tuple(positions), transitions, tuple(builder.zones), negations
 
 
-def _inner(body: EventPattern, names: PositionNames) -> Automaton:
+def _inner(body: EventPattern, names: build.PositionNames) -> auto.Automaton:
     """The automaton of a NOT, over the slots of the whole pattern."""
     positions, transitions, zones, negations = _parts(body, names)
-    return Automaton("NOT", positions, transitions, zones, negations, (), (), "CHRONICLE", ())
+    return auto.Automaton("NOT", positions, transitions, zones, negations, (), (), "CHRONICLE", ())
 
 
-def _only_letter(node: EventPattern, names: PositionNames) -> Letter | None:
+def _only_letter(node: EventPattern, names: build.PositionNames) -> auto.Letter | None:
     return names.letter(node) if isinstance(node, Atom) else None
 
 
 def _transition(
-    source: int, link: SketchLink, places: list[SketchState], zones: list[Zone]
-) -> list[Transition]:
+    source: int, link: build.SketchLink, places: list[build.SketchState], zones: list[auto.Zone]
+) -> list[auto.Transition]:
     """The transition of a link; none if it could never reach the end."""
     place = places[link.target]
     enters = tuple(zone for zone, _ in link.enters)
@@ -257,7 +238,7 @@ def _transition(
     active = before.zones if before else ()
     crosses = tuple(z for z in active if z in place.zones and z not in (*link.leaves, *enters))
     return [
-        Transition(
+        auto.Transition(
             source=source,
             target=link.target + 1,
             spare=link.spare,
@@ -272,21 +253,21 @@ def _transition(
     ]
 
 
-def _waited(chain: Chain, leaves: tuple[int, ...], zones: list[Zone]) -> Spans:
+def _waited(chain: build.Chain, leaves: tuple[int, ...], zones: list[auto.Zone]) -> auto.Spans:
     """The HOLDS FOR bounds that are checked when a zone is left, not at its last event."""
     lower = (zones[zone] for zone in leaves if zones[zone].least)
     return tuple((zone.number, zone.least) for zone in lower if _moves(chain, zone.number))
 
 
-def _moves(chain: Chain, zone: int) -> bool:
+def _moves(chain: build.Chain, zone: int) -> bool:
     """Whether more events may come in a zone after a place."""
     for step in chain:
         match step:
-            case Inside(inner, _) if inner.number == zone:
+            case build.Inside(inner, _) if inner.number == zone:
                 return False
-            case Rest(_, moves) if moves:
+            case build.Rest(_, moves) if moves:
                 return True
-            case Beside(others) if others:
+            case build.Beside(others) if others:
                 return True
             case _:
                 continue

@@ -16,9 +16,9 @@ import numpy as np
 from graphtide.errors import GraphtideError
 from graphtide.jit import JIT
 from graphtide.kernel.tokens.tables import BLOCKED, FIELDS, ORDER, STARTED, STATE
-from graphtide.kernel.tokens.token_table import TokenTable
-from graphtide.patterns.automaton import SLOT
-from graphtide.patterns.determine import determine
+from graphtide.kernel.tokens.token_table import SavedTokens, TokenMatches, TokenTable
+from graphtide.patterns.automaton import SLOT, Automaton, Letter
+from graphtide.patterns.determine import Deterministic, determine
 from graphtide.patterns.tables import kernel_automaton, make_tables, why_no_kernel
 from graphtide.patterns.tokens import (
     NEVER,
@@ -31,10 +31,6 @@ from graphtide.patterns.tokens import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from graphtide.kernel.tokens.token_table import SavedTokens, TokenMatches
-    from graphtide.patterns.automaton import Automaton, Letter
-    from graphtide.patterns.determine import Deterministic
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, assert_never
 
 from graphtide.diagram import DiagramEdge, DiagramNode, Mermaid, draw_svg
-from graphtide.lang.tide.ast import (
-    Atom,
-    Both,
-    Either,
-    EventPattern,
-    Follows,
-    HoldsFor,
-    Interleaved,
-    Not,
-    Repeat,
-    Within,
-)
+from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.format import PatternText, absent, chain, event, interleaved
 from graphtide.patterns.build import atom_text
 from graphtide.patterns.determine import determine
@@ -39,32 +28,32 @@ if TYPE_CHECKING:
 # --- The nodes of a pattern as a program writes them.
 
 
-def pattern_text(node: EventPattern) -> PatternText:
+def pattern_text(node: tide.EventPattern) -> PatternText:
     """A pattern in the words of the language.
 
-    >>> a, b = Atom("A", ()), Atom("B", ())
-    >>> print(pattern_text(Follows((a, Either((a, b)), Repeat(b, 1, None)))))
+    >>> a, b = tide.Atom("A", ()), tide.Atom("B", ())
+    >>> print(pattern_text(tide.Follows((a, tide.Either((a, b)), tide.Repeat(b, 1, None)))))
     A -> (A OR B) -> B{+}
     """
     match node:
-        case Atom():
+        case tide.Atom():
             return event(atom_text(node))
-        case Follows(parts):
+        case tide.Follows(parts):
             return chain("->", *map(pattern_text, parts))
-        case Either(parts):
+        case tide.Either(parts):
             return chain("OR", *map(pattern_text, parts))
-        case Both(parts):
+        case tide.Both(parts):
             return chain("AND", *map(pattern_text, parts))
-        case Interleaved(parts):
+        case tide.Interleaved(parts):
             return interleaved(*map(pattern_text, parts))
-        case Repeat(part, least, most):
+        case tide.Repeat(part, least, most):
             often = ("{*}" if least == 0 else "{+}") if most is None else f"{{{most}}}"
             return pattern_text(part).suffixed(often)
-        case Not(part):
+        case tide.Not(part):
             return absent(pattern_text(part))
-        case Within(part, length):
+        case tide.Within(part, length):
             return pattern_text(part).within(_written(length))
-        case HoldsFor(part, length):
+        case tide.HoldsFor(part, length):
             return pattern_text(part).holds_for(_written(length))
         case _:
             assert_never(node)
@@ -172,7 +161,7 @@ def explain_pattern(
 
     >>> from graphtide.patterns.compile import compile_pattern
     >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration
-    >>> body = Follows((Atom("A", ()), Atom("B", ())))
+    >>> body = tide.Follows((tide.Atom("A", ()), tide.Atom("B", ())))
     >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
     >>> print(explain_pattern(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1)))
     PATTERN P, parameters nothing

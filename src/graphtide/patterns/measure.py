@@ -6,18 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, assert_never
 
-from graphtide.lang.tide.ast import (
-    Atom,
-    Both,
-    Either,
-    EventPattern,
-    Follows,
-    HoldsFor,
-    Interleaved,
-    Not,
-    Repeat,
-    Within,
-)
+from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.pattern_facts import can_be_empty, last_absence
 
 if TYPE_CHECKING:
@@ -30,75 +19,82 @@ class Measure:
     def __init__(self, tick_ms: int) -> None:
         self.tick_ms = tick_ms
 
-    def ticks(self, node: Within | HoldsFor) -> int | None:
+    def ticks(self, node: tide.Within | tide.HoldsFor) -> int | None:
         """The length of a zone in ticks; None if it has no end.
 
         >>> from graphtide.lang.durations import WrittenDuration
-        >>> Measure(1000).ticks(Within(Atom("A", ()), WrittenDuration(5000, in_time=True)))
+        >>> Measure(1000).ticks(
+        ...     tide.Within(tide.Atom("A", ()), WrittenDuration(5000, in_time=True))
+        ... )
         5
         """
         length = node.length.ticks(self.tick_ms)
         return None if length == float("inf") else int(length)
 
-    def shortest(self, node: EventPattern) -> int:
+    def shortest(self, node: tide.EventPattern) -> int:
         """The shortest time from its first event to its last.
 
         >>> from graphtide.lang.durations import WrittenDuration
-        >>> a = Atom("A", ())
-        >>> Measure(1).shortest(Follows((a, HoldsFor(Follows((a, a)), WrittenDuration(4)))))
+        >>> a = tide.Atom("A", ())
+        >>> Measure(1).shortest(
+        ...     tide.Follows((a, tide.HoldsFor(tide.Follows((a, a)), WrittenDuration(4))))
+        ... )
         4
         """
         match node:
-            case Atom() | Not():
+            case tide.Atom() | tide.Not():
                 return 0
-            case Follows(parts) | Both(parts):
+            case tide.Follows(parts) | tide.Both(parts):
                 return sum(map(self.shortest, parts))
-            case Interleaved(parts):
+            case tide.Interleaved(parts):
                 return max(map(self.shortest, parts))
-            case Either(parts):
+            case tide.Either(parts):
                 return min(map(self.shortest, parts))
-            case Repeat(part, least, _):
+            case tide.Repeat(part, least, _):
                 return least * self.shortest(part)
-            case Within(part, _):
+            case tide.Within(part, _):
                 return (self.ticks(node) or 0) if only_timer(part) else self.shortest(part)
-            case HoldsFor(part, _):
+            case tide.HoldsFor(part, _):
                 inside = 0 if can_be_empty(part) else self.ticks(node) or 0
                 return max(inside, self.shortest(part))
             case _:
                 assert_never(node)
 
 
-def only_timer(part: EventPattern) -> bool:
+def only_timer(part: tide.EventPattern) -> bool:
     """Whether a part with WITHIN always ends by its timer, as a NOT follows its last event.
 
-    >>> a = Atom("A", ())
-    >>> only_timer(Follows((a, Not(a)))), only_timer(Either((a, Follows((a, Not(a))))))
+    >>> a = tide.Atom("A", ())
+    >>> (
+    ...     only_timer(tide.Follows((a, tide.Not(a)))),
+    ...     only_timer(tide.Either((a, tide.Follows((a, tide.Not(a)))))),
+    ... )
     (True, False)
     """
     return last_absence(part) is not None and not event_last(part)
 
 
-def event_last(node: EventPattern) -> bool:
+def event_last(node: tide.EventPattern) -> bool:
     """Whether it can end with an event or a timer.
 
-    >>> event_last(Follows((Atom("A", ()), Not(Atom("B", ())))))
+    >>> event_last(tide.Follows((tide.Atom("A", ()), tide.Not(tide.Atom("B", ())))))
     False
     """
     match node:
-        case Atom() | Within():
+        case tide.Atom() | tide.Within():
             return True
-        case Not():
+        case tide.Not():
             return False
-        case Follows(parts):
+        case tide.Follows(parts):
             for part in reversed(parts):
                 if event_last(part):
                     return True
-                if isinstance(part, Not) or not can_be_empty(part):
+                if isinstance(part, tide.Not) or not can_be_empty(part):
                     return False
             return False
-        case Either(parts) | Both(parts) | Interleaved(parts):
+        case tide.Either(parts) | tide.Both(parts) | tide.Interleaved(parts):
             return any(map(event_last, parts))
-        case Repeat(part, _, _) | HoldsFor(part, _):
+        case tide.Repeat(part, _, _) | tide.HoldsFor(part, _):
             return event_last(part)
         case _:
             assert_never(node)
@@ -118,7 +114,9 @@ def lifetime(automaton: Automaton) -> Lifetime:
     >>> from graphtide.patterns.compile import compile_pattern
     >>> from graphtide.lang.durations import WrittenDuration
     >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration, Within
-    >>> body = Within(Follows((Atom("A", ()), Atom("B", ()))), WrittenDuration(5))
+    >>> body = tide.Within(
+    ...     tide.Follows((tide.Atom("A", ()), tide.Atom("B", ()))), WrittenDuration(5)
+    ... )
     >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
     >>> lifetime(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1))
     Lifetime(ticks=5, why='')

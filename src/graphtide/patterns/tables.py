@@ -38,7 +38,7 @@ import numpy as np
 
 from graphtide.errors import GraphtideError
 from graphtide.kernel.tokens.tables import KernelAutomaton
-from graphtide.patterns.automaton import CONSTANT, SLOT, Letter
+from graphtide.patterns.automaton import CONSTANT, SLOT, Automaton, Letter, Negation, Spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.patterns.automaton import Automaton, Negation, Spans
     from graphtide.patterns.determine import Deterministic, TokenMove
 
 

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from pyoxigraph import Literal
 
+from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import (
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    LeftJoin,
-    Minus,
-    Node,
-    Path,
-    Project,
-    Slice,
-    Union,
-    Values,
-)
 from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.rewrite import conjuncts, rewrite
 from graphtide.algebra.variables import merge
@@ -36,6 +20,7 @@ from graphtide.plan.order import join_best
 from graphtide.plan.paths import plan_path
 from graphtide.plan.patterns import (
     Choices,
+    Strategy,
     assigned,
     connected,
     fuse_checks,
@@ -44,12 +29,8 @@ from graphtide.plan.patterns import (
 )
 from graphtide.plan.physical import Constant, Physical, QueryPlan
 
-if TYPE_CHECKING:
-    from graphtide.algebra.nodes import SelectQuery
-    from graphtide.plan.patterns import Strategy
 
-
-def build_plan(query: SelectQuery, choices: Choices | Strategy) -> QueryPlan:
+def build_plan(query: alg.SelectQuery, choices: Choices | Strategy) -> QueryPlan:
     """The physical plan of a query, for a strategy or for detailed choices."""
     if not isinstance(choices, Choices):
         choices = Choices(choices)
@@ -70,9 +51,9 @@ def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
             return None
 
 
-def _operands(node: Node) -> list[Node]:
+def _operands(node: alg.Node) -> list[alg.Node]:
     """The operands of nested joins, from left to right."""
-    if isinstance(node, Join):
+    if isinstance(node, alg.Join):
         return [*_operands(node.left), *_operands(node.right)]
     return [node]
 
@@ -84,54 +65,54 @@ class _Builder:
     choices: Choices
     numbers: count[int] = field(default_factory=count)
 
-    def build(self, node: Node, given: Physical | None = None) -> Physical:
+    def build(self, node: alg.Node, given: Physical | None = None) -> Physical:
         match node:
-            case Bgp(patterns):
+            case alg.Bgp(patterns):
                 return self._joined(given, plan_patterns(patterns, self.choices))
-            case Join(left, right):
+            case alg.Join(left, right):
                 return self._join(left, right, given)
-            case LeftJoin(left, right, condition):
+            case alg.LeftJoin(left, right, condition):
                 known = self._anchored(given, right)
                 joined = self._left_join(self.build(left, known), right, condition, known)
                 return make.without_copies(joined, given, known)
-            case Filter(condition, child):
+            case alg.Filter(condition, child):
                 return self._filter(condition, child, given)
-            case Union(left, right):
+            case alg.Union(left, right):
                 return make.union(self.build(left, given), self.build(right, given))
-            case Minus(left, right, ignoring):
+            case alg.Minus(left, right, ignoring):
                 counting = frozenset(schema_of(left)) & frozenset(schema_of(right)) - ignoring
                 known = self._anchored(given, right)
                 rest = self._minus(self.build(left, known), right, counting, known)
                 return make.without_copies(rest, given, known)
-            case Extend(child, var, expression):
+            case alg.Extend(child, var, expression):
                 return self._extend(self.build(child, given), var, expression)
-            case Values(variables, rows):
+            case alg.Values(variables, rows):
                 certain = frozenset(
                     v for i, v in enumerate(variables) if all(row[i] is not None for row in rows)
                 )
                 return self._joined(given, Constant(rows, variables, certain))
-            case GraphNames(var):
+            case alg.GraphNames(var):
                 return self._joined(given, make.graph_names(var))
-            case Project(child, variables):
+            case alg.Project(child, variables):
                 kept = () if given is None else given.schema
                 return make.keep(self.build(child, given), merge(variables, kept))
-            case Distinct(child):
+            case alg.Distinct(child):
                 return make.unique(self.build(child, given))
-            case Path():
+            case alg.Path():
                 return self._joined(given, plan_path(node))
-            case Group(child, keys, aggregates):
+            case alg.Group(child, keys, aggregates):
                 self._refuse_per_row(given, node)
                 return self._joined(given, make.group(self.build(child), keys, aggregates))
-            case Slice(child):
+            case alg.Slice(child):
                 self._refuse_per_row(given, node)
                 return self._joined(given, make.top(self.build(child), node))
             case _:
                 assert_never(node)
 
-    def _refuse_per_row(self, given: Physical | None, node: Group | Slice) -> None:
+    def _refuse_per_row(self, given: Physical | None, node: alg.Group | alg.Slice) -> None:
         """Reject GROUP BY and LIMIT in EXISTS that depend on the outer row."""
         if given is not None and reads_outer(node, frozenset(given.schema)):
-            what = "GROUP BY" if isinstance(node, Group) else "LIMIT or OFFSET"
+            what = "GROUP BY" if isinstance(node, alg.Group) else "LIMIT or OFFSET"
             raise UnsupportedError(
                 f"{what} inside EXISTS that depends on the outer row cannot be maintained",
                 hint="use other variables in the sub-SELECT, or join it outside of EXISTS",
@@ -140,7 +121,7 @@ class _Builder:
     def _joined(self, given: Physical | None, plan: Physical) -> Physical:
         return plan if given is None else make.join(given, plan)
 
-    def _join(self, left: Node, right: Node, given: Physical | None) -> Physical:
+    def _join(self, left: alg.Node, right: alg.Node, given: Physical | None) -> Physical:
         """Join; inside EXISTS, the rows of the left side become the outer rows of the right side.
 
         Except if an expression on the right would read a value that only the left side binds: then
@@ -149,7 +130,9 @@ class _Builder:
         if given is None:
             if self.choices.pinned is not None:
                 return make.join(self.build(left), self.build(right))
-            parts = (part for each in _operands(Join(left, right)) for part in self._parts(each))
+            parts = (
+                part for each in _operands(alg.Join(left, right)) for part in self._parts(each)
+            )
             return join_best(list(parts), self.choices.statistics)
         if not reads_outer(right, frozenset(schema_of(left)) - given.certain):
             return self.build(right, self.build(left, given))
@@ -157,18 +140,18 @@ class _Builder:
         sides = self.build(left, known), self.build(right, make.unique(known))
         return make.without_copies(make.join(*sides), given, known)
 
-    def _parts(self, node: Node) -> list[Physical]:
+    def _parts(self, node: alg.Node) -> list[Physical]:
         """The plans that a join combines for a node.
 
         Patterns that share no variable are separate parts: a path or a union may connect them, and
         their product would be needlessly large.
         """
-        if not isinstance(node, Bgp):
+        if not isinstance(node, alg.Bgp):
             return [self.build(node)]
         groups = connected(node.patterns) or [[]]
         return [plan_patterns(group, self.choices) for group in groups]
 
-    def _anchored(self, given: Physical | None, right: Node) -> Physical | None:
+    def _anchored(self, given: Physical | None, right: alg.Node) -> Physical | None:
         """The outer rows with hidden copies of their columns, if the right side depends on them."""
         if given is not None and reads_outer(right, frozenset(given.schema)):
             return make.anchored(given)
@@ -187,9 +170,9 @@ class _Builder:
         filled = make.compute(kept, either, Call("COALESCE", (value, var)))
         return make.renamed(filled, tuple(either if v == var else v for v in schema), schema)
 
-    def _filter(self, condition: Expression, child: Node, given: Physical | None) -> Physical:
+    def _filter(self, condition: Expression, child: alg.Node, given: Physical | None) -> Physical:
         parts = conjuncts(condition)
-        if given is None and isinstance(child, Bgp):
+        if given is None and isinstance(child, alg.Bgp):
             plan, parts = fuse_checks(
                 plan_patterns(child.patterns, self.choices),
                 [(part, as_existence(part)) for part in parts],
@@ -210,7 +193,7 @@ class _Builder:
         wide, flat = self._flatten_exists(plan, part)
         return make.keep(make.select(wide, flat), schema)
 
-    def _exists(self, left: Physical, pattern: Node, *, negated: bool) -> Physical:
+    def _exists(self, left: Physical, pattern: alg.Node, *, negated: bool) -> Physical:
         """Left rows for which a pattern has a solution, or if negated has none."""
         if not reads_outer(pattern, frozenset(left.schema)):
             right = self.build(pattern)
@@ -249,14 +232,14 @@ class _Builder:
             case _:
                 return plan, expression
 
-    def _right_side(self, right: Node, given: Physical | None) -> Physical:
+    def _right_side(self, right: alg.Node, given: Physical | None) -> Physical:
         """The right side of OPTIONAL or MINUS; inside EXISTS for the outer rows."""
         if given is not None and reads_outer(right, frozenset(given.schema)):
             return self.build(right, make.unique(given))
         return self.build(right)
 
     def _left_join(
-        self, left: Physical, right: Node, condition: Expression | None, given: Physical | None
+        self, left: Physical, right: alg.Node, condition: Expression | None, given: Physical | None
     ) -> Physical:
         """L ⟕ R = J + (L ▷ J) with J = σ(L ⋈ R)."""
         other = self._right_side(right, given)
@@ -272,7 +255,7 @@ class _Builder:
         return make.union(make.keep(matched, schema), unmatched)
 
     def _minus(
-        self, left: Physical, right: Node, counting: frozenset[Var], given: Physical | None
+        self, left: Physical, right: alg.Node, counting: frozenset[Var], given: Physical | None
     ) -> Physical:
         """Left rows without a compatible right row that shares a bound variable of `counting`."""
         if not counting:

@@ -17,31 +17,17 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra.variables import pattern_variables
 from graphtide.errors import GraphtideError
+from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan
 from graphtide.plan.decomposition import decompose, is_loosely_connected
-from graphtide.plan.estimate import Estimate, Estimator, pattern_estimate
+from graphtide.plan.estimate import Estimate, Estimator, Statistics, pattern_estimate
 from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
-from graphtide.plan.physical import (
-    Closure,
-    Decomposed,
-    GroupBy,
-    HashJoin,
-    Physical,
-    Search,
-    SemiJoin,
-    TopK,
-    Unique,
-    children,
-    nodes,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
-    from graphtide.plan.estimate import Statistics
     from graphtide.plan.order import Pin
-    from graphtide.plan.physical import QueryPlan
 
 
 # --- cost: the expected rows that a change touches, and that a plan stores ---
@@ -50,14 +36,14 @@ if TYPE_CHECKING:
 # search joins pattern by pattern; its rows are passed up through the nodes above.
 
 
-def change_cost(root: Physical, statistics: Statistics) -> float:
+def change_cost(root: phys.Physical, statistics: Statistics) -> float:
     """The rows that an average change touches: looked up, or passed on."""
     expect = Estimator(statistics)
     above = _rows_above(root, expect)
     arrivals = 0.0
     touched = 0.0
     for leaf in above:
-        if isinstance(leaf, Search):
+        if isinstance(leaf, phys.Search):
             rows_out = expect(leaf).rows
             for weight, walked in _walks(leaf, statistics):
                 arrivals += weight
@@ -65,13 +51,13 @@ def change_cost(root: Physical, statistics: Statistics) -> float:
     return touched / arrivals if arrivals else 0.0
 
 
-def pattern_costs(root: Physical, statistics: Statistics) -> dict[TriplePattern, float]:
+def pattern_costs(root: phys.Physical, statistics: Statistics) -> dict[TriplePattern, float]:
     """For each triple pattern, the rows that a change of one of its quads touches."""
     expect = Estimator(statistics)
     above = _rows_above(root, expect)
     costs: dict[TriplePattern, float] = {}
     for leaf in above:
-        if isinstance(leaf, Search):
+        if isinstance(leaf, phys.Search):
             patterns = (*leaf.patterns, *(p for check in leaf.checks for p in check.patterns))
             passed_on = expect(leaf).rows * above[leaf]
             for pattern, (quads, walked) in zip(patterns, _walks(leaf, statistics), strict=True):
@@ -80,28 +66,37 @@ def pattern_costs(root: Physical, statistics: Statistics) -> dict[TriplePattern,
     return costs
 
 
-def stored_rows(root: Physical, statistics: Statistics) -> float:
+def stored_rows(root: phys.Physical, statistics: Statistics) -> float:
     """The rows in the memories of a plan."""
     expect = Estimator(statistics)
     return sum(
         expect(child).rows
-        for node in nodes(root)
-        if isinstance(node, HashJoin | SemiJoin | Unique | GroupBy | TopK | Closure | Decomposed)
-        for child in children(node)
+        for node in phys.nodes(root)
+        if isinstance(
+            node,
+            phys.HashJoin
+            | phys.SemiJoin
+            | phys.Unique
+            | phys.GroupBy
+            | phys.TopK
+            | phys.Closure
+            | phys.Decomposed,
+        )
+        for child in phys.children(node)
     )
 
 
-def _rows_above(root: Physical, expect: Estimator) -> dict[Physical, float]:
+def _rows_above(root: phys.Physical, expect: Estimator) -> dict[phys.Physical, float]:
     """For each node, the rows that the nodes above it touch for one row of its output."""
-    above = dict.fromkeys(nodes(root), 0.0)
+    above = dict.fromkeys(phys.nodes(root), 0.0)
     for node in reversed(above):  # from the root down: a node after its consumers
-        for child in children(node):
+        for child in phys.children(node):
             through = expect(node).rows / max(expect(child).rows, 1.0)
             above[child] += 1 + through * (1 + above[node])
     return above
 
 
-def _walks(leaf: Search, statistics: Statistics) -> list[tuple[float, float]]:
+def _walks(leaf: phys.Search, statistics: Statistics) -> list[tuple[float, float]]:
     """For each pattern of a search: its quads, and the rows looked up for a change of one."""
     found: list[tuple[float, float]] = []
     for checked in ((), *(check.patterns for check in leaf.checks)):
@@ -154,7 +149,7 @@ def choose_plan(
     strategy: Strategy | None = None,
     pinned: Pin | None = None,
     union: bool = False,
-) -> QueryPlan:
+) -> phys.QueryPlan:
     """The plan of a query: with the given strategy or join tree, or else the cheapest."""
     if strategy is not None and strategy not in STRATEGIES:
         known = ", ".join(STRATEGIES)
@@ -174,7 +169,7 @@ def choose_plan(
     return _cheapest(query, Choices("search", statistics, union=union))
 
 
-def _cheapest(query: SelectQuery, choices: Choices) -> QueryPlan:
+def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
     statistics = choices.statistics
     search = build_plan(query, choices)
     decomposed = build_plan(query, replace(choices, strategy="decomposed"))
@@ -201,12 +196,12 @@ def _cheapest(query: SelectQuery, choices: Choices) -> QueryPlan:
     return rete if saves and sent <= walk else search
 
 
-def _is_long_product(root: Physical) -> bool:
+def _is_long_product(root: phys.Physical) -> bool:
     """Whether a decomposed plan reads the quads only in one product of several stars."""
-    every = nodes(root)
-    products = [node for node in every if isinstance(node, Decomposed)]
+    every = phys.nodes(root)
+    products = [node for node in every if isinstance(node, phys.Decomposed)]
     if len(products) != 1 or not is_loosely_connected(products[0].patterns):
         return False
-    own = frozenset(nodes(products[0]))
-    only = all(node in own for node in every if isinstance(node, Search))
+    own = frozenset(phys.nodes(products[0]))
+    only = all(node in own for node in every if isinstance(node, phys.Search))
     return only and len(decompose(products[0].patterns).open) >= LONG_PRODUCT

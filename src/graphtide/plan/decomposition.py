@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from graphtide.algebra.variables import merge, pattern_variables
+from graphtide.algebra.variables import Schema, merge, pattern_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import TriplePattern
-    from graphtide.algebra.variables import Schema
 
     BasicPattern = tuple[TriplePattern, ...]
 

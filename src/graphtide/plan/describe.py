@@ -6,43 +6,15 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyoxigraph import NamedNode
 
+from graphtide.algebra import paths
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
-from graphtide.algebra.paths import (
-    Alternative,
-    Inverse,
-    Link,
-    NegatedSet,
-    OneOrMore,
-    PathExpression,
-    Sequence,
-    ToBlank,
-    ZeroOrMore,
-    ZeroOrOne,
-)
+from graphtide.algebra.nodes import Aggregate, DefaultGraph, MergedGraph, Path, Slice, TriplePattern
 from graphtide.algebra.variables import pattern_variables
+from graphtide.plan import physical as phys
 from graphtide.plan.decomposition import decompose, query_variables
-from graphtide.plan.physical import (
-    Closure,
-    Compute,
-    Constant,
-    Decomposed,
-    GroupBy,
-    HashJoin,
-    Keep,
-    Merge,
-    Physical,
-    Search,
-    Select,
-    SemiJoin,
-    TopK,
-    Unique,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from graphtide.algebra.nodes import Aggregate, Path, Slice
 
 
 INFIX = frozenset(("=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "&&", "||"))
@@ -107,7 +79,7 @@ def _function_name(name: str) -> str:
     return name if not name.startswith("<http") else name.rstrip(">").rsplit("#", 1)[-1]
 
 
-def decomposed_text(node: Decomposed) -> str:
+def decomposed_text(node: phys.Decomposed) -> str:
     """The parts of a decomposed pattern, joined by ×.
 
     A connected part has the order of its variables: `?b then (?a, ?c)` binds ?b first, after which
@@ -118,7 +90,7 @@ def decomposed_text(node: Decomposed) -> str:
     return "decompose " + " × ".join([*ground, *(_part(node, part) for part in parts.open)])
 
 
-def _part(node: Decomposed, part: tuple[TriplePattern, ...]) -> str:
+def _part(node: phys.Decomposed, part: tuple[TriplePattern, ...]) -> str:
     variables = query_variables(part)
     if len(variables) == 1:
         return f"star {names(variables)} {{ {patterns_text(part)} }}"
@@ -128,7 +100,7 @@ def _part(node: Decomposed, part: tuple[TriplePattern, ...]) -> str:
     return f"connected {_order(node, root)} {{ {patterns_text(part)} }}"
 
 
-def _order(node: Decomposed, at: int) -> str:
+def _order(node: phys.Decomposed, at: int) -> str:
     own = names(node.order[at].variables)
     below = [_order(node, i) for i, each in enumerate(node.order) if each.above == at]
     if not below:
@@ -142,7 +114,9 @@ def path_text(node: Path) -> str:
     >>> from graphtide.algebra.expressions import Var
     >>> from graphtide.algebra.nodes import Path
     >>> from pyoxigraph import NamedNode
-    >>> path_text(Path(Var("a"), OneOrMore(Link(NamedNode("http://e/knows"))), Var("b")))
+    >>> path_text(
+    ...     Path(Var("a"), paths.OneOrMore(paths.Link(NamedNode("http://e/knows"))), Var("b"))
+    ... )
     '?a :knows+ ?b'
     """
     graph = "" if isinstance(node.graph, DefaultGraph) else f" in {graph_text(node.graph)}"
@@ -163,12 +137,12 @@ def slice_text(node: Slice) -> str:
     return f"{'distinct' if node.distinct else 'project'} {names(node.variables)}" + _range(node)
 
 
-def top_text(node: TopK) -> str:
+def top_text(node: phys.TopK) -> str:
     """Columns, order and range of a physical slice."""
     return f"top {'distinct ' if node.distinct else ''}{names(node.schema)}" + _range(node)
 
 
-def _range(node: Slice | TopK) -> str:
+def _range(node: Slice | phys.TopK) -> str:
     text = ""
     if node.keys:
         keys = " ".join(f"{'-' if k.descending else ''}{names((k.var,))}" for k in node.keys)
@@ -180,100 +154,107 @@ def _range(node: Slice | TopK) -> str:
     return text + (f", for each {names(node.per)}" if node.per else "")
 
 
-def _path(path: PathExpression) -> str:
+def _path(path: paths.PathExpression) -> str:
     match path:
-        case Link(iri):
+        case paths.Link(iri):
             return short(iri)
-        case ToBlank():
+        case paths.ToBlank():
             return "(to a blank node)"
-        case NegatedSet(iris):
+        case paths.NegatedSet(iris):
             return f"!({'|'.join(map(short, iris))})"
-        case Inverse(inner):
+        case paths.Inverse(inner):
             return f"^{_path(inner)}"
-        case Sequence(first, second):
+        case paths.Sequence(first, second):
             return f"({_path(first)}/{_path(second)})"
-        case Alternative(first, second):
+        case paths.Alternative(first, second):
             return f"({_path(first)}|{_path(second)})"
-        case ZeroOrOne(inner):
+        case paths.ZeroOrOne(inner):
             return f"{_path(inner)}?"
-        case ZeroOrMore(inner):
+        case paths.ZeroOrMore(inner):
             return f"{_path(inner)}*"
-        case OneOrMore(inner):
+        case paths.OneOrMore(inner):
             return f"{_path(inner)}+"
         case _:
             assert_never(path)
 
 
-def describe(node: Physical) -> str:
+def describe(node: phys.Physical) -> str:
     """What a node does, in one line."""
     match node:
-        case Search(patterns, checks):
+        case phys.Search(patterns, checks):
             found = "input" if is_input(node) else "search"
             text = f"{found} {patterns_text(patterns)}"
             for check in checks:
                 word = "without" if check.negated else "with"
                 text += f" {word} {{ {patterns_text(check.patterns)} }}"
             return text
-        case Decomposed():
+        case phys.Decomposed():
             return decomposed_text(node)
-        case Constant(rows):
+        case phys.Constant(rows):
             return "one empty row" if rows == ((),) else _constants(len(rows))
-        case HashJoin(_, _, keys, loose, overlap):
+        case phys.HashJoin(_, _, keys, loose, overlap):
             text = f"join on {names(keys)}" if keys or loose else "product"
             text += f", {names(loose)} if bound" if loose else ""
             return text + (f", one of {names(overlap)} bound on both sides" if overlap else "")
-        case SemiJoin(_, _, keys, negated):
+        case phys.SemiJoin(_, _, keys, negated):
             return f"{'antijoin' if negated else 'semijoin'} on {names(keys)}"
-        case Select(_, condition):
+        case phys.Select(_, condition):
             return f"select {expression_text(condition)}"
-        case Compute(_, var, expression):
+        case phys.Compute(_, var, expression):
             return f"compute {names((var,))} as {expression_text(expression)}"
-        case Merge():
+        case phys.Merge():
             return "union"
-        case Unique():
+        case phys.Unique():
             return f"distinct {names(node.schema)}"
-        case Keep():
+        case phys.Keep():
             return f"project {names(node.schema)}"
-        case GroupBy(_, keys, aggregates):
+        case phys.GroupBy(_, keys, aggregates):
             by = f" by {names(keys)}" if keys else ""
             return f"group{by}: {', '.join(map(aggregate_text, aggregates)) or 'nothing'}"
-        case TopK():
+        case phys.TopK():
             return top_text(node)
-        case Closure(_, source):
+        case phys.Closure(_, source):
             return "reach" if source is None else f"reach from {short(source)}"
         case _:
             assert_never(node)
 
 
-def is_input(node: Physical) -> bool:
+def is_input(node: phys.Physical) -> bool:
     """Whether a node is an input node of a Rete network: one edge, and classes of its ends."""
-    if not isinstance(node, Search) or node.checks:
+    if not isinstance(node, phys.Search) or node.checks:
         return False
     return all(len(pattern_variables(p)) < 2 for p in node.patterns[1:])
 
 
-def state_of(node: Physical, sizes: Mapping[str, int] | None) -> str:
+def state_of(node: phys.Physical, sizes: Mapping[str, int] | None) -> str:
     """What a node stores, with its current size if known; empty for nothing."""
 
     def size(key: str) -> str:
         return "" if sizes is None else f" ({sizes.get(key, 0):,} now)"
 
     match node:
-        case HashJoin():
+        case phys.HashJoin():
             return f"left rows{size('left')} and right rows{size('right')}"
-        case SemiJoin():
+        case phys.SemiJoin():
             return f"left rows{size('left')} and a count per right key{size('right')}"
-        case Decomposed():
+        case phys.Decomposed():
             return f"a bit per pattern of each instance{size('instances')}"
-        case Unique():
+        case phys.Unique():
             return f"a count per row{size('rows')}"
-        case GroupBy():
+        case phys.GroupBy():
             return f"the state of each group{size('groups')}"
-        case TopK():
+        case phys.TopK():
             return f"all rows in order{size('rows')}"
-        case Closure():
+        case phys.Closure():
             return f"edges{size('edges')} and pairs that they connect{size('pairs')}"
-        case Search() | Constant() | Select() | Compute() | Merge() | Keep():
+        case (
+            phys.Search()
+            | phys.Constant()
+            | phys.Select()
+            | phys.Compute()
+            | phys.Merge()
+            | phys.Keep()
+        ):
             return ""
         case _:
             assert_never(node)

@@ -13,28 +13,12 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyoxigraph import NamedNode
 
-from graphtide.algebra.expressions import Call, Var
-from graphtide.plan.physical import (
-    Closure,
-    Compute,
-    Constant,
-    Decomposed,
-    GroupBy,
-    HashJoin,
-    Keep,
-    Merge,
-    Physical,
-    Search,
-    Select,
-    SemiJoin,
-    TopK,
-    Unique,
-)
+from graphtide.algebra.expressions import Call, Expression, Var
+from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from graphtide.algebra.expressions import Expression
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.rdf.terms import Term
 
@@ -193,58 +177,58 @@ class Estimator:
 
     def __init__(self, statistics: Statistics) -> None:
         self.statistics = statistics
-        self._known: dict[Physical, Estimate] = {}
+        self._known: dict[phys.Physical, Estimate] = {}
 
-    def __call__(self, node: Physical) -> Estimate:
+    def __call__(self, node: phys.Physical) -> Estimate:
         """The rows of a plan node."""
         if node not in self._known:
             self._known[node] = self._estimate(node)
         return self._known[node]
 
-    def _estimate(self, node: Physical) -> Estimate:
+    def _estimate(self, node: phys.Physical) -> Estimate:
         match node:
-            case Search():
+            case phys.Search():
                 return self._search(node)
-            case Decomposed(patterns):
+            case phys.Decomposed(patterns):
                 return patterns_estimate(patterns, self.statistics)
-            case Constant(rows):
+            case phys.Constant(rows):
                 return Estimate(len(rows), dict.fromkeys(node.schema, float(len(rows))))
-            case HashJoin(left, right):
+            case phys.HashJoin(left, right):
                 return joined(self(left), self(right))
-            case SemiJoin(left, right, keys, negated):
+            case phys.SemiJoin(left, right, keys, negated):
                 return semijoined(self(left), self(right), keys, negated=negated)
-            case Select(child, condition):
+            case phys.Select(child, condition):
                 return self(child).scaled(_selectivity(condition))
-            case Compute(child, var):
+            case phys.Compute(child, var):
                 found = self(child)
                 return Estimate(found.rows, {**found.values, var: found.rows})
-            case Merge(left, right):
+            case phys.Merge(left, right):
                 one, other = self(left), self(right)
                 values = {v: one.of(v) + other.of(v) for v in node.schema}
                 return Estimate(one.rows + other.rows, values)
-            case Unique(child):
+            case phys.Unique(child):
                 found = self(child)
                 most = prod(found.of(v) for v in node.schema)
                 return Estimate(min(found.rows, most), found.values)
-            case Keep(child, sources):
+            case phys.Keep(child, sources):
                 found = self(child)
                 named = zip(node.schema, sources, strict=True)
                 return Estimate(found.rows, {v: found.of(s) if s else 1.0 for v, s in named})
-            case GroupBy(child, keys):
+            case phys.GroupBy(child, keys):
                 found = self(child)
                 groups = min(found.rows, prod(found.of(v) for v in keys))
                 return Estimate(groups, {v: min(found.of(v), groups) for v in node.schema})
-            case TopK(child, limit=limit):
+            case phys.TopK(child, limit=limit):
                 found = self(child)
                 most = found.rows if limit is None else min(found.rows, float(limit))
                 return found.scaled(most / max(found.rows, 1.0))
-            case Closure(child, source):
+            case phys.Closure(child, source):
                 found = self(child).scaled(REACH)
                 return found if source is None else found.scaled(1 / found.of(node.schema[0]))
             case _:
                 assert_never(node)
 
-    def _search(self, node: Search) -> Estimate:
+    def _search(self, node: phys.Search) -> Estimate:
         found = patterns_estimate(node.patterns, self.statistics)
         for check in node.checks:
             inner = patterns_estimate(check.patterns, self.statistics)

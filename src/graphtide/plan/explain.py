@@ -6,24 +6,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple, assert_never
 
+from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import (
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    LeftJoin,
-    Minus,
-    Node,
-    Path,
-    Project,
-    Slice,
-    Union,
-    Values,
-)
 from graphtide.diagram import DiagramEdge, DiagramNode, Mermaid, draw_svg
 from graphtide.plan.describe import (
     aggregate_text,
@@ -35,13 +19,11 @@ from graphtide.plan.describe import (
     slice_text,
     state_of,
 )
-from graphtide.plan.physical import Physical, children, nodes
+from graphtide.plan.physical import Physical, QueryPlan, children, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from graphtide.algebra.nodes import SelectQuery
-    from graphtide.plan.physical import QueryPlan
 
 ExplainFormat = Literal["text", "mermaid", "svg"]
 
@@ -181,10 +163,10 @@ class LogicalChild(NamedTuple):
     """An input of a node, and its role, if it is not a plain input."""
 
     role: str
-    node: Node
+    node: alg.Node
 
 
-def explain_logical(query: SelectQuery, format: LogicalFormat = "text") -> str:  # noqa: A002
+def explain_logical(query: alg.SelectQuery, format: LogicalFormat = "text") -> str:  # noqa: A002
     """The algebra of a query, before planning.
 
     >>> from graphtide.lang.sparql.parse import parse_query
@@ -202,60 +184,60 @@ def explain_logical(query: SelectQuery, format: LogicalFormat = "text") -> str: 
             assert_never(format)
 
 
-def describe_logical(node: Node) -> str:
+def describe_logical(node: alg.Node) -> str:
     """A node of the algebra in one line."""
     match node:
-        case Bgp(patterns):
+        case alg.Bgp(patterns):
             return f"pattern {patterns_text(patterns)}" if patterns else "one empty row"
-        case Join() | Union() | Minus() | Distinct():
+        case alg.Join() | alg.Union() | alg.Minus() | alg.Distinct():
             return type(node).__name__.lower()
-        case LeftJoin(_, _, condition):
+        case alg.LeftJoin(_, _, condition):
             only = "" if condition is None else f" if {expression_text(condition)}"
             return f"left join{only}"
-        case Filter(condition):
+        case alg.Filter(condition):
             return f"filter {expression_text(condition)}"
-        case Extend(_, var, expression):
+        case alg.Extend(_, var, expression):
             return f"bind {var} to {expression_text(expression)}"
-        case Values(variables, data):
+        case alg.Values(variables, data):
             return f"values of {names(variables)}, {rows(len(data))}"
-        case GraphNames(var):
+        case alg.GraphNames(var):
             return f"graph names {var}"
-        case Project(_, variables):
+        case alg.Project(_, variables):
             return f"project {names(variables)}"
-        case Path():
+        case alg.Path():
             return f"path {path_text(node)}"
-        case Group(_, keys, aggregates):
+        case alg.Group(_, keys, aggregates):
             by = f" by {names(keys)}" if keys else ""
             return f"group{by}: {', '.join(map(aggregate_text, aggregates)) or 'nothing'}"
-        case Slice():
+        case alg.Slice():
             return slice_text(node)
         case _:
             assert_never(node)
 
 
-def logical_children(node: Node) -> tuple[LogicalChild, ...]:
+def logical_children(node: alg.Node) -> tuple[LogicalChild, ...]:
     """The inputs of a node, and at the end the patterns of its (NOT) EXISTS."""
     match node:
-        case Join(left, right) | Union(left, right):
+        case alg.Join(left, right) | alg.Union(left, right):
             return _input(left), _input(right)
-        case LeftJoin(left, right, condition):
+        case alg.LeftJoin(left, right, condition):
             tested = () if condition is None else _exists_patterns(condition)
             return _input(left), LogicalChild("optional", right), *tested
-        case Minus(left, right):
+        case alg.Minus(left, right):
             return _input(left), LogicalChild("without", right)
-        case Filter(condition, child):
+        case alg.Filter(condition, child):
             return _input(child), *_exists_patterns(condition)
-        case Extend(child, _, expression):
+        case alg.Extend(child, _, expression):
             return _input(child), *_exists_patterns(expression)
-        case Project(child) | Distinct(child) | Group(child) | Slice(child):
+        case alg.Project(child) | alg.Distinct(child) | alg.Group(child) | alg.Slice(child):
             return (_input(child),)
-        case Bgp() | Values() | GraphNames() | Path():
+        case alg.Bgp() | alg.Values() | alg.GraphNames() | alg.Path():
             return ()
         case _:
             assert_never(node)
 
 
-def _input(node: Node) -> LogicalChild:
+def _input(node: alg.Node) -> LogicalChild:
     return LogicalChild("", node)
 
 
@@ -284,11 +266,11 @@ def _logical_text(child: LogicalChild, branch: str, below: str) -> Iterator[str]
         )
 
 
-def _logical_mermaid(root: Node) -> str:
+def _logical_mermaid(root: alg.Node) -> str:
     chart = Mermaid("up")
     numbers = count(1)
 
-    def walk(node: Node) -> str:
+    def walk(node: alg.Node) -> str:
         name = f"n{next(numbers)}"
         chart.node(name, [describe_logical(node)])
         for role, child in logical_children(node):

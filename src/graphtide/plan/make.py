@@ -5,63 +5,47 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import DEFAULT_GRAPH, DefaultGraph, MergedGraph, TriplePattern
+from graphtide.algebra import nodes as alg
+from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.variables import Schema, merge, pattern_variables
+from graphtide.plan import physical as phys
 from graphtide.plan.decomposition import instantiation_order
-from graphtide.plan.physical import (
-    CheckBlock,
-    Closure,
-    Compute,
-    Constant,
-    Decomposed,
-    GroupBy,
-    HashJoin,
-    Keep,
-    Merge,
-    Physical,
-    Search,
-    Select,
-    SemiJoin,
-    TopK,
-    Unique,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyoxigraph import NamedNode
 
-    from graphtide.algebra.expressions import Expression
-    from graphtide.algebra.nodes import Aggregate, Slice
     from graphtide.rdf.terms import Term
 
-ONE_EMPTY_ROW = Constant(rows=((),), schema=(), certain=frozenset())
+ONE_EMPTY_ROW = phys.Constant(rows=((),), schema=(), certain=frozenset())
 
 
-def search(patterns: Sequence[TriplePattern], checks: Sequence[CheckBlock] = ()) -> Search:
+def search(
+    patterns: Sequence[alg.TriplePattern], checks: Sequence[phys.CheckBlock] = ()
+) -> phys.Search:
     """Rows of connected triple patterns."""
     schema = merge(*(pattern_variables(p) for p in patterns))
-    return Search(tuple(patterns), tuple(checks), schema, frozenset(schema))
+    return phys.Search(tuple(patterns), tuple(checks), schema, frozenset(schema))
 
 
-def matches(pattern: TriplePattern) -> Physical:
+def matches(pattern: alg.TriplePattern) -> phys.Physical:
     """Rows of one triple pattern, over any graph or a merge of several."""
     graph = pattern.graph
-    if not isinstance(graph, MergedGraph):
+    if not isinstance(graph, alg.MergedGraph):
         return search((pattern,))
     if graph.names is None:
-        graphs: tuple[Var | NamedNode | DefaultGraph, ...] = (DEFAULT_GRAPH, Var(".graph"))
+        graphs: tuple[Var | NamedNode | alg.DefaultGraph, ...] = (alg.DEFAULT_GRAPH, Var(".graph"))
     else:
         graphs = graph.names
     variables = pattern_variables(pattern)
-    found: Physical = Constant((), variables, frozenset(variables))
+    found: phys.Physical = phys.Constant((), variables, frozenset(variables))
     for each in graphs:
         found = union(found, keep(search((replace(pattern, graph=each),)), variables))
     return unique(found)
 
 
-def decomposed(patterns: Sequence[TriplePattern]) -> Physical:
+def decomposed(patterns: Sequence[alg.TriplePattern]) -> phys.Physical:
     """Rows of triple patterns, connected or not; duplicate patterns are removed."""
     each = tuple(dict.fromkeys(patterns))
     if not each:
@@ -70,10 +54,10 @@ def decomposed(patterns: Sequence[TriplePattern]) -> Physical:
         return matches(each[0])
     schema = merge(*(pattern_variables(p) for p in each))
     inputs = tuple(map(matches, each))
-    return Decomposed(each, inputs, instantiation_order(each), schema, frozenset(schema))
+    return phys.Decomposed(each, inputs, instantiation_order(each), schema, frozenset(schema))
 
 
-def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:
+def join(left: phys.Physical, right: phys.Physical, *, overlap: Schema = ()) -> phys.Physical:
     """Natural join; the one empty row is its identity.
 
     Hidden columns identify the outer row: there, unbound equals only unbound.
@@ -85,7 +69,7 @@ def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:
     both = shared(left, right)
     keys = tuple(v for v in both if _hidden(v) or (v in left.certain and v in right.certain))
     loose = tuple(v for v in both if v not in keys)
-    return HashJoin(
+    return phys.HashJoin(
         left,
         right,
         keys,
@@ -96,49 +80,53 @@ def join(left: Physical, right: Physical, *, overlap: Schema = ()) -> Physical:
     )
 
 
-def semijoin(left: Physical, right: Physical, keys: Schema, *, negated: bool) -> SemiJoin:
+def semijoin(
+    left: phys.Physical, right: phys.Physical, keys: Schema, *, negated: bool
+) -> phys.SemiJoin:
     """Left rows whose `keys` occur on the right, or if negated do not."""
     keys = tuple(
         v for v in right.schema if v in keys
     )  # the order of the right side saves a projection
-    return SemiJoin(left, keep(right, keys), keys, negated, left.schema, left.certain)
+    return phys.SemiJoin(left, keep(right, keys), keys, negated, left.schema, left.certain)
 
 
-def select(child: Physical, condition: Expression) -> Select:
+def select(child: phys.Physical, condition: Expression) -> phys.Select:
     """Rows for which a condition is true."""
-    return Select(child, condition, child.schema, child.certain)
+    return phys.Select(child, condition, child.schema, child.certain)
 
 
-def compute(child: Physical, var: Var, expression: Expression) -> Compute:
+def compute(child: phys.Physical, var: Var, expression: Expression) -> phys.Compute:
     """One more column."""
-    return Compute(child, var, expression, (*child.schema, var), child.certain)
+    return phys.Compute(child, var, expression, (*child.schema, var), child.certain)
 
 
-def union(left: Physical, right: Physical) -> Merge:
+def union(left: phys.Physical, right: phys.Physical) -> phys.Merge:
     """All rows of both, with the columns of both."""
     schema = merge(left.schema, right.schema)
-    return Merge(keep(left, schema), keep(right, schema), schema, left.certain & right.certain)
+    return phys.Merge(keep(left, schema), keep(right, schema), schema, left.certain & right.certain)
 
 
-def unique(child: Physical) -> Unique:
+def unique(child: phys.Physical) -> phys.Unique:
     """Each row once."""
-    if isinstance(child, Unique):
+    if isinstance(child, phys.Unique):
         return child
-    return Unique(child, child.schema, child.certain)
+    return phys.Unique(child, child.schema, child.certain)
 
 
-def group(child: Physical, keys: Schema, aggregates: tuple[Aggregate, ...]) -> GroupBy:
+def group(
+    child: phys.Physical, keys: Schema, aggregates: tuple[alg.Aggregate, ...]
+) -> phys.GroupBy:
     """One row per group; a key that the child does not have is unbound."""
     child = keep(child, merge(child.schema, keys))
     schema = (*keys, *(a.var for a in aggregates))
     counts = frozenset(a.var for a in aggregates if a.function == "COUNT")
-    return GroupBy(child, keys, aggregates, schema, (child.certain & frozenset(keys)) | counts)
+    return phys.GroupBy(child, keys, aggregates, schema, (child.certain & frozenset(keys)) | counts)
 
 
-def top(child: Physical, node: Slice) -> TopK:
+def top(child: phys.Physical, node: alg.Slice) -> phys.TopK:
     """The rows of LIMIT and OFFSET in the given order."""
     certain = child.certain & frozenset(node.variables)
-    return TopK(
+    return phys.TopK(
         child,
         node.keys,
         node.distinct,
@@ -150,26 +138,26 @@ def top(child: Physical, node: Slice) -> TopK:
     )
 
 
-def closure(edges: Physical, source: Term | None) -> Closure:
+def closure(edges: phys.Physical, source: Term | None) -> phys.Closure:
     """The pairs that edges connect, in one or more steps."""
-    return Closure(edges, source, edges.schema, edges.certain)
+    return phys.Closure(edges, source, edges.schema, edges.certain)
 
 
-def graph_names(var: Var) -> Physical:
+def graph_names(var: Var) -> phys.Physical:
     """The names of non-empty graphs."""
-    pattern = TriplePattern(Var(".s"), Var(".p"), Var(".o"), var)
+    pattern = alg.TriplePattern(Var(".s"), Var(".p"), Var(".o"), var)
     return unique(keep(search((pattern,)), (var,)))
 
 
-def keep(child: Physical, schema: Schema) -> Physical:
+def keep(child: phys.Physical, schema: Schema) -> phys.Physical:
     """Exactly these columns in this order; missing ones are unbound."""
     if child.schema == schema:
         return child
     sources = tuple(v if v in child.schema else None for v in schema)
-    return Keep(child, sources, schema, child.certain & frozenset(schema))
+    return phys.Keep(child, sources, schema, child.certain & frozenset(schema))
 
 
-def with_copies(child: Physical, variables: Sequence[Var]) -> tuple[Physical, Schema]:
+def with_copies(child: phys.Physical, variables: Sequence[Var]) -> tuple[phys.Physical, Schema]:
     """The child with hidden copies of some columns, and the copy of each column.
 
     A join may bind a column that was unbound. The copy still identifies the original row.
@@ -179,18 +167,20 @@ def with_copies(child: Physical, variables: Sequence[Var]) -> tuple[Physical, Sc
     taken = sum(map(_hidden, child.schema))
     copies = {v: Var(f".{taken + i}.{v.name}") for i, v in enumerate(variables)}
     schema = (*child.schema, *copies.values())
-    wide = Keep(child, (*child.schema, *copies), schema, child.certain)
+    wide = phys.Keep(child, (*child.schema, *copies), schema, child.certain)
     return wide, tuple(copies.get(v, v) for v in child.schema)
 
 
-def anchored(given: Physical) -> Physical:
+def anchored(given: phys.Physical) -> phys.Physical:
     """Outer rows with a hidden copy of each column that a pattern might bind."""
     return with_copies(
         given, [v for v in given.schema if v not in given.certain and not _hidden(v)]
     )[0]
 
 
-def without_copies(plan: Physical, given: Physical | None, known: Physical | None) -> Physical:
+def without_copies(
+    plan: phys.Physical, given: phys.Physical | None, known: phys.Physical | None
+) -> phys.Physical:
     """A plan for the outer rows `known` without the copies that `given` did not have."""
     if given is None or known is None or given == known:
         return plan
@@ -202,14 +192,14 @@ def _hidden(var: Var) -> bool:
     return var.name.startswith(".")
 
 
-def renamed(child: Physical, sources: Schema, schema: Schema) -> Physical:
+def renamed(child: phys.Physical, sources: Schema, schema: Schema) -> phys.Physical:
     """The columns `sources` under the names `schema`."""
     if sources == schema:
         return keep(child, schema)
     certain = frozenset(n for s, n in zip(sources, schema, strict=True) if s in child.certain)
-    return Keep(child, sources, schema, certain)
+    return phys.Keep(child, sources, schema, certain)
 
 
-def shared(left: Physical, right: Physical) -> Schema:
+def shared(left: phys.Physical, right: phys.Physical) -> Schema:
     """The common columns."""
     return tuple(v for v in left.schema if v in right.schema)

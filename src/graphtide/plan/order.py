@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Literal
 
 from graphtide.errors import GraphtideError
 from graphtide.plan import make
-from graphtide.plan.estimate import Estimate, Estimator, joined
+from graphtide.plan.estimate import Estimate, Estimator, Statistics, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from graphtide.algebra.nodes import TriplePattern
-    from graphtide.plan.estimate import Statistics
     from graphtide.plan.physical import Physical
 
 MAX_EXACT = 8

@@ -10,28 +10,15 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, assert_never
 
+from graphtide.algebra import paths
 from graphtide.algebra.expressions import Call, Const, Var
-from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
-from graphtide.algebra.paths import (
-    Alternative,
-    Inverse,
-    Link,
-    NegatedSet,
-    OneOrMore,
-    PathExpression,
-    Sequence,
-    ToBlank,
-    ZeroOrMore,
-    ZeroOrOne,
-    matches_zero_length,
-)
+from graphtide.algebra.nodes import DefaultGraph, MergedGraph, Path, TriplePattern
 from graphtide.plan import make
 from graphtide.plan.physical import Constant, Physical
 
 if TYPE_CHECKING:
     from pyoxigraph import NamedNode
 
-    from graphtide.algebra.nodes import Path
     from graphtide.algebra.variables import Schema
     from graphtide.rdf.terms import Term
 
@@ -63,7 +50,7 @@ class _Paths:
         if isinstance(s, Var):
             if isinstance(o, Var):
                 return self._ends(self.pairs(node.path), s, o)
-            return self._from_constant(Inverse(node.path), o, s)
+            return self._from_constant(paths.Inverse(node.path), o, s)
         if isinstance(o, Var):
             return self._from_constant(node.path, s, o)
         end = Var(".end")
@@ -77,57 +64,57 @@ class _Paths:
         same = make.select(pairs, Call("SAMETERM", (FROM, TO)))
         return make.renamed(same, (FROM, *self.where), (s, *self.where))
 
-    def _from_constant(self, path: PathExpression, start: Term, end: Var) -> Physical:
+    def _from_constant(self, path: paths.PathExpression, start: Term, end: Var) -> Physical:
         """The ends of a path from a term, including the term itself for zero steps."""
         reached = make.renamed(self._reached(path, start), (TO, *self.where), (end, *self.where))
-        if not matches_zero_length(path):
+        if not paths.matches_zero_length(path):
             return reached
         itself: Physical = Constant(((start,),), (end,), frozenset((end,)))
         if self.where:
             itself = make.join(itself, make.graph_names(self.where[0]))
         return make.unique(make.union(reached, itself))
 
-    def _reached(self, path: PathExpression, start: Term) -> Physical:
+    def _reached(self, path: paths.PathExpression, start: Term) -> Physical:
         """Pairs from a term; those of zero steps may be missing."""
         match path:
-            case OneOrMore(inner) | ZeroOrMore(inner):
+            case paths.OneOrMore(inner) | paths.ZeroOrMore(inner):
                 return make.closure(self._edges(inner), start)
-            case Inverse(OneOrMore(inner) | ZeroOrMore(inner)):
-                return make.closure(self._edges(Inverse(inner)), start)
-            case ZeroOrOne(inner):
+            case paths.Inverse(paths.OneOrMore(inner) | paths.ZeroOrMore(inner)):
+                return make.closure(self._edges(paths.Inverse(inner)), start)
+            case paths.ZeroOrOne(inner):
                 return self._reached(inner, start)
-            case Inverse(ZeroOrOne(inner)):
-                return self._reached(Inverse(inner), start)
+            case paths.Inverse(paths.ZeroOrOne(inner)):
+                return self._reached(paths.Inverse(inner), start)
             case _:
                 pairs = self.pairs(path)
                 return make.select(pairs, Call("SAMETERM", (FROM, Const(start))))
 
-    def _edges(self, path: PathExpression) -> Physical:
+    def _edges(self, path: paths.PathExpression) -> Physical:
         """Distinct pairs, as edges of a closure."""
         pairs = self.pairs(path)
-        return pairs if isinstance(path, Link) else make.unique(pairs)
+        return pairs if isinstance(path, paths.Link) else make.unique(pairs)
 
-    def pairs(self, path: PathExpression) -> Physical:
+    def pairs(self, path: paths.PathExpression) -> Physical:
         """All distinct pairs that a path connects."""
         match path:
-            case Link(iri):
+            case paths.Link(iri):
                 return make.matches(TriplePattern(FROM, iri, TO, self.graph))
-            case NegatedSet(iris):
+            case paths.NegatedSet(iris):
                 return self._other_links(iris)
-            case ToBlank():
+            case paths.ToBlank():
                 return make.select(self._other_links(()), Call("ISBLANK", (TO,)))
-            case Inverse(inner):
+            case paths.Inverse(inner):
                 swapped = (TO, FROM, *self.where)
                 return make.renamed(self.pairs(inner), swapped, self.schema)
-            case Sequence(first, second):
+            case paths.Sequence(first, second):
                 return self._sequence(first, second)
-            case Alternative(first, second):
+            case paths.Alternative(first, second):
                 return make.unique(make.union(self.pairs(first), self.pairs(second)))
-            case ZeroOrOne(inner):
+            case paths.ZeroOrOne(inner):
                 return make.unique(make.union(self.pairs(inner), self._still()))
-            case OneOrMore(inner):
+            case paths.OneOrMore(inner):
                 return make.closure(self._edges(inner), None)
-            case ZeroOrMore(inner):
+            case paths.ZeroOrMore(inner):
                 closed = make.closure(self._edges(inner), None)
                 return make.unique(make.union(closed, self._still()))
             case _:
@@ -140,7 +127,7 @@ class _Paths:
             links = make.select(links, Call("NOT IN", (predicate, *map(Const, iris))))
         return make.unique(make.keep(links, self.schema))
 
-    def _sequence(self, first: PathExpression, second: PathExpression) -> Physical:
+    def _sequence(self, first: paths.PathExpression, second: paths.PathExpression) -> Physical:
         middle = Var(f".middle{next(self.numbers)}")
         left = make.renamed(self.pairs(first), self.schema, (FROM, middle, *self.where))
         right = make.renamed(self.pairs(second), self.schema, (middle, TO, *self.where))

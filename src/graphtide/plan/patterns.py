@@ -14,24 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from graphtide.algebra.nodes import (
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    LeftJoin,
-    MergedGraph,
-    Minus,
-    Node,
-    Path,
-    Project,
-    Slice,
-    Union,
-    Values,
-)
+from graphtide.algebra import nodes as alg
 from graphtide.algebra.traverse import children
 from graphtide.algebra.variables import certain, mentioned, pattern_variables, schema
 from graphtide.kernel.search.program import MAX_PATTERNS
@@ -44,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.algebra.expressions import Exists, Expression, Var
-    from graphtide.algebra.nodes import TriplePattern
 
 Strategy = Literal["rete", "search", "decomposed"]
 
@@ -70,11 +52,11 @@ class Choices:
     union: bool = False
 
 
-def plan_patterns(patterns: Sequence[TriplePattern], choices: Choices) -> Physical:
+def plan_patterns(patterns: Sequence[alg.TriplePattern], choices: Choices) -> Physical:
     """The plan of a basic graph pattern."""
     if choices.strategy == "decomposed":
         return make.decomposed(patterns)
-    merged = [p for p in dict.fromkeys(patterns) if isinstance(p.graph, MergedGraph)]
+    merged = [p for p in dict.fromkeys(patterns) if isinstance(p.graph, alg.MergedGraph)]
     if merged:
         plain = [p for p in patterns if p not in merged]
         plans = [plan_patterns(plain, choices)] if plain else []
@@ -86,14 +68,14 @@ def plan_patterns(patterns: Sequence[TriplePattern], choices: Choices) -> Physic
     return join_best([make.search(group) for group in connected(patterns)], choices.statistics)
 
 
-def _plan_rete(patterns: list[TriplePattern], choices: Choices) -> Physical:
+def _plan_rete(patterns: list[alg.TriplePattern], choices: Choices) -> Physical:
     if choices.pinned is not None and len(patterns) > 1:
         tree: JoinTree = choices.pinned  # type: ignore[assignment]  # "written" went another way
         return join_as_pinned(patterns, tree)
     return join_best([make.search(group) for group in edges(patterns)], choices.statistics)
 
 
-def edges(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
+def edges(patterns: Sequence[alg.TriplePattern]) -> list[list[alg.TriplePattern]]:
     """The input nodes of a Rete network: each pattern of several variables, with its classes.
 
     A pattern of one variable (`?x a :Route`) only filters another one with this variable: in one
@@ -122,10 +104,10 @@ def join_in_order(plans: Sequence[Physical]) -> Physical:
     return tree
 
 
-def connected(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
+def connected(patterns: Sequence[alg.TriplePattern]) -> list[list[alg.TriplePattern]]:
     """Groups of patterns connected by variables, each in an order that stays connected."""
     rest = list(dict.fromkeys(patterns))
-    groups: list[list[TriplePattern]] = []
+    groups: list[list[alg.TriplePattern]] = []
     while rest:
         group = [rest.pop(0)]
         known: set[Var] = set(pattern_variables(group[0]))
@@ -155,7 +137,7 @@ def fuse_checks(
     room = MAX_PATTERNS - LARGEST_SEARCH
     for part, existence in parts:
         pattern = existence[0].pattern if existence else None
-        if existence and isinstance(pattern, Bgp) and _fits(plan, pattern, room):
+        if existence and isinstance(pattern, alg.Bgp) and _fits(plan, pattern, room):
             checks.append(CheckBlock(existence[1], tuple(dict.fromkeys(pattern.patterns))))
             room -= _size(pattern)
         else:
@@ -163,10 +145,10 @@ def fuse_checks(
     return make.search(plan.patterns, checks), left
 
 
-def _fits(plan: Search, pattern: Bgp, room: int) -> bool:
+def _fits(plan: Search, pattern: alg.Bgp, room: int) -> bool:
     if not pattern.patterns or _size(pattern) > room:
         return False
-    if any(isinstance(p.graph, MergedGraph) for p in pattern.patterns):
+    if any(isinstance(p.graph, alg.MergedGraph) for p in pattern.patterns):
         return False
     known = set(plan.schema)
     rest = list(pattern.patterns)
@@ -179,7 +161,7 @@ def _fits(plan: Search, pattern: Bgp, room: int) -> bool:
     return True
 
 
-def _size(pattern: Bgp) -> int:
+def _size(pattern: alg.Bgp) -> int:
     """An upper bound of the number of triple patterns and of variables."""
     return max(len(pattern.patterns), len(schema(pattern)))
 
@@ -187,7 +169,7 @@ def _size(pattern: Bgp) -> int:
 # --- correlation: EXISTS patterns that depend on the outer row beyond shared variables ---
 
 
-def reads_outer(node: Node, outer: frozenset[Var]) -> bool:
+def reads_outer(node: alg.Node, outer: frozenset[Var]) -> bool:
     """Whether evaluating `node` once and joining it could differ from evaluating it per outer row.
 
     True if an expression uses an outer variable that its own pattern does not certainly bind, and
@@ -195,38 +177,38 @@ def reads_outer(node: Node, outer: frozenset[Var]) -> bool:
     same holds for GROUP BY and LIMIT whose keys do not contain the outer variables.
     """
     match node:
-        case Bgp() | Values() | GraphNames() | Path():
+        case alg.Bgp() | alg.Values() | alg.GraphNames() | alg.Path():
             return False
-        case Join(left, right) | Union(left, right):
+        case alg.Join(left, right) | alg.Union(left, right):
             return reads_outer(left, outer) or reads_outer(right, outer)
-        case Filter(condition, child):
+        case alg.Filter(condition, child):
             return _expression_reads(condition, child, outer) or reads_outer(child, outer)
-        case Project(child, variables):
+        case alg.Project(child, variables):
             return reads_outer(child, outer & frozenset(variables))
-        case Distinct(child):
+        case alg.Distinct(child):
             return reads_outer(child, outer)
-        case Group(child, keys):
+        case alg.Group(child, keys):
             return reads_outer(child, outer) or bool((mentioned(child) & outer) - {*keys})
-        case Slice(child, variables, per=per):
+        case alg.Slice(child, variables, per=per):
             seen = outer & frozenset(variables)
             return reads_outer(child, seen) or bool((mentioned(child) & seen) - {*per})
-        case LeftJoin() | Minus() | Extend():
+        case alg.LeftJoin() | alg.Minus() | alg.Extend():
             return bool(mentioned(node) & outer)
         case _:
             assert_never(node)
 
 
-def _expression_reads(expression: Expression, child: Node, outer: frozenset[Var]) -> bool:
+def _expression_reads(expression: Expression, child: alg.Node, outer: frozenset[Var]) -> bool:
     return bool((mentioned(expression) & outer) - certain(child))
 
 
-def assigned(node: Node) -> frozenset[Var]:
+def assigned(node: alg.Node) -> frozenset[Var]:
     """The variables that a BIND inside `node` assigns."""
     below: frozenset[Var] = frozenset().union(*map(assigned, children(node)))
     match node:
-        case Extend(_, var, _):
+        case alg.Extend(_, var, _):
             return below | {var}
-        case Group(_, _, aggregates):
+        case alg.Group(_, _, aggregates):
             return below | {a.var for a in aggregates}
         case _:
             return below

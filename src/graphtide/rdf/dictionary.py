@@ -10,16 +10,8 @@ from pyoxigraph import Literal
 
 from graphtide.errors import DataError, TermError
 from graphtide.jit import JIT
+from graphtide.rdf import term_tables
 from graphtide.rdf.kinds import TAGGED_DATATYPES
-from graphtide.rdf.term_tables import (
-    BadRow,
-    PlainTermTable,
-    Strings,
-    TermTable,
-    Texts,
-    as_chunks,
-    text_column,
-)
 from graphtide.rdf.terms import TERM_TYPES, Term, canonical_text, parse_term
 
 if TYPE_CHECKING:
@@ -54,7 +46,7 @@ class TermDictionary:
 
     def __init__(self) -> None:
         self._hidden: dict[str, int] = {}
-        self._stored: TermTable = _new_table()
+        self._stored: term_tables.TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
         self._terms: dict[int, Term] = {}
         # Write buffer of new single terms: the table adds many at once at a fraction of the cost.
@@ -62,7 +54,7 @@ class TermDictionary:
         self._buffer: list[str] | None = []
 
     @property
-    def _table(self) -> TermTable:
+    def _table(self) -> term_tables.TermTable:
         """The table, after flushing the write buffer."""
         if self._buffer:
             buffer, self._buffer = self._buffer, []
@@ -151,7 +143,7 @@ class TermDictionary:
             self._terms[term] = found
         return found
 
-    def encode_column(self, column: Texts) -> NDArray[np.int32]:
+    def encode_column(self, column: term_tables.Texts) -> NDArray[np.int32]:
         """Return the ids of a whole column of N-Triples texts, adding new terms; null gives 0.
 
         A text that is not a term raises `DataError` with its row; `encode_rows` reports it instead.
@@ -165,8 +157,8 @@ class TermDictionary:
         return ids
 
     def encode_rows(
-        self, column: Texts, *, skip_empty: bool = False
-    ) -> tuple[NDArray[np.int32], list[BadRow]]:
+        self, column: term_tables.Texts, *, skip_empty: bool = False
+    ) -> tuple[NDArray[np.int32], list[term_tables.BadRow]]:
         """Return the ids of a column, 0 for an invalid text, and a `BadRow` for each of those.
 
         With `skip_empty` an empty text gives 0, as a null does.
@@ -175,9 +167,9 @@ class TermDictionary:
         1
         """
         parts: list[NDArray[np.int32]] = []
-        bad: list[BadRow] = []
+        bad: list[term_tables.BadRow] = []
         start = 0
-        for chunk in as_chunks(column):
+        for chunk in term_tables.as_chunks(column):
             ids, chunk_bad = self._encode_chunk(chunk, skip_empty=skip_empty)
             parts.append(ids)
             bad += [(start + row, reason) for row, reason in chunk_bad]
@@ -188,11 +180,11 @@ class TermDictionary:
 
     def _encode_chunk(
         self, chunk: pa.Array[Any], *, skip_empty: bool
-    ) -> tuple[NDArray[np.int32], list[BadRow]]:
+    ) -> tuple[NDArray[np.int32], list[term_tables.BadRow]]:
         if pa.types.is_null(chunk.type):
             return np.zeros(len(chunk), np.int32), []
         if not pa.types.is_dictionary(chunk.type):
-            texts = text_column(chunk)
+            texts = term_tables.text_column(chunk)
             self._disable_buffer()
             return self._table.encode(texts.without_empty() if skip_empty else texts)
         coded: Any = chunk
@@ -206,7 +198,7 @@ class TermDictionary:
             (row, reasons[code]) for row, code in enumerate(codes.tolist()) if code in reasons
         ]
 
-    def encode_graphs(self, column: Texts) -> NDArray[np.int32]:
+    def encode_graphs(self, column: term_tables.Texts) -> NDArray[np.int32]:
         """Return the ids of a graph column, where null and the empty text are the default graph.
 
         >>> TermDictionary().encode_graphs(["", None, "<http://example.org/g>"])
@@ -217,7 +209,7 @@ class TermDictionary:
             _raise_bad(bad)
         return ids
 
-    def decode_column(self, ids: NDArray[np.integer] | Sequence[int]) -> Strings:
+    def decode_column(self, ids: NDArray[np.integer] | Sequence[int]) -> term_tables.Strings:
         """Return the canonical texts of many ids as an Arrow string array; 0 gives null.
 
         >>> terms = TermDictionary()
@@ -258,9 +250,9 @@ class TermDictionary:
             raise TermError(f"no term has id {term}; ids run from 1 to {len(self)}")
 
 
-def _new_table() -> TermTable:
+def _new_table() -> term_tables.TermTable:
     if not JIT:
-        return PlainTermTable()
+        return term_tables.PlainTermTable()
     from graphtide.rdf.kernel_table import KernelTermTable  # noqa: PLC0415 - it imports Numba
 
     return KernelTermTable()
@@ -276,7 +268,7 @@ def _canonical(term: Term | str) -> str:
     raise TermError(f"not an RDF term or its N-Triples text: {term!r}")
 
 
-def _raise_bad(bad: list[BadRow]) -> NoReturn:
+def _raise_bad(bad: list[term_tables.BadRow]) -> NoReturn:
     row, reason = bad[0]
     more = f" (and {len(bad) - 1} more bad rows)" if len(bad) > 1 else ""
     raise DataError(f"row {row}: {reason}{more}")

@@ -8,7 +8,7 @@ from pyoxigraph import BlankNode
 
 from graphtide.algebra.expressions import Var
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.lang.tide.ast import Insert
+from graphtide.lang.tide.ast import FixDeclaration, GoalDeclaration, Insert
 from graphtide.plan.build import build_plan
 from graphtide.plan.physical import Search, nodes
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.nodes import TriplePattern
-    from graphtide.lang.tide.ast import FixDeclaration, GoalDeclaration
     from graphtide.lang.tide.program import Program
 
 

@@ -6,21 +6,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
-from graphtide.engine.results import DeltaRow
+from graphtide.engine.results import Delta, DeltaRow
 from graphtide.engine.transaction import Transaction
 from graphtide.errors import GraphtideError
 from graphtide.repair.space import Option, SearchSpace
-from graphtide.repair.state import changes_between, net_changes, path
+from graphtide.repair.state import GraphState, NetChanges, changes_between, net_changes, path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from graphtide.engine.results import Delta
     from graphtide.engine.runtime import Runtime
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.repair.model import RepairTask
-    from graphtide.repair.state import GraphState, NetChanges
 
 
 class QuadChange(NamedTuple):

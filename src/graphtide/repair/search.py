@@ -11,17 +11,10 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never, get_args
 
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
-from graphtide.repair.model import (
-    MAX_PLANS,
-    MAX_SECONDS,
-    MAX_STATES,
-    Limits,
-    SearchStopped,
-    task_of,
-)
+from graphtide.repair import model
 from graphtide.repair.plan import Candidate, Planner, PlanOrigin, Repairs, quad_changes, steps_of
 from graphtide.repair.space import SearchSpace
-from graphtide.repair.state import KnownStates, net_changes
+from graphtide.repair.state import GraphState, KnownStates, SeenState, net_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,8 +22,6 @@ if TYPE_CHECKING:
     from graphtide.engine.ingest import Ids
     from graphtide.engine.runtime import Runtime
     from graphtide.lang.tide.program import Program
-    from graphtide.repair.model import Fix, Goal
-    from graphtide.repair.state import GraphState, SeenState
 
 
 class RepairSearch:
@@ -42,7 +33,7 @@ class RepairSearch:
     def __init__(
         self,
         space: SearchSpace,
-        limits: Limits,
+        limits: model.Limits,
         cost: Callable[[Candidate], float] | None,
         *,
         started: float,
@@ -102,7 +93,7 @@ class RepairSearch:
         if self._soft or len(self._solutions) < self._enough_at:
             return
         if len(self.solutions()) >= self.limits.max_plans:
-            raise SearchStopped(f"max_plans={self.limits.max_plans} reached")
+            raise model.SearchStopped(f"max_plans={self.limits.max_plans} reached")
         # Some make needless changes: try again when there are a quarter more.
         self._enough_at = len(self._solutions) * 5 // 4 + 1
 
@@ -131,7 +122,7 @@ class RepairSearch:
 
     def _look(self, state: GraphState) -> tuple[GraphState, bool]:
         if monotonic() > self._ends:
-            raise SearchStopped(f"max_seconds={self.limits.max_seconds:g} reached")
+            raise model.SearchStopped(f"max_seconds={self.limits.max_seconds:g} reached")
         known = self._known.find(state)
         if known is None:
             self._count()
@@ -150,7 +141,7 @@ class RepairSearch:
 
     def _count(self) -> None:
         if self.visited >= self.limits.max_states:
-            raise SearchStopped(f"max_states={self.limits.max_states} reached")
+            raise model.SearchStopped(f"max_states={self.limits.max_states} reached")
         self.visited += 1
 
     def _rate(self, state: GraphState) -> None:
@@ -268,7 +259,7 @@ def hill_climbing(search: RepairSearch) -> None:
     while True:
         best = min(search.neighbours(state), key=rank, default=state)
         if rank(best)[:2] >= rank(state)[:2]:
-            raise SearchStopped("local optimum")
+            raise model.SearchStopped("local optimum")
         state = best
 
 
@@ -286,7 +277,7 @@ def random_restarts(search: RepairSearch, seed: int) -> None:
             state, better = better, _any_neighbour(search, better, random, better=True)
         search.stop_if_enough()
         fruitless = fruitless + 1 if search.visited == before else 0
-    raise SearchStopped("no new states in random restarts")
+    raise model.SearchStopped("no new states in random restarts")
 
 
 def _any_neighbour(
@@ -298,14 +289,14 @@ def _any_neighbour(
 
 def find_repairs(
     runtime: Runtime,
-    program: Program | Iterable[Goal],
-    fixes: Iterable[Fix] | None = None,
+    program: Program | Iterable[model.Goal],
+    fixes: Iterable[model.Fix] | None = None,
     *,
     strategy: RepairStrategy = "best-first",
     max_steps: int | None = None,
-    max_seconds: float = MAX_SECONDS,
-    max_states: int = MAX_STATES,
-    max_plans: int = MAX_PLANS,
+    max_seconds: float = model.MAX_SECONDS,
+    max_states: int = model.MAX_STATES,
+    max_plans: int = model.MAX_PLANS,
     cost: Callable[[Candidate], float] | None = None,
     seed: int = 0,
 ) -> Repairs:
@@ -319,8 +310,8 @@ def find_repairs(
     `max_states` visited, and `max_plans` found; with a soft goal or a cost function it does not
     stop at `max_plans`, but returns the best ones.
     """
-    task = task_of(program, fixes)
-    limits = Limits(max_steps, max_seconds, max_states, max_plans)
+    task = model.task_of(program, fixes)
+    limits = model.Limits(max_steps, max_seconds, max_states, max_plans)
     check_strategy(strategy)
     started = monotonic()
     space = SearchSpace(runtime, task)
@@ -328,7 +319,7 @@ def find_repairs(
     stopped = None
     try:
         run_strategy(strategy, search, seed)
-    except SearchStopped as reason:
+    except model.SearchStopped as reason:
         stopped = str(reason)
     planner = Planner(space, PlanOrigin(runtime, task, space.start.counts))
     ranked = [planner.plan(state) for state in search.solutions()]

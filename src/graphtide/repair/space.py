@@ -13,12 +13,14 @@ import numpy as np
 from graphtide.engine.runtime import Runtime
 from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
-from graphtide.kernel.batch import DIFF
+from graphtide.kernel.batch import DIFF, Ints
 from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.lang.tide.ast import Insert
 from graphtide.repair.state import (
+    Change,
     GraphState,
     NetChanges,
+    Row,
     changes_between,
     first_state,
     merge,
@@ -31,11 +33,9 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.expressions import Var
     from graphtide.engine.ingest import Ids
-    from graphtide.kernel.batch import Ints
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.repair.model import Fix, RepairTask
-    from graphtide.repair.state import Change, Row
 
 
 def fork(runtime: Runtime) -> Runtime:

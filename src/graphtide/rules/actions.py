@@ -9,20 +9,17 @@ import numpy as np
 from pyoxigraph import BlankNode
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import DefaultGraph
-from graphtide.engine.ingest import quad_ids
+from graphtide.algebra.nodes import DefaultGraph, TriplePattern
+from graphtide.engine.ingest import Ids, quad_ids
 from graphtide.errors import ActionError
 from graphtide.functions.templates import blank_label, fill_template
-from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract
+from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
 from graphtide.rdf.kinds import BLANK, IRI
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from graphtide.algebra.nodes import TriplePattern
-    from graphtide.engine.ingest import Ids
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.lang.tide.ast import RuleDeclaration
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import PendingFiring

@@ -7,7 +7,7 @@ fired one at a time, in an order that can be chosen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from random import Random
@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 import numpy as np
 
 from graphtide.errors import GraphtideError
-from graphtide.lang.tide.ast import QueryChange, QueryUpdate
+from graphtide.lang.tide.ast import QueryChange, QueryUpdate, RuleDeclaration
 from graphtide.rules.firing import Firing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from graphtide.algebra.expressions import Var
     from graphtide.kernel.batch import Longs
-    from graphtide.lang.tide.ast import RuleDeclaration
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.change_events import RowTracker

@@ -7,39 +7,17 @@ from typing import TYPE_CHECKING, assert_never
 from pyoxigraph import BlankNode
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import GraphNames, Path, TriplePattern
+from graphtide.algebra.nodes import GraphNames, Path, SelectQuery, TriplePattern
 from graphtide.algebra.paths import link_iris, matches_zero_length
 from graphtide.algebra.traverse import parts
-from graphtide.lang.tide.ast import (
-    CallFunction,
-    Combined,
-    Delete,
-    Emit,
-    EventDeclaration,
-    GraphPattern,
-    Insert,
-    PatternSource,
-    Retract,
-    TimeTest,
-    ValueTest,
-)
+from graphtide.lang.tide import ast as tide
 from graphtide.rules.model import EventCondition, EventType, Rule
-from graphtide.rules.temporal import AllTests, AnyTest, ExpressionTest, NotTest, Temporal
+from graphtide.rules.temporal import AllTests, AnyTest, ExpressionTest, NotTest, Temporal, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from graphtide.algebra.nodes import SelectQuery
-    from graphtide.lang.tide.ast import (
-        PatternDeclaration,
-        QueryChange,
-        QueryUpdate,
-        RuleDeclaration,
-        RuleTest,
-        StateChange,
-    )
     from graphtide.rdf.terms import Term
-    from graphtide.rules.temporal import Test
 
 
 class Compiler:
@@ -51,34 +29,34 @@ class Compiler:
     def __init__(self, tick_ms: int) -> None:
         self._tick_ms = tick_ms
         self._types: dict[tuple[object, ...], EventType] = {}
-        self.changes: dict[EventType, QueryChange | QueryUpdate | StateChange] = {}
+        self.changes: dict[EventType, tide.QueryChange | tide.QueryUpdate | tide.StateChange] = {}
         self.complex: dict[str, EventType] = {}
 
-    def type_of(self, event: EventDeclaration) -> EventType:
+    def type_of(self, event: tide.EventDeclaration) -> EventType:
         """The type of a declared event."""
         key = event.parameters, event.source, event.check
         if key not in self._types:
             self._types[key] = self._made(event)
         return self._types[key]
 
-    def complex_type(self, pattern: PatternDeclaration) -> EventType:
+    def complex_type(self, pattern: tide.PatternDeclaration) -> EventType:
         """The type of the complex events of a pattern."""
-        source = PatternSource(pattern.name)
+        source = tide.PatternSource(pattern.name)
         return self.type_of(
-            EventDeclaration(pattern.name, pattern.parameters, source, pattern.line)
+            tide.EventDeclaration(pattern.name, pattern.parameters, source, pattern.line)
         )
 
-    def _made(self, event: EventDeclaration) -> EventType:
-        if isinstance(event.source, GraphPattern):
+    def _made(self, event: tide.EventDeclaration) -> EventType:
+        if isinstance(event.source, tide.GraphPattern):
             return EventType(event.name, event.parameters, event.source.patterns, event.check)
         made = EventType(event.name, event.parameters, check=event.check, id=len(self._types))
-        if isinstance(event.source, PatternSource):
+        if isinstance(event.source, tide.PatternSource):
             self.complex[event.source.pattern] = made
         else:
             self.changes[made] = event.source
         return made
 
-    def rule(self, rule: RuleDeclaration) -> Rule:
+    def rule(self, rule: tide.RuleDeclaration) -> Rule:
         """A rule, with times in ticks."""
         events = tuple(
             EventCondition(use.name, self.type_of(use.type), use.arguments, use.negated)
@@ -87,19 +65,19 @@ class Compiler:
         test = AllTests(tuple(part for each in rule.tests for part in _parts(self.test(each))))
         return Rule(rule.name, events, rule.facts, test, rule.priority)
 
-    def test(self, test: RuleTest) -> Test:
+    def test(self, test: tide.RuleTest) -> Test:
         """A test, with times in ticks."""
         match test:
-            case TimeTest(operator, this, other, numbers):
+            case tide.TimeTest(operator, this, other, numbers):
                 ticks = tuple(number.ticks(self._tick_ms) for number in numbers)
                 return Temporal(operator, this, other, ticks)
-            case ValueTest(expression):
+            case tide.ValueTest(expression):
                 return ExpressionTest(expression)
-            case Combined("AND", parts):
+            case tide.Combined("AND", parts):
                 return AllTests(tuple(self.test(part) for part in parts))
-            case Combined("OR", parts):
+            case tide.Combined("OR", parts):
                 return AnyTest(tuple(self.test(part) for part in parts))
-            case Combined(_, (part, *_)):
+            case tide.Combined(_, (part, *_)):
                 return NotTest(self.test(part))
             case _:
                 assert_never(test)  # type: ignore[arg-type]
@@ -120,9 +98,9 @@ Reads = tuple["Var | Term | None", "Var | Term | None", "Var | Term | None"]
 """A triple pattern of a query; None is a wildcard."""
 
 
-def only_inserts(rule: RuleDeclaration, queries: Iterable[SelectQuery]) -> bool:
+def only_inserts(rule: tide.RuleDeclaration, queries: Iterable[SelectQuery]) -> bool:
     """Whether a rule does nothing but insert what none of some queries can match."""
-    inserts = [action for action in rule.actions if isinstance(action, Insert)]
+    inserts = [action for action in rule.actions if isinstance(action, tide.Insert)]
     if len(inserts) < len(rule.actions):
         return False
     written = [triple for insert in inserts for triple in insert.template]
@@ -130,11 +108,16 @@ def only_inserts(rule: RuleDeclaration, queries: Iterable[SelectQuery]) -> bool:
     return not any(_meet(triple, read) for triple in written for read in reads)
 
 
-def why_one_by_one(rule: RuleDeclaration, queries: Iterable[SelectQuery]) -> str | None:
+def why_one_by_one(rule: tide.RuleDeclaration, queries: Iterable[SelectQuery]) -> str | None:
     """Why the actions of a rule are applied event by event; None if they are independent."""
     if only_inserts(rule, queries):
         return None
-    words = {CallFunction: "CALL", Delete: "DELETE", Emit: "EMIT", Retract: "RETRACT"}
+    words = {
+        tide.CallFunction: "CALL",
+        tide.Delete: "DELETE",
+        tide.Emit: "EMIT",
+        tide.Retract: "RETRACT",
+    }
     found = dict.fromkeys(words[type(a)] for a in rule.actions if type(a) in words)
     return ", ".join(found) or "INSERT of what rules read"
 

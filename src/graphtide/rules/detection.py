@@ -15,8 +15,8 @@ import numpy as np
 
 from graphtide.engine.events import EventBatch, concat_events, typed_events
 from graphtide.patterns.compile import compile_pattern
-from graphtide.patterns.detector import make_detector
-from graphtide.patterns.tokens import NEVER
+from graphtide.patterns.detector import AnyDetector, MatchColumns, SavedDetector, make_detector
+from graphtide.patterns.tokens import NEVER, PatternMatch
 from graphtide.rules.firing import MAX_LISTED
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from graphtide.kernel.tokens.token_table import SavedTokens
     from graphtide.lang.tide.ast import PatternDeclaration
     from graphtide.lang.tide.program import Program
-    from graphtide.patterns.detector import AnyDetector, MatchColumns, SavedDetector
-    from graphtide.patterns.tokens import PatternMatch
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.compile import Compiler

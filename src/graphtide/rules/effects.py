@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.engine.events import typed_events
-from graphtide.engine.watch import DEFAULT_HISTORY
+from graphtide.engine.events import EventBatch, typed_events
+from graphtide.engine.watch import DEFAULT_HISTORY, Query
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.rules.actions import Actions
+from graphtide.rules.actions import Actions, Insertions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import Ids
     from graphtide.engine.runtime import Subscription
-    from graphtide.engine.watch import Query
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.terms import Term
-    from graphtide.rules.actions import Insertions
     from graphtide.rules.agenda import Agenda
     from graphtide.rules.change_events import ChangeSource, RowChange
     from graphtide.rules.rule_set import RuleEntry

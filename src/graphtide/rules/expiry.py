@@ -13,110 +13,100 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, assert_never
 
-from graphtide.rules.temporal import (
-    ANY,
-    RELATIONS,
-    AllTests,
-    AnyTest,
-    Bounds,
-    ExpressionTest,
-    NotTest,
-    Temporal,
-    named,
-    relation_bounds,
-)
+from graphtide.rules import temporal
 
 if TYPE_CHECKING:
     from graphtide.rules.model import Rule
-    from graphtide.rules.temporal import Test
 
 Pair = tuple[str, str]
-Distances = Mapping[Pair, Bounds]
+Distances = Mapping[Pair, temporal.Bounds]
 """The distance of the second event from the first, for each pair."""
 
 
-def distances_of(test: Test) -> dict[Pair, Bounds]:
+def distances_of(test: temporal.Test) -> dict[Pair, temporal.Bounds]:
     """The bounds that a test puts on distances; pairs without a bound are left out.
 
-    >>> distances_of(Temporal("AFTER", "c", "a", (1, 5)))
+    >>> distances_of(temporal.Temporal("AFTER", "c", "a", (1, 5)))
     {('a', 'c'): Bounds(low=1, high=5), ('c', 'a'): Bounds(low=-5, high=-1)}
     """
     return _bounds_of(test, _between_starts)
 
 
-def _between_starts(test: Temporal) -> dict[Pair, Bounds]:
-    bounds = RELATIONS[test.operator].distance(test.numbers)
+def _between_starts(test: temporal.Temporal) -> dict[Pair, temporal.Bounds]:
+    bounds = temporal.RELATIONS[test.operator].distance(test.numbers)
     return {(test.other, test.this): bounds, (test.this, test.other): -bounds}
 
 
-def _between_ends(test: Temporal) -> dict[Pair, Bounds]:
+def _between_ends(test: temporal.Temporal) -> dict[Pair, temporal.Bounds]:
     """The bounds of a relation on the starts and ends of events with a duration."""
     names = {"start": (test.this, "start"), "end": (test.this, "end"),
              "other start": (test.other, "start"), "other end": (test.other, "end")}  # fmt: skip
-    found: dict[Pair, Bounds] = {}
-    for one, two, bounds in relation_bounds(test.operator, test.numbers):
+    found: dict[Pair, temporal.Bounds] = {}
+    for one, two, bounds in temporal.relation_bounds(test.operator, test.numbers):
         later, earlier = " ".join(names[one]), " ".join(names[two])
-        found[earlier, later] = found.get((earlier, later), ANY).within(bounds)
+        found[earlier, later] = found.get((earlier, later), temporal.ANY).within(bounds)
         found[later, earlier] = -found[earlier, later]
     return found
 
 
 def _bounds_of(
-    test: Test, relation: Callable[[Temporal], dict[Pair, Bounds]]
-) -> dict[Pair, Bounds]:
+    test: temporal.Test, relation: Callable[[temporal.Temporal], dict[Pair, temporal.Bounds]]
+) -> dict[Pair, temporal.Bounds]:
     match test:
-        case Temporal():
+        case temporal.Temporal():
             return relation(test)
-        case AllTests(tests):
-            found: dict[Pair, Bounds] = {}
+        case temporal.AllTests(tests):
+            found: dict[Pair, temporal.Bounds] = {}
             for each in tests:
                 for pair, bounds in _bounds_of(each, relation).items():
-                    found[pair] = found.get(pair, ANY).within(bounds)
+                    found[pair] = found.get(pair, temporal.ANY).within(bounds)
             return found
-        case AnyTest(tests):
+        case temporal.AnyTest(tests):
             parts = [_bounds_of(each, relation) for each in tests]
             pairs = set.intersection(*(set(part) for part in parts)) if parts else set()
             return {pair: _hull([part[pair] for part in parts]) for pair in sorted(pairs)}
-        case ExpressionTest():
+        case temporal.ExpressionTest():
             return {}
-        case NotTest():
+        case temporal.NotTest():
             return {}  # the complement of a range is unbounded
         case _:
             assert_never(test)
 
 
-def _hull(parts: Sequence[Bounds]) -> Bounds:
+def _hull(parts: Sequence[temporal.Bounds]) -> temporal.Bounds:
     found = parts[0]
     for part in parts[1:]:
         found = found.around(part)
     return found
 
 
-def closed(events: Sequence[str], test: Test) -> dict[Pair, Bounds]:
+def closed(events: Sequence[str], test: temporal.Test) -> dict[Pair, temporal.Bounds]:
     """The closure of the bounds of a test, for all pairs of events."""
     return _closure(events, distances_of(test))
 
 
-def end_distances(events: Sequence[str], test: Test, max_duration: float) -> dict[Pair, Bounds]:
+def end_distances(
+    events: Sequence[str], test: temporal.Test, max_duration: float
+) -> dict[Pair, temporal.Bounds]:
     """The closure for the ends of events that last for up to `max_duration` ticks.
 
-    >>> after = Temporal("AFTER", "c", "a", (1, 5))
+    >>> after = temporal.Temporal("AFTER", "c", "a", (1, 5))
     >>> end_distances(("a", "c"), after, 10)["a", "c"]
     Bounds(low=1, high=15)
     """
     known = _bounds_of(test, _between_ends)
     for event in events:
-        known[f"{event} start", f"{event} end"] = Bounds(0, max_duration)
-        known[f"{event} end", f"{event} start"] = Bounds(-max_duration, 0)
+        known[f"{event} start", f"{event} end"] = temporal.Bounds(0, max_duration)
+        known[f"{event} end", f"{event} start"] = temporal.Bounds(-max_duration, 0)
     nodes = [f"{event} {word}" for event in events for word in ("start", "end")]
     matrix = _closure(nodes, known)
     return {(a, b): matrix[f"{a} end", f"{b} end"] for a in events for b in events}
 
 
-def _closure(events: Sequence[str], known: Distances) -> dict[Pair, Bounds]:
-    matrix = {(a, b): known.get((a, b), ANY) for a in events for b in events}
+def _closure(events: Sequence[str], known: Distances) -> dict[Pair, temporal.Bounds]:
+    matrix = {(a, b): known.get((a, b), temporal.ANY) for a in events for b in events}
     for event in events:
-        matrix[event, event] = Bounds(0, 0)
+        matrix[event, event] = temporal.Bounds(0, 0)
     for middle in events:
         for a in events:
             for b in events:
@@ -144,10 +134,12 @@ class Retention:
         return f"{self.event}: retained for {self.ticks:g}, as long as {self.partner} may come"
 
 
-def retentions(events: Sequence[str], test: Test, max_duration: int = 0) -> list[Retention]:
+def retentions(
+    events: Sequence[str], test: temporal.Test, max_duration: int = 0
+) -> list[Retention]:
     """The retention of each event of a rule, given the longest duration of events.
 
-    >>> for retention in retentions(("a", "c"), Temporal("AFTER", "c", "a", (1, 5))):
+    >>> for retention in retentions(("a", "c"), temporal.Temporal("AFTER", "c", "a", (1, 5))):
     ...     print(retention)
     a: retained for 5, as long as c may come
     c: not retained, no partner comes after it
@@ -169,23 +161,29 @@ def rule_retentions(rule: Rule, max_duration: int = 0) -> dict[str, Retention]:
 
     Tests of a NO EVENT do not bound the distances between the other events.
     """
-    parts = rule.test.tests if isinstance(rule.test, AllTests) else (rule.test,)
+    parts = rule.test.tests if isinstance(rule.test, temporal.AllTests) else (rule.test,)
     denied = {condition.name for condition in rule.negative}
-    plain = tuple(part for part in parts if not named(part) & denied)
+    plain = tuple(part for part in parts if not temporal.named(part) & denied)
     names = [condition.name for condition in rule.positive]
-    found = {each.event: each for each in retentions(names, AllTests(plain), max_duration)}
+    found = {each.event: each for each in retentions(names, temporal.AllTests(plain), max_duration)}
     for name in denied:
-        own = tuple(part for part in parts if name in named(part))
-        (*_, found[name]) = retentions([*names, name], AllTests((*plain, *own)), max_duration)
+        own = tuple(part for part in parts if name in temporal.named(part))
+        (*_, found[name]) = retentions(
+            [*names, name], temporal.AllTests((*plain, *own)), max_duration
+        )
     return found
 
 
 def waits(rule: Rule) -> dict[str, Retention]:
     """The events after which a match has to wait for a NO EVENT, and for how long."""
-    parts = rule.test.tests if isinstance(rule.test, AllTests) else (rule.test,)
+    parts = rule.test.tests if isinstance(rule.test, temporal.AllTests) else (rule.test,)
     found: dict[str, Retention] = {}
     for condition in rule.negative:
-        own = distances_of(AllTests(tuple(part for part in parts if condition.name in named(part))))
+        own = distances_of(
+            temporal.AllTests(
+                tuple(part for part in parts if condition.name in temporal.named(part))
+            )
+        )
         for (event, other), bounds in own.items():
             if other == condition.name and 0 <= bounds.high < inf:
                 before = found.get(event)

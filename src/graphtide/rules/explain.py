@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.lang.tide.ast import QueryChange, StateChange
+from graphtide.lang.tide.ast import QueryChange, RuleDeclaration, StateChange
 from graphtide.rules.compile import Compiler, why_one_by_one
-from graphtide.rules.expiry import rule_retentions, waits
+from graphtide.rules.expiry import Retention, rule_retentions, waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphtide.lang.tide.ast import RuleDeclaration
     from graphtide.lang.tide.program import Program
-    from graphtide.rules.expiry import Retention
 
 
 def explain_rules(program: Program, tick_ms: int = 1000) -> str:

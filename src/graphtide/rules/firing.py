@@ -7,7 +7,7 @@ the savepoint that was taken before its first action.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, overload
 
@@ -17,8 +17,6 @@ from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import PendingFiring
     from graphtide.rules.detection import Detection, PatternSavepoint

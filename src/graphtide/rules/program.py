@@ -6,19 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
-from graphtide.lang.tide.ast import CallFunction, QueryUpdate, StateChange
+from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, StateChange
 from graphtide.lang.tide.program import Program
-from graphtide.rules.actions import Actions, ErrorPolicy
-from graphtide.rules.agenda import ConflictSet
-from graphtide.rules.change_events import (
-    ChangeSource,
-    RowChanges,
-    RowTracker,
-    RowUpdates,
-    StateChanges,
-)
+from graphtide.rules import change_events
+from graphtide.rules.actions import Actions, ErrorPolicy, OnError
+from graphtide.rules.agenda import Activation, ConflictSet, Resolver
 from graphtide.rules.compile import Compiler, only_inserts
-from graphtide.rules.detection import detect
+from graphtide.rules.detection import ComplexEvent, PatternRunner, detect
 from graphtide.rules.effects import GraphConnection, GraphEffects, GraphSubscriber, query_of
 from graphtide.rules.rule_set import RuleSet
 from graphtide.rules.runtime import MAX_FIRINGS, RuleEngine
@@ -29,11 +23,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.engine.ingest import ObjectLike, TermLike
     from graphtide.engine.watch import Query
-    from graphtide.lang.tide.ast import QueryChange
     from graphtide.patterns.detector import AnyDetector
-    from graphtide.rules.actions import OnError
-    from graphtide.rules.agenda import Activation, Resolver
-    from graphtide.rules.detection import ComplexEvent, PatternRunner
     from graphtide.rules.firing import Firing
     from graphtide.rules.model import EventType, Rule
     from graphtide.streams.registry import Streams
@@ -129,7 +119,7 @@ class RunningProgram:
             for query in program.queries
         }
         self._sources = [self._source(*each) for each in compiler.changes.items()]
-        self._row_trackers: list[RowTracker] = []
+        self._row_trackers: list[change_events.RowTracker] = []
         effects = GraphEffects(self._connection, self._sources)
         entries = RuleSet(self._connection, max_event_duration)
         self._engine = RuleEngine(
@@ -158,15 +148,19 @@ class RunningProgram:
 
     def _source(
         self, type_: EventType, change: QueryChange | QueryUpdate | StateChange
-    ) -> ChangeSource:
+    ) -> change_events.ChangeSource:
         graph, parameters = self._connection, type_.parameters
         if isinstance(change, StateChange):
-            return ChangeSource(type_.id, StateChanges(graph, change, parameters))
+            return change_events.ChangeSource(
+                type_.id, change_events.StateChanges(graph, change, parameters)
+            )
         select = query_of(self.queries[change.query])
         if isinstance(change, QueryUpdate):
-            return ChangeSource(type_.id, RowUpdates(graph, select, parameters))
-        rows = RowChanges(graph, select, parameters, appears=change.appears)
-        return ChangeSource(type_.id, rows)
+            return change_events.ChangeSource(
+                type_.id, change_events.RowUpdates(graph, select, parameters)
+            )
+        rows = change_events.RowChanges(graph, select, parameters, appears=change.appears)
+        return change_events.ChangeSource(type_.id, rows)
 
     def _find_independent(self, rules: list[Rule]) -> None:
         """Find the rules whose actions cannot change what a rule matches."""
@@ -177,8 +171,10 @@ class RunningProgram:
             if isinstance(entry.action, Actions) and only_inserts(declared, read):
                 entry.action.inserts_only(entry.matcher.shape.variables)
 
-    def _row_tracker(self, query: str, variables: tuple[Var, ...]) -> RowTracker:
-        tracker = RowTracker(self._connection, query_of(self.queries[query]), variables)
+    def _row_tracker(self, query: str, variables: tuple[Var, ...]) -> change_events.RowTracker:
+        tracker = change_events.RowTracker(
+            self._connection, query_of(self.queries[query]), variables
+        )
         self._row_trackers.append(tracker)
         return tracker
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from graphtide.errors import GraphtideError
-from graphtide.rules.agenda import RuleMatches
+from graphtide.rules.agenda import PendingFiring, RuleMatches
 from graphtide.rules.kernel.layout import END, ORDER, SINCE, START
-from graphtide.rules.matching.matcher import Matcher
+from graphtide.rules.matching.matcher import Matcher, MatcherSavepoint
 from graphtide.rules.matching.memory import FactMemory
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
     from graphtide.engine.events import EventBatch
     from graphtide.engine.watch import Query
-    from graphtide.rules.agenda import PendingFiring
     from graphtide.rules.effects import GraphConnection
-    from graphtide.rules.matching.matcher import MatcherSavepoint
     from graphtide.rules.model import EventType, Rule
 
 

@@ -14,20 +14,24 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphtide.engine.events import make_events
-from graphtide.engine.ingest import quad_ids
+from graphtide.engine.events import EventBatch, make_events
+from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.errors import GraphtideError
-from graphtide.rules.agenda import Agenda, ChosenFiring, RuleMatches, in_firing_order
-from graphtide.rules.detection import complex_batch
+from graphtide.rules.agenda import (
+    Activation,
+    Agenda,
+    ChosenFiring,
+    ConflictSet,
+    PendingFiring,
+    RuleMatches,
+    in_firing_order,
+)
+from graphtide.rules.detection import Detection, complex_batch
 from graphtide.rules.firing import Cascade, FiringLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from graphtide.engine.events import EventBatch
-    from graphtide.engine.ingest import ObjectLike, TermLike
-    from graphtide.rules.agenda import Activation, ConflictSet, PendingFiring
-    from graphtide.rules.detection import Detection
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet

@@ -9,15 +9,19 @@ from pyspark import TaskContext
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.job import JobSpec
+from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_task
-from graphtide.spark.stages.processor import run_stage
+from graphtide.spark.stages.processor import PartitionProcessor, from_frames, stage_named, to_frame
 from graphtide.spark.stages.prune import prune
 from graphtide.spark.stages.unpack import columns_sql, unpack_deltas
-from graphtide.spark.state.messages import ROWS_SQL
-from graphtide.spark.topology import stages_of
+from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
+from graphtide.spark.state.log import MemoryLog
+from graphtide.spark.state.messages import ROWS_SQL, StageRow
+from graphtide.spark.topology import StageSpec, run_partition, stages_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
@@ -102,3 +106,29 @@ def run_stages(changes: DataFrame, job: JobSpec, counts: CacheCounts | None = No
     for stage in stages_of(job):
         rows = run_stage(rows, job, stage, counts)
     return rows
+
+
+def run_stage(
+    rows: DataFrame, job: JobSpec, stage: StageSpec, counts: CacheCounts | None = None
+) -> DataFrame:
+    """StageSpec rows after a stage; only streams and stages with state need Spark's state store."""
+    if rows.isStreaming and stage.stateful:
+        return rows.groupBy("partition").transformWithStateInPandas(
+            statefulProcessor=PartitionProcessor(job, stage.name, counts),
+            outputStructType=ROWS_SQL,
+            outputMode="Append",
+            timeMode="None",
+        )
+    name, bounded = stage.name, not rows.isStreaming
+
+    def run_partitions(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        stage = stage_named(job, name)
+        by_key: dict[int, list[StageRow]] = {}
+        for row in from_frames(frames):
+            by_key.setdefault(row.partition, []).append(row)
+        for key, part in by_key.items():
+            partition = partition_keys(job.partitions).index(key)
+            state = PartitionState(MemoryLog(), EngineCache(), EngineKey("", name, partition))
+            yield to_frame(run_partition(stage, state, part, job.partitions, bounded=bounded))
+
+    return rows.repartition(job.partitions, "partition").mapInPandas(run_partitions, ROWS_SQL)

@@ -10,7 +10,7 @@ from graphtide.plan.build import build_plan
 from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY
 from graphtide.spark.job import JobSpec, PartitionQuery
-from graphtide.spark.partition.program import program_spec
+from graphtide.spark.partition.program import ProgramSpec, program_spec
 from graphtide.spark.partition.windows import Clock, shape_text
 from graphtide.spark.stages.rules import retention
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from graphtide.spark.partition.grids import Grid, Leaf
-    from graphtide.spark.partition.program import ProgramSpec
     from graphtide.spark.partition.routing import EventKey
 
 

@@ -11,7 +11,7 @@ Spark runs them (`stages.processor`), and so does one process (`graphtide.testin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -21,18 +21,9 @@ from graphtide.spark.stages.consolidate import consolidate_batch, counted
 from graphtide.spark.stages.match import match_batch
 from graphtide.spark.stages.patterns import detect_batch
 from graphtide.spark.stages.rules import rules_batch
-from graphtide.spark.state.messages import (
-    MESSAGES,
-    StageInput,
-    StageOutput,
-    StageRow,
-    latest,
-    to_chunk,
-)
+from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
     from graphtide.spark.job import JobSpec
@@ -40,7 +31,7 @@ if TYPE_CHECKING:
 
 StageName = Literal["match", "consolidate", "patterns", "rules"]
 
-Step = Callable[["PartitionState", StageInput], StageOutput]
+Step = Callable[["PartitionState", msg.StageInput], msg.StageOutput]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,7 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
         "match",
         "the point of a query's grid that a quad is routed to",
         job.changes_schema,
-        MESSAGES,
+        msg.MESSAGES,
         partial(match_batch, job),
         windows=bool(job.windows),
         always_sends=sends,
@@ -79,7 +70,9 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
 
     def add(name: StageName, key: str, step: Step, *, stateful: bool = True) -> None:
         found.append(
-            StageSpec(name, key, MESSAGES, MESSAGES, step, stateful=stateful, always_sends=sends)
+            StageSpec(
+                name, key, msg.MESSAGES, msg.MESSAGES, step, stateful=stateful, always_sends=sends
+            )
         )
 
     if job.consolidates:
@@ -95,23 +88,26 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
 def run_partition(
     stage: StageSpec,
     state: PartitionState,
-    rows: Sequence[StageRow],
+    rows: Sequence[msg.StageRow],
     partitions: int,
     *,
     bounded: bool = False,
-) -> list[StageRow]:
+) -> list[msg.StageRow]:
     """One partition's part of a micro-batch: from the rows it gets to the rows it sends."""
     rows = sorted(rows, key=lambda row: row.task)
     chunks = [row.chunk for row in rows if row.chunk is not None]
-    output = stage.step(state, StageInput(chunks, latest(rows), bounded))
+    output = stage.step(state, msg.StageInput(chunks, msg.latest(rows), bounded))
     keys, own = partition_keys(partitions), state.partition
     rejected = [row.rejected for row in rows if row.rejected is not None]
     if output.rejected is not None and len(output.rejected):
-        rejected.append(to_chunk(output.rejected))
+        rejected.append(msg.to_chunk(output.rejected))
     sent = [
-        *(StageRow(keys[to], own, *output.frontier, to_chunk(table)) for to, table in output.sent),
-        *(StageRow(keys[own], own, *output.frontier, None, chunk) for chunk in rejected),
+        *(
+            msg.StageRow(keys[to], own, *output.frontier, msg.to_chunk(table))
+            for to, table in output.sent
+        ),
+        *(msg.StageRow(keys[own], own, *output.frontier, None, chunk) for chunk in rejected),
     ]
     if stage.always_sends and all(row.partition != keys[own] for row in sent):
-        sent.append(StageRow(keys[own], own, *output.frontier))
+        sent.append(msg.StageRow(keys[own], own, *output.frontier))
     return sent

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
-from graphtide.engine.ingest import check_order
+from graphtide.engine.ingest import Piece, check_order
 from graphtide.errors import DataError, GraphtideError
-from graphtide.kernel.batch import DIFF, TX, VALUES
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from graphtide.engine.ingest import Piece
-    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.changes import ChangeBatch
     from graphtide.streams.registry import Streams
     from graphtide.streams.stream import Stream

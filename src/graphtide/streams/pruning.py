@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints
     from graphtide.rdf.dictionary import TermDictionary
 
-    Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 Asked = frozenset[tuple[int, int, int]]
 """Patterns of subject, predicate and object: an id, or 0 for anything."""

@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery, Values
-from graphtide.engine.results import ResultLog, ResultRun
-from graphtide.kernel.batch import DIFF, TX, VALUES
+from graphtide.engine.results import ResultLog, ResultRun, WindowResult
+from graphtide.kernel.batch import DIFF, TX, VALUES, Longs
 from graphtide.kernel.counts import DELTA_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from graphtide.algebra.windows import WindowClause, WindowedQuery
-    from graphtide.engine.results import WindowResult
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
-    from graphtide.kernel.batch import Longs
     from graphtide.streams.pruning import Asked
     from graphtide.streams.stream import Stream
 

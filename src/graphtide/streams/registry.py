@@ -10,37 +10,24 @@ import numpy as np
 from pyoxigraph import NamedNode
 
 from graphtide.algebra.traverse import substitute, walk
-from graphtide.algebra.windows import WINDOW_SPACE
+from graphtide.algebra.windows import WINDOW_SPACE, WindowClause, WindowedQuery
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import TX, Ints, Longs
+from graphtide.streams import windows as win
 from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of, covers
 from graphtide.streams.query import NO_ROWS, QueryWindows
 from graphtide.streams.stream import EventPublisher, Stream
-from graphtide.streams.windows import (
-    GRAPH_COLUMN,
-    NO_TIMES,
-    ChangingWindow,
-    Closes,
-    ElementWindow,
-    StatementLog,
-    TimeWindow,
-    WindowContent,
-    unite,
-    window_shape,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.nodes import SelectQuery
-    from graphtide.algebra.windows import WindowClause, WindowedQuery
     from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import TermLike
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.terms import Term
-    from graphtide.streams.windows import Alignment, WindowShape
 
 
 def connected(queries: Iterable[WindowReader]) -> list[tuple[set[int], dict[str, Stream]]]:
@@ -79,7 +66,7 @@ class PlacedWindow:
     """A window on a stream, whose content is a hidden graph of the store, and its queries."""
 
     stream: Stream
-    content: WindowContent
+    content: win.WindowContent
     graph: int
     pruned: int
     queries: list[WindowReader] = field(default_factory=list)
@@ -87,7 +74,7 @@ class PlacedWindow:
 
     def asked(self) -> Asked:
         """What its queries can match. Elements are counted, whether they match or not."""
-        if isinstance(self.content.shape, ElementWindow):
+        if isinstance(self.content.shape, win.ElementWindow):
             return EVERYTHING
         return frozenset().union(*(query.windows[self.graph] for query in self.queries))
 
@@ -137,7 +124,7 @@ class WindowRegistry:
         return found
 
     def window(
-        self, stream: Stream, shape: WindowShape, graph: int, asked: Asked
+        self, stream: Stream, shape: win.WindowShape, graph: int, asked: Asked
     ) -> PlacedWindow | None:
         """The window of a shape on a stream, whose content is the graph of that id.
 
@@ -145,7 +132,7 @@ class WindowRegistry:
         """
         placed = self._windows.get(graph)
         if placed is None:
-            content = WindowContent(shape, stream.events, stream.name)
+            content = win.WindowContent(shape, stream.events, stream.name)
             placed = PlacedWindow(stream, content, graph, stream.pruned)
             self._windows[graph] = placed
         return placed if placed.serves(asked) else None
@@ -221,7 +208,7 @@ class WindowRegistry:
         moved = [(placed, closes, changes) for placed, closes, changes in found if len(closes)]
         if not moved:
             return False
-        times, places = unite([closes for _, closes, _ in moved])
+        times, places = win.unite([closes for _, closes, _ in moved])
         changes = _merged(moved, places)
         queries = dict.fromkeys(q for placed, _, _ in moved for q in placed.queries)
         parts = [(placed, at) for (placed, _, _), at in zip(moved, places, strict=True)]
@@ -255,11 +242,11 @@ def _united(places: list[Longs]) -> Longs:
     return places[0] if len(places) == 1 else np.unique(np.concatenate(places))
 
 
-def _merged(moved: list[tuple[PlacedWindow, Closes, Ints]], places: list[Longs]) -> Ints:
+def _merged(moved: list[tuple[PlacedWindow, win.Closes, Ints]], places: list[Longs]) -> Ints:
     """The changes of several windows, with the place of their close among all as `tx`."""
     parts = []
     for (placed, _, changes), at in zip(moved, places, strict=True):
-        changes[:, GRAPH_COLUMN] = placed.graph
+        changes[:, win.GRAPH_COLUMN] = placed.graph
         changes[:, TX] = at[changes[:, TX]]
         parts.append(changes)
         if placed.content.by_graph is not None:
@@ -281,7 +268,7 @@ ReportPolicy = Literal["close", "change"]
 class Streams:
     """The streams of a graph, and the windowed queries over them."""
 
-    def __init__(self, runtime: Runtime, origin: int, alignment: Alignment) -> None:
+    def __init__(self, runtime: Runtime, origin: int, alignment: win.Alignment) -> None:
         self.runtime = runtime
         self._origin = origin
         self._alignment = alignment
@@ -353,14 +340,14 @@ class Streams:
         else:
             handle = runtime.watch(select, strategy=strategy, name=name)
             side = QueryWindows(runtime, query, handle, windows, self._close)
-            side.take(NO_TIMES, NO_TIMES)
+            side.take(win.NO_TIMES, win.NO_TIMES)
         handle.windows = side
         self._registry.add(side)
         self._queries[side.name] = side
         return handle
 
     def _place(
-        self, clause: WindowClause, shape: WindowShape, asked: Asked
+        self, clause: WindowClause, shape: win.WindowShape, asked: Asked
     ) -> tuple[NamedNode, PlacedWindow]:
         """A window and its graph's name: that of other queries, if it holds all that is asked."""
         stream = self._stream(clause.stream.value, None)
@@ -382,7 +369,7 @@ class Streams:
                     "this window is in use already, without the graphs of its events",
                     hint="register queries with GRAPH inside WINDOW before the events come",
                 )
-            content.by_graph = StatementLog(terms.hidden_graph(name.value), terms)
+            content.by_graph = win.StatementLog(terms.hidden_graph(name.value), terms)
         return name
 
     def _close(self, query: QueryWindows) -> None:
@@ -390,10 +377,10 @@ class Streams:
             raise GraphtideError(f"{query.name} does not watch this graph (any more)")
         self._registry.remove(query)
 
-    def _shape(self, clause: WindowClause, report: ReportPolicy) -> WindowShape:
-        shape = window_shape(clause, self.runtime.tick_ms, self._origin, self._alignment)
-        if report == "change" and isinstance(shape, TimeWindow):
-            return ChangingWindow(shape.range, shape.step, self._origin)
+    def _shape(self, clause: WindowClause, report: ReportPolicy) -> win.WindowShape:
+        shape = win.window_shape(clause, self.runtime.tick_ms, self._origin, self._alignment)
+        if report == "change" and isinstance(shape, win.TimeWindow):
+            return win.ChangingWindow(shape.range, shape.step, self._origin)
         return shape
 
     def pruned(self) -> int:
@@ -405,7 +392,7 @@ class Streams:
         return self._registry.held()
 
 
-def _graph_of(stream: str, shape: WindowShape, number: int) -> NamedNode:
+def _graph_of(stream: str, shape: win.WindowShape, number: int) -> NamedNode:
     """The graph that holds a window: equal windows on one stream are one, as far as they can."""
     again = f"/{number}" if number else ""
     stream = stream.replace("#", "%23")

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphtide.engine.events import group_events
-from graphtide.engine.ingest import quad_ids
+from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.errors import GraphtideError
-from graphtide.streams.pruning import PruningFilter
-from graphtide.streams.read import GENERATED_AT, read_events
+from graphtide.streams.pruning import Mask, PruningFilter
+from graphtide.streams.read import GENERATED_AT, Events, read_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from graphtide.engine.ingest import ObjectLike, TermLike
     from graphtide.engine.runtime import Runtime
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.streams.pruning import Mask
-    from graphtide.streams.read import Events
 
 
 Rows = np.ndarray[Any, Any]

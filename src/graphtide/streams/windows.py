@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from graphtide.algebra.windows import GRAPH, OBJECT, PREDICATE, SUBJECT
+from graphtide.algebra.windows import GRAPH, OBJECT, PREDICATE, SUBJECT, WindowClause
 from graphtide.errors import GraphtideError
 from graphtide.kernel import DistinctKernel
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
@@ -28,7 +28,6 @@ from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.algebra.windows import WindowClause
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.streams.stream import Timelist
 

@@ -20,28 +20,10 @@ from collections import Counter
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final, assert_never
 
-from pyoxigraph import Literal, QueryBoolean, QuerySolutions, QueryTriples
+from pyoxigraph import Literal, Quad, QueryBoolean, QuerySolutions, QueryTriples, Store
 
+from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import (
-    Aggregate,
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    LeftJoin,
-    Minus,
-    Node,
-    Path,
-    Project,
-    SelectQuery,
-    Slice,
-    Union,
-    Values,
-)
 from graphtide.algebra.queries import ANSWER, TRIPLE, AskQuery, ConstructQuery
 from graphtide.algebra.traverse import walk
 from graphtide.algebra.variables import certain, mentioned
@@ -52,8 +34,6 @@ from graphtide.testing.transactions import XSD, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from pyoxigraph import Quad, Store
 
     from graphtide.rdf.terms import Term
 
@@ -137,7 +117,7 @@ def reference_answer(query: str, quads: Iterable[Quad]) -> Bag:
     there = [terms_of(quad) for quad in quads]
     if isinstance(parsed, AskQuery):
         return Counter({row_of({ANSWER.name: Literal(evaluate_ask(parsed, there))}): 1})
-    if isinstance(parsed, SelectQuery):
+    if isinstance(parsed, alg.SelectQuery):
         names = [variable.name for variable in parsed.variables]
         rows = evaluate_rows(parsed, there)
         return Counter(row_of(dict(zip(names, row, strict=True))) for row in rows)
@@ -152,7 +132,7 @@ _ROWS_AND_NODES: Final = re.compile(
 )
 
 
-def oxigraph_agrees(query: SelectQuery) -> bool:
+def oxigraph_agrees(query: alg.SelectQuery) -> bool:
     """Whether the answer of pyoxigraph is defined by the recommendation, and correct.
 
     >>> from graphtide.lang.sparql.parse import parse_query
@@ -173,13 +153,13 @@ def oxigraph_agrees(query: SelectQuery) -> bool:
 
 def _departs(part: object) -> bool:
     match part:
-        case Slice(limit=limit, offset=offset):
+        case alg.Slice(limit=limit, offset=offset):
             return limit is not None or offset > 0
-        case Aggregate(function="COUNT", argument=argument):
+        case alg.Aggregate(function="COUNT", argument=argument):
             return (
                 argument is not None and not argument.name[0].isalpha()
             )  # an invented variable: the argument is an expression
-        case Aggregate():
+        case alg.Aggregate():
             return True
         case _:
             return False
@@ -188,7 +168,7 @@ def _departs(part: object) -> bool:
 _NOTHING = frozenset[Var]()
 
 
-def well_designed(node: Node, elsewhere: frozenset[Var] = _NOTHING) -> bool:
+def well_designed(node: alg.Node, elsewhere: frozenset[Var] = _NOTHING) -> bool:
     """Whether no OPTIONAL binds variables that occur elsewhere, but not in its left side.
 
     The recommendation evaluates the right side of OPTIONAL independently. pyoxigraph substitutes
@@ -203,27 +183,27 @@ def well_designed(node: Node, elsewhere: frozenset[Var] = _NOTHING) -> bool:
     False
     """
     match node:
-        case Bgp() | Values() | GraphNames() | Path():
+        case alg.Bgp() | alg.Values() | alg.GraphNames() | alg.Path():
             return True
-        case Join(left, right) | Minus(left, right):
+        case alg.Join(left, right) | alg.Minus(left, right):
             return _both(left, right, elsewhere)
-        case LeftJoin(left, right, condition):
+        case alg.LeftJoin(left, right, condition):
             exposed = mentioned(right) - certain(left)
             inside = condition is None or _in_expression(condition)
             return not exposed & elsewhere and inside and _both(left, right, elsewhere)
-        case Union(left, right):
+        case alg.Union(left, right):
             return well_designed(left, elsewhere) and well_designed(right, elsewhere)
-        case Filter(condition, child):
+        case alg.Filter(condition, child):
             return _in_expression(condition) and well_designed(child, elsewhere)
-        case Extend(child, _, expression):
+        case alg.Extend(child, _, expression):
             return _in_expression(expression) and well_designed(child, elsewhere)
-        case Project(child, _) | Distinct(child) | Group(child) | Slice(child):
+        case alg.Project(child, _) | alg.Distinct(child) | alg.Group(child) | alg.Slice(child):
             return well_designed(child, elsewhere)
         case _:
             assert_never(node)
 
 
-def _both(left: Node, right: Node, elsewhere: frozenset[Var]) -> bool:
+def _both(left: alg.Node, right: alg.Node, elsewhere: frozenset[Var]) -> bool:
     return well_designed(left, elsewhere | mentioned(right)) and well_designed(
         right, elsewhere | mentioned(left)
     )

@@ -12,22 +12,11 @@ from itertools import combinations, permutations, product
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.expressions import Var
-from graphtide.lang.tide.ast import (
-    Atom,
-    Both,
-    Either,
-    Follows,
-    HoldsFor,
-    Interleaved,
-    Not,
-    Repeat,
-    Within,
-)
+from graphtide.lang.tide import ast as tide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from graphtide.lang.tide.ast import EventPattern, PatternDeclaration
     from graphtide.rdf.terms import Term
 
 
@@ -66,7 +55,7 @@ class Reading:
     last: int
     time: int
     binding: Binding = ()
-    absent: tuple[EventPattern, ...] = ()
+    absent: tuple[tide.EventPattern, ...] = ()
     zones: tuple[OracleZone, ...] = ()
     partial: bool = False
     round: bool = False
@@ -90,38 +79,38 @@ class OracleReader:
         self._tick_ms = tick_ms
         self._encode = encode
 
-    def readings(self, pattern: EventPattern) -> Iterator[Reading]:
+    def readings(self, pattern: tide.EventPattern) -> Iterator[Reading]:
         """All readings of the consumed events, complete or partial."""
         start = Reading(0, -1, -1)
         for reading in self.read(pattern, start):
             if reading.taken == len(self.used) and (reading.partial or not reading.absent):
                 yield reading
 
-    def read(self, pattern: EventPattern, at: Reading) -> Iterator[Reading]:
+    def read(self, pattern: tide.EventPattern, at: Reading) -> Iterator[Reading]:
         """The continuations of a reading by a pattern."""
         match pattern:
-            case Atom():
+            case tide.Atom():
                 yield from self._atom(pattern, at)
-            case Follows(parts):
+            case tide.Follows(parts):
                 yield from self._follows(parts, at)
-            case Either(parts):
+            case tide.Either(parts):
                 for part in parts:
                     yield from self.read(part, at)
-            case Both():
+            case tide.Both():
                 for order in permutations(_operands(pattern)):
                     yield from self._follows(order, at)
-            case Interleaved(parts):
+            case tide.Interleaved(parts):
                 yield from self._interleaved(parts, at)
-            case Repeat():
+            case tide.Repeat():
                 yield from self._repeat(pattern, at, 0)
-            case Not(part):
+            case tide.Not(part):
                 yield replace(at, absent=(*at.absent, part))
-            case Within(part, length):
+            case tide.Within(part, length):
                 yield from self._within(part, length.ticks(self._tick_ms), at)
-            case HoldsFor(part, length):
+            case tide.HoldsFor(part, length):
                 yield from self._holds(part, length.ticks(self._tick_ms), at)
 
-    def _atom(self, atom: Atom, at: Reading) -> Iterator[Reading]:
+    def _atom(self, atom: tide.Atom, at: Reading) -> Iterator[Reading]:
         if at.taken == len(self.used):
             gap = [e for e in self.stream if e.number > at.last]
             alive = all(z.first is None or self.now - z.first <= z.most for z in at.zones)
@@ -144,7 +133,7 @@ class OracleReader:
                 at.taken + 1, event.number, event.time, binding, zones=zones, spare=at.round
             )
 
-    def _unified(self, atom: Atom, event: OracleEvent, binding: Binding) -> Binding | None:
+    def _unified(self, atom: tide.Atom, event: OracleEvent, binding: Binding) -> Binding | None:
         if atom.event != event.type:
             return None
         known = dict(binding)
@@ -164,7 +153,9 @@ class OracleReader:
         """Whether no absent pattern matches in the gap."""
         return not any(self._happens(pattern, gap, at.binding) for pattern in at.absent)
 
-    def _happens(self, pattern: EventPattern, gap: Sequence[OracleEvent], binding: Binding) -> bool:
+    def _happens(
+        self, pattern: tide.EventPattern, gap: Sequence[OracleEvent], binding: Binding
+    ) -> bool:
         """Whether some of these events are a trace of a pattern under a binding."""
         for count in range(1, len(gap) + 1):
             for some in combinations(gap, count):
@@ -176,7 +167,7 @@ class OracleReader:
                         return True
         return False
 
-    def _follows(self, parts: Sequence[EventPattern], at: Reading) -> Iterator[Reading]:
+    def _follows(self, parts: Sequence[tide.EventPattern], at: Reading) -> Iterator[Reading]:
         if not parts:
             yield at
             return
@@ -186,7 +177,7 @@ class OracleReader:
             else:
                 yield from self._follows(parts[1:], reading)
 
-    def _repeat(self, repeat: Repeat, at: Reading, done: int) -> Iterator[Reading]:
+    def _repeat(self, repeat: tide.Repeat, at: Reading, done: int) -> Iterator[Reading]:
         if done >= repeat.least:
             yield at
         if repeat.most is not None and done >= repeat.most:
@@ -198,8 +189,8 @@ class OracleReader:
             elif reading.taken > at.taken:
                 yield from self._repeat(repeat, replace(reading, round=False), done + 1)
 
-    def _within(self, part: EventPattern, most: float, at: Reading) -> Iterator[Reading]:
-        begun = at.time if isinstance(part, Not) else None
+    def _within(self, part: tide.EventPattern, most: float, at: Reading) -> Iterator[Reading]:
+        begun = at.time if isinstance(part, tide.Not) else None
         for reading in self.read(part, replace(at, zones=(*at.zones, OracleZone(begun, most)))):
             if reading.partial:
                 yield reading
@@ -224,7 +215,7 @@ class OracleReader:
         before = max((e.number for e in self.stream if e.time <= end), default=-1)
         yield replace(reading, last=max(before, reading.last), time=end, absent=())
 
-    def _holds(self, part: EventPattern, least: float, at: Reading) -> Iterator[Reading]:
+    def _holds(self, part: tide.EventPattern, least: float, at: Reading) -> Iterator[Reading]:
         for reading in self.read(
             part, replace(at, zones=(*at.zones, OracleZone(None, float("inf"))))
         ):
@@ -236,7 +227,7 @@ class OracleReader:
             early = reading.taken if short else reading.early
             yield replace(reading, zones=zones, early=early)
 
-    def _interleaved(self, parts: Sequence[EventPattern], at: Reading) -> Iterator[Reading]:
+    def _interleaved(self, parts: Sequence[tide.EventPattern], at: Reading) -> Iterator[Reading]:
         """Assign each remaining event to one of the parts, until all are complete."""
         rest = list(self.used[at.taken :])
         for count in range(len(rest) + 1):
@@ -249,7 +240,7 @@ class OracleReader:
 
     def _shared(
         self,
-        parts: Sequence[EventPattern],
+        parts: Sequence[tide.EventPattern],
         shares: Sequence[Sequence[OracleEvent]],
         at: Reading,
         count: int,
@@ -289,7 +280,7 @@ class OracleReader:
 
     def _together(
         self,
-        parts: Sequence[EventPattern],
+        parts: Sequence[tide.EventPattern],
         shares: Sequence[Sequence[OracleEvent]],
         binding: Binding,
     ) -> Iterator[tuple[Binding, bool, bool]]:
@@ -306,24 +297,24 @@ class OracleReader:
                 yield more, partial or reading.partial, early or reading.early is not None
 
 
-def _operands(pattern: Both) -> list[EventPattern]:
+def _operands(pattern: tide.Both) -> list[tide.EventPattern]:
     """The parts of an AND, with nested ANDs flattened."""
-    parts: list[EventPattern] = []
+    parts: list[tide.EventPattern] = []
     for part in pattern.parts:
-        parts += _operands(part) if isinstance(part, Both) else [part]
+        parts += _operands(part) if isinstance(part, tide.Both) else [part]
     return parts
 
 
-def holds(pattern: EventPattern, stream: Sequence[OracleEvent], tick_ms: int = 1) -> bool:
+def holds(pattern: tide.EventPattern, stream: Sequence[OracleEvent], tick_ms: int = 1) -> bool:
     """Whether some events of a stream are a trace (Definition 7), in any context.
 
-    >>> a, b = Atom("a", ()), Atom("b", ())
+    >>> a, b = tide.Atom("a", ()), tide.Atom("b", ())
     >>> holds(
-    ...     Follows((a, b)),
+    ...     tide.Follows((a, b)),
     ...     [OracleEvent(0, "a", (), 1), OracleEvent(1, "c", (), 2), OracleEvent(2, "b", (), 3)],
     ... )
     True
-    >>> holds(Follows((b, a)), [OracleEvent(0, "a", (), 1), OracleEvent(1, "b", (), 2)])
+    >>> holds(tide.Follows((b, a)), [OracleEvent(0, "a", (), 1), OracleEvent(1, "b", (), 2)])
     False
     """
     now = stream[-1].time if stream else 0
@@ -335,15 +326,15 @@ def holds(pattern: EventPattern, stream: Sequence[OracleEvent], tick_ms: int = 1
     return False
 
 
-def atoms_of(pattern: EventPattern) -> Iterator[Atom]:
+def atoms_of(pattern: tide.EventPattern) -> Iterator[tide.Atom]:
     """The atoms of a pattern, including those in NOT."""
     match pattern:
-        case Atom():
+        case tide.Atom():
             yield pattern
-        case Follows(parts) | Either(parts) | Both(parts) | Interleaved(parts):
+        case tide.Follows(parts) | tide.Either(parts) | tide.Both(parts) | tide.Interleaved(parts):
             for part in parts:
                 yield from atoms_of(part)
-        case Repeat() | Not() | Within() | HoldsFor():
+        case tide.Repeat() | tide.Not() | tide.Within() | tide.HoldsFor():
             yield from atoms_of(pattern.part)
 
 
@@ -361,7 +352,7 @@ class EventOracle:
 
     def __init__(
         self,
-        pattern: PatternDeclaration,
+        pattern: tide.PatternDeclaration,
         *,
         tick_ms: int = 1,
         encode: Callable[[Term], int] | None = None,
@@ -473,7 +464,7 @@ class EventOracle:
             yield from instances
 
 
-def _key_places(pattern: PatternDeclaration) -> dict[str, tuple[int, ...]]:
+def _key_places(pattern: tide.PatternDeclaration) -> dict[str, tuple[int, ...]]:
     """For each event type, the argument positions of the PER variables."""
     places: dict[str, tuple[int, ...]] = {}
     for atom in atoms_of(pattern.body):

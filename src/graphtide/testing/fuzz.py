@@ -16,23 +16,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from graphtide.graph import LiveGraph
+from graphtide.testing import runs
 from graphtide.testing.generators import Case, cases
-from graphtide.testing.runs import (
-    Disagreement,
-    SnapshotOracle,
-    heard,
-    in_batches,
-    one_by_one,
-    registered_late,
-    spelled_by_value,
-)
 from graphtide.testing.transactions import StreamTransaction, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from graphtide.testing.answers import Bag
-    from graphtide.testing.runs import MakeGraph
 
 __all__ = ["FuzzFailure", "check_case", "main", "transaction"]
 
@@ -86,7 +77,7 @@ def _quoted(query: str) -> str:
 
 
 def check_case(
-    query: str, transactions: Sequence[StreamTransaction], *, make_graph: MakeGraph = LiveGraph
+    query: str, transactions: Sequence[StreamTransaction], *, make_graph: runs.MakeGraph = LiveGraph
 ) -> bool:
     """Check one query over one stream; False if the answers are too large.
 
@@ -98,12 +89,12 @@ def check_case(
     >>> check_case("SELECT ?x { ?x <a:p> ?y }", [transaction(0, "+ <a:a> <a:p> <a:b>")])
     True
     """
-    oracle = SnapshotOracle(query, transactions, max_rows=MAX_ROWS)
+    oracle = runs.SnapshotOracle(query, transactions, max_rows=MAX_ROWS)
     if oracle.too_big:
         return False
     try:
         _check(query, transactions, oracle, make_graph)
-    except Disagreement as problem:
+    except runs.Disagreement as problem:
         raise FuzzFailure(str(problem), query, transactions) from problem
     except Exception as problem:
         told = f"the engine raised {type(problem).__name__}: {problem}"
@@ -112,28 +103,33 @@ def check_case(
 
 
 def _check(
-    query: str, stream: Sequence[StreamTransaction], oracle: SnapshotOracle, make: MakeGraph
+    query: str,
+    stream: Sequence[StreamTransaction],
+    oracle: runs.SnapshotOracle,
+    make: runs.MakeGraph,
 ) -> None:
-    by_strategy = one_by_one(query, stream, make)
+    by_strategy = runs.one_by_one(query, stream, make)
     deltas = by_strategy["default"]
     _expect_oracle(deltas, oracle)
     for strategy, others in by_strategy.items():
         _expect_same(f"strategy {strategy}", others, deltas)
     for batches in (1, 3):
         _expect_same(
-            f"in {batches} batches", in_batches(query, stream, make, batches=batches), deltas
+            f"in {batches} batches", runs.in_batches(query, stream, make, batches=batches), deltas
         )
-    half, late = registered_late(query, stream, make)
+    half, late = runs.registered_late(query, stream, make)
     _expect_same("registered late", late, [_total(deltas[: half + 1]), *deltas[half + 1 :]])
-    _expect_same("callbacks", heard(query, stream, make), _crossings(deltas))
+    _expect_same("callbacks", runs.heard(query, stream, make), _crossings(deltas))
 
 
-def _expect_oracle(deltas: Sequence[Bag], oracle: SnapshotOracle) -> None:
+def _expect_oracle(deltas: Sequence[Bag], oracle: runs.SnapshotOracle) -> None:
     total = Counter(deltas[0])
     for number, (delta, answer) in enumerate(zip(deltas[1:], oracle.answers, strict=True)):
         total.update(delta)
         if answer is not None:
-            _expect(f"transaction {number}, against pyoxigraph", spelled_by_value(+total), answer)
+            _expect(
+                f"transaction {number}, against pyoxigraph", runs.spelled_by_value(+total), answer
+            )
         if (exact := oracle.exact.get(number)) is not None:
             _expect(f"transaction {number}, against the reference evaluator", +total, exact)
 
@@ -149,7 +145,7 @@ def _expect(where: str, found: Bag, wanted: Bag) -> None:
     difference = Counter(found)
     difference.subtract(wanted)
     rows = "\n".join(f"  {count:+d} {dict(row)}" for row, count in difference.items() if count)
-    raise Disagreement(f"{where}: superfluous (+) or missing (-) rows:\n{rows}")
+    raise runs.Disagreement(f"{where}: superfluous (+) or missing (-) rows:\n{rows}")
 
 
 def _total(deltas: Sequence[Bag]) -> Bag:

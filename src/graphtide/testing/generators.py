@@ -14,33 +14,24 @@ from typing import TYPE_CHECKING, Final
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
+from graphtide.testing import transactions as pools
 from graphtide.testing.grammars import term_text
 from graphtide.testing.query_grammar import RandomQuery, random_queries
-from graphtide.testing.transactions import (
-    BLANKS,
-    GRAPH_NAMES,
-    IRIS,
-    LITERALS,
-    PREDICATES,
-    TWINS,
-    StreamTransaction,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.rdf.terms import Term
-    from graphtide.testing.transactions import Change
 
 _SUBJECTS: Sequence[NamedNode | BlankNode] = (
-    *IRIS[:2] * 3,
-    *IRIS,
-    *BLANKS,
-    PREDICATES[0],
-    GRAPH_NAMES[0],
+    *pools.IRIS[:2] * 3,
+    *pools.IRIS,
+    *pools.BLANKS,
+    pools.PREDICATES[0],
+    pools.GRAPH_NAMES[0],
 )
-_GRAPHS: Sequence[NamedNode | DefaultGraph] = (*[DefaultGraph()] * 4, *GRAPH_NAMES)
-_RESOURCES: Sequence[NamedNode] = (*IRIS, *PREDICATES, *GRAPH_NAMES)
+_GRAPHS: Sequence[NamedNode | DefaultGraph] = (*[DefaultGraph()] * 4, *pools.GRAPH_NAMES)
+_RESOURCES: Sequence[NamedNode] = (*pools.IRIS, *pools.PREDICATES, *pools.GRAPH_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +39,7 @@ class Case:
     """A query and several change streams."""
 
     query: str
-    streams: tuple[tuple[StreamTransaction, ...], ...]
+    streams: tuple[tuple[pools.StreamTransaction, ...], ...]
 
 
 def queries(*, max_patterns: int = 6) -> st.SearchStrategy[str]:
@@ -73,7 +64,7 @@ def quads(*, twins: bool = False) -> st.SearchStrategy[Quad]:
     """One quad from the pools; with `twins`, also literals that only differ in lexical form.
 
     >>> from hypothesis import find
-    >>> find(quads(), lambda quad: quad.predicate == PREDICATES[1]).predicate.value
+    >>> find(quads(), lambda quad: quad.predicate == pools.PREDICATES[1]).predicate.value
     'http://example.org/q'
     """
     return st.sampled_from(_TWIN_QUADS if twins else _QUADS)
@@ -99,7 +90,7 @@ def change_streams(
     max_transactions: int = 8,
     max_changes: int = 6,
     twins: bool = False,
-) -> list[StreamTransaction]:
+) -> list[pools.StreamTransaction]:
     """A list of transactions over a small set of quads.
 
     Redundant inserts, deletes of absent quads, re-inserts and several changes of one quad in a
@@ -124,16 +115,21 @@ def _instances(draw: st.DrawFn, query: RandomQuery, *, twins: bool) -> list[Quad
     subjects = {pattern[0] for pattern in query.patterns}
     predicates = {pattern[1] for pattern in query.patterns}
     variables = sorted({word for pattern in query.patterns for word in pattern if word[:1] in "?_"})
-    objects: Sequence[Term] = (*IRIS, *BLANKS, *LITERALS, *(TWINS if twins else ()))
+    objects: Sequence[Term] = (
+        *pools.IRIS,
+        *pools.BLANKS,
+        *pools.LITERALS,
+        *(pools.TWINS if twins else ()),
+    )
     found: list[Quad] = []
     for _ in range(draw(st.integers(1, 3))):
         valuation: dict[str, Term] = {term_text(term): term for term in _RESOURCES}
         for variable in variables:
             pool = objects
             if variable.startswith("?g"):
-                pool = GRAPH_NAMES
+                pool = pools.GRAPH_NAMES
             elif variable in predicates:
-                pool = PREDICATES
+                pool = pools.PREDICATES
             elif variable in subjects:
                 pool = _SUBJECTS
             valuation[variable] = draw(st.sampled_from(pool))
@@ -150,24 +146,28 @@ def _instance(pattern: Sequence[str], valuation: dict[str, Term]) -> Quad | None
     return Quad(s, p, o, g)
 
 
-def _timed(bodies: list[list[Change]], steps: list[int]) -> list[StreamTransaction]:
+def _timed(bodies: list[list[pools.Change]], steps: list[int]) -> list[pools.StreamTransaction]:
     transactions = []
     time = 0
     for body, step in zip(bodies, steps, strict=True):
         time += step
-        transactions.append(StreamTransaction(time, tuple(body)))
+        transactions.append(pools.StreamTransaction(time, tuple(body)))
     return transactions
 
 
 def _all_quads(literals: Sequence[Term]) -> tuple[Quad, ...]:
     """All quads of the pools; those that should be frequent occur several times."""
-    resources: Sequence[Term] = (*_SUBJECTS, *IRIS) * (3 * len(literals) // (2 * len(_SUBJECTS)))
-    choices = product(_SUBJECTS, (PREDICATES[0], *PREDICATES), (*resources, *literals), _GRAPHS)
+    resources: Sequence[Term] = (*_SUBJECTS, *pools.IRIS) * (
+        3 * len(literals) // (2 * len(_SUBJECTS))
+    )
+    choices = product(
+        _SUBJECTS, (pools.PREDICATES[0], *pools.PREDICATES), (*resources, *literals), _GRAPHS
+    )
     return tuple(Quad(s, p, o, g) for s, p, o, g in choices)
 
 
-_QUADS = _all_quads(LITERALS)
-_TWIN_QUADS = _all_quads((*LITERALS, *TWINS, *TWINS))
+_QUADS = _all_quads(pools.LITERALS)
+_TWIN_QUADS = _all_quads((*pools.LITERALS, *pools.TWINS, *pools.TWINS))
 
 
 # --- basic graph patterns of each class of paper 3 ---
@@ -186,9 +186,9 @@ if TYPE_CHECKING:
 CLASSES: Final = ("ground", "star", "loosely connected", "connected", "mixed")
 
 _PREFIX: Final = "PREFIX : <http://example.org/>\n"
-_CONSTANTS: Final = tuple(term_text(iri) for iri in IRIS[:2])
-_PREDICATES: Final = tuple(term_text(iri) for iri in PREDICATES)
-_BGP_GRAPHS: Final = ("", "", "", *(term_text(iri) for iri in GRAPH_NAMES[:1]))
+_CONSTANTS: Final = tuple(term_text(iri) for iri in pools.IRIS[:2])
+_PREDICATES: Final = tuple(term_text(iri) for iri in pools.PREDICATES)
+_BGP_GRAPHS: Final = ("", "", "", *(term_text(iri) for iri in pools.GRAPH_NAMES[:1]))
 
 
 @st.composite

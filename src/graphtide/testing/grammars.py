@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Final
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from graphtide.testing.transactions import (
-    IRIS,
-    LITERALS,
-    NAMESPACE,
-    NUMBERS,
-    PREDICATES,
-    STRINGS,
-    XSD,
-)
+from graphtide.testing import transactions as pools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -48,22 +40,22 @@ _PATTERNS: Final = ('"^a"', '"b$"', '"^[0-9]+$"', '"A", "i"', '""')
 def term_text(term: Term) -> str:
     """A term in SPARQL, with the prefixes of `PROLOGUE`.
 
-    >>> print(term_text(IRIS[0]), term_text(NUMBERS[0]))
+    >>> print(term_text(pools.IRIS[0]), term_text(pools.NUMBERS[0]))
     :a "1"^^xsd:integer
     """
     text = str(term)
     if isinstance(term, NamedNode):
-        return text.replace(f"<{NAMESPACE}", ":").replace(">", "")
-    for namespace, prefix in ((XSD, "xsd:"), (NAMESPACE, ":")):
+        return text.replace(f"<{pools.NAMESPACE}", ":").replace(">", "")
+    for namespace, prefix in ((pools.XSD, "xsd:"), (pools.NAMESPACE, ":")):
         if f"^^<{namespace}" in text:
             return text.replace(f"<{namespace}", prefix).removesuffix(">")
     return text
 
 
-PROLOGUE: Final = f"PREFIX : <{NAMESPACE}>\nPREFIX xsd: <{XSD}>\n"
-CONSTANTS: Final = (*map(term_text, IRIS), *map(term_text, LITERALS))
-_NUMBER_TEXTS: Final = tuple(term_text(term) for term in NUMBERS)
-_STRING_TEXTS: Final = tuple(term_text(term) for term in STRINGS)
+PROLOGUE: Final = f"PREFIX : <{pools.NAMESPACE}>\nPREFIX xsd: <{pools.XSD}>\n"
+CONSTANTS: Final = (*map(term_text, pools.IRIS), *map(term_text, pools.LITERALS))
+_NUMBER_TEXTS: Final = tuple(term_text(term) for term in pools.NUMBERS)
+_STRING_TEXTS: Final = tuple(term_text(term) for term in pools.STRINGS)
 
 
 class RandomChoices:
@@ -206,7 +198,7 @@ class ExpressionGrammar:
 
 # --- property paths ---
 
-_LINKS: Final = tuple(term_text(term) for term in PREDICATES)
+_LINKS: Final = tuple(term_text(term) for term in pools.PREDICATES)
 _SHAPES: Final = (*("closure",) * 4, "sequence", "sequence", "alternative", "inverse", "negated")
 
 
@@ -269,8 +261,8 @@ _AGGREGATES: Final = (
     *("MIN(e)", "MAX(e)", "SAMPLE(?x)", 'GROUP_CONCAT(?x; SEPARATOR=", ")'),
     "GROUP_CONCAT(DISTINCT STR(?x))",
 )
-_PREDICATES: Final = tuple(term_text(term) for term in PREDICATES)
-_IRIS: Final = tuple(term_text(term) for term in IRIS)
+_PREDICATES: Final = tuple(term_text(term) for term in pools.PREDICATES)
+_IRIS: Final = tuple(term_text(term) for term in pools.IRIS)
 
 
 @dataclass(frozen=True, slots=True)

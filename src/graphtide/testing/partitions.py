@@ -21,19 +21,14 @@ from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_rows
 from graphtide.spark.stages.unpack import emitted_deltas
-from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
+from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionEngine, PartitionState
 from graphtide.spark.state.log import MemoryLog
-from graphtide.spark.state.messages import MESSAGES, REJECTED, from_chunks
-from graphtide.spark.topology import run_partition, stages_of
-from graphtide.testing.transactions import terms_of
+from graphtide.spark.state.messages import MESSAGES, REJECTED, StageRow, from_chunks
+from graphtide.spark.topology import StageSpec, run_partition, stages_of
+from graphtide.testing.transactions import StreamTransaction, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from graphtide.spark.state.cache import PartitionEngine
-    from graphtide.spark.state.messages import StageRow
-    from graphtide.spark.topology import StageSpec
-    from graphtide.testing.transactions import StreamTransaction
 
     ChangeRow = tuple[int | str | None, ...]
     """Time, tx, diff, s, p, o, g, and for an event its stream."""

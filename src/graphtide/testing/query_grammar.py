@@ -21,15 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 
-from graphtide.testing.grammars import (
-    CONSTANTS,
-    PROLOGUE,
-    ExpressionGrammar,
-    FormGrammar,
-    PathGrammar,
-    RandomChoices,
-    term_text,
-)
+from graphtide.testing import grammars
 from graphtide.testing.transactions import GRAPH_NAMES, IRIS, PREDICATES
 
 if TYPE_CHECKING:
@@ -37,8 +29,8 @@ if TYPE_CHECKING:
 
 VARIABLES: Final = ("a", "b", "c", "d", "e")
 GRAPH_VARIABLE: Final = "g"
-_PREDICATES: Final = tuple(term_text(term) for term in PREDICATES)
-_IRIS: Final = tuple(term_text(term) for term in IRIS)
+_PREDICATES: Final = tuple(grammars.term_text(term) for term in PREDICATES)
+_IRIS: Final = tuple(grammars.term_text(term) for term in IRIS)
 
 # Basic graph patterns by shape: 1-4 are variables, P, Q, R predicates, _ a blank node, C a
 # constant, W a path.
@@ -142,7 +134,7 @@ class QueryGrammar:
 
     def __init__(self, draw: st.DrawFn, budget: int) -> None:
         self._draw = draw
-        self._random = RandomChoices(draw)
+        self._random = grammars.RandomChoices(draw)
         self._budget = budget
         self._new_names = 0
         self._blank_nodes = 0
@@ -152,7 +144,7 @@ class QueryGrammar:
         """Prologue, form and group."""
         group = self._group(GroupScope(depth=self._draw(st.sampled_from((1, 2, 3)))))
         dataset = self._dataset() if self._random.chance(8) else ""
-        text = PROLOGUE + self._form(group, dataset)
+        text = grammars.PROLOGUE + self._form(group, dataset)
         return RandomQuery(text, tuple(self._triples))
 
     def _form(self, group: RandomGroup, dataset: str) -> str:
@@ -171,12 +163,12 @@ class QueryGrammar:
                     selection = around.in_order(selection)
                 return selection.around(dataset, group.text)
 
-    def _around(self, group: RandomGroup) -> FormGrammar:
-        return FormGrammar(self._draw, group.visible, group.certain, self._new_name)
+    def _around(self, group: RandomGroup) -> grammars.FormGrammar:
+        return grammars.FormGrammar(self._draw, group.visible, group.certain, self._new_name)
 
     def _dataset(self) -> str:
         """FROM clauses, which define the default graph of patterns."""
-        names = [term_text(name) for name in GRAPH_NAMES]
+        names = [grammars.term_text(name) for name in GRAPH_NAMES]
         merged = self._draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
         named = self._draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
         place = (self._random.pick(merged or names) for _ in self._triples)
@@ -269,7 +261,7 @@ class QueryGrammar:
         known = sorted(group.visible | place.near | place.outer)
         triples = []
         for triple in self._random.pick(shapes).split(" . "):
-            path = PathGrammar(self._draw).path() if " W " in triple else None
+            path = grammars.PathGrammar(self._draw).path() if " W " in triple else None
             words["W"] = path.text if path else ""
             s, p, o = (self._word(sign, words, known, place.names) for sign in triple.split())
             triples.append(f"{s} {p} {o}")
@@ -322,7 +314,7 @@ class QueryGrammar:
         return replace(group, text=f"{group.text} MINUS {{ {inner.text} }}")
 
     def _graph(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
-        names = tuple(term_text(name) for name in GRAPH_NAMES)
+        names = tuple(grammars.term_text(name) for name in GRAPH_NAMES)
         name = self._random.pick((*names, f"?{GRAPH_VARIABLE}", f"?{GRAPH_VARIABLE}"))
         bound = frozenset({GRAPH_VARIABLE}) if name.startswith("?") else frozenset[str]()
         inside = place.inside(group)
@@ -337,7 +329,7 @@ class QueryGrammar:
         )
         if place.exists:
             names = [self._new_name() for _ in names]
-        cells = (*("UNDEF",) * 12, *_IRIS * 4, *CONSTANTS)
+        cells = (*("UNDEF",) * 12, *_IRIS * 4, *grammars.CONSTANTS)
         table = [[self._random.pick(cells) for _ in names] for _ in range(self._random.count(1, 3))]
         if self._random.chance(30):
             table.append(table[0])
@@ -393,12 +385,12 @@ class QueryGrammar:
 
     def _expressions(
         self, visible: frozenset[str], outer: frozenset[str] = frozenset()
-    ) -> ExpressionGrammar:
+    ) -> grammars.ExpressionGrammar:
         """Expressions over visible variables and those of the outer row, rarely over others."""
         names = sorted(visible) * 3 + sorted(outer)
         if not names or self._random.chance(10):
             names += VARIABLES
-        return ExpressionGrammar(self._draw, names)
+        return grammars.ExpressionGrammar(self._draw, names)
 
     def _new_name(self) -> str:
         self._new_names += 1

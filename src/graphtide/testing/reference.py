@@ -8,39 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from pyoxigraph import BlankNode
+from pyoxigraph import BlankNode, NamedNode
 
-from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import (
-    Bgp,
-    DefaultGraph,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    LeftJoin,
-    MergedGraph,
-    Minus,
-    Path,
-    Project,
-    Slice,
-    Union,
-    Values,
-)
-from graphtide.algebra.paths import (
-    Alternative,
-    Inverse,
-    Link,
-    NegatedSet,
-    OneOrMore,
-    PathExpression,
-    Sequence,
-    ToBlank,
-    ZeroOrMore,
-    ZeroOrOne,
-)
+from graphtide.algebra import nodes as alg
+from graphtide.algebra import paths
+from graphtide.algebra.expressions import Expression, Var
 from graphtide.errors import ExpressionError
 from graphtide.functions.aggregates import aggregate
 from graphtide.functions.comparison import order_value
@@ -51,10 +23,6 @@ from graphtide.functions.values import effective_boolean, integer_term
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pyoxigraph import NamedNode
-
-    from graphtide.algebra.expressions import Expression
-    from graphtide.algebra.nodes import Aggregate, Dataset, Node, SelectQuery, TriplePattern
     from graphtide.rdf.terms import Term
 
 
@@ -65,13 +33,13 @@ Solution: TypeAlias = "Mapping[Var, Term]"
 # --- groups and slices ---
 
 
-def group_solutions(node: Group, solutions: list[Solution]) -> list[Solution]:
+def group_solutions(node: alg.Group, solutions: list[Solution]) -> list[Solution]:
     """https://www.w3.org/TR/sparql11-query/#aggregateAlgebra
 
     >>> from graphtide.algebra.expressions import Var
     >>> from graphtide.algebra.nodes import Aggregate, Bgp, Group
-    >>> count = Aggregate(Var("n"), "COUNT", None)
-    >>> [s[Var("n")].value for s in group_solutions(Group(Bgp(()), (), (count,)), [])]
+    >>> count = alg.Aggregate(Var("n"), "COUNT", None)
+    >>> [s[Var("n")].value for s in group_solutions(alg.Group(alg.Bgp(()), (), (count,)), [])]
     ['0']
     """
     groups = divided(solutions, node.keys)
@@ -85,7 +53,7 @@ def group_solutions(node: Group, solutions: list[Solution]) -> list[Solution]:
     return found
 
 
-def slice_solutions(node: Slice, solutions: list[Solution]) -> list[Solution]:
+def slice_solutions(node: alg.Slice, solutions: list[Solution]) -> list[Solution]:
     """https://www.w3.org/TR/sparql11-query/#solutionModifiers, one part after the other."""
     found: list[Solution] = []
     for part in divided(solutions, node.per).values():
@@ -97,7 +65,7 @@ def slice_solutions(node: Slice, solutions: list[Solution]) -> list[Solution]:
     return found
 
 
-def in_order(node: Slice, solutions: list[Solution]) -> list[Solution]:
+def in_order(node: alg.Slice, solutions: list[Solution]) -> list[Solution]:
     """The solutions sorted by the keys of a slice; ties by the texts of its columns."""
     rows = sorted(solutions, key=lambda s: [str(s.get(v) or "") for v in node.variables])
     for key in reversed(node.keys):
@@ -116,7 +84,7 @@ def divided(
     return parts
 
 
-def _aggregated(call: Aggregate, rows: list[Solution]) -> Term | None:
+def _aggregated(call: alg.Aggregate, rows: list[Solution]) -> Term | None:
     if call.argument is None:
         different = {frozenset(row.items()) for row in rows}
         return integer_term(len(different if call.distinct else rows))
@@ -139,13 +107,13 @@ if TYPE_CHECKING:
     Triple = tuple[Term, Term, Term]
 
 
-def path_solutions(node: Path, triples: Iterable[Triple]) -> list[dict[Var, Term]]:
+def path_solutions(node: alg.Path, triples: Iterable[Triple]) -> list[dict[Var, Term]]:
     """The solutions of a path pattern over one graph.
 
     >>> from graphtide.algebra.nodes import Path
     >>> from pyoxigraph import NamedNode
     >>> a, p, b = (NamedNode(f"ex:{name}") for name in "apb")
-    >>> pattern = Path(Var("x"), ZeroOrOne(Link(p)), b)
+    >>> pattern = alg.Path(Var("x"), paths.ZeroOrOne(paths.Link(p)), b)
     >>> sorted(str(solution[Var("x")]) for solution in path_solutions(pattern, [(a, p, b)]))
     ['<ex:a>', '<ex:b>']
     """
@@ -155,14 +123,14 @@ def path_solutions(node: Path, triples: Iterable[Triple]) -> list[dict[Var, Term
     if not isinstance(subject, Var):
         pairs = [(subject, end) for end in _ends(node.path, subject, graph)]
     elif not isinstance(object_, Var):
-        pairs = [(end, object_) for end in _ends(Inverse(node.path), object_, graph)]
+        pairs = [(end, object_) for end in _ends(paths.Inverse(node.path), object_, graph)]
     else:
         nodes = dict.fromkeys(term for s, _, o in graph for term in (s, o))
         pairs = [(start, end) for start in nodes for end in _ends(node.path, start, graph)]
     return [found for pair in pairs if (found := _solution(node, pair)) is not None]
 
 
-def _solution(node: Path, pair: tuple[Term, Term]) -> dict[Var, Term] | None:
+def _solution(node: alg.Path, pair: tuple[Term, Term]) -> dict[Var, Term] | None:
     found: dict[Var, Term] = {}
     for position, term in zip((node.subject, node.object), pair, strict=True):
         known = found.setdefault(position, term) if isinstance(position, Var) else position
@@ -171,55 +139,55 @@ def _solution(node: Path, pair: tuple[Term, Term]) -> dict[Var, Term] | None:
     return found
 
 
-def _ends(path: PathExpression, start: Term, graph: list[Triple]) -> set[Term]:
+def _ends(path: paths.PathExpression, start: Term, graph: list[Triple]) -> set[Term]:
     """The terms that a path leads to from a term."""
     match path:
-        case Link(iri):
+        case paths.Link(iri):
             return {o for s, p, o in graph if s == start and p == iri}
-        case NegatedSet(iris):
+        case paths.NegatedSet(iris):
             return {o for s, p, o in graph if s == start and p not in iris}
-        case ToBlank():
+        case paths.ToBlank():
             return {o for s, _, o in graph if s == start and isinstance(o, BlankNode)}
-        case Inverse(inner):
+        case paths.Inverse(inner):
             return _starts(inner, start, graph)
-        case Sequence(first, second):
+        case paths.Sequence(first, second):
             return {e for m in _ends(first, start, graph) for e in _ends(second, m, graph)}
-        case Alternative(first, second):
+        case paths.Alternative(first, second):
             return _ends(first, start, graph) | _ends(second, start, graph)
-        case ZeroOrOne(inner):
+        case paths.ZeroOrOne(inner):
             return {start} | _ends(inner, start, graph)
-        case ZeroOrMore(inner):
+        case paths.ZeroOrMore(inner):
             return _closure({start}, lambda term: _ends(inner, term, graph))
-        case OneOrMore(inner):
+        case paths.OneOrMore(inner):
             return _closure(_ends(inner, start, graph), lambda term: _ends(inner, term, graph))
         case _:
             assert_never(path)
 
 
-def _starts(path: PathExpression, end: Term, graph: list[Triple]) -> set[Term]:
+def _starts(path: paths.PathExpression, end: Term, graph: list[Triple]) -> set[Term]:
     """The terms from which a path leads to a term: the reversed path over reversed triples."""
     return _ends(_reversed(path), end, [(o, p, s) for s, p, o in graph])
 
 
-def _reversed(path: PathExpression) -> PathExpression:
+def _reversed(path: paths.PathExpression) -> paths.PathExpression:
     """The path from the end to the start over reversed triples."""
     match path:
-        case Link() | NegatedSet():
+        case paths.Link() | paths.NegatedSet():
             return path
-        case ToBlank():
+        case paths.ToBlank():
             raise AssertionError("this path is only evaluated forwards")
-        case Inverse(inner):
-            return Inverse(_reversed(inner))
-        case Sequence(first, second):
-            return Sequence(_reversed(second), _reversed(first))
-        case Alternative(first, second):
-            return Alternative(_reversed(first), _reversed(second))
-        case ZeroOrOne(inner):
-            return ZeroOrOne(_reversed(inner))
-        case ZeroOrMore(inner):
-            return ZeroOrMore(_reversed(inner))
-        case OneOrMore(inner):
-            return OneOrMore(_reversed(inner))
+        case paths.Inverse(inner):
+            return paths.Inverse(_reversed(inner))
+        case paths.Sequence(first, second):
+            return paths.Sequence(_reversed(second), _reversed(first))
+        case paths.Alternative(first, second):
+            return paths.Alternative(_reversed(first), _reversed(second))
+        case paths.ZeroOrOne(inner):
+            return paths.ZeroOrOne(_reversed(inner))
+        case paths.ZeroOrMore(inner):
+            return paths.ZeroOrMore(_reversed(inner))
+        case paths.OneOrMore(inner):
+            return paths.OneOrMore(_reversed(inner))
         case _:
             assert_never(path)
 
@@ -233,7 +201,9 @@ def _closure(found: set[Term], step: Callable[[Term], set[Term]]) -> set[Term]:
     return found
 
 
-def evaluate_query(query: SelectQuery, quads: Iterable[Quad]) -> Counter[tuple[Term | None, ...]]:
+def evaluate_query(
+    query: alg.SelectQuery, quads: Iterable[Quad]
+) -> Counter[tuple[Term | None, ...]]:
     """The answer of a query over a set of quads, with the count of each row. None is unbound.
 
     >>> from graphtide.lang.sparql.parse import parse_query
@@ -247,7 +217,7 @@ def evaluate_query(query: SelectQuery, quads: Iterable[Quad]) -> Counter[tuple[T
     return Counter(evaluate_rows(query, quads))
 
 
-def evaluate_rows(query: SelectQuery, quads: Iterable[Quad]) -> list[tuple[Term | None, ...]]:
+def evaluate_rows(query: alg.SelectQuery, quads: Iterable[Quad]) -> list[tuple[Term | None, ...]]:
     """The rows of an answer, in the order of ORDER BY if the query has one.
 
     >>> from graphtide.lang.sparql.parse import parse_any_query
@@ -259,7 +229,7 @@ def evaluate_rows(query: SelectQuery, quads: Iterable[Quad]) -> list[tuple[Term 
     return [tuple(s.get(v) for v in query.variables) for s in found]
 
 
-def visible_quads(dataset: Dataset | None, quads: Iterable[Quad]) -> list[Quad]:
+def visible_quads(dataset: alg.Dataset | None, quads: Iterable[Quad]) -> list[Quad]:
     """The quads that a query sees: https://www.w3.org/TR/sparql11-query/#specifyingDataset"""
     if dataset is None:
         return list(quads)
@@ -279,40 +249,40 @@ class _Dataset:
         self.quads = list(dict.fromkeys(quads))
         self._volatile = Volatile()
 
-    def solutions(self, node: Node, outer: Solution) -> list[Solution]:
+    def solutions(self, node: alg.Node, outer: Solution) -> list[Solution]:
         """The solutions of `node`, as a multiset in a list.
 
         Inside EXISTS, `outer` is the outer solution, whose values replace variables in patterns,
         data and expressions. Elsewhere it is empty.
         """
         match node:
-            case Bgp() | Values() | GraphNames() | Path():
+            case alg.Bgp() | alg.Values() | alg.GraphNames() | alg.Path():
                 return [s for s in self._leaf(node) if compatible(s, outer)]
-            case Union(left, right):
+            case alg.Union(left, right):
                 return self.solutions(left, outer) + self.solutions(right, outer)
-            case Join() | LeftJoin() | Minus():
+            case alg.Join() | alg.LeftJoin() | alg.Minus():
                 return self._paired(node, outer)
-            case Filter(condition, child):
+            case alg.Filter(condition, child):
                 return [s for s in self.solutions(child, outer) if self._holds(condition, s, outer)]
-            case Extend():
+            case alg.Extend():
                 return self._extended(node, outer)
-            case Project(child, variables):
+            case alg.Project(child, variables):
                 inner = self.solutions(child, _restricted(outer, variables))
                 return [_restricted(s, variables) for s in inner]
-            case Distinct(child):
+            case alg.Distinct(child):
                 unique = {frozenset(s.items()) for s in self.solutions(child, outer)}
                 return [dict(items) for items in unique]
-            case Group(child):
+            case alg.Group(child):
                 return group_solutions(node, self.solutions(child, outer))
-            case Slice(child, variables):
+            case alg.Slice(child, variables):
                 inner = self.solutions(child, _restricted(outer, variables))
                 return slice_solutions(node, inner)
             case _:
                 assert_never(node)
 
-    def _leaf(self, node: Bgp | Values | GraphNames | Path) -> list[Solution]:
+    def _leaf(self, node: alg.Bgp | alg.Values | alg.GraphNames | alg.Path) -> list[Solution]:
         match node:
-            case Bgp(patterns):
+            case alg.Bgp(patterns):
                 found: list[Solution] = [{}]
                 for pattern in patterns:
                     found = [
@@ -322,14 +292,14 @@ class _Dataset:
                         if compatible(s, m)
                     ]
                 return found
-            case Values(variables, rows):
+            case alg.Values(variables, rows):
                 return [
                     {v: t for v, t in zip(variables, row, strict=True) if t is not None}
                     for row in rows
                 ]
-            case GraphNames(var):
+            case alg.GraphNames(var):
                 return [{var: name} for name in self._names()]
-            case Path():
+            case alg.Path():
                 return self._path(node)
             case _:
                 assert_never(node)
@@ -338,7 +308,7 @@ class _Dataset:
         """The non-empty named graphs."""
         return list(dict.fromkeys(g for _, _, _, g in self.quads if g is not None))
 
-    def _path(self, node: Path) -> list[Solution]:
+    def _path(self, node: alg.Path) -> list[Solution]:
         if not isinstance(node.graph, Var):
             there = [(s, p, o) for s, p, o, g in self.quads if _is_in(node.graph, g)]
             return [*path_solutions(node, list(dict.fromkeys(there)))]
@@ -349,7 +319,7 @@ class _Dataset:
             found += [{**s, node.graph: name} for s in inside if s.get(node.graph, name) == name]
         return found
 
-    def _matches(self, pattern: TriplePattern) -> list[Solution]:
+    def _matches(self, pattern: alg.TriplePattern) -> list[Solution]:
         """One solution per quad that the pattern matches."""
         graph = pattern.graph
         positions = (pattern.subject, pattern.predicate, pattern.object)
@@ -360,19 +330,19 @@ class _Dataset:
             found = (_unified(positions, triple) for triple in there)
         return [s for s in found if s is not None]
 
-    def _paired(self, node: Join | LeftJoin | Minus, outer: Solution) -> list[Solution]:
+    def _paired(self, node: alg.Join | alg.LeftJoin | alg.Minus, outer: Solution) -> list[Solution]:
         lefts = self.solutions(node.left, outer)
         rights = self.solutions(node.right, outer)
         match node:
-            case Join():
+            case alg.Join():
                 return [{**l, **r} for l in lefts for r in rights if compatible(l, r)]
-            case LeftJoin(_, _, condition):
+            case alg.LeftJoin(_, _, condition):
                 found: list[Solution] = []
                 for l in lefts:
                     merged = [{**l, **r} for r in rights if compatible(l, r)]
                     found += [m for m in merged if self._holds(condition, m, outer)] or [l]
                 return found
-            case Minus(_, _, ignoring):
+            case alg.Minus(_, _, ignoring):
                 return [
                     l
                     for l in lefts
@@ -392,11 +362,11 @@ class _Dataset:
         except ExpressionError:
             return False
 
-    def _extended(self, node: Extend, outer: Solution) -> list[Solution]:
+    def _extended(self, node: alg.Extend, outer: Solution) -> list[Solution]:
         """A chain of BINDs, row by row: within a row, BNODE has one node per label."""
-        chain: list[Extend] = []
-        below: Node = node
-        while isinstance(below, Extend):
+        chain: list[alg.Extend] = []
+        below: alg.Node = node
+        while isinstance(below, alg.Extend):
             chain.insert(0, below)
             below = below.child
         found = []
@@ -409,7 +379,7 @@ class _Dataset:
                 found.append(extended)
         return found
 
-    def _bound(self, solution: Solution, node: Extend, outer: Solution) -> Solution:
+    def _bound(self, solution: Solution, node: alg.Extend, outer: Solution) -> Solution:
         try:
             return {**solution, node.var: self._value(node.expression, solution, outer)}
         except ExpressionError:
@@ -419,7 +389,7 @@ class _Dataset:
         row = {**outer, **solution}
         return evaluate(expression, row, self._exists, self._volatile.functions)
 
-    def _exists(self, pattern: Node, solution: Solution) -> bool:
+    def _exists(self, pattern: alg.Node, solution: Solution) -> bool:
         return bool(self.solutions(pattern, solution))
 
 
@@ -432,12 +402,12 @@ def _restricted(solution: Solution, variables: Iterable[Var]) -> Solution:
     return {v: solution[v] for v in variables if v in solution}
 
 
-def _is_in(graph: NamedNode | DefaultGraph | MergedGraph, name: Term | None) -> bool:
+def _is_in(graph: NamedNode | alg.DefaultGraph | alg.MergedGraph, name: Term | None) -> bool:
     """Whether the graph `name` is, or is part of, the graph of a pattern."""
     match graph:
-        case DefaultGraph():
+        case alg.DefaultGraph():
             return name is None
-        case MergedGraph(names):
+        case alg.MergedGraph(names):
             return names is None or name in names
         case _:
             return bool(name == graph)

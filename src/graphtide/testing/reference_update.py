@@ -10,35 +10,18 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, assert_never
 from uuid import uuid4
 
-from pyoxigraph import BlankNode
+from pyoxigraph import BlankNode, NamedNode
 
+from graphtide.algebra import updates as upd
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import DefaultGraph
-from graphtide.algebra.updates import (
-    Add,
-    Clear,
-    Copy,
-    Create,
-    DeleteData,
-    Drop,
-    Graphs,
-    InsertData,
-    Load,
-    Modify,
-    Move,
-)
+from graphtide.algebra.nodes import DefaultGraph, SelectQuery
 from graphtide.errors import GraphtideError
 from graphtide.functions.templates import fill_template
-from graphtide.testing.reference import evaluate_rows, visible_quads
+from graphtide.testing.reference import Quad, evaluate_rows, visible_quads
 
 if TYPE_CHECKING:
-    from pyoxigraph import NamedNode
-
-    from graphtide.algebra.nodes import SelectQuery
     from graphtide.algebra.queries import AskQuery, ConstructQuery, DescribeQuery
-    from graphtide.algebra.updates import Operation, Update
     from graphtide.rdf.terms import Term
-    from graphtide.testing.reference import Quad
 
 
 if TYPE_CHECKING:
@@ -110,7 +93,7 @@ Loader = Callable[["NamedNode"], "Iterable[Triple]"]
 
 
 def evaluate_update(
-    update: Update, quads: Iterable[Quad], load: Loader | None = None
+    update: upd.Update, quads: Iterable[Quad], load: Loader | None = None
 ) -> frozenset[Quad]:
     """The quads after all operations of a request; an error means that nothing changed.
 
@@ -125,29 +108,31 @@ def evaluate_update(
     return store
 
 
-def _applied(operation: Operation, store: frozenset[Quad], load: Loader | None) -> frozenset[Quad]:
+def _applied(
+    operation: upd.Operation, store: frozenset[Quad], load: Loader | None
+) -> frozenset[Quad]:
     match operation:
-        case InsertData(template):
+        case upd.InsertData(template):
             return store.union(fill_template(template, {}, scope=str(uuid4())))
-        case DeleteData(template):
+        case upd.DeleteData(template):
             return store.difference(fill_template(template, {}))
-        case Modify():
+        case upd.Modify():
             return _modified(operation, store)
-        case Load(source, into, silent):
+        case upd.Load(source, into, silent):
             return store.union(_loaded(source, into, load, silent=silent))
-        case Clear(target) | Drop(target):
+        case upd.Clear(target) | upd.Drop(target):
             return frozenset(quad for quad in store if not _targeted(quad[3], target))
-        case Create(graph, silent):
+        case upd.Create(graph, silent):
             if not silent and any(quad[3] == graph for quad in store):
                 raise GraphtideError(f"the graph {graph} exists already")
             return store
-        case Copy() | Move() | Add():
+        case upd.Copy() | upd.Move() | upd.Add():
             return _transferred(operation, store)
         case _:
             assert_never(operation)
 
 
-def _modified(operation: Modify, store: frozenset[Quad]) -> frozenset[Quad]:
+def _modified(operation: upd.Modify, store: frozenset[Quad]) -> frozenset[Quad]:
     rows = solutions_of(operation.where, store)
     scope = str(uuid4())
     gone = [quad for row in rows for quad in fill_template(operation.delete, row)]
@@ -166,7 +151,9 @@ def _loaded(source: NamedNode, into: Graph, load: Loader | None, *, silent: bool
         raise
 
 
-def _transferred(operation: Copy | Move | Add, store: frozenset[Quad]) -> frozenset[Quad]:
+def _transferred(
+    operation: upd.Copy | upd.Move | upd.Add, store: frozenset[Quad]
+) -> frozenset[Quad]:
     source, destination = _name(operation.source), _name(operation.destination)
     if source is not None and not any(quad[3] == source for quad in store):
         if operation.silent:
@@ -176,18 +163,18 @@ def _transferred(operation: Copy | Move | Add, store: frozenset[Quad]) -> frozen
         return store
     moved = {(s, p, o, destination) for s, p, o, g in store if g == source}
     cleared: set[Term | None] = set()
-    if not isinstance(operation, Add):
+    if not isinstance(operation, upd.Add):
         cleared.add(destination)
-    if isinstance(operation, Move):
+    if isinstance(operation, upd.Move):
         cleared.add(source)
     return frozenset(quad for quad in store if quad[3] not in cleared).union(moved)
 
 
-def _targeted(graph: Term | None, target: Graph | Graphs) -> bool:
+def _targeted(graph: Term | None, target: Graph | upd.Graphs) -> bool:
     match target:
-        case Graphs.ALL:
+        case upd.Graphs.ALL:
             return True
-        case Graphs.NAMED:
+        case upd.Graphs.NAMED:
             return graph is not None
         case _:
             return graph == _name(target)

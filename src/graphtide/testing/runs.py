@@ -9,32 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Store
+from pyoxigraph import Quad, Store
 
 from graphtide.errors import UnsupportedError
 from graphtide.lang.sparql.parse import parse_query
-from graphtide.plan.patterns import STRATEGIES
+from graphtide.plan.patterns import STRATEGIES, Strategy
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.testing.answers import (
-    Bag,
-    by_value,
-    oxigraph_agrees,
-    oxigraph_answer,
-    reference_answer,
-    row_of,
-)
-from graphtide.testing.transactions import apply_to_store, terms_of
+from graphtide.testing import answers
+from graphtide.testing.transactions import StreamTransaction, apply_to_store, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pyoxigraph import Quad
-
     from graphtide.engine.results import DeltaRow
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
-    from graphtide.plan.patterns import Strategy
-    from graphtide.testing.transactions import StreamTransaction
 
 if TYPE_CHECKING:
     MakeGraph = Callable[..., LiveGraph]
@@ -47,11 +36,11 @@ class Disagreement(AssertionError):  # noqa: N818 - a finding, not an error of t
     """A wrong result; the message says which, and after which transaction."""
 
 
-def net_delta(rows: Iterable[DeltaRow], where: str) -> Bag:
+def net_delta(rows: Iterable[DeltaRow], where: str) -> answers.Bag:
     """The rows of the delta of one transaction; each row must occur once, with a non-zero diff."""
-    bag: Bag = Counter()
+    bag: answers.Bag = Counter()
     for delta_row in rows:
-        row = row_of(delta_row.row)
+        row = answers.row_of(delta_row.row)
         if row in bag or delta_row.diff == 0:
             raise Disagreement(
                 f"{where}: the delta is not consolidated: {delta_row} (diff {delta_row.diff})"
@@ -60,7 +49,7 @@ def net_delta(rows: Iterable[DeltaRow], where: str) -> Bag:
     return bag
 
 
-def answer_of(watch: Query) -> Bag:
+def answer_of(watch: Query) -> answers.Bag:
     """The current answer by `watch.table(terms=True)`; `watch.count()` must agree with it."""
     rows = watch.table(terms=True).to_pylist()
     if not watch.variables:  # an Arrow table without columns has no rows
@@ -73,7 +62,7 @@ def answer_of(watch: Query) -> Bag:
     )
 
 
-def one_by_one(query: str, stream: Stream, make: MakeGraph) -> dict[str, list[Bag]]:
+def one_by_one(query: str, stream: Stream, make: MakeGraph) -> dict[str, list[answers.Bag]]:
     """Query with every strategy on one empty graph, then apply transaction by transaction.
 
     The first delta of each list is the answer on the empty graph.
@@ -93,7 +82,9 @@ def _accepted(graph: LiveGraph, query: str, strategy: Strategy) -> list[Query]:
         return []
 
 
-def follow(graph: LiveGraph, watches: dict[str, Query], stream: Stream) -> dict[str, list[Bag]]:
+def follow(
+    graph: LiveGraph, watches: dict[str, Query], stream: Stream
+) -> dict[str, list[answers.Bag]]:
     """Apply a stream transaction by transaction; the deltas of each watch, first answer first."""
     deltas = {
         way: [net_delta(watch.rows(), f"{way}, first answer")] for way, watch in watches.items()
@@ -109,7 +100,7 @@ def follow(graph: LiveGraph, watches: dict[str, Query], stream: Stream) -> dict[
     return deltas
 
 
-def expect_answer(watch: Query, total: Bag, where: str) -> None:
+def expect_answer(watch: Query, total: answers.Bag, where: str) -> None:
     """Check that the current answer is the sum of the deltas, without negative counts."""
     answer = answer_of(watch)
     if any(count < 0 for count in total.values()) or answer != +total:
@@ -128,7 +119,7 @@ def apply_one(graph: LiveGraph, each: StreamTransaction) -> None:
             (tx.insert if diff > 0 else tx.delete)(*terms_of(quad))
 
 
-def in_batches(query: str, stream: Stream, make: MakeGraph, *, batches: int) -> list[Bag]:
+def in_batches(query: str, stream: Stream, make: MakeGraph, *, batches: int) -> list[answers.Bag]:
     """Query an empty graph with store="matched", then apply a few large batches."""
     way = f"in {batches} batches"
     graph = make(store="matched")
@@ -142,7 +133,7 @@ def in_batches(query: str, stream: Stream, make: MakeGraph, *, batches: int) -> 
     for row in list(watch.rows())[len(before) :]:
         by_tx[row.tx].append(row)
     deltas += [net_delta(rows, f"{way}, transaction {tx}") for tx, rows in by_tx.items()]
-    total: Bag = Counter()
+    total: answers.Bag = Counter()
     for delta in deltas:
         total.update(delta)
     expect_answer(watch, total, f"{way}, at the end")
@@ -159,7 +150,7 @@ def batch_of(stream: Stream, *, first_tx: int = 0) -> ChangeBatch:
     )
 
 
-def registered_late(query: str, stream: Stream, make: MakeGraph) -> tuple[int, list[Bag]]:
+def registered_late(query: str, stream: Stream, make: MakeGraph) -> tuple[int, list[answers.Bag]]:
     """Query after half of the stream, beside other queries that end soon after.
 
     Returns the number of transactions before, and the deltas; the first one is the answer then.
@@ -175,13 +166,13 @@ def registered_late(query: str, stream: Stream, make: MakeGraph) -> tuple[int, l
     return half, follow(graph, {way: watch}, stream[half:])[way]
 
 
-def heard(query: str, stream: Stream, make: MakeGraph) -> list[Bag]:
+def heard(query: str, stream: Stream, make: MakeGraph) -> list[answers.Bag]:
     """The rows that `on_appear` and `on_disappear` get per transaction, for one batch."""
     graph = make()
     watch = graph.watch(query)
-    told: list[Bag] = [Counter() for _ in stream]
-    watch.on_appear(lambda row: told[row.tx].update({row_of(row.row): 1}))
-    watch.on_disappear(lambda row: told[row.tx].update({row_of(row.row): -1}))
+    told: list[answers.Bag] = [Counter() for _ in stream]
+    watch.on_appear(lambda row: told[row.tx].update({answers.row_of(row.row): 1}))
+    watch.on_disappear(lambda row: told[row.tx].update({answers.row_of(row.row): -1}))
     graph.apply(batch_of(stream))
     return told
 
@@ -220,30 +211,30 @@ class SnapshotOracle:
         self, query: str, transactions: Sequence[StreamTransaction], *, max_rows: int
     ) -> None:
         self.too_big = False
-        self.answers: list[Bag | None] = []
-        self.exact: dict[int, Bag] = {}
+        self.answers: list[answers.Bag | None] = []
+        self.exact: dict[int, answers.Bag] = {}
         store = Store()
-        trusted = oxigraph_agrees(parse_query(query))
+        trusted = answers.oxigraph_agrees(parse_query(query))
         for number, (each, quads) in enumerate(
             zip(transactions, snapshots(transactions), strict=True)
         ):
             apply_to_store(store, each.changes)
             _forget_empty_graphs(store)
-            answer = oxigraph_answer(query, store, limit=max_rows)
+            answer = answers.oxigraph_answer(query, store, limit=max_rows)
             if answer is None:
                 self.too_big = True
                 return
             fit = trusted and frozenset(store) == quads
             self.answers.append(spelled_by_value(answer) if fit else None)
             if not fit or number == len(transactions) - 1:
-                self.exact[number] = reference_answer(query, quads)
+                self.exact[number] = answers.reference_answer(query, quads)
 
 
-def spelled_by_value(bag: Bag) -> Bag:
+def spelled_by_value(bag: answers.Bag) -> answers.Bag:
     """The bag with numbers in canonical form."""
-    respelled: Bag = Counter()
+    respelled: answers.Bag = Counter()
     for row, count in bag.items():
-        respelled[by_value(row)] += count
+        respelled[answers.by_value(row)] += count
     return respelled
 
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
+from pyoxigraph import (
+    BlankNode,
+    DefaultGraph,
+    Literal,
+    NamedNode,
+    Quad,
+    RdfFormat,
+    Store,
+    Triple,
+    parse,
+)
 
 from graphtide.errors import DataError, TermError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from pyoxigraph import Store
 
     from graphtide.rdf.terms import Term
 

@@ -151,7 +151,7 @@ def test_a_damaged_fingerprint_is_named(tmp_path):
     ("change", "message"),
     [
         ({"changes": "nowhere"}, "nowhere: there is no such directory"),
-        ({"changes": "file"}, "file: is a file"),
+        ({"changes": "file"}, "file: unknown suffix ''"),
         ({"partitions": 0}, "at least one partition"),
         ({"trigger": "soon"}, 'invalid --trigger "soon"'),
     ],

@@ -70,7 +70,7 @@ def folder(tmp_path_factory):
     (folder / "rail.tide").write_text(f"{PREFIX}\n{PROGRAM}")
     stream = list(change_stream(40, seed=3))
     write(folder, stream, 0, 20)
-    first = run(folder, "--once", "--json", "--partitions", 2, "--rows-per-batch", 400)
+    first = run(folder, "--json", "--partitions", 2, "--rows-per-batch", 400)
     # As if it had been killed after the last micro-batch was written, before Spark noted it.
     commits = folder / "checkpoint" / "stream" / "commits"
     for path in commits.glob(
@@ -79,7 +79,7 @@ def folder(tmp_path_factory):
         path.unlink()
     write(folder, stream, 20, len(stream))
     (folder / "in" / "999.nq").write_text("this is no statement\n")
-    second = run(folder, "--once")
+    second = run(folder)
     return folder, stream, first, second
 
 
@@ -101,8 +101,8 @@ def test_each_micro_batch_is_an_object(folder):
 
 def test_a_second_start_says_where_it_goes_on(folder):
     _, _, first, second = folder
-    assert "2 queries over" in first.stderr and "starts from the start" in first.stderr
-    assert "goes on after batch 0: 000.rdfp is read up to line" in second.stderr
+    assert "2 queries over" in first.stderr and "starts at the beginning" in first.stderr
+    assert "resumes after micro-batch 0: 000.rdfp is read up to line" in second.stderr
 
 
 def test_the_quarantine_has_the_reason_and_the_place(folder):
@@ -121,7 +121,7 @@ def test_a_checkpoint_of_another_program_is_refused(folder):
         ((), "other.tide", "query RouteSensor has changed"),
         (("--partitions", 3), "rail.tide", "it has 2 partitions and not 3"),
     ]:
-        ran = run(folder, "--once", *more, program=program)
+        ran = run(folder, *more, program=program)
         assert ran.returncode == 2
         assert "was made by another program" in ran.stderr and said in ran.stderr
         assert "hint: start again" in ran.stderr
@@ -140,7 +140,15 @@ def test_ctrl_c_stops_a_run_that_waits_for_more(folder, tmp_path):
         "--out",
         tmp_path / "out",
     ]
-    tokens += ["--checkpoint", tmp_path / "c", "--master", "local[2]", "--trigger", "200ms"]
+    tokens += [
+        "--checkpoint",
+        tmp_path / "c",
+        "--master",
+        "local[2]",
+        "--trigger",
+        "200ms",
+        "--follow",
+    ]
     with subprocess.Popen(command(*tokens), stderr=subprocess.PIPE, text=True) as process:
         until = time.monotonic() + 300
         while not (tmp_path / "out" / "_progress.json").exists() and time.monotonic() < until:
@@ -149,7 +157,7 @@ def test_ctrl_c_stops_a_run_that_waits_for_more(folder, tmp_path):
         _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert "stopping after this micro-batch" in said
-    assert "the deltas are in" in said
+    assert "the output is in" in said
 
 
 def test_a_quarantine_that_is_full_stops_the_run(folder, tmp_path):
@@ -157,8 +165,52 @@ def test_a_quarantine_that_is_full_stops_the_run(folder, tmp_path):
     (tmp_path / "rail.tide").write_text((source / "rail.tide").read_text())
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.nq").write_text("no\nno\nno\n")
-    ran = run(tmp_path, "--once", "--partitions", 1, "--max-quarantined", 2)
+    ran = run(tmp_path, "--partitions", 1, "--max-quarantined", 2)
     assert ran.returncode == 2
     assert "3 rows are rejected, more than the 2 allowed" in ran.stderr
     assert "--max-quarantined" in ran.stderr
     assert pq.read_table(tmp_path / "out" / "quarantine").num_rows == 3
+
+
+DOORS = """PREFIX : <http://example.org/>
+QUERY Open AS SELECT ?door { ?door :is :open }
+EVENT Opened(?door) ON APPEAR OF Open(?door)
+EVENT Closed(?door) ON DISAPPEAR OF Open(?door)
+PATTERN Left(?door) AS Opened(?door) -> NOT Closed(?door) WITHIN 30s
+RULE Warn ON Left(?door) THEN INSERT { ?door :was :forgotten }
+"""
+OPEN = "<http://example.org/{}> <http://example.org/is> <http://example.org/open> ."
+
+
+def test_data_and_one_change_log_as_in_process(tmp_path):
+    """Rows, complex events and firings are printed if they are not written; nothing is left."""
+    (tmp_path / "doors.tide").write_text(DOORS)
+    (tmp_path / "now.ttl").write_text(OPEN.format("side"))
+    log = [(5, "A", "front"), (9, "A", "back"), (20, "D", "back"), (60, "D", "front")]
+    (tmp_path / "day.rdfp").write_text(
+        "".join(
+            f"H time {time} .\nTX .\n{row} {OPEN.format(door)}\nTC .\n" for time, row, door in log
+        )
+    )
+    (tmp_path / "tmp").mkdir()
+    tokens = ["run", tmp_path / "doors.tide", "--data", tmp_path / "now.ttl", "--json"]
+    tokens += ["--changes", tmp_path / "day.rdfp", "--master", "local[2]", "--engine"]
+
+    def printed(engine):
+        ran = subprocess.run(
+            command(*tokens, engine),
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+            env=os.environ | {"TMPDIR": str(tmp_path / "tmp")},
+        )
+        assert ran.returncode == 0, ran.stderr
+        found = [json.loads(line) for line in ran.stdout.splitlines()]
+        # Spark does not output when the match of a pattern began.
+        return [{key: row[key] for key in row if key != "start"} for row in found]
+
+    in_process = printed("process")
+    assert len(in_process) == 9
+    assert printed("spark") == in_process
+    assert not [path for path in (tmp_path / "tmp").iterdir() if path.name.startswith("graphtide")]

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 JOB = Path(__file__).with_name("stream_job.py")
 
+FORKED = "graphtide.spark.stages.worker"
+"""In the command of the process that forks workers, and of workers."""
+
 PATIENCE = 300.0
 """Seconds after which a job that makes no progress is given up."""
 
@@ -76,10 +79,14 @@ class Assault:
     def kill(self, kind: str) -> None:
         """Let some micro-batches pass, then kill at a random moment of one."""
         self.await_batches(self.random.randint(1, 2))
+        seen = self.last_batch()
         self.release(1)
         time.sleep(self.random.uniform(0, 0.4))
         deadline = time.monotonic() + PATIENCE
         while not (victims := self.victims(kind)):
+            if self.last_batch() > seen:  # the batch is over, and idle workers may have ended
+                seen = self.last_batch()
+                self.release(1)
             self.check(deadline, f"there is no {kind} to kill")
             time.sleep(0.02)
         os.kill(self.random.choice(victims), signal.SIGKILL)
@@ -101,7 +108,7 @@ class Assault:
         found = []
         for pid, parent, command in self.family():
             match kind:
-                case "worker" if "daemon" in command and "daemon" in self.command(parent):
+                case "worker" if FORKED in command and FORKED in self.command(parent):
                     found.append(pid)
                 case "executor" if "CoarseGrainedExecutorBackend" in command:
                     found.append(pid)
@@ -183,5 +190,5 @@ class RunAssault(Assault):
         options |= {"--master": "local[2,4]", "--rows-per-batch": str(rows_per_batch)}
         tokens = [token for option in options.items() for token in option]
         program = str(self.folder / "rail.tide")
-        command = [sys.executable, "-m", "graphtide.cli.main", "run", program, "--once", *tokens]
+        command = [sys.executable, "-m", "graphtide.cli.main", "run", program, *tokens]
         self.launch(command)

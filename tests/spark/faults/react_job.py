@@ -16,6 +16,7 @@ from pathlib import Path
 from pyspark import SparkContext
 
 from graphtide.lang.tide.program import Program
+from graphtide.spark import api
 from graphtide.spark.driver import run as run_module
 from graphtide.spark.driver.feedback import FeedbackLog
 from graphtide.spark.session import make_session
@@ -75,7 +76,9 @@ def die_at(moment, notes):
 
 def run(job):
     """Run until the input is used up and actions change nothing more."""
-    Noted.notes, processor.PartitionProcessor = job["notes"], Noted
+    Noted.notes = job["notes"]
+    # Not in its own module: there its pickles are looked up.
+    api.PartitionProcessor = Noted
     run_module.FeedbackLog = Mortal
     session = make_session(
         master=job["master"], partitions=job["partitions"], settings=job["settings"]

@@ -17,7 +17,7 @@ from pathlib import Path
 from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
 
-from graphtide.spark import watch
+from graphtide.spark import api, watch
 from graphtide.spark.session import make_session
 from graphtide.spark.stages import processor
 
@@ -111,7 +111,8 @@ def follow(writer, job):
 def run(job):
     """Run until the input is used up, starting the query again whenever it fails."""
     Noted.notes, Noted.fail_at, Noted.small_log = job["notes"], job["fail_at"], job["small_log"]
-    processor.PartitionProcessor = Noted
+    # Not in its own module: there its pickles are looked up.
+    api.PartitionProcessor = Noted
     session = make_session(
         master=job["master"],
         partitions=job["partitions"],

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphtide.bench.harness import Benchmark
+from graphtide.bench.harness import Benchmark, Progress
 from graphtide.bench.report import BenchReport, make_table, number, text_columns
 from graphtide.bench.route_sensor import RELATIONS, make_workload, texts
 from graphtide.errors import GraphtideError
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.table import Table
 
-    from graphtide.bench.harness import Progress
 
 PIPELINES: Final = ("identity", "graphtide", "reevaluate")
 

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from graphtide.bench.route_sensor import QUERY, RELATIONS, texts
 from graphtide.bench.spark.benchmark import PARTITIONS, add_spare
-from graphtide.spark.api import make_job, watch
+from graphtide.spark import api
 from graphtide.spark.session import make_session
 from graphtide.spark.stages import processor
 from graphtide.spark.stages.pack import pack_task
@@ -106,7 +106,7 @@ def _batch_ms(reports: list[dict[str, Any]]) -> dict[int, int]:
 
 
 class NotedProcessor(processor.PartitionProcessor):
-    """The processor of a stage that writes a line per partition and micro-batch: cache hit, rebuild, duration.
+    """The processor of a stage that notes cache hit, rebuild and duration of each call.
 
     With `forget`, the cache is cleared before each micro-batch.
     """
@@ -152,8 +152,8 @@ def _graphtide(
     (folder / notes).mkdir()
     # The product's own pipeline; only its operator is replaced by one that takes notes.
     noted = partial(NotedProcessor, notes=str(folder / notes), forget=forget)
-    vars(processor)["PartitionProcessor"] = noted
-    return watch(_changes(session, folder / "input"), QUERY, partitions=PARTITIONS)
+    vars(api)["PartitionProcessor"] = noted
+    return api.watch(_changes(session, folder / "input"), QUERY, partitions=PARTITIONS)
 
 
 def _rebuilds(session: SparkSession, folder: Path) -> dict[str, Any]:
@@ -200,7 +200,7 @@ class IdentityProcessor(StatefulProcessor):
 def _identity(session: SparkSession, folder: Path) -> DataFrame:
     """The stages of `graphtide.spark.watch` for one query, with another processor."""
     changes = _changes(session, folder / "input")
-    job = make_job(changes, {"query": QUERY}, PARTITIONS)
+    job = api.make_job(changes, {"query": QUERY}, PARTITIONS)
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()

@@ -17,20 +17,23 @@ from graphtide.bench.report import (
     median_text,
     number,
 )
-from graphtide.bench.train.driver import TrainRun
+from graphtide.bench.train.driver import TrainFigures, TrainRun
 from graphtide.bench.train.engines import PyoxigraphRun, SparkTrainRun
-from graphtide.bench.train.plans import DEFAULT_PLAN, Choice, check_plan, check_strategy
+from graphtide.bench.train.plans import (
+    DEFAULT_PLAN,
+    Choice,
+    NodeFigures,
+    check_plan,
+    check_strategy,
+)
 from graphtide.bench.train.transformations import DEFAULTS, parse_selection
 from graphtide.datasets.queries import TRAIN_QUERIES, find_queries
-from graphtide.datasets.train import TrainModel
+from graphtide.datasets.train import Scenario, TrainModel
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from graphtide.bench.train.driver import TrainFigures
-    from graphtide.bench.train.plans import NodeFigures
-    from graphtide.datasets.train import Scenario
 
 Engine: TypeAlias = Literal["graphtide", "pyoxigraph", "spark"]
 

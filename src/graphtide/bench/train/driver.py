@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphtide.bench.train import transformations
 from graphtide.bench.train.operations import QueryOperation
-from graphtide.bench.train.plans import DEFAULT_PLAN, NodeFigures, node_figures, watch_query
-from graphtide.bench.train.transformations import TransformationContext
+from graphtide.bench.train.plans import DEFAULT_PLAN, Choice, NodeFigures, node_figures, watch_query
 from graphtide.datasets.java_random import JavaRandom
 from graphtide.datasets.train import SEED, TrainModel, constant_texts, vertex_texts
 from graphtide.datasets.train_kernel import VERTEX_0
@@ -19,8 +19,6 @@ from graphtide.graph import LiveGraph
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from graphtide.bench.train.plans import Choice
-    from graphtide.bench.train.transformations import MatchSelection, TripleChange
     from graphtide.datasets.queries import TrainQuery
 
 
@@ -71,7 +69,9 @@ class TrainRun:
     >>> from graphtide.datasets.queries import find_queries
     >>> from graphtide.bench.train.transformations import MatchSelection
     >>> run = TrainRun(
-    ...     TrainModel(1, "repair"), find_queries(["PosLength"]), MatchSelection("fixed", 10)
+    ...     TrainModel(1, "repair"),
+    ...     find_queries(["PosLength"]),
+    ...     transformations.MatchSelection("fixed", 10),
     ... )
     >>> run.run(rounds=2).matches
     {'PosLength': [52, 42, 32]}
@@ -83,11 +83,11 @@ class TrainRun:
         self,
         model: TrainModel,
         queries: Sequence[TrainQuery],
-        selection: MatchSelection,
+        selection: transformations.MatchSelection,
         *,
         strategy: Choice = "auto",
         plan: str = DEFAULT_PLAN,
-        on_changes: Callable[[Sequence[TripleChange]], None] = lambda _: None,
+        on_changes: Callable[[Sequence[transformations.TripleChange]], None] = lambda _: None,
     ) -> None:
         self.graph = LiveGraph()
         self.figures = TrainFigures()
@@ -99,7 +99,7 @@ class TrainRun:
         self._plan = plan
         self._on_changes = on_changes
         self._random = JavaRandom(SEED)
-        self._context = TransformationContext(0)
+        self._context = transformations.TransformationContext(0)
 
     def run(self, rounds: int) -> TrainFigures:
         """All phases."""

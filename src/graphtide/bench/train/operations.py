@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.bench.train.transformations import (
-    TRANSFORMATIONS,
-    Match,
-    TransformationContext,
-    Triple,
-    TripleChange,
-)
-from graphtide.datasets.queries import EXTRA_QUERIES, train_query_text
-from graphtide.datasets.train import vertex_numbers
+from graphtide.bench.train import transformations
+from graphtide.datasets.queries import EXTRA_QUERIES, TrainQuery, train_query_text
+from graphtide.datasets.train import Scenario, vertex_numbers
 from graphtide.kernel.batch import DIFF, Ints, Longs
 from graphtide.kernel.counts import DELTA_VALUES
 
@@ -23,13 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from graphtide.bench.train.transformations import MatchSelection
     from graphtide.datasets.java_random import JavaRandom
-    from graphtide.datasets.queries import TrainQuery
-    from graphtide.datasets.train import Scenario
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
-    from graphtide.kernel.batch import Ints
     from graphtide.rdf.dictionary import TermDictionary
 
 
@@ -133,7 +123,7 @@ class QueryOperation:
         self._found = SortedMatches(watch, query.keys, self._vertices)
         self._injectable: SortedMatches | None = None
         self._sensors: SortedMatches | None = None
-        self._chosen: list[Match] = []
+        self._chosen: list[transformations.Match] = []
 
     @property
     def watch(self) -> Query:
@@ -145,7 +135,10 @@ class QueryOperation:
         return self._found.update()
 
     def choose(
-        self, selection: MatchSelection, random: JavaRandom, context: TransformationContext
+        self,
+        selection: transformations.MatchSelection,
+        random: JavaRandom,
+        context: transformations.TransformationContext,
     ) -> None:
         """Select matches, and look up what their transformations need."""
         if self.query in EXTRA_QUERIES:
@@ -158,10 +151,14 @@ class QueryOperation:
         if self.query.name == "ConnectedSegments" and self._scenario == "repair":
             context.triples = triples_of(self._graph, chosen[:, 2])
 
-    def changes(self, context: TransformationContext) -> Iterator[TripleChange]:
+    def changes(
+        self, context: transformations.TransformationContext
+    ) -> Iterator[transformations.TripleChange]:
         """The changes that transform the selected matches, in order."""
         for match in self._chosen:
-            yield from TRANSFORMATIONS[self._scenario, self.query.name](match, context)
+            yield from transformations.TRANSFORMATIONS[self._scenario, self.query.name](
+                match, context
+            )
 
     def _injection_matches(self) -> SortedMatches:
         """Where errors can be injected: standing queries too, from the first round on."""
@@ -176,7 +173,7 @@ class QueryOperation:
         return SortedMatches(watch, keys, self._vertices)
 
 
-def texts_of(graph: LiveGraph, rows: Ints) -> list[Match]:
+def texts_of(graph: LiveGraph, rows: Ints) -> list[transformations.Match]:
     """Rows of ids as texts of terms."""
     columns: list[list[Any]] = [
         graph.terms.decode_column(np.ascontiguousarray(column)).to_pylist() for column in rows.T
@@ -184,9 +181,9 @@ def texts_of(graph: LiveGraph, rows: Ints) -> list[Match]:
     return list(zip(*columns, strict=True))
 
 
-def triples_of(graph: LiveGraph, vertices: Ints) -> dict[str, list[Triple]]:
+def triples_of(graph: LiveGraph, vertices: Ints) -> dict[str, list[transformations.Triple]]:
     """All triples with one of these vertices as subject or object, by vertex."""
-    found: dict[str, list[Triple]] = {
+    found: dict[str, list[transformations.Triple]] = {
         vertex: [] for (vertex,) in texts_of(graph, vertices[:, None])
     }
     if found:

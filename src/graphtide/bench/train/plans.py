@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.relational import Labels, Relation, different
-from graphtide.datasets.queries import train_query_text
+from graphtide.datasets.queries import TrainQuery, train_query_text
 from graphtide.datasets.train import NAMESPACE, name
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query
@@ -22,8 +22,6 @@ from graphtide.plan.physical import nodes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphtide.algebra.relational import Relation
-    from graphtide.datasets.queries import TrainQuery
     from graphtide.engine.results import DeltaRow
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from graphtide.datasets.train import RDF_TYPE, length_literal, length_value, name, vertex
+from graphtide.datasets.train import RDF_TYPE, Scenario, length_literal, length_value, name, vertex
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from graphtide.datasets.java_random import JavaRandom
-    from graphtide.datasets.train import Scenario
     from graphtide.kernel.batch import Ints
 
 Triple = tuple[str, str, str]

@@ -13,10 +13,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from pyoxigraph import RdfFormat, Store, parse
+from pyoxigraph import Quad, RdfFormat, Store, parse
 
 from graphtide.bench.harness import peak_rss_mb
-from graphtide.bench.windows.benchmark import RATE, WindowsResult, WindowsTask
+from graphtide.bench.windows.benchmark import RATE, Mode, WindowsResult, WindowsTask
 from graphtide.datasets.lubm import Lubm
 from graphtide.datasets.seas import PREDICATES, SAMPLES_PER_DAY, Seas
 from graphtide.datasets.triples import IndexedTriples, StreamRate
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
-    from pyoxigraph import Quad
 
-    from graphtide.bench.windows.benchmark import Mode
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
 

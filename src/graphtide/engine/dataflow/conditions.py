@@ -12,30 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.algebra.expressions import Call, Const, Var
-from graphtide.algebra.variables import mentioned
+from graphtide.algebra.expressions import Call, Const, Expression, Var
+from graphtide.algebra.variables import Schema, mentioned
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.functions.values import effective_boolean
 from graphtide.kernel import calculate, compare
+from graphtide.kernel import values as val
 from graphtide.kernel.batch import VALUES, Ints
-from graphtide.kernel.values import (
-    ADD,
-    COLUMN,
-    CONSTANT,
-    ERROR,
-    FALSE,
-    MULTIPLY,
-    NEGATE,
-    OPEN,
-    SUBTRACT,
-    TRUE,
-    Kinds,
-)
 
 if TYPE_CHECKING:
-    from graphtide.algebra.expressions import Expression
-    from graphtide.algebra.variables import Schema
     from graphtide.functions.logic import Row
     from graphtide.rdf.dictionary import TermDictionary
 
@@ -90,24 +76,24 @@ class Memo:
 
 
 Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-Outcomes = Callable[[Ints], Kinds]
+Outcomes = Callable[[Ints], val.Kinds]
 
 OPERATORS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
-STEPS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "UMINUS": NEGATE}
+STEPS = {"+": val.ADD, "-": val.SUBTRACT, "*": val.MULTIPLY, "UMINUS": val.NEGATE}
 
-_CODES = (FALSE, TRUE, ERROR, OPEN)
+_CODES = (val.FALSE, val.TRUE, val.ERROR, val.OPEN)
 
 
-def _table(first: tuple[int, ...]) -> Kinds:
+def _table(first: tuple[int, ...]) -> val.Kinds:
     """The outcome of every pair of outcomes: the earliest of them in the order `first`."""
     rank = {code: place for place, code in enumerate(first)}
     return np.array([[min(a, b, key=rank.__getitem__) for b in _CODES] for a in _CODES], np.int8)
 
 
-AND = _table((FALSE, OPEN, ERROR, TRUE))
-OR = _table((TRUE, OPEN, ERROR, FALSE))
-NOT = np.array([TRUE, FALSE, ERROR, OPEN], np.int8)
+AND = _table((val.FALSE, val.OPEN, val.ERROR, val.TRUE))
+OR = _table((val.TRUE, val.OPEN, val.ERROR, val.FALSE))
+NOT = np.array([val.TRUE, val.FALSE, val.ERROR, val.OPEN], np.int8)
 
 
 class Condition:
@@ -121,19 +107,19 @@ class Condition:
     def __call__(self, batch: Ints) -> Mask:
         """A mask of the rows for which the condition is true."""
         if self._quick is None:
-            return np.asarray(self._memo(batch) == TRUE)
+            return np.asarray(self._memo(batch) == val.TRUE)
         outcomes = self._quick(batch)
-        mask: Mask = np.asarray(outcomes == TRUE)
-        still_open = outcomes == OPEN
+        mask: Mask = np.asarray(outcomes == val.TRUE)
+        still_open = outcomes == val.OPEN
         if still_open.any():
-            mask[still_open] = self._memo(batch[still_open]) == TRUE
+            mask[still_open] = self._memo(batch[still_open]) == val.TRUE
         return mask
 
     def _decide(self, row: Row) -> int:
         try:
-            return TRUE if effective_boolean(self._value(row)) else FALSE
+            return val.TRUE if effective_boolean(self._value(row)) else val.FALSE
         except ExpressionError:
-            return ERROR
+            return val.ERROR
 
 
 def quick_outcomes(
@@ -194,9 +180,9 @@ def steps_of(
     match expression:
         case Var():
             known = expression in schema
-            return [(COLUMN, VALUES + schema.index(expression)) if known else (CONSTANT, 0)]
+            return [(val.COLUMN, VALUES + schema.index(expression)) if known else (val.CONSTANT, 0)]
         case Const(term):
-            return [(CONSTANT, terms.encode(term))]
+            return [(val.CONSTANT, terms.encode(term))]
         case Call(name, args) if name in STEPS:
             parts = [step for arg in args for step in steps_of(arg, schema, terms)]
             return [*parts, (STEPS[name], 0)]

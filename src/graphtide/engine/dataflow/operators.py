@@ -19,22 +19,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.kernel import DistinctKernel, Instances, JoinKernel, SemiJoinKernel
 from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
-from graphtide.plan.physical import (
-    Closure,
-    Compute,
-    Constant,
-    Decomposed,
-    GroupBy,
-    HashJoin,
-    Keep,
-    Merge,
-    Physical,
-    Search,
-    Select,
-    SemiJoin,
-    TopK,
-    Unique,
-)
+from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,39 +43,39 @@ class Operator(Protocol):
         """Bytes held."""
 
 
-def make_operator(node: Physical, terms: TermDictionary) -> Operator:
+def make_operator(node: phys.Physical, terms: TermDictionary) -> Operator:
     """The operator of a node; Search and Constant forward what the network hands them."""
     match node:
-        case Search() | Constant():
+        case phys.Search() | phys.Constant():
             return Forward()
-        case Decomposed():
+        case phys.Decomposed():
             return Instances(*instance_numbers(node))
-        case HashJoin():
+        case phys.HashJoin():
             return make_join(node)
-        case SemiJoin(left, _, keys, negated):
+        case phys.SemiJoin(left, _, keys, negated):
             columns = [left.schema.index(v) for v in keys]
             return SemiJoinKernel(len(left.schema), columns=columns, negated=negated)
-        case Select(child, condition):
+        case phys.Select(child, condition):
             return SelectRows(Condition(condition, child.schema, terms))
-        case Compute():
+        case phys.Compute():
             return ComputeColumn(node, terms)
-        case Merge():
+        case phys.Merge():
             return MergeRows(len(node.schema))
-        case Unique():
+        case phys.Unique():
             return DistinctKernel(len(node.schema))
-        case Keep(child, sources):
+        case phys.Keep(child, sources):
             return KeepColumns([-1 if v is None else child.schema.index(v) for v in sources])
-        case GroupBy():
+        case phys.GroupBy():
             return GroupRows(node, terms)
-        case TopK():
+        case phys.TopK():
             return TopRows(node, terms)
-        case Closure(_, source):
+        case phys.Closure(_, source):
             return Reach(len(node.schema), None if source is None else terms.encode(source))
         case _:
             assert_never(node)
 
 
-def make_join(node: HashJoin) -> Operator:
+def make_join(node: phys.HashJoin) -> Operator:
     """A join's column numbers from its variables."""
     left, right = node.left.schema, node.right.schema
 
@@ -110,7 +95,7 @@ def make_join(node: HashJoin) -> Operator:
     )
 
 
-def constant_batch(node: Constant, terms: TermDictionary) -> Ints:
+def constant_batch(node: phys.Constant, terms: TermDictionary) -> Ints:
     """A constant's rows as the changes of the first transaction."""
     rows = [(0, 1, *(0 if t is None else terms.encode(t) for t in row)) for row in node.rows]
     return make_batch(rows, len(node.schema))
@@ -148,7 +133,7 @@ class SelectRows(Stateless):
 class ComputeColumn(Stateless):
     """d(extend(R)) = extend(dR)."""
 
-    def __init__(self, node: Compute, terms: TermDictionary) -> None:
+    def __init__(self, node: phys.Compute, terms: TermDictionary) -> None:
         self._value = compile_expression(node.expression)
         self._terms = terms
         columns = argument_columns(node.expression, node.child.schema)

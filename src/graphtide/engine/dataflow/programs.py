@@ -10,22 +10,7 @@ from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import DefaultGraph, TriplePattern
 from graphtide.algebra.windows import WINDOW_SPACE
 from graphtide.kernel.search.program import ExistsCheck, Pattern, SearchProgram
-from graphtide.plan.physical import (
-    Closure,
-    Compute,
-    Constant,
-    Decomposed,
-    GroupBy,
-    HashJoin,
-    Keep,
-    Merge,
-    Physical,
-    Search,
-    Select,
-    SemiJoin,
-    TopK,
-    Unique,
-)
+from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -35,7 +20,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
 
 
-def to_program(node: Search, terms: TermDictionary) -> SearchProgram:
+def to_program(node: phys.Search, terms: TermDictionary) -> SearchProgram:
     """A search with ids for terms and indexes for variables."""
     numbers = {var: number for number, var in enumerate(node.schema)}
 
@@ -103,7 +88,7 @@ class SharedPrograms:
 # --- equal nodes ---
 
 
-def identity(node: Physical, inputs: Sequence[int], terms: TermDictionary) -> Hashable:
+def identity(node: phys.Physical, inputs: Sequence[int], terms: TermDictionary) -> Hashable:
     """A key that is equal for nodes that can share one operator, given the ids of their inputs.
 
     An operator works on columns by position, so two nodes of one kind with the same positions and
@@ -112,46 +97,46 @@ def identity(node: Physical, inputs: Sequence[int], terms: TermDictionary) -> Ha
     return (type(node), tuple(inputs), *_positions(node, terms))
 
 
-def _positions(node: Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
+def _positions(node: phys.Physical, terms: TermDictionary) -> tuple[Hashable, ...]:
     match node:
-        case Search():
+        case phys.Search():
             return (to_program(node, terms),)
-        case Constant(rows):
+        case phys.Constant(rows):
             return (rows, len(node.schema))
-        case Decomposed():
+        case phys.Decomposed():
             return instance_numbers(node)
-        case HashJoin(left, right, keys, loose, overlap):
+        case phys.HashJoin(left, right, keys, loose, overlap):
             pairs = [_pairs(variables, left, right) for variables in (keys, loose, overlap)]
             return (*pairs, _pairs(node.schema, left, right))
-        case SemiJoin(left, _, keys, negated):
+        case phys.SemiJoin(left, _, keys, negated):
             return (_columns(keys, left.schema), negated)
-        case Select(child, condition):
+        case phys.Select(child, condition):
             return (by_position(condition, child.schema),)
-        case Compute(child, _, expression):
+        case phys.Compute(child, _, expression):
             return (by_position(expression, child.schema),)
-        case Keep(child, sources):
+        case phys.Keep(child, sources):
             return tuple(-1 if v is None else child.schema.index(v) for v in sources)
-        case GroupBy(child, keys, aggregates):
+        case phys.GroupBy(child, keys, aggregates):
             columns = _columns(keys, child.schema)
             called = tuple(
                 (a.function, _argument(a.argument, child.schema), a.distinct, a.separator)
                 for a in aggregates
             )
             return (columns, called)
-        case TopK(child, keys, distinct, offset, limit, per):
+        case phys.TopK(child, keys, distinct, offset, limit, per):
             columns = _columns(node.schema, child.schema)
             order = tuple((_column(k.var, child.schema), k.descending) for k in keys)
             return (columns, order, distinct, offset, limit, _columns(per, node.schema))
-        case Closure(_, source):
+        case phys.Closure(_, source):
             return (source,)
-        case Merge() | Unique():
+        case phys.Merge() | phys.Unique():
             return ()
         case _:
             assert_never(node)
 
 
 def instance_numbers(
-    node: Decomposed,
+    node: phys.Decomposed,
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
     """The columns of each input, and the order of instantiation, as numbers of output columns."""
     patterns = tuple(_columns(each.schema, node.schema) for each in node.inputs)
@@ -159,7 +144,9 @@ def instance_numbers(
     return patterns, order
 
 
-def _pairs(variables: Schema, left: Physical, right: Physical) -> tuple[tuple[int, int], ...]:
+def _pairs(
+    variables: Schema, left: phys.Physical, right: phys.Physical
+) -> tuple[tuple[int, int], ...]:
     return tuple((_column(v, left.schema), _column(v, right.schema)) for v in variables)
 
 

@@ -13,15 +13,13 @@ starting from the variables it depends on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from graphtide.kernel.batch import Ints
 
 Variables = tuple[int, ...]

@@ -8,23 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
-from pyoxigraph import BlankNode
+from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import Bgp, Dataset, SelectQuery, TriplePattern
+from graphtide.algebra.nodes import Bgp, Dataset, Node, SelectQuery, TriplePattern
 from graphtide.algebra.queries import AskQuery, ConstructQuery, DescribeQuery, Query
 from graphtide.lang.sparql.expressions import Level
 from graphtide.lang.sparql.graphs import EMPTY_GROUP
 from graphtide.lang.sparql.scanner import QUERY_KEYWORDS, word_hint
-from graphtide.lang.sparql.select import SelectParser
+from graphtide.lang.sparql.select import LevelRows, SelectParser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyoxigraph import NamedNode
-
-    from graphtide.algebra.nodes import Node
-    from graphtide.lang.sparql.select import LevelRows
     from graphtide.rdf.terms import Term
 
 UPDATE_KEYWORDS = (

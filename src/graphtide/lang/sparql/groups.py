@@ -9,23 +9,15 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from graphtide.algebra.expressions import Call, Expression
+from graphtide.algebra.expressions import Call, Expression, Var
 from graphtide.algebra.nodes import Extend, Filter, LeftJoin, Minus, Node, Union, Values
 from graphtide.algebra.variables import schema
-from graphtide.algebra.windows import reify
+from graphtide.algebra.windows import WindowClause, reify
+from graphtide.lang.sparql import graphs
 from graphtide.lang.sparql.expressions import ExpressionParser
-from graphtide.lang.sparql.graphs import (
-    EMPTY_GROUP,
-    in_default_graph,
-    in_named_graph,
-    in_variable_graph,
-    join,
-)
 from graphtide.lang.sparql.scanner import PATTERN_KEYWORDS, word_hint
 
 if TYPE_CHECKING:
-    from graphtide.algebra.expressions import Var
-    from graphtide.algebra.windows import WindowClause
     from graphtide.rdf.terms import Term
 
 
@@ -33,7 +25,7 @@ if TYPE_CHECKING:
 class _Group:
     """A group being parsed: the pattern so far, and the filters of the whole group."""
 
-    node: Node = EMPTY_GROUP
+    node: Node = graphs.EMPTY_GROUP
     condition: Expression | None = None
 
     def require(self, condition: Expression) -> None:
@@ -104,7 +96,7 @@ class GroupParser(ExpressionParser):
             group.require(self.constraint("FILTER"))
         elif self.token.kind == "sign" and self.at("{"):
             self._end_bgp(group)
-            group.node = join(group.node, self._union())
+            group.node = graphs.join(group.node, self._union())
         elif self.token.kind == "word" and not self.at_literal():
             self._end_bgp(group)
             self._clause(group)
@@ -124,11 +116,11 @@ class GroupParser(ExpressionParser):
             case "BIND":
                 group.node = self._bind(group.node)
             case "VALUES":
-                group.node = join(group.node, self.values())
+                group.node = graphs.join(group.node, self.values())
             case "GRAPH":
-                group.node = join(group.node, self._graph())
+                group.node = graphs.join(group.node, self._graph())
             case "WINDOW":
-                group.node = join(group.node, self._window())
+                group.node = graphs.join(group.node, self._window())
             case "SERVICE":
                 self._service(word.start)
             case "LATERAL":
@@ -182,7 +174,7 @@ class GroupParser(ExpressionParser):
         self._window_clause = clause
         inside = self.group()
         self._window_clause = None
-        return in_default_graph(inside, clause.graph)
+        return graphs.in_default_graph(inside, clause.graph)
 
     def _graph(self) -> Node:
         node = self._named_graph()
@@ -192,12 +184,12 @@ class GroupParser(ExpressionParser):
     def _named_graph(self) -> Node:
         if self.token.kind == "var":
             variable = self.variable()
-            return in_variable_graph(self.group(), variable, self.fresh)
+            return graphs.in_variable_graph(self.group(), variable, self.fresh)
         name = self.iri()
-        return in_named_graph(self.group(), name, self.fresh)
+        return graphs.in_named_graph(self.group(), name, self.fresh)
 
     def _end_bgp(self, group: _Group) -> None:
-        group.node = join(group.node, self.take_pattern())
+        group.node = graphs.join(group.node, self.take_pattern())
 
     def _values_row(self, width: int) -> tuple[Term | None, ...]:
         start = self.expect("(").start

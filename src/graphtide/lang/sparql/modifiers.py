@@ -10,20 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import Aggregate, Extend, Group, Node, Project
-from graphtide.algebra.windows import WindowClause
+from graphtide.algebra.nodes import Aggregate, Extend, Group, Node, Project, Values
+from graphtide.algebra.windows import Output, WindowClause
 from graphtide.lang.durations import UNITS, iso_milliseconds
-from graphtide.lang.sparql.expressions import AggregateCall
+from graphtide.lang.sparql.expressions import AggregateCall, Level
 from graphtide.lang.sparql.groups import GroupParser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyoxigraph import NamedNode
-
-    from graphtide.algebra.nodes import Values
-    from graphtide.algebra.windows import Output
-    from graphtide.lang.sparql.expressions import Level
 
 
 # Grouping: https://www.w3.org/TR/sparql11-query/#sparqlAggregateAlgebra

@@ -6,14 +6,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.algebra.queries import as_select
+from graphtide.algebra.queries import Query, as_select
 from graphtide.algebra.windows import WindowedQuery
 from graphtide.errors import UnsupportedError
 from graphtide.lang.sparql.forms import FormParser
 from graphtide.lang.sparql.update import UpdateParser
 
 if TYPE_CHECKING:
-    from graphtide.algebra.queries import Query
     from graphtide.algebra.updates import Update
 
 _TOO_DEEP = "brackets or groups are nested too deeply"

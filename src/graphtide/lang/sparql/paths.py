@@ -8,20 +8,9 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final, assert_never
 
-from graphtide.algebra.expressions import Call, Const
+from graphtide.algebra import paths
+from graphtide.algebra.expressions import Call, Const, Var
 from graphtide.algebra.nodes import Bgp, Filter, Node, Path, TriplePattern, Union
-from graphtide.algebra.paths import (
-    Alternative,
-    Inverse,
-    Link,
-    NegatedSet,
-    OneOrMore,
-    PathExpression,
-    Sequence,
-    ToBlank,
-    ZeroOrMore,
-    ZeroOrOne,
-)
 from graphtide.lang.sparql.graphs import join
 from graphtide.lang.sparql.terms import RDF_TYPE, TermParser
 
@@ -30,13 +19,12 @@ if TYPE_CHECKING:
 
     from pyoxigraph import NamedNode
 
-    from graphtide.algebra.expressions import Var
     from graphtide.rdf.terms import Term
 
-_MODIFIERS: Final[Mapping[str, type[ZeroOrOne | ZeroOrMore | OneOrMore]]] = {
-    "?": ZeroOrOne,
-    "*": ZeroOrMore,
-    "+": OneOrMore,
+_MODIFIERS: Final[Mapping[str, type[paths.ZeroOrOne | paths.ZeroOrMore | paths.OneOrMore]]] = {
+    "?": paths.ZeroOrOne,
+    "*": paths.ZeroOrMore,
+    "+": paths.OneOrMore,
 }
 
 
@@ -47,12 +35,12 @@ class PathParser(TermParser):
         """Whether a path, or a plain predicate, comes next."""
         return self.at_iri() or self._at_a() or self.at("^", "!", "(")
 
-    def path(self) -> PathExpression:
+    def path(self) -> paths.PathExpression:
         """A path of any precedence."""
         parts = [self._sequence()]
         while self.accept("|"):
             parts.append(self._sequence())
-        return reduce(Alternative, parts)
+        return reduce(paths.Alternative, parts)
 
     def predicate(self) -> NamedNode:
         """An IRI, or `a`."""
@@ -66,29 +54,29 @@ class PathParser(TermParser):
     def _at_a(self) -> bool:
         return self.token.kind == "word" and self.token.text == "a"
 
-    def _sequence(self) -> PathExpression:
+    def _sequence(self) -> paths.PathExpression:
         parts = [self._step()]
         while self.accept("/"):
             parts.append(self._step())
-        return reduce(Sequence, parts)
+        return reduce(paths.Sequence, parts)
 
-    def _step(self) -> PathExpression:
+    def _step(self) -> paths.PathExpression:
         inverse = self.accept("^") is not None
         step = self._primary_path()
         if self.at("?", "*") or (self.at("+") and not self.at_literal()):
             step = _MODIFIERS[self.advance().text](step)
-        return Inverse(step) if inverse else step
+        return paths.Inverse(step) if inverse else step
 
-    def _primary_path(self) -> PathExpression:
+    def _primary_path(self) -> paths.PathExpression:
         if self.accept("!"):
             return self._negated_set()
         if self.accept("("):
             inner = self.path()
             self.expect(")")
             return inner
-        return Link(self.predicate())
+        return paths.Link(self.predicate())
 
-    def _negated_set(self) -> PathExpression:
+    def _negated_set(self) -> paths.PathExpression:
         forward: list[NamedNode] = []
         backward: list[NamedNode] = []
         if self.accept("("):
@@ -98,37 +86,37 @@ class PathParser(TermParser):
                 (backward if self.accept("^") else forward).append(self.predicate())
         else:
             (backward if self.accept("^") else forward).append(self.predicate())
-        back = Inverse(NegatedSet(tuple(backward)))
+        back = paths.Inverse(paths.NegatedSet(tuple(backward)))
         if not backward:
-            return NegatedSet(tuple(forward))
-        return Alternative(NegatedSet(tuple(forward)), back) if forward else back
+            return paths.NegatedSet(tuple(forward))
+        return paths.Alternative(paths.NegatedSet(tuple(forward)), back) if forward else back
 
 
 def path_pattern(
-    subject: Var | Term, path: PathExpression, object_: Var | Term, fresh: Callable[[], Var]
+    subject: Var | Term, path: paths.PathExpression, object_: Var | Term, fresh: Callable[[], Var]
 ) -> Node:
     """Translate a path between two ends. Sequences and alternatives keep duplicates."""
     match path:
-        case Link(iri):
+        case paths.Link(iri):
             return Bgp((TriplePattern(subject, iri, object_),))
-        case Inverse(inner):
+        case paths.Inverse(inner):
             return path_pattern(object_, inner, subject, fresh)
-        case Sequence(first, second):
+        case paths.Sequence(first, second):
             middle = fresh()
             left = path_pattern(subject, first, middle, fresh)
             right = path_pattern(middle, second, object_, fresh)
             if isinstance(left, Bgp) and isinstance(right, Bgp):
                 return Bgp(left.patterns + right.patterns)
             return join(left, right)
-        case Alternative(first, second):
+        case paths.Alternative(first, second):
             left = path_pattern(subject, first, object_, fresh)
             return Union(left, path_pattern(subject, second, object_, fresh))
-        case NegatedSet(iris):
+        case paths.NegatedSet(iris):
             predicate = fresh()
             step = Bgp((TriplePattern(subject, predicate, object_),))
             others = Call("NOT IN", (predicate, *map(Const, iris)))
             return Filter(others, step) if iris else step
-        case ZeroOrOne() | ZeroOrMore() | OneOrMore() | ToBlank():
+        case paths.ZeroOrOne() | paths.ZeroOrMore() | paths.OneOrMore() | paths.ToBlank():
             return Path(subject, path, object_)
         case _:
             assert_never(path)

@@ -8,25 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pyoxigraph import BlankNode
+from pyoxigraph import BlankNode, NamedNode
 
+from graphtide.algebra import nodes as alg
+from graphtide.algebra import updates as upd
 from graphtide.algebra.expressions import Var
-from graphtide.algebra.nodes import DEFAULT_GRAPH, DefaultGraph, Project, SelectQuery, TriplePattern
-from graphtide.algebra.updates import (
-    Add,
-    Clear,
-    Copy,
-    Create,
-    DeleteData,
-    Drop,
-    Graphs,
-    InsertData,
-    Load,
-    Modify,
-    Move,
-    Operation,
-    Update,
-)
 from graphtide.lang.sparql.forms import UPDATE_KEYWORDS, FormParser
 from graphtide.lang.sparql.graphs import in_default_graph
 from graphtide.lang.sparql.scanner import word_hint
@@ -34,13 +20,14 @@ from graphtide.lang.sparql.scanner import word_hint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyoxigraph import NamedNode
 
-    from graphtide.algebra.nodes import Node
+_TRANSFERS: Final[Mapping[str, type[upd.Add | upd.Move | upd.Copy]]] = {
+    "ADD": upd.Add,
+    "MOVE": upd.Move,
+    "COPY": upd.Copy,
+}
 
-_TRANSFERS: Final[Mapping[str, type[Add | Move | Copy]]] = {"ADD": Add, "MOVE": Move, "COPY": Copy}
-
-Quads = tuple[TriplePattern, ...]
+Quads = tuple[alg.TriplePattern, ...]
 
 
 class UpdateParser(FormParser):
@@ -50,9 +37,9 @@ class UpdateParser(FormParser):
         super().__init__(text, base, standing=False)
         self._earlier_labels: frozenset[str] = frozenset()
 
-    def update(self) -> Update:
+    def update(self) -> upd.Update:
         """The operations in order; the request may be empty and may end with `;`."""
-        operations: list[Operation] = []
+        operations: list[upd.Operation] = []
         self.prologue()
         while self.token.kind != "end":
             operations.append(self._operation())
@@ -61,9 +48,9 @@ class UpdateParser(FormParser):
             if not self.accept(";"):
                 self.fail(f"expected ';' or the end of the update, found {self.token}")
             self.prologue()
-        return Update(tuple(operations), self.text)
+        return upd.Update(tuple(operations), self.text)
 
-    def _operation(self) -> Operation:
+    def _operation(self) -> upd.Operation:
         word = self.token
         if not self.accept(*UPDATE_KEYWORDS):
             near = word_hint(word.text, UPDATE_KEYWORDS) if word.kind == "word" else None
@@ -73,21 +60,21 @@ class UpdateParser(FormParser):
                 return self._change(first)
             case "LOAD":
                 silent, source = self._silent(), self.iri()
-                into = self._graph_name() if self.accept("INTO") else DEFAULT_GRAPH
-                return Load(source, into, silent)
+                into = self._graph_name() if self.accept("INTO") else alg.DEFAULT_GRAPH
+                return upd.Load(source, into, silent)
             case "CREATE":
-                return Create(silent=self._silent(), graph=self._graph_name())
+                return upd.Create(silent=self._silent(), graph=self._graph_name())
             case "CLEAR":
-                return Clear(silent=self._silent(), target=self._target())
+                return upd.Clear(silent=self._silent(), target=self._target())
             case "DROP":
-                return Drop(silent=self._silent(), target=self._target())
+                return upd.Drop(silent=self._silent(), target=self._target())
             case other:
                 silent, source_graph = self._silent(), self._graph_or_default()
                 self.expect("TO")
                 return _TRANSFERS[other](source_graph, self._graph_or_default(), silent)
 
-    def _change(self, first: str) -> Operation:
-        default: NamedNode | DefaultGraph = DEFAULT_GRAPH
+    def _change(self, first: str) -> upd.Operation:
+        default: NamedNode | alg.DefaultGraph = alg.DEFAULT_GRAPH
         if first == "WITH":
             default = self.iri()
             if not self.at("INSERT", "DELETE"):
@@ -105,28 +92,30 @@ class UpdateParser(FormParser):
             insert = self._quads()
         return self._modify(_inside(delete, default), _inside(insert, default), default)
 
-    def _data(self, first: str) -> Operation:
+    def _data(self, first: str) -> upd.Operation:
         if first == "INSERT":
-            return InsertData(self._quads(variables=False))
-        return DeleteData(self._quads(variables=False, blank_nodes=False))
+            return upd.InsertData(self._quads(variables=False))
+        return upd.DeleteData(self._quads(variables=False, blank_nodes=False))
 
-    def _delete_where(self) -> Modify:
+    def _delete_where(self) -> upd.Modify:
         quads = self._quads(blank_nodes=False)
         where = self.as_pattern(quads)
-        return Modify(quads, (), self._where(where))
+        return upd.Modify(quads, (), self._where(where))
 
-    def _modify(self, delete: Quads, insert: Quads, default: NamedNode | DefaultGraph) -> Modify:
+    def _modify(
+        self, delete: Quads, insert: Quads, default: NamedNode | alg.DefaultGraph
+    ) -> upd.Modify:
         dataset = self.dataset("USING")
         self.expect("WHERE")
         where = self.group()
-        if dataset is None and not isinstance(default, DefaultGraph):
+        if dataset is None and not isinstance(default, alg.DefaultGraph):
             where = in_default_graph(where, default)
-        return Modify(delete, insert, replace(self._where(where), dataset=dataset))
+        return upd.Modify(delete, insert, replace(self._where(where), dataset=dataset))
 
-    def _where(self, where: Node) -> SelectQuery:
+    def _where(self, where: alg.Node) -> alg.SelectQuery:
         """Select all visible variables: each distinct row gets its own new blank nodes."""
         shown = self.visible(where)
-        return SelectQuery(shown, Project(where, shown), self.text)
+        return alg.SelectQuery(shown, alg.Project(where, shown), self.text)
 
     def _quads(self, *, variables: bool = True, blank_nodes: bool = True) -> Quads:
         """`{ … }` with triples and GRAPH blocks."""
@@ -155,7 +144,7 @@ class UpdateParser(FormParser):
         self._earlier_labels |= labels
 
     def _check_parts(
-        self, quads: list[TriplePattern], start: int, *, variables: bool, blank_nodes: bool
+        self, quads: list[alg.TriplePattern], start: int, *, variables: bool, blank_nodes: bool
     ) -> None:
         parts = [p for q in quads for p in (q.subject, q.predicate, q.object, q.graph)]
         if not variables and any(isinstance(part, Var) for part in parts):
@@ -172,28 +161,28 @@ class UpdateParser(FormParser):
         self.expect("GRAPH")
         return self.iri()
 
-    def _graph_or_default(self) -> NamedNode | DefaultGraph:
+    def _graph_or_default(self) -> NamedNode | alg.DefaultGraph:
         if self.accept("DEFAULT"):
-            return DEFAULT_GRAPH
+            return alg.DEFAULT_GRAPH
         self.accept("GRAPH")
         if not self.at_iri():
             self.fail(f"expected DEFAULT or the IRI of a graph, found {self.token}")
         return self.iri()
 
-    def _target(self) -> NamedNode | DefaultGraph | Graphs:
+    def _target(self) -> NamedNode | alg.DefaultGraph | upd.Graphs:
         if self.accept("DEFAULT"):
-            return DEFAULT_GRAPH
+            return alg.DEFAULT_GRAPH
         if self.accept("NAMED"):
-            return Graphs.NAMED
+            return upd.Graphs.NAMED
         if self.accept("ALL"):
-            return Graphs.ALL
+            return upd.Graphs.ALL
         if not self.at("GRAPH"):
             self.fail(f"expected GRAPH, DEFAULT, NAMED or ALL, found {self.token}")
         return self._graph_name()
 
 
-def _inside(quads: Quads, default: NamedNode | DefaultGraph) -> Quads:
+def _inside(quads: Quads, default: NamedNode | alg.DefaultGraph) -> Quads:
     """The quads, with the graph of WITH as default graph."""
     return tuple(
-        replace(q, graph=default) if isinstance(q.graph, DefaultGraph) else q for q in quads
+        replace(q, graph=default) if isinstance(q.graph, alg.DefaultGraph) else q for q in quads
     )

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lark import Token, Tree
 
-from graphtide.algebra.expressions import Var
+from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.variables import mentioned, merge, pattern_variables
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.lang.sparql.scanner import name_hint
-from graphtide.lang.tide.ast import (
-    EventDeclaration,
-    GraphPattern,
-    QueryChange,
-    QueryUpdate,
-    StateChange,
-)
+from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.fragments import filter_of, triples_of, variables_of
-from graphtide.lang.tide.source import token_of, tokens_of
-
-if TYPE_CHECKING:
-    from graphtide.algebra.expressions import Expression
-    from graphtide.lang.tide.source import DeclaredNames, Source
+from graphtide.lang.tide.source import DeclaredNames, Source, token_of, tokens_of
 
 Variables = tuple[Var, ...]
 
 
-def report_arity(source: Source, token: Token, type_: EventDeclaration, given: int) -> None:
+def report_arity(source: Source, token: Token, type_: tide.EventDeclaration, given: int) -> None:
     """Record a wrong number of arguments."""
     wanted = len(type_.parameters)
     plural = "parameter" if wanted == 1 else "parameters"
@@ -36,7 +25,9 @@ def report_arity(source: Source, token: Token, type_: EventDeclaration, given: i
     source.report(token, f"the event {type_.name} has {wanted} {plural}, not {given}", shown)
 
 
-def read_event(source: Source, tree: Tree[Token], names: DeclaredNames) -> EventDeclaration | None:
+def read_event(
+    source: Source, tree: Tree[Token], names: DeclaredNames
+) -> tide.EventDeclaration | None:
     """An EVENT declaration; None, and errors recorded, if it is invalid."""
     event = _read_event(source, tree, names)
     written = next((part for part in tree.find_data("check")), None)
@@ -46,7 +37,7 @@ def read_event(source: Source, tree: Tree[Token], names: DeclaredNames) -> Event
     return None if check is None else replace(event, check=check)
 
 
-def _read_check(source: Source, token: Token, event: EventDeclaration) -> Expression | None:
+def _read_check(source: Source, token: Token, event: tide.EventDeclaration) -> Expression | None:
     check = filter_of(source, token, "write a query, and an event ON APPEAR OF it")
     if check is None:
         return None
@@ -58,7 +49,9 @@ def _read_check(source: Source, token: Token, event: EventDeclaration) -> Expres
     return None if unknown else check
 
 
-def _read_event(source: Source, tree: Tree[Token], names: DeclaredNames) -> EventDeclaration | None:
+def _read_event(
+    source: Source, tree: Tree[Token], names: DeclaredNames
+) -> tide.EventDeclaration | None:
     name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
     parameters = variables_of(source, written) if written is not None else None
     if tree.data == "graph_event":
@@ -66,8 +59,8 @@ def _read_event(source: Source, tree: Tree[Token], names: DeclaredNames) -> Even
         if patterns is None or (written is not None and parameters is None):
             return None
         known: Variables = merge(*(pattern_variables(pattern) for pattern in patterns))
-        event = EventDeclaration(
-            str(name), parameters or (), GraphPattern(patterns), name.line or 1
+        event = tide.EventDeclaration(
+            str(name), parameters or (), tide.GraphPattern(patterns), name.line or 1
         )
     else:
         change = next(each for each in tree.children if isinstance(each, Tree))
@@ -76,12 +69,12 @@ def _read_event(source: Source, tree: Tree[Token], names: DeclaredNames) -> Even
             return None
         event, known = found
         if parameters is not None:
-            event = EventDeclaration(event.name, parameters, event.source, event.line)
+            event = tide.EventDeclaration(event.name, parameters, event.source, event.line)
     return event if _known(source, written, event, known) else None
 
 
 def _known(
-    source: Source, written: Token | None, event: EventDeclaration, known: Variables
+    source: Source, written: Token | None, event: tide.EventDeclaration, known: Variables
 ) -> bool:
     for parameter in event.parameters if written is not None else ():
         if parameter not in known:
@@ -115,7 +108,7 @@ def read_columns(
 
 def read_change(
     source: Source, tree: Tree[Token], names: DeclaredNames, name: Token | None = None
-) -> tuple[EventDeclaration, Variables] | None:
+) -> tuple[tide.EventDeclaration, Variables] | None:
     """The event after ON with its parameters, and all variables that it could have."""
     if tree.data == "change":
         return _state_change(source, tree, name)
@@ -133,11 +126,11 @@ def read_change(
                 fewer,
             )
             return None
-        change: QueryChange | QueryUpdate = QueryUpdate(str(called), wanted)
+        change: tide.QueryChange | tide.QueryUpdate = tide.QueryUpdate(str(called), wanted)
     else:
-        change = QueryChange(str(called), wanted, tree.data == "appear")
+        change = tide.QueryChange(str(called), wanted, tree.data == "appear")
     line = (name or called).line or 1
-    return EventDeclaration(str(name) if name else shown, wanted, change, line), wanted
+    return tide.EventDeclaration(str(name) if name else shown, wanted, change, line), wanted
 
 
 def _listed(variables: Variables) -> str:
@@ -146,7 +139,7 @@ def _listed(variables: Variables) -> str:
 
 def _state_change(
     source: Source, tree: Tree[Token], name: Token | None
-) -> tuple[EventDeclaration, Variables] | None:
+) -> tuple[tide.EventDeclaration, Variables] | None:
     variable = tokens_of(tree, "VAR")[0]
     of = Var(variable[1:])
     groups = tokens_of(tree, "GROUP")
@@ -158,8 +151,8 @@ def _state_change(
         if of not in state.variables:
             source.report(group, f"{of} does not occur in this state", f"use {of} in it")
             return None
-    event = EventDeclaration(
-        str(name) if name else f"CHANGE OF {of}", (of,), StateChange(of, before, after),
+    event = tide.EventDeclaration(
+        str(name) if name else f"CHANGE OF {of}", (of,), tide.StateChange(of, before, after),
         (name or variable).line or 1,
     )  # fmt: skip
     return event, merge(before.variables, after.variables)

@@ -21,12 +21,10 @@ from graphtide.lang.tide.lexer import ALL_WORDS, RELATIONS, TOP_LEVEL, Chunk, cu
 from graphtide.lang.tide.parser import tree_of, trees_of
 from graphtide.lang.tide.patterns import MAX_DEPTH, TOO_DEEP, TOO_DEEP_HINT
 from graphtide.lang.tide.source import Source
-from graphtide.rdf.terms import TERM_TYPES
+from graphtide.rdf.terms import TERM_TYPES, Term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from graphtide.rdf.terms import Term
 
 
 # --- PatternText: patterns with only the necessary brackets ---

@@ -11,18 +11,7 @@ from lark.lexer import Lexer
 
 from graphtide.errors import UnsupportedError
 from graphtide.lang.sparql.scanner import excerpt, word_hint
-from graphtide.lang.tide.lexer import (
-    ALL_WORDS,
-    DECLARATIONS,
-    MISFIT,
-    NAMED,
-    RELATIONS,
-    RESERVED,
-    TOP_LEVEL,
-    WORDS,
-    Chunk,
-    cut,
-)
+from graphtide.lang.tide import lexer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,16 +69,16 @@ def trees_of(source: Source, reserved: set[str]) -> Iterator[Tree[Token]]:
 
     Names in reserved declarations, which the language does not have yet, are added to `reserved`.
     """
-    chunks = cut(source.text)
+    chunks = lexer.cut(source.text)
     for number, chunk in enumerate(chunks):
         following = chunks[number + 1] if number + 1 < len(chunks) else None
         if chunk.error is not None:
             source.add(chunk.error)
-        elif chunk.word in RESERVED:
+        elif chunk.word in lexer.RESERVED:
             reserved.update(str(t) for t in chunk.tokens if t.type == "NAME")
             _refuse_reserved(source, chunk.tokens[0])
-        elif chunk.word == MISFIT:
-            _unexpected(source, chunk.tokens[0], set(DECLARATIONS), chunk)
+        elif chunk.word == lexer.MISFIT:
+            _unexpected(source, chunk.tokens[0], set(lexer.DECLARATIONS), chunk)
         else:
             end = following.tokens[0] if following and following.tokens else None
             tree = _tree(source, chunk, end)
@@ -97,7 +86,7 @@ def trees_of(source: Source, reserved: set[str]) -> Iterator[Tree[Token]]:
                 yield tree
 
 
-def _tree(source: Source, chunk: Chunk, end: Token | None) -> Tree[Token] | None:
+def _tree(source: Source, chunk: lexer.Chunk, end: Token | None) -> Tree[Token] | None:
     parsing = _parser().parse_interactive()
     try:
         for token in chunk.tokens:
@@ -113,7 +102,7 @@ def _tree(source: Source, chunk: Chunk, end: Token | None) -> Tree[Token] | None
     return declaration if isinstance(declaration, Tree) else None
 
 
-def tree_of(chunk: Chunk) -> Tree[Token]:
+def tree_of(chunk: lexer.Chunk) -> Tree[Token]:
     """The tree of a declaration without syntax errors."""
     parsing = _parser().parse_interactive()
     for token in chunk.tokens:
@@ -124,47 +113,49 @@ def tree_of(chunk: Chunk) -> Tree[Token]:
     return declaration
 
 
-def _misspelt(source: Source, chunk: Chunk, found: Token | None, accepts: set[str]) -> bool:
+def _misspelt(source: Source, chunk: lexer.Chunk, found: Token | None, accepts: set[str]) -> bool:
     """Whether the word before, read as the name of an event, looks like a misspelt keyword."""
     if accepts != {"RELATION"} or found not in chunk.tokens:
         return False
     word = chunk.tokens[chunk.tokens.index(found) - 1]
-    hint = word_hint(word, WORDS)
+    hint = word_hint(word, lexer.WORDS)
     if hint is not None:
         source.report(word, f"unexpected '{word}'", hint)
     return hint is not None
 
 
-def _unexpected(source: Source, found: Token | None, accepts: set[str], chunk: Chunk) -> None:
+def _unexpected(source: Source, found: Token | None, accepts: set[str], chunk: lexer.Chunk) -> None:
     """Report what was expected and what was found."""
     expected = _wording(accepts, chunk)
     if found is None:
         message = f"expected {expected}, found the end of the program"
         source.report_at(len(source.text.rstrip()), message)
         return
-    known = [*accepts, *(RELATIONS if "RELATION" in accepts else ())]
+    known = [*accepts, *(lexer.RELATIONS if "RELATION" in accepts else ())]
     words = (
-        TOP_LEVEL if found.type == MISFIT else [w for w in known if w in (*ALL_WORDS, *RELATIONS)]
+        lexer.TOP_LEVEL
+        if found.type == lexer.MISFIT
+        else [w for w in known if w in (*lexer.ALL_WORDS, *lexer.RELATIONS)]
     )
-    hint = word_hint(found, words) if found.type in (MISFIT, "NAME") else None
-    if "NAME" in accepts and found.type in (*ALL_WORDS, "RELATION"):
+    hint = word_hint(found, words) if found.type in (lexer.MISFIT, "NAME") else None
+    if "NAME" in accepts and found.type in (*lexer.ALL_WORDS, "RELATION"):
         hint = f"'{found}' is a keyword: choose another name"
     source.report(found, f"expected {expected}, found '{found.split(maxsplit=1)[0]}'", hint)
 
 
-def _wording(accepts: set[str], chunk: Chunk) -> str:
+def _wording(accepts: set[str], chunk: lexer.Chunk) -> str:
     """The accepted tokens as text: keywords as they are, other tokens described."""
-    known = (*_EXPECTED, *DECLARATIONS, *ALL_WORDS)
+    known = (*_EXPECTED, *lexer.DECLARATIONS, *lexer.ALL_WORDS)
     ordered = sorted(accepts, key=lambda name: known.index(name) if name in known else -1)
     names = list(dict.fromkeys(_EXPECTED.get(name, name) for name in ordered))
     if len(chunk.tokens) == 1 or (len(chunk.tokens) > 1 and accepts == {"NAME"}):
         first = chunk.word.lower()
-        if chunk.word in NAMED and _misses_name(chunk):
+        if chunk.word in lexer.NAMED and _misses_name(chunk):
             names = [f"a name for the {first}"]
     return ", ".join(names[:-1]) + (" or " if len(names) > 1 else "") + names[-1]
 
 
-def _misses_name(chunk: Chunk) -> bool:
+def _misses_name(chunk: lexer.Chunk) -> bool:
     return len(chunk.tokens) < 2 or chunk.tokens[1].type != "NAME"
 
 
@@ -172,5 +163,7 @@ def _refuse_reserved(source: Source, token: Token) -> None:
     """Report a reserved declaration."""
     line, column = token.line or 1, token.column or 1
     message = f"{token.type} is not available yet\n{excerpt(source.text, line, column)}"
-    hint = f"a program consists of {', '.join(DECLARATIONS[:-1])} and {DECLARATIONS[-1]}"
+    hint = (
+        f"a program consists of {', '.join(lexer.DECLARATIONS[:-1])} and {lexer.DECLARATIONS[-1]}"
+    )
     source.add(UnsupportedError(message, line=line, column=column, hint=hint))

@@ -7,38 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
-from graphtide.lang.tide.ast import (
-    Atom,
-    Both,
-    Either,
-    Follows,
-    HoldsFor,
-    Interleaved,
-    Not,
-    Repeat,
-    Within,
-)
-from graphtide.lang.tide.pattern_facts import (
-    MAX_POSITIONS,
-    Variables,
-    can_be_empty,
-    first_absence,
-    has_event,
-    last_absence,
-    may_bind,
-    must_bind,
-    parts_of,
-    positions,
-    span_of,
-    variables_in,
-    walk,
-)
+from graphtide.lang.tide import ast as tide
+from graphtide.lang.tide import pattern_facts as facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from graphtide.algebra.expressions import Var
-    from graphtide.lang.tide.ast import EventPattern, PatternDeclaration
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,19 +22,19 @@ class Flaw:
 
     message: str
     hint: str | None
-    part: EventPattern | None = None
+    part: tide.EventPattern | None = None
     variable: Var | None = None
     per: bool = False
 
 
 # --- variables: parameters, PER and NOT ---
 
-NOTHING: Variables = frozenset()
+NOTHING: facts.Variables = frozenset()
 
 
-def variable_flaws(pattern: PatternDeclaration) -> Iterator[Flaw]:
+def variable_flaws(pattern: tide.PatternDeclaration) -> Iterator[Flaw]:
     """Variables that are not bound where they have to be."""
-    bound = must_bind(pattern.body)
+    bound = facts.must_bind(pattern.body)
     for place, variable in enumerate(pattern.parameters):
         if variable in pattern.parameters[:place]:
             yield Flaw(f"{variable} is given twice", None, variable=variable)
@@ -76,22 +51,22 @@ def variable_flaws(pattern: PatternDeclaration) -> Iterator[Flaw]:
         yield Flaw(message, hint, absence, late)
 
 
-def _unbound(pattern: PatternDeclaration, variable: Var) -> Flaw:
-    if variable in may_bind(pattern.body):
+def _unbound(pattern: tide.PatternDeclaration, variable: Var) -> Flaw:
+    if variable in facts.may_bind(pattern.body):
         message = f"{variable} is not bound in some matches of the pattern {pattern.name}"
         hint = "use it in every alternative of OR, and outside of {*}"
-    elif variable in variables_in(pattern.body):
+    elif variable in facts.variables_in(pattern.body):
         message = f"{variable} occurs only in NOT, so it is not bound"
         hint = "use it in an event outside of NOT"
     else:
-        known = sorted(str(v) for v in may_bind(pattern.body))
+        known = sorted(str(v) for v in facts.may_bind(pattern.body))
         message = f"the parameter {variable} of the pattern {pattern.name} is not bound"
         hint = name_hint(str(variable), known, "variable")
     return Flaw(message, hint, variable=variable)
 
 
-def _not_everywhere(pattern: PatternDeclaration, variable: Var) -> Iterator[Flaw]:
-    atoms = (part for part in walk(pattern.body) if isinstance(part, Atom))
+def _not_everywhere(pattern: tide.PatternDeclaration, variable: Var) -> Iterator[Flaw]:
+    atoms = (part for part in facts.walk(pattern.body) if isinstance(part, tide.Atom))
     without = next((atom for atom in atoms if variable not in atom.arguments), None)
     if without is not None:
         message = f"PER {variable}: the event {without.event} does not have {variable}"
@@ -99,53 +74,57 @@ def _not_everywhere(pattern: PatternDeclaration, variable: Var) -> Iterator[Flaw
         yield Flaw(message, hint, variable=variable, per=True)
 
 
-def _late(pattern: EventPattern, before: Variables, after: Variables) -> Iterator[tuple[Not, Var]]:
+def _late(
+    pattern: tide.EventPattern, before: facts.Variables, after: facts.Variables
+) -> Iterator[tuple[tide.Not, Var]]:
     """Each NOT with a variable that may be bound after it, and need not be bound before."""
-    if not any(isinstance(part, Not) for part in walk(pattern)):
+    if not any(isinstance(part, tide.Not) for part in facts.walk(pattern)):
         return
     match pattern:
-        case Not(part):
-            late = (variables_in(part) - before) & after
+        case tide.Not(part):
+            late = (facts.variables_in(part) - before) & after
             yield from ((pattern, variable) for variable in sorted(late, key=str))
             yield from _late(part, before, NOTHING)
-        case Follows(parts):
+        case tide.Follows(parts):
             for part, rest in zip(parts, _after_each(parts, after), strict=True):
                 yield from _late(part, before, rest)
-                before |= must_bind(part)
-        case Both(parts) | Interleaved(parts):
+                before |= facts.must_bind(part)
+        case tide.Both(parts) | tide.Interleaved(parts):
             for place, part in enumerate(parts):
                 others = _all_of((*parts[:place], *parts[place + 1 :]))
                 yield from _late(part, before, after | others)
-        case Repeat(part, _, most):
-            again = NOTHING if most == 1 else may_bind(part)
+        case tide.Repeat(part, _, most):
+            again = NOTHING if most == 1 else facts.may_bind(part)
             yield from _late(part, before, after | again)
         case _:
-            for part in parts_of(pattern):
+            for part in facts.parts_of(pattern):
                 yield from _late(part, before, after)
 
 
-def _after_each(parts: Sequence[EventPattern], after: Variables) -> list[Variables]:
+def _after_each(
+    parts: Sequence[tide.EventPattern], after: facts.Variables
+) -> list[facts.Variables]:
     """For each part, the variables that later parts may bind; equal sets are shared."""
     found = [after]
     for part in reversed(parts[1:]):
-        more = may_bind(part)
+        more = facts.may_bind(part)
         found.append(found[-1] if more <= found[-1] else found[-1] | more)
     return found[::-1]
 
 
-def _all_of(parts: Sequence[EventPattern]) -> Variables:
-    return NOTHING.union(*map(may_bind, parts))
+def _all_of(parts: Sequence[tide.EventPattern]) -> facts.Variables:
+    return NOTHING.union(*map(facts.may_bind, parts))
 
 
-_WORDS: Final = {Either: "OR", Both: "AND", Interleaved: "ALL"}
+_WORDS: Final = {tide.Either: "OR", tide.Both: "AND", tide.Interleaved: "ALL"}
 
 
-def check_pattern(pattern: PatternDeclaration) -> None:
+def check_pattern(pattern: tide.PatternDeclaration) -> None:
     """Raise an error if a pattern is not well-formed, also one built in Python.
 
     >>> from graphtide.lang.tide.ast import PatternDeclaration
-    >>> never = Repeat(Atom("A", ()), 0, None)
-    >>> check_pattern(PatternDeclaration("P", (), never, "CHRONICLE", (), 1))
+    >>> never = tide.Repeat(tide.Atom("A", ()), 0, None)
+    >>> check_pattern(tide.PatternDeclaration("P", (), never, "CHRONICLE", (), 1))
     Traceback (most recent call last):
         ...
     graphtide.errors.GraphtideError: the pattern P accepts the empty sequence
@@ -157,17 +136,17 @@ def check_pattern(pattern: PatternDeclaration) -> None:
         raise GraphtideError(message, hint=found[0].hint)
 
 
-def flaws_of(pattern: PatternDeclaration) -> Iterator[Flaw]:
+def flaws_of(pattern: tide.PatternDeclaration) -> Iterator[Flaw]:
     """All errors of a pattern; of its structure, only the first kind.
 
     >>> from graphtide.lang.tide.ast import Follows, PatternDeclaration
-    >>> body = Follows((Atom("A", ()), Not(Atom("B", ()))))
-    >>> [flaw.message for flaw in flaws_of(PatternDeclaration("P", (), body, "STRICT", (), 1))]
+    >>> body = tide.Follows((tide.Atom("A", ()), tide.Not(tide.Atom("B", ()))))
+    >>> [flaw.message for flaw in flaws_of(tide.PatternDeclaration("P", (), body, "STRICT", (), 1))]
     ['NOT at the end of a pattern needs WITHIN']
     """
     body = pattern.body
-    if positions(body) > MAX_POSITIONS:
-        message = f"the pattern {pattern.name} has more than {MAX_POSITIONS:,} positions"
+    if facts.positions(body) > facts.MAX_POSITIONS:
+        message = f"the pattern {pattern.name} has more than {facts.MAX_POSITIONS:,} positions"
         yield Flaw(message, "AND, ALL and {n} multiply the positions: use smaller parts")
         return
     steps = _local_flaws, _absence_flaws, _trace_flaws
@@ -183,79 +162,79 @@ def flaws_of(pattern: PatternDeclaration) -> Iterator[Flaw]:
 # --- single parts ---
 
 
-def _local_flaws(_name: str, body: EventPattern) -> Iterator[Flaw]:
-    for part in walk(body):
+def _local_flaws(_name: str, body: tide.EventPattern) -> Iterator[Flaw]:
+    for part in facts.walk(body):
         match part:
-            case Either() | Both() | Interleaved():
+            case tide.Either() | tide.Both() | tide.Interleaved():
                 yield from _operand_flaws(part)
-            case Within() | HoldsFor():
+            case tide.Within() | tide.HoldsFor():
                 yield from _time_flaws(part)
-            case Repeat():
+            case tide.Repeat():
                 yield from _repeat_flaws(part)
-            case Not(inner):
+            case tide.Not(inner):
                 yield from _denied_flaws(part, inner)
 
 
-def _operand_flaws(part: Either | Both | Interleaved) -> Iterator[Flaw]:
+def _operand_flaws(part: tide.Either | tide.Both | tide.Interleaved) -> Iterator[Flaw]:
     word = _WORDS[type(part)]
     for operand in part.parts:
         absence = _bare_absence(operand)
         if absence is not None:
             hint = "write an event before it or after it, in brackets"
             yield Flaw(f"NOT cannot be an operand of {word}", hint, absence)
-        elif isinstance(part, Interleaved):
+        elif isinstance(part, tide.Interleaved):
             yield from _interleaved_flaws(operand)
 
 
-def _bare_absence(pattern: EventPattern) -> Not | None:
+def _bare_absence(pattern: tide.EventPattern) -> tide.Not | None:
     """The NOT of a pattern that is NOT alone, perhaps with suffixes."""
-    while isinstance(pattern, Repeat | Within | HoldsFor):
+    while isinstance(pattern, tide.Repeat | tide.Within | tide.HoldsFor):
         pattern = pattern.part
-    return pattern if isinstance(pattern, Not) else None
+    return pattern if isinstance(pattern, tide.Not) else None
 
 
-def _interleaved_flaws(operand: EventPattern) -> Iterator[Flaw]:
-    for part in walk(operand):
-        if isinstance(part, Not):
+def _interleaved_flaws(operand: tide.EventPattern) -> Iterator[Flaw]:
+    for part in facts.walk(operand):
+        if isinstance(part, tide.Not):
             yield Flaw("NOT is not allowed inside ALL", "use AND, or put NOT after ALL(…)", part)
-        elif isinstance(part, Repeat) and part.most is None:
+        elif isinstance(part, tide.Repeat) and part.most is None:
             hint = "use a fixed number, such as {3}, or AND"
             yield Flaw("{+} and {*} are not allowed inside ALL", hint, part)
 
 
-def _time_flaws(part: Within | HoldsFor) -> Iterator[Flaw]:
-    word = "WITHIN" if isinstance(part, Within) else "HOLDS FOR"
+def _time_flaws(part: tide.Within | tide.HoldsFor) -> Iterator[Flaw]:
+    word = "WITHIN" if isinstance(part, tide.Within) else "HOLDS FOR"
     if part.length.amount < 0:
         yield Flaw(f"the duration of {word} is negative", "write 0 or more", part)
     core = part.part
-    while isinstance(core, Repeat) and core.most == 1:
+    while isinstance(core, tide.Repeat) and core.most == 1:
         core = core.part
-    if isinstance(core, Atom):
+    if isinstance(core, tide.Atom):
         hint = f"put the events in brackets: (a -> b) {word} …"
         yield Flaw(f"{word} on a single event has no effect", hint, part)
-    elif isinstance(part, HoldsFor) and isinstance(core, Not):
+    elif isinstance(part, tide.HoldsFor) and isinstance(core, tide.Not):
         hint = "write NOT … WITHIN, or NOT ((…) HOLDS FOR …)"
         yield Flaw("HOLDS FOR cannot be applied to NOT alone", hint, part)
-    elif not has_event(part.part) and not isinstance(core, Not):
+    elif not facts.has_event(part.part) and not isinstance(core, tide.Not):
         hint = "put the events in the same brackets"
         yield Flaw(f"{word} needs an event outside of NOT", hint, part)
 
 
-def _repeat_flaws(part: Repeat) -> Iterator[Flaw]:
+def _repeat_flaws(part: tide.Repeat) -> Iterator[Flaw]:
     if part.most is not None and part.most < 1:
         hint = "write {1} or more, or {*} for any number of times"
         yield Flaw(f"nothing can match {{{part.most}}}", hint, part)
     elif (part.least, part.most) not in ((0, None), (1, None), (part.most, part.most)):
         yield Flaw("a repetition is {n}, {+} or {*}", "set least and most to the same number", part)
-    if isinstance(part.part, Not) or not has_event(part.part):
+    if isinstance(part.part, tide.Not) or not facts.has_event(part.part):
         hint = "write NOT a{3} to exclude three repetitions"
         yield Flaw("NOT alone cannot be repeated", hint, part)
 
 
-def _denied_flaws(absence: Not, inner: EventPattern) -> Iterator[Flaw]:
-    if isinstance(_bare_absence(inner), Not):
+def _denied_flaws(absence: tide.Not, inner: tide.EventPattern) -> Iterator[Flaw]:
+    if isinstance(_bare_absence(inner), tide.Not):
         yield Flaw("NOT NOT is not allowed", "remove both", absence)
-    elif can_be_empty(inner) and has_event(inner):
+    elif facts.can_be_empty(inner) and facts.has_event(inner):
         hint = "write {+} instead of {*}"
         yield Flaw("the pattern after NOT accepts the empty sequence", hint, absence)
     else:
@@ -265,9 +244,9 @@ def _denied_flaws(absence: Not, inner: EventPattern) -> Iterator[Flaw]:
 # --- whole patterns ---
 
 
-def _absence_flaws(_name: str, body: EventPattern) -> Iterator[Flaw]:
+def _absence_flaws(_name: str, body: tide.EventPattern) -> Iterator[Flaw]:
     """NOT at the beginning or at the end."""
-    first, last = first_absence(body), last_absence(body)
+    first, last = facts.first_absence(body), facts.last_absence(body)
     if first is not None:
         hint = "write an event before it"
         yield Flaw("a pattern cannot begin with NOT", hint, first)
@@ -276,19 +255,21 @@ def _absence_flaws(_name: str, body: EventPattern) -> Iterator[Flaw]:
         yield Flaw("NOT at the end of a pattern needs WITHIN", hint, last)
 
 
-def _trace_flaws(name: str, body: EventPattern) -> Iterator[Flaw]:
+def _trace_flaws(name: str, body: tide.EventPattern) -> Iterator[Flaw]:
     """Patterns that accept the empty trace, or no trace."""
-    if can_be_empty(body):
-        loop = next((p for p in walk(body) if isinstance(p, Repeat) and p.least == 0), body)
+    if facts.can_be_empty(body):
+        loop = next(
+            (p for p in facts.walk(body) if isinstance(p, tide.Repeat) and p.least == 0), body
+        )
         hint = "require at least one event: {+} instead of {*}, or an event after it"
         yield Flaw(f"the pattern {name} accepts the empty sequence", hint, loop)
         return
-    for part in walk(body):
-        if _is_contradiction(part) and not any(map(_is_contradiction, parts_of(part))):
+    for part in facts.walk(body):
+        if _is_contradiction(part) and not any(map(_is_contradiction, facts.parts_of(part))):
             hint = "WITHIN is the maximum duration, HOLDS FOR the minimum"
             yield Flaw("nothing can match this: HOLDS FOR is longer than WITHIN", hint, part)
 
 
-def _is_contradiction(pattern: EventPattern) -> bool:
-    spans = (span_of(pattern, in_time=in_time) for in_time in (True, False))
+def _is_contradiction(pattern: tide.EventPattern) -> bool:
+    spans = (facts.span_of(pattern, in_time=in_time) for in_time in (True, False))
     return any(least > most for least, most in spans)

@@ -13,34 +13,16 @@ from lark import Token, Tree
 
 from graphtide.algebra.expressions import Var
 from graphtide.lang.durations import WrittenDuration, parse_duration
-from graphtide.lang.tide.ast import (
-    Atom,
-    Both,
-    Either,
-    EventDeclaration,
-    Follows,
-    HoldsFor,
-    Interleaved,
-    Not,
-    PatternDeclaration,
-    PatternSource,
-    Repeat,
-    Within,
-)
+from graphtide.lang.tide import ast as tide
+from graphtide.lang.tide import pattern_facts as facts
 from graphtide.lang.tide.events import report_arity
 from graphtide.lang.tide.fragments import gapped_arguments_of, variables_of
 from graphtide.lang.tide.lexer import CONTEXTS
-from graphtide.lang.tide.pattern_checks import flaws_of
-from graphtide.lang.tide.pattern_facts import MAX_POSITIONS, Chain, chained, inlined, parts_of, walk
-from graphtide.lang.tide.source import token_of, tokens_of
+from graphtide.lang.tide.pattern_checks import Flaw, flaws_of
+from graphtide.lang.tide.source import DeclaredNames, Source, token_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from graphtide.lang.tide.ast import Context, EventPattern
-    from graphtide.lang.tide.pattern_checks import Flaw
-    from graphtide.lang.tide.pattern_facts import Argument
-    from graphtide.lang.tide.source import DeclaredNames, Source
 
 
 # --- atoms ---
@@ -54,15 +36,15 @@ class Places:
     """The offset and depth of each node of an expression, by identity."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[EventPattern, int, int]] = {}
+        self._known: dict[int, tuple[tide.EventPattern, int, int]] = {}
 
-    def add(self, node: EventPattern, offset: int) -> int:
+    def add(self, node: tide.EventPattern, offset: int) -> int:
         """Record a node, and keep it alive so that its id stays unique; returns its depth."""
-        depth = 1 + max((self._known[id(part)][2] for part in parts_of(node)), default=0)
+        depth = 1 + max((self._known[id(part)][2] for part in facts.parts_of(node)), default=0)
         self._known[id(node)] = node, offset, depth
         return depth
 
-    def of(self, node: EventPattern) -> int:
+    def of(self, node: tide.EventPattern) -> int:
         """The offset of a node."""
         return self._known[id(node)][1]
 
@@ -77,11 +59,11 @@ class AtomReader:
         self._uses: Counter[str] = Counter()
         self._events = 0
 
-    def read(self, tree: Tree[Token]) -> EventPattern | None:
+    def read(self, tree: Tree[Token]) -> tide.EventPattern | None:
         """`Type(…)`; the default arguments are the parameters. None if there is an error."""
         name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
         type_ = self._names.event(self._source, name)
-        arguments: tuple[Argument, ...] | None = type_.parameters if type_ else None
+        arguments: tuple[facts.Argument, ...] | None = type_.parameters if type_ else None
         if written is not None:
             arguments = gapped_arguments_of(self._source, written)
         if type_ is None or arguments is None:
@@ -93,36 +75,40 @@ class AtomReader:
         if pattern is not None:
             return self._inlined(name, pattern, arguments)
         self._events += 1
-        atom = Atom(type_.name, arguments)
+        atom = tide.Atom(type_.name, arguments)
         self._places.add(atom, name.start_pos or 0)
         return atom
 
     def _inlined(
-        self, name: Token, pattern: PatternDeclaration, arguments: tuple[Argument, ...]
-    ) -> EventPattern | None:
-        self._events += sum(isinstance(part, Atom) for part in walk(pattern.body))
-        if self._events > MAX_POSITIONS:
+        self, name: Token, pattern: tide.PatternDeclaration, arguments: tuple[facts.Argument, ...]
+    ) -> tide.EventPattern | None:
+        self._events += sum(isinstance(part, tide.Atom) for part in facts.walk(pattern.body))
+        if self._events > facts.MAX_POSITIONS:
             hint = "use fewer patterns inside of patterns"
-            message = f"with {name} this pattern has more than {MAX_POSITIONS:,} positions"
+            message = f"with {name} this pattern has more than {facts.MAX_POSITIONS:,} positions"
             self._source.report(name, message, hint)
             return None
         self._uses[pattern.name] += 1
         number = self._uses[pattern.name]
         space = pattern.name if number == 1 else f"{pattern.name}.{number}"
-        body = inlined(pattern, arguments, space, lambda node: self._placed(node, name))
+        body = facts.inlined(pattern, arguments, space, lambda node: self._placed(node, name))
         if self._places.add(body, name.start_pos or 0) <= MAX_DEPTH:
             return body
         self._source.report(name, TOO_DEEP, TOO_DEEP_HINT)
         return None
 
-    def _placed(self, node: EventPattern, name: Token) -> EventPattern:
+    def _placed(self, node: tide.EventPattern, name: Token) -> tide.EventPattern:
         self._places.add(node, name.start_pos or 0)
         return node
 
 
 # --- expressions ---
 
-_CHAINS: Final[dict[str, type[Chain]]] = {"ARROW": Follows, "OR": Either, "AND": Both}
+_CHAINS: Final[dict[str, type[facts.Chain]]] = {
+    "ARROW": tide.Follows,
+    "OR": tide.Either,
+    "AND": tide.Both,
+}
 
 
 class PatternReader:
@@ -133,7 +119,7 @@ class PatternReader:
         self.places = Places()
         self._atoms = AtomReader(source, names, self.places)
 
-    def read(self, tree: Tree[Token], depth: int = 0) -> EventPattern | None:
+    def read(self, tree: Tree[Token], depth: int = 0) -> tide.EventPattern | None:
         """The pattern of a tree inside `depth` brackets."""
         match str(tree.data):
             case "chain":
@@ -154,37 +140,37 @@ class PatternReader:
             case _:
                 return self._absent(tree, depth)
 
-    def _made(self, node: EventPattern, place: int) -> EventPattern | None:
+    def _made(self, node: tide.EventPattern, place: int) -> tide.EventPattern | None:
         """Record a node; None if it is nested too deeply."""
         if self.places.add(node, place) <= MAX_DEPTH:
             return node
         self._source.report_at(place, TOO_DEEP, TOO_DEEP_HINT)
         return None
 
-    def _chain(self, tree: Tree[Token], depth: int) -> EventPattern | None:
+    def _chain(self, tree: Tree[Token], depth: int) -> tide.EventPattern | None:
         """A left-associative chain of operators without precedence."""
         read = [self.read(part, depth) for part in _trees(tree)]
         parts = [part for part in read if part is not None]
         if len(parts) < len(read):
             return None
         kinds = [_CHAINS[t.type] for t in tree.children if isinstance(t, Token)]
-        whole: EventPattern | None = parts[0]
+        whole: tide.EventPattern | None = parts[0]
         place = self.places.of(parts[0])
         for kind, run in groupby(zip(kinds, parts[1:], strict=True), key=itemgetter(0)):
             if whole is not None:
-                whole = self._made(chained(kind, [whole, *(part for _, part in run)]), place)
+                whole = self._made(facts.chained(kind, [whole, *(part for _, part in run)]), place)
         return whole
 
-    def _all(self, tree: Tree[Token], depth: int) -> EventPattern | None:
+    def _all(self, tree: Tree[Token], depth: int) -> tide.EventPattern | None:
         read = [self.read(part, depth) for part in _trees(tree)]
         parts = tuple(part for part in read if part is not None)
         if len(parts) < len(read):
             return None
         if len(parts) == 1:
             return parts[0]
-        return self._made(Interleaved(parts), _start(tokens_of(tree, "ALL")[0]))
+        return self._made(tide.Interleaved(parts), _start(tokens_of(tree, "ALL")[0]))
 
-    def _absent(self, tree: Tree[Token], depth: int) -> EventPattern | None:
+    def _absent(self, tree: Tree[Token], depth: int) -> tide.EventPattern | None:
         """`NOT p …`: suffixes before the first WITHIN belong to p."""
         denials = tokens_of(tree, "NOT")
         whole, *suffixes = _trees(tree)
@@ -194,12 +180,12 @@ class PatternReader:
         part = self._suffixed(part, suffixes[:end])
         for token in reversed(denials):
             if part is not None:
-                part = self._made(Not(part), _start(token))
+                part = self._made(tide.Not(part), _start(token))
         return self._suffixed(part, suffixes[end:])
 
     def _suffixed(
-        self, part: EventPattern | None, suffixes: Sequence[Tree[Token]]
-    ) -> EventPattern | None:
+        self, part: tide.EventPattern | None, suffixes: Sequence[Tree[Token]]
+    ) -> tide.EventPattern | None:
         for suffix in suffixes:
             node = self._one_suffix(part, suffix)
             token = suffix.children[0]
@@ -207,16 +193,18 @@ class PatternReader:
             part = self._made(node, _start(token)) if node is not None else None
         return part
 
-    def _one_suffix(self, part: EventPattern | None, suffix: Tree[Token]) -> EventPattern | None:
+    def _one_suffix(
+        self, part: tide.EventPattern | None, suffix: Tree[Token]
+    ) -> tide.EventPattern | None:
         written = suffix.children[-1]
         assert isinstance(written, Token)  # noqa: S101 - the grammar says so
         if suffix.data == "times":
             bounds = self._bounds(written)
-            return Repeat(part, *bounds) if part is not None and bounds is not None else None
+            return tide.Repeat(part, *bounds) if part is not None and bounds is not None else None
         length = self._duration(written)
         if part is None or length is None:
             return None
-        return Within(part, length) if suffix.data == "within" else HoldsFor(part, length)
+        return tide.Within(part, length) if suffix.data == "within" else tide.HoldsFor(part, length)
 
     def _bounds(self, token: Token) -> tuple[int, int | None] | None:
         """Minimum and maximum of `{n}`, `{+}` or `{*}`."""
@@ -245,7 +233,7 @@ def _start(token: Token) -> int:
     return token.start_pos or 0
 
 
-DEFAULT: Final[Context] = "CHRONICLE"
+DEFAULT: Final[tide.Context] = "CHRONICLE"
 """The default context."""
 
 Trees = list[tuple["Source", Tree[Token]]]
@@ -266,9 +254,9 @@ def read_patterns(names: DeclaredNames, declared: Trees, contexts: Trees) -> Non
             names.patterns[name] = names.patterns.pop(name)
 
 
-def _read_contexts(contexts: Trees, declared: Trees) -> dict[int, Context]:
+def _read_contexts(contexts: Trees, declared: Trees) -> dict[int, tide.Context]:
     """The default context of each file, by source."""
-    found: dict[int, Context] = {}
+    found: dict[int, tide.Context] = {}
     first = {id(s): tree.children[0] for s, tree in reversed(declared)}
     for source, tree in contexts:
         word, kind = (token for token in tree.children if isinstance(token, Token))
@@ -282,8 +270,8 @@ def _read_contexts(contexts: Trees, declared: Trees) -> dict[int, Context]:
     return found
 
 
-def _context_of(token: Token) -> Context:
-    return cast("Context", token.type)
+def _context_of(token: Token) -> tide.Context:
+    return cast("tide.Context", token.type)
 
 
 def _order(drafts: dict[str, _Draft]) -> list[str]:
@@ -307,7 +295,7 @@ class _Draft:
     source: Source
     tree: Tree[Token]
     names: DeclaredNames
-    default: Context
+    default: tide.Context
 
     @property
     def name(self) -> Token:
@@ -341,14 +329,14 @@ class _Draft:
         context = _context_of(kinds[0]) if kinds else self.default
         per = tuple(Var(t[1:]) for part in scope for t in tokens_of(part, "VAR"))
         line = self.name.line or 1
-        pattern = PatternDeclaration(str(self.name), parameters, body, context, per, line)
+        pattern = tide.PatternDeclaration(str(self.name), parameters, body, context, per, line)
         flaws = list(flaws_of(pattern))
         for flaw in flaws:
             self._report(flaw, reader, written)
         if not flaws:
-            source = PatternSource(pattern.name)
+            source = tide.PatternSource(pattern.name)
             self.names.patterns[pattern.name] = pattern
-            self.names.events[pattern.name] = EventDeclaration(
+            self.names.events[pattern.name] = tide.EventDeclaration(
                 pattern.name, parameters, source, line
             )
 

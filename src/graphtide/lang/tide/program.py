@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.errors import ProgramError, QueryError
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.lang.tide.ast import (
-    EventDeclaration,
-    FixDeclaration,
-    GoalDeclaration,
-    NamedQuery,
-    RuleDeclaration,
-)
+from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.events import read_event
 from graphtide.lang.tide.parser import trees_of
 from graphtide.lang.tide.patterns import read_patterns
@@ -34,7 +28,6 @@ from graphtide.lang.tide.source import DeclaredNames, Source, tokens_of
 if TYPE_CHECKING:
     from lark import Token, Tree
 
-    from graphtide.lang.tide.ast import PatternDeclaration
 
 QUERY_SUFFIXES: Final = (".rq", ".sparql")
 PROGRAM_SUFFIX: Final = ".tide"
@@ -51,12 +44,12 @@ class CheckedProgram(NamedTuple):
 class Program:
     """The declarations of a program, in the order of the text."""
 
-    queries: tuple[NamedQuery, ...]
-    events: tuple[EventDeclaration, ...] = ()
-    rules: tuple[RuleDeclaration, ...] = ()
-    goals: tuple[GoalDeclaration, ...] = ()
-    fixes: tuple[FixDeclaration, ...] = ()
-    patterns: tuple[PatternDeclaration, ...] = ()
+    queries: tuple[tide.NamedQuery, ...]
+    events: tuple[tide.EventDeclaration, ...] = ()
+    rules: tuple[tide.RuleDeclaration, ...] = ()
+    goals: tuple[tide.GoalDeclaration, ...] = ()
+    fixes: tuple[tide.FixDeclaration, ...] = ()
+    patterns: tuple[tide.PatternDeclaration, ...] = ()
 
     @classmethod
     def read(cls, path: Path | str) -> Program:
@@ -72,7 +65,7 @@ class Program:
             except QueryError as error:
                 error.source = str(path)
                 raise
-            return cls((NamedQuery(path.stem, text, 1),))
+            return cls((tide.NamedQuery(path.stem, text, 1),))
         return _without_errors(cls.check(text, name=str(path), folder=path.parent))
 
     @classmethod
@@ -250,6 +243,6 @@ def _read_query(source: Source, tree: Tree[Token], names: DeclaredNames) -> None
     if query is None or not sound:
         return
     text = f"{source.prologue}\n{body}"
-    names.queries[str(name)] = NamedQuery(str(name), text, body.line or 1)
+    names.queries[str(name)] = tide.NamedQuery(str(name), text, body.line or 1)
     select = query if isinstance(query, SelectQuery) else query.select
     names.variables[str(name)] = select.variables

@@ -12,11 +12,10 @@ from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.tide.ast import Delete, FixDeclaration, GoalDeclaration, Insert
 from graphtide.lang.tide.events import read_columns
 from graphtide.lang.tide.rules import read_actions
-from graphtide.lang.tide.source import token_of, tokens_of
+from graphtide.lang.tide.source import DeclaredNames, Source, token_of, tokens_of
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
-    from graphtide.lang.tide.source import DeclaredNames, Source
 
 GOALS: Final = ("none_goal", "most_goal", "soft_goal")
 """Grammar rules of goals."""

@@ -10,37 +10,15 @@ from lark import Token, Tree
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import mentioned, pattern_variables
 from graphtide.lang.sparql.scanner import name_hint
-from graphtide.lang.tide.ast import (
-    Action,
-    CallFunction,
-    Combined,
-    Delete,
-    Emit,
-    EventUse,
-    Insert,
-    Retract,
-    RuleDeclaration,
-    RuleTest,
-    TimeTest,
-    ValueTest,
-)
+from graphtide.lang.tide import ast as tide
+from graphtide.lang.tide import fragments
 from graphtide.lang.tide.events import read_change, report_arity
-from graphtide.lang.tide.fragments import (
-    arguments_of,
-    bounds_of,
-    facts_of,
-    filter_of,
-    stream_of,
-    template_of,
-)
-from graphtide.lang.tide.source import token_of, tokens_of
+from graphtide.lang.tide.source import DeclaredNames, Source, token_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
-    from graphtide.lang.tide.ast import EventDeclaration
-    from graphtide.lang.tide.source import DeclaredNames, Source
     from graphtide.rdf.terms import Term
 
 
@@ -51,9 +29,9 @@ def read_actions(
     source: Source,
     tree: Tree[Token],
     bound: set[Var] | None,
-    events: Sequence[EventUse],
+    events: Sequence[tide.EventUse],
     what: str = "rule",
-) -> tuple[Action, ...] | None:
+) -> tuple[tide.Action, ...] | None:
     """The actions in order; None, and errors recorded, if one is invalid.
 
     If `bound` is None, the conditions have errors, and variables are not checked.
@@ -68,9 +46,9 @@ def _read_action(
     source: Source,
     tree: Tree[Token],
     bound: set[Var] | None,
-    events: Sequence[EventUse],
+    events: Sequence[tide.EventUse],
     what: str,
-) -> Action | None:
+) -> tide.Action | None:
     match str(tree.data):
         case "call":
             return _call(source, tree, bound, what)
@@ -82,16 +60,16 @@ def _read_action(
 
 def _change(
     source: Source, tree: Tree[Token], word: str, bound: set[Var] | None, what: str
-) -> Insert | Delete | Emit | None:
+) -> tide.Insert | tide.Delete | tide.Emit | None:
     group = tokens_of(tree, "GROUP")[0]
-    template = template_of(source, group, word)
+    template = fragments.template_of(source, group, word)
     name = token_of(tree, "IRI")
-    stream = stream_of(source, name) if name is not None else None
+    stream = fragments.stream_of(source, name) if name is not None else None
     if template is None or not _all_bound(source, group, _variables(template), bound, what):
         return None
     if word == "EMIT":
-        return None if stream is None else Emit(stream, template)
-    return Insert(template) if word == "INSERT" else Delete(template)
+        return None if stream is None else tide.Emit(stream, template)
+    return tide.Insert(template) if word == "INSERT" else tide.Delete(template)
 
 
 def _variables(template: tuple[TriplePattern, ...]) -> list[Var]:
@@ -114,22 +92,24 @@ def _all_bound(
 
 def _call(
     source: Source, tree: Tree[Token], bound: set[Var] | None, what: str
-) -> CallFunction | None:
+) -> tide.CallFunction | None:
     name, written = tokens_of(tree, "NAME")[0], token_of(tree, "ARGUMENTS")
-    arguments = arguments_of(source, written) if written is not None else ()
+    arguments = fragments.arguments_of(source, written) if written is not None else ()
     if arguments is None:
         return None
     variables = [argument for argument in arguments if isinstance(argument, Var)]
     if written is not None and not _all_bound(source, written, variables, bound, what):
         return None
-    return CallFunction(str(name), arguments)
+    return tide.CallFunction(str(name), arguments)
 
 
-def _retract(source: Source, tree: Tree[Token], events: Sequence[EventUse]) -> Retract | None:
+def _retract(
+    source: Source, tree: Tree[Token], events: Sequence[tide.EventUse]
+) -> tide.Retract | None:
     name = tokens_of(tree, "NAME")[0]
     known = [use.name for use in events if not use.negated]
     if str(name) in known or not events:
-        return Retract(str(name))
+        return tide.Retract(str(name))
     hint = name_hint(str(name), known, "event")
     source.report(name, f"there is no event named {name} in this rule", hint)
     return None
@@ -148,7 +128,7 @@ class WrittenTest:
 
 def read_test(
     source: Source, written: WrittenTest, known: list[str], bound: set[Var] | None
-) -> RuleTest | None:
+) -> tide.RuleTest | None:
     """A test; None, and errors recorded, if it is invalid."""
     return _Reader(source, written.this, known, bound).test(written.tree)
 
@@ -160,7 +140,7 @@ class _Reader:
     known: list[str]
     bound: set[Var] | None
 
-    def test(self, tree: Tree[Token]) -> RuleTest | None:
+    def test(self, tree: Tree[Token]) -> tide.RuleTest | None:
         match str(tree.data):
             case "time":
                 return self._time(tree)
@@ -169,13 +149,15 @@ class _Reader:
             case word:
                 inner = [self.test(part) for part in tree.children if isinstance(part, Tree)]
                 parts = tuple(part for part in inner if part is not None)
-                return Combined(word.upper(), parts) if len(parts) == len(inner) else None
+                return tide.Combined(word.upper(), parts) if len(parts) == len(inner) else None
 
-    def _time(self, tree: Tree[Token]) -> TimeTest | None:
+    def _time(self, tree: Tree[Token]) -> tide.TimeTest | None:
         given, relation, bounds, other = tree.children
         assert isinstance(relation, Token)  # noqa: S101 - the grammar says so
         assert isinstance(other, Token)  # noqa: S101 - same
-        numbers = bounds_of(self.source, relation, bounds if isinstance(bounds, Token) else None)
+        numbers = fragments.bounds_of(
+            self.source, relation, bounds if isinstance(bounds, Token) else None
+        )
         named = [name for name in (given, other) if isinstance(name, Token)]
         unknown = [name for name in named if str(name) not in self.known]
         for name in unknown:
@@ -188,13 +170,13 @@ class _Reader:
         elif this == str(other):
             self.source.report(other, f"the event {this} is compared with itself")
         elif numbers is not None and not unknown:
-            return TimeTest(relation.upper(), this, str(other), numbers)
+            return tide.TimeTest(relation.upper(), this, str(other), numbers)
         return None
 
-    def _filter(self, tree: Tree[Token]) -> ValueTest | None:
+    def _filter(self, tree: Tree[Token]) -> tide.ValueTest | None:
         token = tree.children[1]
         assert isinstance(token, Token)  # noqa: S101 - the grammar says so
-        expression = filter_of(self.source, token)
+        expression = fragments.filter_of(self.source, token)
         if expression is None or self.bound is None:
             return None
         unbound = sorted(v.name for v in mentioned(expression) - self.bound)
@@ -202,11 +184,11 @@ class _Reader:
             hint = name_hint(f"?{name}", sorted(map(str, self.bound)), "variable")
             message = f"?{name} has no value in this rule"
             self.source.report_variable(token, name, message, hint)
-        return None if unbound else ValueTest(expression)
+        return None if unbound else tide.ValueTest(expression)
 
 
 def check_parts(
-    source: Source, tests: list[RuleTest], written: list[WrittenTest], denied: set[str]
+    source: Source, tests: list[tide.RuleTest], written: list[WrittenTest], denied: set[str]
 ) -> bool:
     """Whether each test mentions at most one NO EVENT."""
     for test, each in zip(tests, written, strict=True):
@@ -220,19 +202,19 @@ def check_parts(
     return True
 
 
-def _conjuncts(test: RuleTest) -> Iterator[RuleTest]:
-    if isinstance(test, Combined) and test.word == "AND":
+def _conjuncts(test: tide.RuleTest) -> Iterator[tide.RuleTest]:
+    if isinstance(test, tide.Combined) and test.word == "AND":
         for part in test.parts:
             yield from _conjuncts(part)
     else:
         yield test
 
 
-def _named(test: RuleTest) -> set[str]:
+def _named(test: tide.RuleTest) -> set[str]:
     match test:
-        case TimeTest(_, this, other):
+        case tide.TimeTest(_, this, other):
             return {this, other}
-        case Combined(_, parts):
+        case tide.Combined(_, parts):
             return {name for part in parts for name in _named(part)}
         case _:
             return set()
@@ -244,7 +226,7 @@ class Draft:
 
     source: Source
     names: DeclaredNames
-    events: list[EventUse] = field(default_factory=list)
+    events: list[tide.EventUse] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     groups: list[Token] = field(default_factory=list)
     written: list[WrittenTest] = field(default_factory=list)
@@ -257,7 +239,9 @@ class Draft:
         return known | set(facts.variables if facts else ())
 
 
-def read_rule(source: Source, tree: Tree[Token], names: DeclaredNames) -> RuleDeclaration | None:
+def read_rule(
+    source: Source, tree: Tree[Token], names: DeclaredNames
+) -> tide.RuleDeclaration | None:
     """A RULE declaration; None, and errors recorded, if it is invalid."""
     name, actions = tokens_of(tree, "NAME")[0], tree.children[-1]
     assert isinstance(actions, Tree)  # noqa: S101 - the grammar says so
@@ -267,7 +251,7 @@ def read_rule(source: Source, tree: Tree[Token], names: DeclaredNames) -> RuleDe
         hint = "for facts alone, write a query and ON APPEAR OF it"
         source.report(name, f"the rule {name} has no event", hint)
         draft.sound = False
-    facts = facts_of(source, draft.groups)
+    facts = fragments.facts_of(source, draft.groups)
     draft.sound &= facts is not None or not draft.groups
     bound = draft.bound(facts) if draft.sound else None
     tests = _read_tests(draft, bound)
@@ -279,7 +263,7 @@ def read_rule(source: Source, tree: Tree[Token], names: DeclaredNames) -> RuleDe
         source.report(number, f"invalid priority {number}", "write a whole number, such as 5")
         return None
     line = name.line or 1
-    return RuleDeclaration(
+    return tide.RuleDeclaration(
         str(name), tuple(draft.events), facts, tests, done, int(number or 0), line
     )
 
@@ -325,7 +309,7 @@ def _read_use(draft: Draft, tree: Tree[Token], *, negated: bool) -> str:
     draft.known.append(name)
     type_ = draft.names.event(draft.source, called)
     written = token_of(tree, "ARGUMENTS")
-    arguments = arguments_of(draft.source, written) if written is not None else None
+    arguments = fragments.arguments_of(draft.source, written) if written is not None else None
     if type_ is None or (written is not None and arguments is None):
         draft.sound = False
         return name
@@ -342,7 +326,7 @@ def _read_use(draft: Draft, tree: Tree[Token], *, negated: bool) -> str:
 def _use(
     draft: Draft,
     name: str,
-    type_: EventDeclaration,
+    type_: tide.EventDeclaration,
     arguments: tuple[Var | Term, ...],
     line: int,
     *,
@@ -350,7 +334,7 @@ def _use(
 ) -> None:
     if name not in draft.known:
         draft.known.append(name)
-    draft.events.append(EventUse(name, type_, arguments, negated, line))
+    draft.events.append(tide.EventUse(name, type_, arguments, negated, line))
 
 
 def _free(name: str, known: list[str]) -> str:
@@ -361,7 +345,7 @@ def _free(name: str, known: list[str]) -> str:
     return found
 
 
-def _read_tests(draft: Draft, bound: set[Var] | None) -> tuple[RuleTest, ...] | None:
+def _read_tests(draft: Draft, bound: set[Var] | None) -> tuple[tide.RuleTest, ...] | None:
     tests = [read_test(draft.source, written, draft.known, bound) for written in draft.written]
     sound = [test for test in tests if test is not None]
     if len(sound) < len(tests):

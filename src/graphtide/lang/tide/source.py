@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from lark import Token
+from lark import Token, Tree
 
 from graphtide.errors import QueryError
 from graphtide.lang.sparql.scanner import excerpt, name_hint, place, word_hint
@@ -15,17 +15,8 @@ from graphtide.lang.tide.lexer import TOP_LEVEL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lark import Tree
-
     from graphtide.algebra.expressions import Var
-    from graphtide.lang.tide.ast import (
-        EventDeclaration,
-        FixDeclaration,
-        GoalDeclaration,
-        NamedQuery,
-        PatternDeclaration,
-        RuleDeclaration,
-    )
+    from graphtide.lang.tide import ast as tide
 
 _EXCERPT: Final = re.compile(r"\n  \d+ \| [^\n]*\n +\| *\^\Z")
 T = TypeVar("T")
@@ -114,12 +105,12 @@ class DeclaredNames:
     that could not be read, so that their uses are not reported as well.
     """
 
-    queries: dict[str, NamedQuery] = field(default_factory=dict)
-    events: dict[str, EventDeclaration] = field(default_factory=dict)
-    patterns: dict[str, PatternDeclaration] = field(default_factory=dict)
-    rules: dict[str, RuleDeclaration] = field(default_factory=dict)
-    goals: dict[str, GoalDeclaration] = field(default_factory=dict)
-    fixes: dict[str, FixDeclaration] = field(default_factory=dict)
+    queries: dict[str, tide.NamedQuery] = field(default_factory=dict)
+    events: dict[str, tide.EventDeclaration] = field(default_factory=dict)
+    patterns: dict[str, tide.PatternDeclaration] = field(default_factory=dict)
+    rules: dict[str, tide.RuleDeclaration] = field(default_factory=dict)
+    goals: dict[str, tide.GoalDeclaration] = field(default_factory=dict)
+    fixes: dict[str, tide.FixDeclaration] = field(default_factory=dict)
     variables: dict[str, tuple[Var, ...]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     _places: dict[tuple[str, str], tuple[str | None, int]] = field(default_factory=dict)
@@ -146,7 +137,7 @@ class DeclaredNames:
             source.report(name, f"there is no query named {name}", hint)
         return found
 
-    def event(self, source: Source, name: Token) -> EventDeclaration | None:
+    def event(self, source: Source, name: Token) -> tide.EventDeclaration | None:
         """An event; None, and an error recorded, if it is unknown."""
         found = self.events.get(str(name))
         known = ("event", str(name)) in self._places or str(name) in self.broken

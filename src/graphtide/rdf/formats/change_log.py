@@ -9,25 +9,18 @@ import pyarrow as pa
 
 from graphtide.errors import DataError
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
+from graphtide.rdf.formats import registry
 from graphtide.rdf.formats.columnar import read_columnar, read_table, write_columnar
 from graphtide.rdf.formats.messages import read_messages, write_messages
 from graphtide.rdf.formats.patch import read_patch, write_patch
 from graphtide.rdf.formats.read import read_quads, write_quads
-from graphtide.rdf.formats.registry import (
-    Source,
-    find_format,
-    open_source,
-    open_target,
-    open_text_source,
-    source_name,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
 def read_changes(
-    source: Source | pa.Table,
+    source: registry.Source | pa.Table,
     *,
     format: str | None = None,  # noqa: A002 - the name users expect
     on_error: OnError = "raise",
@@ -48,13 +41,13 @@ def read_changes(
     if isinstance(source, pa.Table):
         yield from read_table(source, RejectedRows("<table>", on_error, rejected))
         return
-    found = find_format(source, format)
+    found = registry.find_format(source, format)
     if found.rdf is not None:
         yield from read_quads(source, format=found.name, on_error=on_error, rejected=rejected)
         return
-    lines = RejectedRows(source_name(source), on_error, rejected)
+    lines = RejectedRows(registry.source_name(source), on_error, rejected)
     textual = found.family in ("patch", "messages")
-    file = open_text_source(source) if textual else open_source(source)
+    file = registry.open_text_source(source) if textual else registry.open_source(source)
     try:
         if found.family == "patch":
             yield from read_patch(file, lines)
@@ -71,7 +64,7 @@ def read_changes(
 
 def write_changes(
     batches: ChangeBatch | Iterable[ChangeBatch],
-    target: Source,
+    target: registry.Source,
     *,
     format: str | None = None,  # noqa: A002 - the name users expect
 ) -> None:
@@ -87,12 +80,12 @@ def write_changes(
     >>> file.getvalue().decode().splitlines()
     ['TX .', 'H time 3 .', 'A <ex:a> <ex:p> _:b .', 'TC .']
     """
-    found = find_format(target, format)
+    found = registry.find_format(target, format)
     parts = [batches] if isinstance(batches, ChangeBatch) else batches
     if found.rdf is not None:
         write_quads(parts, target, format=found.name)
         return
-    file = open_target(target)
+    file = registry.open_target(target)
     try:
         match found.family:
             case "patch":

@@ -9,13 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphtide.errors import DataError, TermError
-from graphtide.rdf.changes import (
-    CHANGE_SCHEMA,
-    ChangeBatch,
-    RejectedRows,
-    column_of_strings,
-    wrong_rows,
-)
+from graphtide.rdf import changes
 from graphtide.rdf.terms import POSITIONS, canonical_text
 
 if TYPE_CHECKING:
@@ -26,7 +20,9 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 
 
-def read_columnar(file: IO[bytes], family: Family, rejected: RejectedRows) -> Iterator[ChangeBatch]:
+def read_columnar(
+    file: IO[bytes], family: Family, rejected: changes.RejectedRows
+) -> Iterator[changes.ChangeBatch]:
     """Read a file of the family parquet, arrow (IPC file) or arrows (IPC stream), batch by batch.
 
     With `on_error="skip"` invalid rows (a diff that is not +1 or -1, an invalid or misplaced term)
@@ -40,13 +36,13 @@ def read_columnar(file: IO[bytes], family: Family, rejected: RejectedRows) -> It
 
 
 def read_table(
-    table: pa.Table, rejected: RejectedRows, *, first_row: int = 0
-) -> Iterator[ChangeBatch]:
+    table: pa.Table, rejected: changes.RejectedRows, *, first_row: int = 0
+) -> Iterator[changes.ChangeBatch]:
     """Read a table of changes; see `read_columnar`.
 
     >>> from graphtide.rdf.changes import RejectedRows
-    >>> table = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', None)]).to_arrow()
-    >>> [len(batch) for batch in read_table(table, RejectedRows("table"))]
+    >>> table = changes.ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', None)]).to_arrow()
+    >>> [len(batch) for batch in read_table(table, changes.RejectedRows("table"))]
     [1]
     """
     if rejected.on_error == "skip":
@@ -62,9 +58,9 @@ def read_table(
             yield _batch(piece, rejected.source)
 
 
-def _batch(piece: pa.RecordBatch, source: str) -> ChangeBatch:
+def _batch(piece: pa.RecordBatch, source: str) -> changes.ChangeBatch:
     try:
-        return ChangeBatch.from_arrow(piece)
+        return changes.ChangeBatch.from_arrow(piece)
     except DataError as error:
         error.source = source
         raise
@@ -93,24 +89,26 @@ def _pieces(file: IO[bytes], family: Family, source: str) -> Iterator[pa.RecordB
 
 
 def write_columnar(
-    batches: Iterable[ChangeBatch], file: IO[bytes], family: Literal["parquet", "arrow", "arrows"]
+    batches: Iterable[changes.ChangeBatch],
+    file: IO[bytes],
+    family: Literal["parquet", "arrow", "arrows"],
 ) -> None:
     """Write batches as they are, one row group or record batch each.
 
     >>> import io
     >>> file = io.BytesIO()
-    >>> write_columnar([ChangeBatch.of([])], file, "arrows")
+    >>> write_columnar([changes.ChangeBatch.of([])], file, "arrows")
     >>> pa.ipc.open_stream(file.getvalue()).schema.names
     ['time', 'tx', 'diff', 's', 'p', 'o', 'g']
     """
     target: Any = file
     match family:
         case "parquet":
-            writer: Any = pq.ParquetWriter(target, CHANGE_SCHEMA, compression="zstd")
+            writer: Any = pq.ParquetWriter(target, changes.CHANGE_SCHEMA, compression="zstd")
         case "arrow":
-            writer = pa.ipc.new_file(target, CHANGE_SCHEMA)
+            writer = pa.ipc.new_file(target, changes.CHANGE_SCHEMA)
         case "arrows":
-            writer = pa.ipc.new_stream(target, CHANGE_SCHEMA)
+            writer = pa.ipc.new_stream(target, changes.CHANGE_SCHEMA)
     with writer:
         for batch in batches:
             writer.write_table(batch.to_arrow())
@@ -132,7 +130,7 @@ def invalid_rows(table: pa.Table) -> dict[int, InvalidCell]:
     'diff is 3, not +1 or -1'
     """
     found: dict[int, InvalidCell] = {}
-    for number, name in enumerate(CHANGE_SCHEMA.names, 1):
+    for number, name in enumerate(changes.CHANGE_SCHEMA.names, 1):
         if name not in table.schema.names:
             continue
         if name in {"time", "tx", "diff"}:
@@ -151,8 +149,8 @@ def invalid_rows(table: pa.Table) -> dict[int, InvalidCell]:
 
 
 def _invalid_terms(table: pa.Table, name: str) -> list[tuple[int, str, str]]:
-    column: Any = column_of_strings(table, name)
-    misplaced = wrong_rows(column, name)
+    column: Any = changes.column_of_strings(table, name)
+    misplaced = changes.wrong_rows(column, name)
     found = [
         (row, column[row].as_py() or "null", POSITIONS[name].rule)
         for row in np.flatnonzero(misplaced).tolist()

@@ -13,6 +13,7 @@ from pyoxigraph import Quad, RdfFormat, parse, serialize
 
 from graphtide.errors import DataError, TermError
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
+from graphtide.rdf.formats import registry
 from graphtide.rdf.formats.lines import (
     QuadText,
     batch_quads,
@@ -22,14 +23,6 @@ from graphtide.rdf.formats.lines import (
     read_lines,
 )
 from graphtide.rdf.formats.patch import statement_lines
-from graphtide.rdf.formats.registry import (
-    Format,
-    Source,
-    find_format,
-    open_target,
-    open_text_source,
-    source_name,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,7 +31,7 @@ BATCH_ROWS: Final = 65_536
 
 
 def read_quads(
-    source: Source,
+    source: registry.Source,
     *,
     format: str | None = None,  # noqa: A002 - the name users expect
     base: str | None = None,
@@ -56,11 +49,11 @@ def read_quads(
     >>> [len(batch) for batch in read_quads(turtle, format="ttl")]
     [2]
     """
-    found = find_format(source, format)
-    lines = RejectedRows(source_name(source), on_error, rejected)
+    found = registry.find_format(source, format)
+    lines = RejectedRows(registry.source_name(source), on_error, rejected)
     if found.rdf is None:
         raise DataError(f"{found.name} holds changes: use read_changes", source=lines.source)
-    file = open_text_source(source)
+    file = registry.open_text_source(source)
     try:
         with _io_errors(source):
             if found.family == "lines":
@@ -73,7 +66,7 @@ def read_quads(
 
 
 def _read_document(
-    file: IO[bytes], found: Format, base: str | None, rejected: RejectedRows
+    file: IO[bytes], found: registry.Format, base: str | None, rejected: RejectedRows
 ) -> Iterator[ChangeBatch]:
     # Only JSON-LD calls an empty file an error; here it holds no changes, as in every format.
     data: bytes | IO[bytes] = file.read() if found.name == "jsonld" else file
@@ -99,12 +92,12 @@ def _document_rows(quads: Iterator[Quad], rejected: RejectedRows) -> Iterator[Qu
 
 
 @contextmanager
-def _io_errors(source: Source) -> Iterator[None]:
+def _io_errors(source: registry.Source) -> Iterator[None]:
     """Turn I/O errors into `DataError`."""
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"cannot be read: {error}", source=source_name(source)) from None
+        raise DataError(f"cannot be read: {error}", source=registry.source_name(source)) from None
 
 
 _XML_NAME = re.compile(r"[^\W\d][\w.-]*\Z")
@@ -112,7 +105,7 @@ _XML_NAME = re.compile(r"[^\W\d][\w.-]*\Z")
 
 def write_quads(
     batches: ChangeBatch | Iterable[ChangeBatch],
-    target: Source,
+    target: registry.Source,
     *,
     format: str | None = None,  # noqa: A002 - the name users expect
 ) -> None:
@@ -125,12 +118,12 @@ def write_quads(
     >>> file.getvalue()
     b'<ex:a> <ex:p> "x" .\n'
     """
-    found = find_format(target, format)
+    found = registry.find_format(target, format)
     if found.rdf is None:
         raise DataError(f"{found.name} holds changes: use write_changes")
     parts = [batches] if isinstance(batches, ChangeBatch) else batches
     checked = (_checked(part, found, target) for part in parts)
-    file = open_target(target)
+    file = registry.open_target(target)
     try:
         if found.family == "lines":
             _write_lines(checked, file)
@@ -142,17 +135,17 @@ def write_quads(
             file.close()
 
 
-def _checked(batch: ChangeBatch, found: Format, target: Source) -> ChangeBatch:
+def _checked(batch: ChangeBatch, found: registry.Format, target: registry.Source) -> ChangeBatch:
     if (batch.diff < 0).any():
         raise DataError(
             "deletes cannot be written as quads",
-            source=source_name(target),
+            source=registry.source_name(target),
             hint="write a change log: .rdfp, .parquet or .arrow",
         )
     if not found.has_graphs and any(batch.g.unique().to_pylist()):
         raise DataError(
             f"{found.name} cannot hold named graphs",
-            source=source_name(target),
+            source=registry.source_name(target),
             hint="write .nq, .trig or .jsonld",
         )
     return batch

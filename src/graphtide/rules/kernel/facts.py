@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.batch import DIFF, TX
+from graphtide.kernel.batch import DIFF, TX, Int, Ints
 from graphtide.kernel.counts import COUNT_BEFORE
 from graphtide.rules.kernel.layout import FREE, LIVE, PEAK, FactArrays
 from graphtide.rules.kernel.memory import bucket_at, first_state, folded
-
-if TYPE_CHECKING:
-    from graphtide.kernel.batch import Int, Ints
 
 ABSENT: Final = -(1 << 62)
 """The number of a fact that is not there."""

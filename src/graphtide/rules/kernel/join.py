@@ -10,30 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import compiled, inlined
+from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.facts import fact_bucket
-from graphtide.rules.kernel.layout import (
-    ALL_OF,
-    ANY_OF,
-    ATOM,
-    CONDITION,
-    END,
-    EVENT,
-    FREE,
-    HIT_VALUES,
-    JOURNAL_FULL,
-    MEMORY_FULL,
-    NOT_RETAINED,
-    ORDER,
-    POSITION,
-    ROOM,
-    SINCE,
-    START,
-    WRITTEN,
-    FactArrays,
-    MemoryArrays,
-    PlanArrays,
-    WorkArrays,
-)
 from graphtide.rules.kernel.memory import add_event, bucket_of, can_journal, expire
 
 if TYPE_CHECKING:
@@ -41,12 +19,12 @@ if TYPE_CHECKING:
 
 
 @inlined
-def test_holds(plan: PlanArrays, work: WorkArrays, number: Int) -> Int:
+def test_holds(plan: layout.PlanArrays, work: layout.WorkArrays, number: Int) -> Int:
     """1 if a test holds for the times in `work.span`, 0 if not."""
     top = 0
     for i in range(plan.parts[number, 0], plan.parts[number, 1]):
         op = plan.code[i, 0]
-        if op == ATOM:
+        if op == layout.ATOM:
             difference = work.span[plan.code[i, 1]] - work.span[plan.code[i, 2]]
             fits = plan.code[i, 3] <= difference <= plan.code[i, 4]
             work.stack[top] = 1 if fits else 0
@@ -57,9 +35,9 @@ def test_holds(plan: PlanArrays, work: WorkArrays, number: Int) -> Int:
         for _ in range(many):
             top -= 1
             found += work.stack[top]
-        if op == ALL_OF:
+        if op == layout.ALL_OF:
             work.stack[top] = 1 if found == many else 0
-        elif op == ANY_OF:
+        elif op == layout.ANY_OF:
             work.stack[top] = 1 if found > 0 else 0
         else:
             work.stack[top] = 1 if found == 0 else 0
@@ -68,7 +46,7 @@ def test_holds(plan: PlanArrays, work: WorkArrays, number: Int) -> Int:
 
 
 @inlined
-def all_hold(plan: PlanArrays, work: WorkArrays, condition: Int, joined: Int) -> bool:
+def all_hold(plan: layout.PlanArrays, work: layout.WorkArrays, condition: Int, joined: Int) -> bool:
     """Whether all tests hold that can be evaluated since the last join."""
     for i in range(plan.ready[condition, joined, 0], plan.ready[condition, joined, 1]):
         if test_holds(plan, work, plan.tests[i]) == 0:
@@ -78,10 +56,10 @@ def all_hold(plan: PlanArrays, work: WorkArrays, condition: Int, joined: Int) ->
 
 @compiled
 def take_hits(
-    plan: PlanArrays,
-    memory: MemoryArrays,
-    facts: FactArrays,
-    work: WorkArrays,
+    plan: layout.PlanArrays,
+    memory: layout.MemoryArrays,
+    facts: layout.FactArrays,
+    work: layout.WorkArrays,
     hits: Ints,
     events: Longs,
     rows: Ints,
@@ -93,41 +71,45 @@ def take_hits(
     All hits of one event at one condition are joined before they are retained: an event is never
     its own partner there. Stops before them if the output or the memory may be too small.
     """
-    begin = state[POSITION]
+    begin = state[layout.POSITION]
     while begin < len(hits):
-        event, condition = hits[begin, EVENT], hits[begin, CONDITION]
+        event, condition = hits[begin, layout.EVENT], hits[begin, layout.CONDITION]
         end = begin + 1
-        while end < len(hits) and hits[end, EVENT] == event and hits[end, CONDITION] == condition:
+        while (
+            end < len(hits)
+            and hits[end, layout.EVENT] == event
+            and hits[end, layout.CONDITION] == condition
+        ):
             end += 1
-        if not expire(plan, memory, events[event, END]):
-            state[POSITION], state[ROOM] = begin, JOURNAL_FULL
+        if not expire(plan, memory, events[event, layout.END]):
+            state[layout.POSITION], state[layout.ROOM] = begin, layout.JOURNAL_FULL
             return
-        written = state[WRITTEN]
+        written = state[layout.WRITTEN]
         for i in range(begin, end):
             written = join_hit(
                 plan, memory, facts, work, hits[i], events[event], rows, spans, written
             )
             if written < 0:
-                state[POSITION] = begin
+                state[layout.POSITION] = begin
                 return
-        if plan.retention[condition] != NOT_RETAINED:
+        if plan.retention[condition] != layout.NOT_RETAINED:
             if not has_room(memory, end - begin):
-                state[POSITION], state[ROOM] = begin, MEMORY_FULL
+                state[layout.POSITION], state[layout.ROOM] = begin, layout.MEMORY_FULL
                 return
             if not can_journal(plan, memory, end - begin):
-                state[POSITION], state[ROOM] = begin, JOURNAL_FULL
+                state[layout.POSITION], state[layout.ROOM] = begin, layout.JOURNAL_FULL
                 return
             for i in range(begin, end):
-                add_event(plan, memory, condition, hits[i, HIT_VALUES:], events[event])
-        state[WRITTEN] = written
+                add_event(plan, memory, condition, hits[i, layout.HIT_VALUES :], events[event])
+        state[layout.WRITTEN] = written
         begin = end
-    state[POSITION] = begin
+    state[layout.POSITION] = begin
 
 
 @inlined
-def has_room(memory: MemoryArrays, wanted: Int) -> bool:
+def has_room(memory: layout.MemoryArrays, wanted: Int) -> bool:
     """Whether a number of places is free."""
-    place = memory.meta[FREE]
+    place = memory.meta[layout.FREE]
     while wanted > 0 and place >= 0:
         place = memory.links[place, 0]
         wanted -= 1
@@ -135,16 +117,18 @@ def has_room(memory: MemoryArrays, wanted: Int) -> bool:
 
 
 @inlined
-def bind_event(work: WorkArrays, condition: Int, event: Longs) -> None:
+def bind_event(work: layout.WorkArrays, condition: Int, event: Longs) -> None:
     """Set the event of a condition."""
-    work.span[2 * condition] = event[START]
-    work.span[2 * condition + 1] = event[END]
-    work.who[2 * condition] = event[ORDER]
-    work.who[2 * condition + 1] = event[SINCE]
+    work.span[2 * condition] = event[layout.START]
+    work.span[2 * condition + 1] = event[layout.END]
+    work.who[2 * condition] = event[layout.ORDER]
+    work.who[2 * condition + 1] = event[layout.SINCE]
 
 
 @inlined
-def same_key(plan: PlanArrays, memory: MemoryArrays, index: Int, place: Int, binding: Ints) -> bool:
+def same_key(
+    plan: layout.PlanArrays, memory: layout.MemoryArrays, index: Int, place: Int, binding: Ints
+) -> bool:
     """Whether a retained event agrees with a partial match on the key of an index."""
     for k in range(plan.keys[index, 0]):
         v = plan.keys[index, 1 + k]
@@ -155,10 +139,10 @@ def same_key(plan: PlanArrays, memory: MemoryArrays, index: Int, place: Int, bin
 
 @inlined
 def join_hit(
-    plan: PlanArrays,
-    memory: MemoryArrays,
-    facts: FactArrays,
-    work: WorkArrays,
+    plan: layout.PlanArrays,
+    memory: layout.MemoryArrays,
+    facts: layout.FactArrays,
+    work: layout.WorkArrays,
     hit: Ints,
     event: Longs,
     rows: Ints,
@@ -166,15 +150,15 @@ def join_hit(
     written: Int,
 ) -> Int:
     """Write the matches that an event completes; rows written so far, -1 if there is no room."""
-    first = hit[CONDITION]
+    first = hit[layout.CONDITION]
     joins = len(plan.retention) - 1
     for v in range(plan.variables):
-        work.binding[v] = hit[HIT_VALUES + v]
+        work.binding[v] = hit[layout.HIT_VALUES + v]
     bind_event(work, first, event)
     if not all_hold(plan, work, first, 0):
         return written
     if joins == 0:
-        return write_match(plan, facts, work, hit[EVENT], rows, spans, written)
+        return write_match(plan, facts, work, hit[layout.EVENT], rows, spans, written)
     depth = 0
     index = plan.lookups[first, 0]
     buckets = memory.heads.shape[1]
@@ -201,7 +185,7 @@ def join_hit(
             bucket = bucket_of(plan.keys, index, work.binding, buckets)
             work.at[depth] = memory.heads[index, bucket]
         else:
-            written = write_match(plan, facts, work, hit[EVENT], rows, spans, written)
+            written = write_match(plan, facts, work, hit[layout.EVENT], rows, spans, written)
             if written < 0:
                 return written
     return written
@@ -209,9 +193,9 @@ def join_hit(
 
 @inlined
 def write_match(
-    plan: PlanArrays,
-    facts: FactArrays,
-    work: WorkArrays,
+    plan: layout.PlanArrays,
+    facts: layout.FactArrays,
+    work: layout.WorkArrays,
     event: Int,
     rows: Ints,
     spans: Longs,
@@ -246,7 +230,7 @@ def write_match(
 
 
 @inlined
-def _write(work: WorkArrays, event: Int, rows: Ints, spans: Longs, written: Int) -> None:
+def _write(work: layout.WorkArrays, event: Int, rows: Ints, spans: Longs, written: Int) -> None:
     rows[written, 0] = event
     for v in range(len(work.binding)):
         rows[written, 1 + v] = work.binding[v]

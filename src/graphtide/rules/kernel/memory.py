@@ -8,25 +8,7 @@ import numpy as np
 
 from graphtide.jit import JIT, compiled, inlined
 from graphtide.kernel.rowtable import mix
-from graphtide.rules.kernel.layout import (
-    CELLS,
-    END,
-    ENDS,
-    FOREVER,
-    FREE,
-    HEADS,
-    JOURNALED,
-    LINKS,
-    LIVE,
-    NEWEST,
-    NOT_RETAINED,
-    ORDER,
-    PEAK,
-    TAILS,
-    WHEN,
-    MemoryArrays,
-    PlanArrays,
-)
+from graphtide.rules.kernel import layout
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
@@ -39,85 +21,85 @@ if TYPE_CHECKING:
 
 
 @inlined
-def can_journal(plan: PlanArrays, memory: MemoryArrays, events: Int) -> bool:
+def can_journal(plan: layout.PlanArrays, memory: layout.MemoryArrays, events: Int) -> bool:
     """Whether the journal has room for some events to be added or removed, or is not in use."""
-    length = memory.meta[JOURNALED]
+    length = memory.meta[layout.JOURNALED]
     entries = 8 + plan.variables + 4 * memory.links.shape[1]
     return bool(length < 0 or length + entries * events <= len(memory.journal))
 
 
 @inlined
-def journal(memory: MemoryArrays, table: Int, row: Int, column: Int, old: Int) -> None:
+def journal(memory: layout.MemoryArrays, table: Int, row: Int, column: Int, old: Int) -> None:
     """Journal the old value of a cell."""
-    at = memory.meta[JOURNALED]
+    at = memory.meta[layout.JOURNALED]
     if at >= 0:
         memory.journal[at, 0] = table
         memory.journal[at, 1] = row
         memory.journal[at, 2] = column
         memory.journal[at, 3] = old
-        memory.meta[JOURNALED] = at + 1
+        memory.meta[layout.JOURNALED] = at + 1
 
 
 @inlined
-def set_link(memory: MemoryArrays, place: Int, column: Int, value: Int) -> None:
+def set_link(memory: layout.MemoryArrays, place: Int, column: Int, value: Int) -> None:
     """Change what comes after a place."""
-    journal(memory, LINKS, place, column, memory.links[place, column])
+    journal(memory, layout.LINKS, place, column, memory.links[place, column])
     memory.links[place, column] = value
 
 
 @inlined
-def set_end(memory: MemoryArrays, condition: Int, column: Int, value: Int) -> None:
+def set_end(memory: layout.MemoryArrays, condition: Int, column: Int, value: Int) -> None:
     """Change the first or the last place of a condition."""
-    journal(memory, ENDS, condition, column, memory.ends[condition, column])
+    journal(memory, layout.ENDS, condition, column, memory.ends[condition, column])
     memory.ends[condition, column] = value
 
 
 @inlined
-def set_head(memory: MemoryArrays, index: Int, bucket: Int, value: Int) -> None:
+def set_head(memory: layout.MemoryArrays, index: Int, bucket: Int, value: Int) -> None:
     """Change the first place of a bucket."""
-    journal(memory, HEADS, index, bucket, memory.heads[index, bucket])
+    journal(memory, layout.HEADS, index, bucket, memory.heads[index, bucket])
     memory.heads[index, bucket] = value
 
 
 @inlined
-def set_tail(memory: MemoryArrays, index: Int, bucket: Int, value: Int) -> None:
+def set_tail(memory: layout.MemoryArrays, index: Int, bucket: Int, value: Int) -> None:
     """Change the last place of a bucket."""
-    journal(memory, TAILS, index, bucket, memory.tails[index, bucket])
+    journal(memory, layout.TAILS, index, bucket, memory.tails[index, bucket])
     memory.tails[index, bucket] = value
 
 
 @inlined
-def journal_event(plan: PlanArrays, memory: MemoryArrays, place: Int) -> None:
+def journal_event(plan: layout.PlanArrays, memory: layout.MemoryArrays, place: Int) -> None:
     """Journal an event before its place becomes free."""
-    if memory.meta[JOURNALED] < 0:
+    if memory.meta[layout.JOURNALED] < 0:
         return
     for v in range(plan.variables):
-        journal(memory, CELLS, place, v, memory.cells[place, v])
+        journal(memory, layout.CELLS, place, v, memory.cells[place, v])
     for column in range(4):
-        journal(memory, WHEN, place, column, memory.when[place, column])
+        journal(memory, layout.WHEN, place, column, memory.when[place, column])
     for column in range(1, memory.links.shape[1]):
-        journal(memory, LINKS, place, column, memory.links[place, column])
+        journal(memory, layout.LINKS, place, column, memory.links[place, column])
 
 
 @compiled
-def undo(memory: MemoryArrays, first: Int) -> None:
+def undo(memory: layout.MemoryArrays, first: Int) -> None:
     """Undo the journal, down to entry number `first`."""
-    for at in range(memory.meta[JOURNALED] - 1, first - 1, -1):
+    for at in range(memory.meta[layout.JOURNALED] - 1, first - 1, -1):
         table, row, column = memory.journal[at, 0], memory.journal[at, 1], memory.journal[at, 2]
         old = memory.journal[at, 3]
-        if table == LINKS:
+        if table == layout.LINKS:
             memory.links[row, column] = old
-        elif table == ENDS:
+        elif table == layout.ENDS:
             memory.ends[row, column] = old
-        elif table == HEADS:
+        elif table == layout.HEADS:
             memory.heads[row, column] = old
-        elif table == TAILS:
+        elif table == layout.TAILS:
             memory.tails[row, column] = old
-        elif table == CELLS:
+        elif table == layout.CELLS:
             memory.cells[row, column] = old
         else:
             memory.when[row, column] = old
-    memory.meta[JOURNALED] = first
+    memory.meta[layout.JOURNALED] = first
 
 
 # --- Hashing of keys to buckets, for compiled loops and for plain Python.
@@ -165,13 +147,13 @@ def bucket_of(keys: Ints, index: Int, values: Ints, buckets: Int) -> Int:
 
 @inlined
 def add_event(
-    plan: PlanArrays, memory: MemoryArrays, condition: Int, values: Ints, event: Longs
+    plan: layout.PlanArrays, memory: layout.MemoryArrays, condition: Int, values: Ints, event: Longs
 ) -> None:
     """Append an event to its condition's list and to its buckets."""
-    place = memory.meta[FREE]
-    memory.meta[FREE] = memory.links[place, 0]
-    memory.meta[LIVE] += 1
-    memory.meta[PEAK] = max(memory.meta[PEAK], memory.meta[LIVE])
+    place = memory.meta[layout.FREE]
+    memory.meta[layout.FREE] = memory.links[place, 0]
+    memory.meta[layout.LIVE] += 1
+    memory.meta[layout.PEAK] = max(memory.meta[layout.PEAK], memory.meta[layout.LIVE])
     for v in range(plan.variables):
         memory.cells[place, v] = values[v]
     for column in range(4):
@@ -195,7 +177,7 @@ def add_event(
 
 
 @inlined
-def drop_oldest(plan: PlanArrays, memory: MemoryArrays, condition: Int) -> None:
+def drop_oldest(plan: layout.PlanArrays, memory: layout.MemoryArrays, condition: Int) -> None:
     """Remove the first event of a condition, which is the first in its buckets, too."""
     place = memory.ends[condition, 0]
     journal_event(plan, memory, place)
@@ -207,45 +189,45 @@ def drop_oldest(plan: PlanArrays, memory: MemoryArrays, condition: Int) -> None:
         buckets = memory.heads.shape[1]
         bucket = bucket_of(plan.keys, index, memory.cells[place], buckets)
         set_head(memory, index, bucket, memory.links[place, 1 + index])
-    set_link(memory, place, 0, memory.meta[FREE])
-    memory.meta[FREE] = place
-    memory.meta[LIVE] -= 1
+    set_link(memory, place, 0, memory.meta[layout.FREE])
+    memory.meta[layout.FREE] = place
+    memory.meta[layout.LIVE] -= 1
 
 
 @inlined
-def expire(plan: PlanArrays, memory: MemoryArrays, now: Int) -> bool:
+def expire(plan: layout.PlanArrays, memory: layout.MemoryArrays, now: Int) -> bool:
     """Evict what no event at or after a time can match; False if the journal is full."""
-    if now <= memory.meta[NEWEST]:
+    if now <= memory.meta[layout.NEWEST]:
         return True
     for condition in range(len(plan.retention)):
         retention = plan.retention[condition]
-        if retention in (NOT_RETAINED, FOREVER):
+        if retention in (layout.NOT_RETAINED, layout.FOREVER):
             continue
         place = memory.ends[condition, 0]
-        while place >= 0 and memory.when[place, END] + retention < now:
+        while place >= 0 and memory.when[place, layout.END] + retention < now:
             if not can_journal(plan, memory, 1):
                 return False
             drop_oldest(plan, memory, condition)
             place = memory.ends[condition, 0]
-    memory.meta[NEWEST] = now
+    memory.meta[layout.NEWEST] = now
     return True
 
 
 @compiled
-def expire_events(plan: PlanArrays, memory: MemoryArrays, now: Int) -> bool:
+def expire_events(plan: layout.PlanArrays, memory: layout.MemoryArrays, now: Int) -> bool:
     """`expire`, called from Python."""
     return expire(plan, memory, now)
 
 
 @compiled
-def remove_event(plan: PlanArrays, memory: MemoryArrays, order: Int) -> bool:
+def remove_event(plan: layout.PlanArrays, memory: layout.MemoryArrays, order: Int) -> bool:
     """Remove an event from all conditions; False if the journal is full."""
     for condition in range(len(plan.retention)):
         before = -1
         place = memory.ends[condition, 0]
-        while place >= 0 and memory.when[place, ORDER] <= order:
+        while place >= 0 and memory.when[place, layout.ORDER] <= order:
             following = memory.links[place, 0]
-            if memory.when[place, ORDER] == order:
+            if memory.when[place, layout.ORDER] == order:
                 if not can_journal(plan, memory, 1):
                     return False
                 _unlink(plan, memory, condition, before, place)
@@ -257,7 +239,7 @@ def remove_event(plan: PlanArrays, memory: MemoryArrays, order: Int) -> bool:
 
 @inlined
 def _unlink(
-    plan: PlanArrays, memory: MemoryArrays, condition: Int, before: Int, place: Int
+    plan: layout.PlanArrays, memory: layout.MemoryArrays, condition: Int, before: Int, place: Int
 ) -> None:
     journal_event(plan, memory, place)
     following = memory.links[place, 0]
@@ -283,18 +265,18 @@ def _unlink(
             set_link(memory, left, 1 + index, right)
         if right < 0:
             set_tail(memory, index, bucket, left)
-    set_link(memory, place, 0, memory.meta[FREE])
-    memory.meta[FREE] = place
-    memory.meta[LIVE] -= 1
+    set_link(memory, place, 0, memory.meta[layout.FREE])
+    memory.meta[layout.FREE] = place
+    memory.meta[layout.LIVE] -= 1
 
 
 @compiled
-def refill(plan: PlanArrays, old: MemoryArrays, new: MemoryArrays) -> None:
+def refill(plan: layout.PlanArrays, old: layout.MemoryArrays, new: layout.MemoryArrays) -> None:
     """Copy the events of one memory into another, which is empty and large enough."""
     for condition in range(len(plan.retention)):
         place = old.ends[condition, 0]
         while place >= 0:
             add_event(plan, new, condition, old.cells[place], old.when[place])
             place = old.links[place, 0]
-    new.meta[NEWEST] = old.meta[NEWEST]
-    new.meta[PEAK] = old.meta[PEAK]
+    new.meta[layout.NEWEST] = old.meta[layout.NEWEST]
+    new.meta[layout.PEAK] = old.meta[layout.PEAK]

@@ -16,8 +16,15 @@ import numpy as np
 
 from graphtide.rules.expiry import distances_of, end_distances, rule_retentions
 from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
-from graphtide.rules.matching.memory import EventMemory
-from graphtide.rules.matching.types import ConditionMatcher, MatchedEvent, Matches
+from graphtide.rules.matching.memory import EventMemory, FactMemory, Undo
+from graphtide.rules.matching.types import (
+    Binding,
+    ConditionMatcher,
+    Match,
+    MatchedEvent,
+    Matches,
+    Shape,
+)
 from graphtide.rules.temporal import Span, holds
 
 if TYPE_CHECKING:
@@ -28,8 +35,6 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.matching.matcher import RulePlan
-    from graphtide.rules.matching.memory import FactMemory, Undo
-    from graphtide.rules.matching.types import Binding, Match, Shape
     from graphtide.rules.model import EventCondition, EventType
 
 

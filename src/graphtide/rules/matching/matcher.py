@@ -8,46 +8,26 @@ matches that it completes, so each match is found once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.kernel.batch import longer
+from graphtide.kernel.batch import Ints, Longs, longer
+from graphtide.rules import temporal
 from graphtide.rules.expiry import rule_retentions
+from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.join import take_hits
-from graphtide.rules.kernel.layout import (
-    END,
-    ENOUGH,
-    EVENT,
-    FOREVER,
-    NOT_RETAINED,
-    ROOM,
-    PlanArrays,
-)
 from graphtide.rules.kernel.types import direct
 from graphtide.rules.matching.absence import Absence
-from graphtide.rules.matching.memory import RuleMemory, make_facts, make_work
+from graphtide.rules.matching.memory import FactMemory, RuleMemory, Savepoint, make_facts, make_work
 from graphtide.rules.matching.types import ConditionMatcher, Matches, Shape, completed
-from graphtide.rules.temporal import (
-    AllTests,
-    Test,
-    conjuncts,
-    has_check,
-    holds,
-    instructions,
-    named,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from graphtide.algebra.expressions import Var
-    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rules.matching.memory import FactMemory, Savepoint
     from graphtide.rules.model import EventCondition, EventType, Rule
 
 
@@ -64,10 +44,10 @@ class RulePlan:
     """
 
     variables: tuple[Var, ...]
-    plan: PlanArrays
+    plan: layout.PlanArrays
     depth: int
-    checks: Test
-    denied: dict[str, Test]
+    checks: temporal.Test
+    denied: dict[str, temporal.Test]
     max_duration: int = 0
 
 
@@ -83,12 +63,12 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
     place = {c.name: at for at, c in enumerate(conditions)}
     indexes = list(dict.fromkeys((place[c.name], key) for order in orders for c, key in order))
     plain, denied = _divided(rule)
-    timed = [part for part in plain if not has_check(part)]
+    timed = [part for part in plain if not temporal.has_check(part)]
     ready, tests = _ready(timed, orders, conditions)
-    code = [instructions(part, place) for part in timed]
+    code = [temporal.instructions(part, place) for part in timed]
     ends = np.cumsum([0, *map(len, code)])
     retained = rule_retentions(rule, max_duration)
-    plan = PlanArrays(
+    plan = layout.PlanArrays(
         steps=_table([[place[c.name] for c, _ in order] for order in orders]),
         lookups=_table([[indexes.index((place[c.name], k)) for c, k in o] for o in orders]),
         keys=_lists([[number[v] for v in key] for _, key in indexes]),
@@ -104,15 +84,15 @@ def make_plan(rule: Rule, max_duration: int = 0) -> RulePlan:
         fact_columns=np.array([number[v] for v in (*shared, *alone)], np.int32),
         variables=len(event_variables),
     )  # fmt: skip
-    checks = AllTests(tuple(part for part in plain if has_check(part)))
+    checks = temporal.AllTests(tuple(part for part in plain if temporal.has_check(part)))
     depth = 1 + max(map(len, code), default=0)
     return RulePlan((*event_variables, *alone), plan, depth, checks, denied, max_duration)
 
 
 def _ticks(retained: float | None) -> int:
     if retained is None:
-        return NOT_RETAINED
-    return FOREVER if retained == inf else int(retained)
+        return layout.NOT_RETAINED
+    return layout.FOREVER if retained == inf else int(retained)
 
 
 def join_order(first: EventCondition, rule: Rule) -> Steps:
@@ -128,18 +108,19 @@ def join_order(first: EventCondition, rule: Rule) -> Steps:
     return order
 
 
-def _divided(rule: Rule) -> tuple[list[Test], dict[str, Test]]:
+def _divided(rule: Rule) -> tuple[list[temporal.Test], dict[str, temporal.Test]]:
     """The tests between events, and those of each NO EVENT."""
-    parts = conjuncts(rule.test)
+    parts = temporal.conjuncts(rule.test)
     denied = [condition.name for condition in rule.negative]
-    plain = [part for part in parts if not named(part).intersection(denied)]
+    plain = [part for part in parts if not temporal.named(part).intersection(denied)]
     return plain, {
-        name: AllTests(tuple(part for part in parts if name in named(part))) for name in denied
+        name: temporal.AllTests(tuple(part for part in parts if name in temporal.named(part)))
+        for name in denied
     }
 
 
 def _ready(
-    tests: Sequence[Test], orders: Sequence[Steps], conditions: Sequence[EventCondition]
+    tests: Sequence[temporal.Test], orders: Sequence[Steps], conditions: Sequence[EventCondition]
 ) -> tuple[Ints, Ints]:
     """Which tests can be evaluated after the event itself, and after each further join."""
     ranges = np.zeros((len(conditions), len(conditions), 2), np.int32)
@@ -153,7 +134,8 @@ def _ready(
             listed += [
                 number
                 for number, test in enumerate(tests)
-                if named(test) <= known and (not joined or not named(test) <= before)
+                if temporal.named(test) <= known
+                and (not joined or not temporal.named(test) <= before)
             ]
             ranges[at, joined] = begin, len(listed)
     return ranges, np.array(listed, np.int32)
@@ -198,7 +180,7 @@ class Matcher:
         self._terms = terms
         self._plan = planned.plan
         self._checks = planned.checks
-        self._has_checks = planned.checks != AllTests(())
+        self._has_checks = planned.checks != temporal.AllTests(())
         self._memory = RuleMemory(self._plan)
         self._work = make_work(self._plan, len(planned.variables), planned.depth)
         self._no_facts = make_facts(1, 0)
@@ -285,7 +267,7 @@ class Matcher:
         found = self._nothing
         if written:
             joined, spans = self._rows[:written].copy(), self._spans[:written].copy()
-            found = completed(joined, spans, events[:, END])
+            found = completed(joined, spans, events[:, layout.END])
             if self._has_checks:
                 found = self._checked(found)
         return found if self._absence is None else self._absence.take(hits, events, found)
@@ -303,7 +285,7 @@ class Matcher:
         if len(parts) < 2:
             return parts[0] if parts else self._rows[:0]
         rows = np.concatenate(parts)
-        return rows[np.argsort(rows[:, EVENT], kind="stable")]
+        return rows[np.argsort(rows[:, layout.EVENT], kind="stable")]
 
     def _join(self, hits: Ints, events: Longs) -> int:
         """Join hits with the memories, then retain them; the number of matches written."""
@@ -323,7 +305,7 @@ class Matcher:
                 return int(written)
             if room:
                 self._memory.make_room(room)
-                state[ROOM] = ENOUGH
+                state[layout.ROOM] = layout.ENOUGH
             else:
                 self._rows = longer(self._rows)
                 spans = np.empty((2 * len(self._spans), self._spans.shape[1]), np.int64)
@@ -338,6 +320,6 @@ class Matcher:
             match = self.shape.match(found, row)
             spans = {name: event.span for name, event in match.events.items()}
             values = {v: decode(i) for v, i in match.binding.items() if i}
-            if holds(self._checks, spans, values):
+            if temporal.holds(self._checks, spans, values):
                 passing.append(row)
         return found.chosen(np.array(passing, np.int64))

@@ -10,20 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.kernel.batch import DIFF
+from graphtide.kernel.batch import DIFF, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
+from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.facts import ABSENT, change_facts, fact_number, refill_facts
-from graphtide.rules.kernel.layout import (
-    FREE,
-    JOURNALED,
-    LIVE,
-    MEMORY_FULL,
-    NEWEST,
-    PEAK,
-    FactArrays,
-    MemoryArrays,
-    WorkArrays,
-)
 from graphtide.rules.kernel.memory import expire_events, refill, remove_event, undo
 
 if TYPE_CHECKING:
@@ -32,9 +22,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.engine.results import TransactionTimes
     from graphtide.engine.watch import Query
-    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rules.expiry import Retention
-    from graphtide.rules.kernel.layout import PlanArrays
     from graphtide.rules.matching.types import Binding, MatchedEvent
 
 MIN_CAPACITY = 16
@@ -54,10 +42,10 @@ class RuleMemory:
     Arrays that became too small are retained with their journals while there are savepoints.
     """
 
-    def __init__(self, plan: PlanArrays) -> None:
+    def __init__(self, plan: layout.PlanArrays) -> None:
         self.arrays = make_memory(plan)
         self._plan = plan
-        self._outgrown: list[MemoryArrays] = []
+        self._outgrown: list[layout.MemoryArrays] = []
         self._now = LONG_AGO
 
     @property
@@ -65,12 +53,12 @@ class RuleMemory:
         """How many events are retained."""
         while not expire_events(self._plan, self.arrays, self._now):
             self.make_room(0)
-        return int(self.arrays.meta[LIVE])
+        return int(self.arrays.meta[layout.LIVE])
 
     @property
     def peak(self) -> int:
         """The most events retained at once."""
-        return int(self.arrays.meta[PEAK])
+        return int(self.arrays.meta[layout.PEAK])
 
     def pass_time(self, now: int) -> None:
         """Move time on; events are evicted when the next one comes."""
@@ -84,12 +72,12 @@ class RuleMemory:
     def make_room(self, what: int) -> None:
         """Double the capacity of the memory, or of the journal."""
         old = self.arrays
-        if what == MEMORY_FULL:
+        if what == layout.MEMORY_FULL:
             self.arrays = make_memory(self._plan, 2 * len(old.cells))
             refill(self._plan, old, self.arrays)
-            if old.meta[JOURNALED] >= 0:
+            if old.meta[layout.JOURNALED] >= 0:
                 self._outgrown.append(old)
-                self.arrays.meta[JOURNALED] = 0
+                self.arrays.meta[layout.JOURNALED] = 0
         else:
             journal = np.empty((2 * len(old.journal) + 64 * MIN_CAPACITY, 4), np.int64)
             journal[: len(old.journal)] = old.journal
@@ -98,7 +86,7 @@ class RuleMemory:
     def savepoint(self) -> Savepoint:
         """A savepoint; it is valid until `release`."""
         meta = self.arrays.meta
-        meta[JOURNALED] = max(meta[JOURNALED], 0)
+        meta[layout.JOURNALED] = max(meta[layout.JOURNALED], 0)
         return Savepoint(len(self._outgrown), meta.copy())
 
     def rollback(self, to: Savepoint) -> None:
@@ -106,23 +94,23 @@ class RuleMemory:
         if to.outgrown < len(self._outgrown):
             self.arrays = self._outgrown[to.outgrown]
             del self._outgrown[to.outgrown :]
-        undo(self.arrays, int(to.meta[JOURNALED]))
+        undo(self.arrays, int(to.meta[layout.JOURNALED]))
         self.arrays.meta[:] = to.meta
 
     def release(self) -> None:
         """Discard savepoints and stop journaling."""
-        self.arrays.meta[JOURNALED] = -1
+        self.arrays.meta[layout.JOURNALED] = -1
         self._outgrown.clear()
 
 
-def make_memory(plan: PlanArrays, places: int = MIN_CAPACITY) -> MemoryArrays:
+def make_memory(plan: layout.PlanArrays, places: int = MIN_CAPACITY) -> layout.MemoryArrays:
     """An empty memory for a number of events, a power of two."""
     indexes = len(plan.keys)
     links = np.full((places, 1 + indexes), -1, np.int32)
     links[:-1, 0] = np.arange(1, places)
     meta = np.zeros(5, np.int64)
-    meta[FREE], meta[NEWEST], meta[JOURNALED] = 0, LONG_AGO, -1
-    return MemoryArrays(
+    meta[layout.FREE], meta[layout.NEWEST], meta[layout.JOURNALED] = 0, LONG_AGO, -1
+    return layout.MemoryArrays(
         cells=np.zeros((places, max(1, plan.variables)), np.int32),
         when=np.zeros((places, 4), np.int64),
         links=links,
@@ -134,10 +122,10 @@ def make_memory(plan: PlanArrays, places: int = MIN_CAPACITY) -> MemoryArrays:
     )
 
 
-def make_work(plan: PlanArrays, variables: int, depth: int) -> WorkArrays:
+def make_work(plan: layout.PlanArrays, variables: int, depth: int) -> layout.WorkArrays:
     """The working arrays of a join."""
     many = len(plan.retention)
-    return WorkArrays(
+    return layout.WorkArrays(
         binding=np.zeros(variables, np.int32),
         at=np.zeros(many, np.int32),
         span=np.zeros(2 * many, np.int64),
@@ -294,7 +282,7 @@ class FactMemory:
         change_facts(self.facts, self._columns, self._shared, net, number)
 
     def _make_room(self, more: int) -> None:
-        needed = int(self.facts.meta[LIVE]) + more
+        needed = int(self.facts.meta[layout.LIVE]) + more
         if needed > len(self.facts.rows):
             larger = make_facts(2 * needed, len(self._columns))
             refill_facts(self.facts, larger, self._shared)
@@ -307,10 +295,10 @@ class FactMemory:
         return bool(ABSENT < number < since)
 
     def __len__(self) -> int:
-        return int(self.facts.meta[LIVE])
+        return int(self.facts.meta[layout.LIVE])
 
 
-def make_facts(places: int, width: int) -> FactArrays:
+def make_facts(places: int, width: int) -> layout.FactArrays:
     """An empty table for some facts.
 
     >>> len(make_facts(5, 2).rows)
@@ -320,7 +308,7 @@ def make_facts(places: int, width: int) -> FactArrays:
     links = np.arange(1, size + 1, dtype=np.int32)
     links[-1] = -1
     meta = np.zeros(4, np.int64)
-    meta[FREE] = 0
+    meta[layout.FREE] = 0
     rows = np.zeros((size, width), np.int32)
     heads = np.full(2 * size, -1, np.int32)
-    return FactArrays(rows, np.zeros(size, np.int64), links, heads, meta)
+    return layout.FactArrays(rows, np.zeros(size, np.int64), links, heads, meta)

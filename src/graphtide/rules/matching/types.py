@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.algebra.expressions import Var
+from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.variables import pattern_variables
-from graphtide.engine.events import GRAPH_EVENT
+from graphtide.engine.events import GRAPH_EVENT, EventBatch
 from graphtide.rules.kernel.layout import CONDITION, EVENT, HIT_VALUES, POSITION, WRITTEN
 from graphtide.rules.kernel.types import find_hits
 from graphtide.rules.temporal import Span, is_true
@@ -17,8 +17,6 @@ from graphtide.rules.temporal import Span, is_true
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from graphtide.algebra.expressions import Expression
-    from graphtide.engine.events import EventBatch
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.model import EventCondition, EventType, Rule

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -19,19 +19,15 @@ from graphtide.algebra.expressions import Var
 from graphtide.errors import ActionError, GraphtideError
 from graphtide.functions.templates import fill_template
 from graphtide.lang.sparql.scanner import name_hint
-from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract
+from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
 from graphtide.rdf.dictionary import TermDictionary
-from graphtide.spark.partition.program import RETRACTS, event_term, event_time
+from graphtide.spark.partition.program import RETRACTS, ProgramSpec, event_term, event_time
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from graphtide.algebra.nodes import TriplePattern
-    from graphtide.lang.tide.ast import RuleDeclaration
     from graphtide.rdf.terms import Term
     from graphtide.spark.driver.feedback import Cause, FeedbackLog
-    from graphtide.spark.partition.program import ProgramSpec
 
 
 Functions = Mapping[str, Callable[..., object]]

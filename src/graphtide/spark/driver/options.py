@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from graphtide.errors import DataError, GraphtideError
 from graphtide.spark.driver.feedback import MAX_ROUNDS
-from graphtide.spark.driver.sink import holds_something, replace_text
-from graphtide.spark.partition.program import program_spec
+from graphtide.spark.driver.sink import OutputFormat, holds_something, replace_text
+from graphtide.spark.partition.program import ProgramSpec, program_spec
 from graphtide.spark.partition.windows import Clock
+from graphtide.spark.source.plan import check_log
 from graphtide.spark.stages.unpack import check_names
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from graphtide.lang.tide.program import Program
-    from graphtide.spark.driver.sink import OutputFormat
-    from graphtide.spark.partition.program import ProgramSpec
     from graphtide.streams.windows import Alignment
 
 
@@ -52,6 +51,7 @@ class RunSettings(TypedDict, total=False):
     window_origin: int
     window_alignment: Alignment
     streams: tuple[str, ...]
+    data: tuple[Path, ...]
     max_rounds: int
 
 
@@ -59,15 +59,16 @@ class RunSettings(TypedDict, total=False):
 class RunOptions:
     """What a run reads, where it writes, and how.
 
-    `changes` is a directory of change logs, or a DataFrame as `watch` takes it. `trigger` is the
-    pause between micro-batches ("500ms", "1s", "2m"); with `once` the run ends when all that is
-    there has been read. Rejected rows go to the quarantine in `out`; the run stops when there are
-    more than `max_quarantined`, with `on_error="raise"` at the first. Of a directory, a micro-batch
-    reads about `rows_per_batch` lines, and with `start="latest"` a first run begins with what is
-    written from now on. Rows may be late by `lateness` ticks of `tick_ms` milliseconds;
-    `window_origin` and `window_alignment` are those of `LiveGraph`. Inserts into graphs that are
-    named in `streams` are events, if the changes have no column `stream`. The run stops if actions
-    cause further actions more than `max_rounds` times in turn.
+    `changes` is a change log, a directory of them, or a DataFrame as `watch` takes it. The files of
+    `data` are loaded before a log, each as one transaction at time 0. `trigger` is the pause
+    between micro-batches ("500ms", "1s", "2m"); with `once` the run ends when all that is there has
+    been read. Rejected rows go to the quarantine in `out`; the run stops when there are more than
+    `max_quarantined`, with `on_error="raise"` at the first. Of a directory, a micro-batch reads
+    about `rows_per_batch` lines, and with `start="latest"` a first run begins with what is written
+    from now on. Rows may be late by `lateness` ticks of `tick_ms` milliseconds; `window_origin` and
+    `window_alignment` are those of `LiveGraph`. Inserts into graphs that are named in `streams` are
+    events, if the changes have no column `stream`. The run stops if actions cause further actions
+    more than `max_rounds` times in turn.
     """
 
     changes: Path | DataFrame
@@ -86,6 +87,7 @@ class RunOptions:
     window_origin: int = 0
     window_alignment: Alignment = "close"
     streams: tuple[str, ...] = ()
+    data: tuple[Path, ...] = ()
     max_rounds: int = MAX_ROUNDS
 
     @property
@@ -114,7 +116,12 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
                 "rules and patterns need a stream, and this DataFrame is bounded",
                 hint="read its files with spark.readStream, or as a directory of change logs",
             )
-    source = source_name(options.changes)
+    source = source_name(options.changes, options.data)
+    if options.data and options.start == "latest":
+        raise GraphtideError(
+            'start="latest" leaves out data, which is read before the changes',
+            hint='use start="earliest", or load no data',
+        )
     if options.partitions < 1:
         raise GraphtideError(f"--partitions {options.partitions}: at least one partition is needed")
     trigger_milliseconds(options.trigger)
@@ -135,16 +142,21 @@ def check_patterns(program: Program) -> None:
             )
 
 
-def source_name(changes: Path | DataFrame) -> str:
-    """The name of the input in a checkpoint: a directory's path, a DataFrame's kind."""
+def source_name(changes: Path | DataFrame, data: tuple[Path, ...] = ()) -> str:
+    """The name of the input in a checkpoint: the paths of data and logs, a DataFrame's kind."""
     if not isinstance(changes, Path):
+        if data:
+            raise GraphtideError(
+                "data is loaded before change logs, and changes is a DataFrame",
+                hint="make the data a part of the DataFrame",
+            )
         return "a DataFrame that streams" if changes.isStreaming else "a bounded DataFrame"
     if not changes.exists():
         hint = "make it, and write change logs into it"
         raise DataError("there is no such directory", source=str(changes), hint=hint)
-    if not changes.is_dir():
-        raise DataError("is a file; --changes is a directory of change logs", source=str(changes))
-    return str(changes.resolve())
+    check_log(changes)
+    loaded = [f"{path.resolve()}, then " for path in data]
+    return f"{''.join(loaded)}{changes.resolve()}"
 
 
 def trigger_milliseconds(text: str) -> int:
@@ -155,7 +167,7 @@ def trigger_milliseconds(text: str) -> int:
     """
     found = _TRIGGER.fullmatch(text.strip())
     if found is None:
-        raise GraphtideError(f'invalid --trigger "{text}"', hint="write 500ms, 1s, 2m or once")
+        raise GraphtideError(f'invalid --trigger "{text}": write 500ms, 1s or 2m')
     return round(float(found[1]) * _MILLISECONDS[found[2]])
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack
 
+import numpy as np
+
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
+from graphtide.rdf.formats.change_log import read_changes, write_changes
 from graphtide.spark.api import make_job, run_stages
 from graphtide.spark.driver.actions import ActionRunner, Functions
 from graphtide.spark.driver.feedback import FeedbackLog, with_feedback
@@ -42,6 +46,7 @@ LOOK_MILLISECONDS: Final = 200
 """The trigger of a run with `once` that waits for feedback."""
 
 STOP_SECONDS: Final = 30.0
+BASE_FILE: Final = "base.parquet"
 
 
 def known_partitions(checkpoint: Path) -> int | None:
@@ -116,7 +121,7 @@ def start(
     actions = None if spec is None else make_actions(spec, functions or {}, options)
     owner = check_options(program, options).run
     if isinstance(options.changes, Path):
-        changes = read_logs(spark, options.changes, options)
+        changes = read_logs(spark, options.changes, options, write_base(options))
     else:
         changes = options.changes
     job = make_job(changes, program.texts, options.partitions, clock=options.clock, program=spec)
@@ -142,15 +147,34 @@ def make_actions(spec: ProgramSpec, functions: Functions, options: RunOptions) -
     return ActionRunner(spec, functions, feedback)
 
 
-def read_logs(spark: SparkSession, directory: Path, options: RunOptions) -> DataFrame:
-    """A directory of change logs as a stream."""
+def write_base(options: RunOptions) -> Path | None:
+    """Write the data of a run to a change log in its checkpoint, a transaction per file."""
+    if not options.data:
+        return None
+    base = (options.checkpoint / BASE_FILE).resolve()
+    if not base.exists():
+        unfinished = base.with_name(f"_{BASE_FILE}")
+        batches = (
+            replace(batch, time=np.zeros(len(batch), np.int64), tx=np.full(len(batch), tx))
+            for tx, path in enumerate(options.data)
+            for batch in read_changes(path)
+        )
+        write_changes(batches, unfinished)
+        unfinished.replace(base)
+    return base
+
+
+def read_logs(
+    spark: SparkSession, path: Path, options: RunOptions, base: Path | None = None
+) -> DataFrame:
+    """A change log, or a directory of them, as a stream; after a base, if there is one."""
     spark.dataSource.register(GraphtideSource)
-    return (
+    reader = (
         spark.readStream.format("graphtide")
         .option("maxRowsPerBatch", str(options.rows_per_batch))
         .option("startingOffsets", options.start)
-        .load(str(directory))
     )
+    return (reader if base is None else reader.option("base", str(base))).load(str(path))
 
 
 class SparkJob(Protocol):
@@ -197,7 +221,7 @@ class StreamJob:
         if self._options.once and self._writer.feeds_back:
             Thread(target=self._end_when_all_is_read, daemon=True).start()
         changes = self._options.changes
-        directory = changes if isinstance(changes, Path) else None
+        directory = changes if isinstance(changes, Path) and changes.is_dir() else None
         while True:
             active = self.query.isActive
             if active and (self._all_is_read or until()):

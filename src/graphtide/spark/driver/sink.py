@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -23,17 +23,9 @@ import pyarrow.parquet as pq
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.stages.unpack import emitted_deltas
-from graphtide.spark.state.messages import (
-    MESSAGES,
-    REJECTED,
-    MessageKind,
-    from_chunks,
-    of_kind,
-    value_columns,
-)
+from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame
@@ -234,8 +226,8 @@ class BatchWriter:
     def write(self, output: DataFrame, batch: int) -> None:
         """Write a micro-batch. It is computed even if it was written: the state depends on it."""
         table = output.toArrow()
-        messages = from_chunks(table["chunk"].to_pylist(), MESSAGES)
-        rejected = from_chunks(table["rejected"].to_pylist(), REJECTED)
+        messages = msg.from_chunks(table["chunk"].to_pylist(), msg.MESSAGES)
+        rejected = msg.from_chunks(table["rejected"].to_pylist(), msg.REJECTED)
         deltas = tables_of(messages, self._job)
         try:
             if self._actions is None:
@@ -271,8 +263,8 @@ def tables_of(messages: pa.Table, job: JobSpec) -> dict[str, pa.Table]:
     found = {}
     for number, query in enumerate(job.shown_queries):
         names = [variable.name for variable in query.query.variables[: query.shown]]
-        part = of_kind(deltas, MessageKind.DELTA, number)
+        part = msg.of_kind(deltas, msg.MessageKind.DELTA, number)
         stamps: dict[str, Any] = {name: part[name] for name in ("time", "tx", "diff")}
-        table = pa.table({**stamps, **value_columns(part, names)})
+        table = pa.table({**stamps, **msg.value_columns(part, names)})
         found[query.name] = table.sort_by([(name, "ascending") for name in table.column_names])
     return found

@@ -32,27 +32,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, assert_never
 
+from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.algebra.nodes import (
-    DEFAULT_GRAPH,
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    GraphNames,
-    Group,
-    Join,
-    LeftJoin,
-    MergedGraph,
-    Minus,
-    Node,
-    Path,
-    Project,
-    Slice,
-    TriplePattern,
-    Union,
-    Values,
-)
 from graphtide.algebra.paths import link_iris, matches_zero_length
 from graphtide.algebra.variables import certain, pattern_variables
 from graphtide.spark.partition.windows import of_window
@@ -62,101 +43,99 @@ if TYPE_CHECKING:
 
     from pyoxigraph import NamedNode
 
-    from graphtide.algebra.nodes import SelectQuery
-
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A pattern of a query, and the variables by which its quads may be divided."""
 
-    pattern: TriplePattern
+    pattern: alg.TriplePattern
     divided_by: frozenset[Var]
 
 
-def partition_variables(node: Node) -> frozenset[Var]:
+def partition_variables(node: alg.Node) -> frozenset[Var]:
     """The variables by which a query can be partitioned.
 
     >>> a, b, c, p = (Var(name) for name in "abcp")
-    >>> ab, bc = Bgp((TriplePattern(a, p, b),)), Bgp((TriplePattern(b, p, c),))
-    >>> sorted(v.name for v in partition_variables(LeftJoin(ab, bc)))
+    >>> ab, bc = alg.Bgp((alg.TriplePattern(a, p, b),)), alg.Bgp((alg.TriplePattern(b, p, c),))
+    >>> sorted(v.name for v in partition_variables(alg.LeftJoin(ab, bc)))
     ['a', 'b', 'p']
-    >>> partition_variables(Union(ab, Bgp((TriplePattern(c, c, c),))))
+    >>> partition_variables(alg.Union(ab, alg.Bgp((alg.TriplePattern(c, c, c),))))
     frozenset()
     """
     match node:
-        case Bgp() | GraphNames():
+        case alg.Bgp() | alg.GraphNames():
             return certain(node)
-        case Join(left, right):
+        case alg.Join(left, right):
             return partition_variables(left) | partition_variables(right)
-        case LeftJoin(left, _) | Minus(left, _):
+        case alg.LeftJoin(left, _) | alg.Minus(left, _):
             return partition_variables(left)
-        case Union(left, right):
+        case alg.Union(left, right):
             return partition_variables(left) & partition_variables(right)
-        case Filter(_, child) | Distinct(child):
+        case alg.Filter(_, child) | alg.Distinct(child):
             return partition_variables(child)
-        case Project(child, variables):
+        case alg.Project(child, variables):
             return partition_variables(child) & frozenset(variables)
-        case Extend(child, var, _):
+        case alg.Extend(child, var, _):
             return partition_variables(child) - {var}
-        case Values() | Path():
+        case alg.Values() | alg.Path():
             return frozenset()
-        case Group(child, keys):
+        case alg.Group(child, keys):
             return partition_variables(child) & frozenset(keys)
-        case Slice(child, per=per):
+        case alg.Slice(child, per=per):
             return partition_variables(child) & frozenset(per)
         case _:
             assert_never(node)
 
 
-def leaves(node: Node, by: frozenset[Var]) -> Iterator[Leaf]:
+def leaves(node: alg.Node, by: frozenset[Var]) -> Iterator[Leaf]:
     """Every pattern of a query that is partitioned by the variables `by`."""
     match node:
-        case Bgp(patterns):
+        case alg.Bgp(patterns):
             each = (p for pattern in patterns for p in in_each_graph(pattern))
             yield from (Leaf(p, by & frozenset(pattern_variables(p))) for p in each)
-        case Path():
+        case alg.Path():
             yield from (Leaf(p, frozenset()) for step in steps(node) for p in in_each_graph(step))
-        case GraphNames(var):
-            yield Leaf(TriplePattern(Var(".s"), Var(".p"), Var(".o"), var), by & {var})
-        case Join(left, right):
+        case alg.GraphNames(var):
+            yield Leaf(alg.TriplePattern(Var(".s"), Var(".p"), Var(".o"), var), by & {var})
+        case alg.Join(left, right):
             for side in (left, right):
                 yield from leaves(side, by & partition_variables(side))
-        case Union(left, right):
+        case alg.Union(left, right):
             yield from leaves(left, by)
             yield from leaves(right, by)
-        case LeftJoin(left, right, condition):
+        case alg.LeftJoin(left, right, condition):
             yield from leaves(left, by)
             yield from leaves(right, by & partition_variables(right))
             if condition is not None:
                 yield from _inside(condition, by)
-        case Minus(left, right):
+        case alg.Minus(left, right):
             yield from leaves(left, by)
             yield from leaves(right, by & partition_variables(right))
-        case Filter(condition, child):
+        case alg.Filter(condition, child):
             yield from leaves(child, by)
             yield from _inside(condition, by)
-        case Extend(child, _, expression):
+        case alg.Extend(child, _, expression):
             yield from leaves(child, by)
             yield from _inside(expression, by)
-        case Project(child, _) | Distinct(child) | Group(child) | Slice(child):
+        case alg.Project(child, _) | alg.Distinct(child) | alg.Group(child) | alg.Slice(child):
             yield from leaves(child, by)
-        case Values():
+        case alg.Values():
             return
         case _:
             assert_never(node)
 
 
-def in_each_graph(pattern: TriplePattern) -> list[TriplePattern]:
+def in_each_graph(pattern: alg.TriplePattern) -> list[alg.TriplePattern]:
     """A pattern asked of several graphs as one, asked of each of them."""
     graph = pattern.graph
-    if not isinstance(graph, MergedGraph):
+    if not isinstance(graph, alg.MergedGraph):
         return [pattern]
     if graph.names is None:
-        return [replace(pattern, graph=each) for each in (DEFAULT_GRAPH, Var(".g"))]
+        return [replace(pattern, graph=each) for each in (alg.DEFAULT_GRAPH, Var(".g"))]
     return [replace(pattern, graph=each) for each in graph.names]
 
 
-def steps(node: Path) -> list[TriplePattern]:
+def steps(node: alg.Path) -> list[alg.TriplePattern]:
     """The patterns of the quads that a path may lead over, or that make its ends exist."""
     s, o = Var(".s"), Var(".o")
     links = link_iris(node.path)
@@ -164,8 +143,8 @@ def steps(node: Path) -> list[TriplePattern]:
     if links is None or (
         matches_zero_length(node.path) and (open_ends or isinstance(node.graph, Var))
     ):
-        return [TriplePattern(s, Var(".p"), o, node.graph)]
-    return [TriplePattern(s, iri, o, node.graph) for iri in links]
+        return [alg.TriplePattern(s, Var(".p"), o, node.graph)]
+    return [alg.TriplePattern(s, iri, o, node.graph) for iri in links]
 
 
 def _inside(expression: Expression, by: frozenset[Var]) -> Iterator[Leaf]:
@@ -210,7 +189,9 @@ class Grid:
         return sum(self.copies(leaf) for leaf in self.leaves) / max(len(self.leaves), 1)
 
 
-def best_grid(query: SelectQuery, partitions: int, sizes: Mapping[str, int] | None = None) -> Grid:
+def best_grid(
+    query: alg.SelectQuery, partitions: int, sizes: Mapping[str, int] | None = None
+) -> Grid:
     """The grid with at most so many partitions that sends the fewest quads to the fullest one.
 
     `sizes` gives the number of quads per predicate text; without it all patterns count the same. A
@@ -219,7 +200,7 @@ def best_grid(query: SelectQuery, partitions: int, sizes: Mapping[str, int] | No
     body = body_of(query)
     variables = tuple(sorted(partition_variables(body), key=lambda v: v.name))
     hidden = frozenset(variables) - frozenset(query.variables)
-    price = CONSOLIDATE_AND_COUNT if isinstance(query.root, Distinct) else CONSOLIDATE
+    price = CONSOLIDATE_AND_COUNT if isinstance(query.root, alg.Distinct) else CONSOLIDATE
 
     def load(shares: Mapping[Var, int]) -> tuple[float, int, list[str]]:
         grid = _grid(body, shares)
@@ -230,11 +211,11 @@ def best_grid(query: SelectQuery, partitions: int, sizes: Mapping[str, int] | No
     return _grid(body, min(_divisions(variables, partitions), key=load))
 
 
-def whole_grid(query: SelectQuery, graphs: Iterable[NamedNode]) -> Grid:
+def whole_grid(query: alg.SelectQuery, graphs: Iterable[NamedNode]) -> Grid:
     """The grid of one partition that sees all quads of some graphs."""
     s, p, o = (Var(f".{name}") for name in "spo")
     asked = (leaf for leaf in leaves(body_of(query), frozenset()) if not _of_window(leaf))
-    whole = (Leaf(TriplePattern(s, p, o, graph), frozenset()) for graph in graphs)
+    whole = (Leaf(alg.TriplePattern(s, p, o, graph), frozenset()) for graph in graphs)
     return Grid((), (), tuple(dict.fromkeys([*asked, *whole])))
 
 
@@ -246,7 +227,9 @@ def graph_grid(grid: Grid) -> Grid:
 def window_grid(grid: Grid, graph: NamedNode) -> Grid:
     """A grid for the triples of a window: what is asked of it, as of the default graph."""
     asked = (each for each in grid.leaves if each.pattern.graph == graph)
-    found = (replace(each, pattern=replace(each.pattern, graph=DEFAULT_GRAPH)) for each in asked)
+    found = (
+        replace(each, pattern=replace(each.pattern, graph=alg.DEFAULT_GRAPH)) for each in asked
+    )
     return replace(grid, leaves=tuple(found))
 
 
@@ -254,13 +237,13 @@ def _of_window(leaf: Leaf) -> bool:
     return of_window(leaf.pattern.graph)
 
 
-def body_of(query: SelectQuery) -> Node:
+def body_of(query: alg.SelectQuery) -> alg.Node:
     """The part of a query below SELECT and DISTINCT, where no variable is hidden yet."""
-    root = query.root.child if isinstance(query.root, Distinct) else query.root
-    return root.child if isinstance(root, Project) else root
+    root = query.root.child if isinstance(query.root, alg.Distinct) else query.root
+    return root.child if isinstance(root, alg.Project) else root
 
 
-def _grid(root: Node, shares: Mapping[Var, int]) -> Grid:
+def _grid(root: alg.Node, shares: Mapping[Var, int]) -> Grid:
     variables = tuple(sorted(shares, key=lambda v: v.name))
     found = tuple(dict.fromkeys(leaves(root, frozenset(variables))))
     return Grid(variables, tuple(shares[v] for v in variables), found)

@@ -19,19 +19,12 @@ from graphtide.algebra.nodes import Distinct, Project, SelectQuery, TriplePatter
 from graphtide.algebra.variables import merge
 from graphtide.errors import UnsupportedError
 from graphtide.lang.sparql.parse import parse_standing
-from graphtide.lang.tide.ast import (
-    CallFunction,
-    Emit,
-    QueryChange,
-    QueryUpdate,
-    Retract,
-    StateChange,
-)
+from graphtide.lang.tide import ast as tide
 from graphtide.patterns.compile import compile_pattern
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.compile import Compiler
 from graphtide.rules.matching.matcher import make_plan
-from graphtide.rules.model import EventType
+from graphtide.rules.model import EventType, Rule
 from graphtide.spark.partition.fingerprint import fingerprint_text
 from graphtide.spark.partition.grids import body_of
 from graphtide.spark.partition.routing import EventKey, pattern_key, rule_key
@@ -42,7 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.lang.tide.program import Program
-    from graphtide.rules.model import Rule
 
 FEEDBACK: Final = -(2**62)
 """Transactions of actions are numbered from here on, so that they come before all others."""
@@ -118,7 +110,7 @@ class ProgramSpec:
     def streams(self) -> tuple[str, ...]:
         """The streams that are known by name: those of EMIT, and others that were named."""
         actions = (action for rule in self.source.rules for action in rule.actions)
-        emitted = (action.stream.value for action in actions if isinstance(action, Emit))
+        emitted = (action.stream.value for action in actions if isinstance(action, tide.Emit))
         return tuple(dict.fromkeys([*self.more_streams, *emitted]))
 
     @property
@@ -162,7 +154,9 @@ class ProgramSpec:
         return tuple((n, type_) for type_, n in self.types.items() if type_ not in others)
 
     @property
-    def _compiler_changes(self) -> dict[EventType, QueryChange | QueryUpdate | StateChange]:
+    def _compiler_changes(
+        self,
+    ) -> dict[EventType, tide.QueryChange | tide.QueryUpdate | tide.StateChange]:
         _ = self.rules, self.named, self.complex
         return self._compiler.changes
 
@@ -182,7 +176,7 @@ class ProgramSpec:
 
         for type_, change in self._compiler_changes.items():
             at, parameters = self.types[type_], type_.parameters
-            if isinstance(change, QueryChange):
+            if isinstance(change, tide.QueryChange):
                 select = self._query(change.query)
                 made = InternalQuery(
                     f"rows of {change.query} for {type_.name}", _distinct(select, parameters)
@@ -190,7 +184,7 @@ class ProgramSpec:
                 query = index((change.query, parameters), made)
                 events.append(RowEvents(at, query, change.appears))
                 continue
-            if isinstance(change, QueryUpdate):
+            if isinstance(change, tide.QueryUpdate):
                 select = self._query(change.query)
                 whole = merge(parameters, select.variables)
                 retained_query, whole_query = (
@@ -277,13 +271,13 @@ class ProgramSpec:
     def feeds_back(self) -> bool:
         """Whether actions change the graph, or make events."""
         actions = (action for rule in self.source.rules for action in rule.actions)
-        return any(not isinstance(action, CallFunction) for action in actions)
+        return any(not isinstance(action, tide.CallFunction) for action in actions)
 
     @property
     def retracts(self) -> bool:
         """Whether actions retract events."""
         actions = (action for rule in self.source.rules for action in rule.actions)
-        return any(isinstance(action, Retract) for action in actions)
+        return any(isinstance(action, tide.Retract) for action in actions)
 
     def check(self) -> None:
         """Raise what cannot run on partitions."""
@@ -314,7 +308,7 @@ def _distinct(select: SelectQuery, variables: tuple[Var, ...]) -> SelectQuery:
 
 
 def _states(
-    change: StateChange, parameters: tuple[Var, ...]
+    change: tide.StateChange, parameters: tuple[Var, ...]
 ) -> tuple[tuple[SelectQuery, SelectQuery], int]:
     """The queries before and after a change of state, with the columns that they share first."""
     shared = tuple(v for v in change.before.variables if v in change.after.variables)

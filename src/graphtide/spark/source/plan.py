@@ -29,6 +29,9 @@ STALE_SECONDS: Final = 10.0
 """A last file that cannot be read is rejected after this time without a write."""
 
 NO_LIMIT: Final = 1 << 62
+LOG_FAMILIES: Final = frozenset({"patch", "lines", "parquet"})
+"""Families of formats that a change log can have."""
+
 REJECTED: Final = -1
 """The offset in a file that is not read at all."""
 
@@ -58,19 +61,45 @@ class Budget:
     files: int
 
 
+def check_log(path: Path) -> None:
+    """Reject a single file that is no change log."""
+    if path.is_file() and find_format(path).family not in LOG_FAMILIES:
+        raise DataError(
+            "is no change log that Spark can read",
+            source=str(path),
+            hint="use RDF Patch, N-Quads, N-Triples or Parquet, or run in process",
+        )
+
+
 @dataclass(slots=True)
 class Directory:
-    """A directory of change logs, and what is known of its files."""
+    """A directory of change logs, and what is known of its files.
+
+    With `only`, the log is one file of the directory. `base` is the absolute path of a file that is
+    read before all others.
+    """
 
     path: Path
     frozen: dict[str, int] | None = None
     seen: set[str] = field(default_factory=set)
+    only: str | None = None
+    base: str | None = None
+
+    @classmethod
+    def of(cls, path: Path, base: str | None = None) -> Directory:
+        """The log of a directory, or of a single file."""
+        if path.is_dir():
+            return cls(path, base=base)
+        return cls(path.parent, only=path.name, base=base)
 
     def names(self) -> list[str]:
         """The files in the order of the log; hidden and temporary ones are not part of it."""
         if self.frozen is not None:
-            return sorted(self.frozen)
-        return sorted(
+            return list(self.frozen)
+        first = [] if self.base is None else [self.base]
+        if self.only is not None:
+            return [*first, self.only]
+        return first + sorted(
             entry.name
             for entry in os.scandir(self.path)
             if entry.is_file()
@@ -133,6 +162,16 @@ def plan(
         slices += parts
         taken += [part] if parts else []
     return (slices, Offset(position, tuple(taken), files)) if slices else ([], start)
+
+
+def latest(directory: Directory, start: Offset) -> Offset:
+    """The offset behind all that is written so far."""
+    names = directory.names()
+    if not names:
+        return start
+    last = Offset(start.position.begin(names[-1]), files=len(names))
+    _, end = plan(directory, last, Budget(NO_LIMIT, NO_LIMIT), ended=False)
+    return Offset(end.position, files=len(names))
 
 
 def replan(directory: Directory, start: Offset, end: Offset) -> list[LogSlice]:
@@ -204,7 +243,7 @@ def _scan(
     if family == "parquet":
         yield from scan_table(path, begin, stop)
         return
-    if family not in {"patch", "lines"}:
+    if family not in LOG_FAMILIES:
         raise DataError("a file of this format cannot be part of a log that grows")
     if _whole(path) and begin.offset > 0:
         return

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError
-from graphtide.rdf.changes import RejectedRow
+from graphtide.rdf.changes import ChangeBatch, RejectedRow
 from graphtide.rdf.formats.lines import BLOCK_BYTES
 from graphtide.rdf.formats.patch import statement_lines
 from graphtide.rdf.formats.registry import find_format
 from graphtide.spark.source.plan import UNREADABLE, LogSlice, open_log
 from graphtide.spark.source.scan import ResumedPatch, count_lines, read_rows, read_statements
-
-if TYPE_CHECKING:
-    from graphtide.rdf.changes import ChangeBatch
-
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("time", pa.int64()),

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphtide.errors import DataError
-from graphtide.rdf.changes import RejectedRows
+from graphtide.rdf.changes import ChangeBatch, RejectedRow, RejectedRows
 from graphtide.rdf.formats.columnar import read_table
 from graphtide.rdf.formats.lines import BLOCK_BYTES, unix_lines
 from graphtide.rdf.formats.patch import PatchReader, PatchRows
-from graphtide.rdf.formats.patch_row import RowError, change_terms, split_row
+from graphtide.rdf.formats.patch_row import PatchRow, RowError, change_terms, split_row
 from graphtide.rdf.formats.read import read_quads
 from graphtide.spark.source.offsets import Closing, LogPosition
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-    from graphtide.rdf.changes import ChangeBatch, RejectedRow
-    from graphtide.rdf.formats.patch_row import PatchRow
 
 
 _IRI = rb"<[A-Za-z][A-Za-z0-9]*:[A-Za-z0-9/._-]*(?:#[A-Za-z0-9/._-]*)?>"
@@ -335,7 +332,7 @@ def scan_table(path: Path, position: LogPosition, stop: int | None) -> Iterator[
                 line=position.line + end,
                 shift=shift,
                 tx=max(at.tx, int(tx[first:end].max()) + shift),
-                time=max(int(time[first:end].max()), *([at.time] if at.time is not None else [])),
+                time=max([int(time[first:end].max()), *([] if at.time is None else [at.time])]),
             )
             yield at
         first = end

@@ -8,7 +8,8 @@ for order, times and transaction numbers are those of `source.offsets`. Options:
 
 | option | meaning |
 |---|---|
-| `path` | the directory |
+| `path` | the directory, or a single change log |
+| `base` | absolute path of a file that is read first |
 | `maxRowsPerBatch` | about how many lines or rows a micro-batch takes (200000) |
 | `maxFilesPerBatch` | how many files it takes at most (1000) |
 | `startingOffsets` | `earliest`, or `latest`: only what is written from now on |
@@ -37,7 +38,16 @@ from pyspark.sql.streaming.datasource import (
 
 from graphtide.errors import DataError, GraphtideError
 from graphtide.spark.source.offsets import Offset
-from graphtide.spark.source.plan import NO_LIMIT, Budget, Directory, LogSlice, plan, replan
+from graphtide.spark.source.plan import (
+    NO_LIMIT,
+    Budget,
+    Directory,
+    LogSlice,
+    check_log,
+    latest,
+    plan,
+    replan,
+)
 from graphtide.spark.source.read import read_slice
 
 if TYPE_CHECKING:
@@ -82,11 +92,11 @@ class LogReader(DataSourceReader):
     """Reads a directory once."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._path = directory_of(options)
+        self._directory = log_of(options)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Partitions of some slices each."""
-        slices, _ = plan(Directory(self._path), Offset(), Budget(NO_LIMIT, NO_LIMIT), ended=True)
+        slices, _ = plan(self._directory, Offset(), Budget(NO_LIMIT, NO_LIMIT), ended=True)
         return [InputPartition(group) for group in grouped(slices)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -98,7 +108,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Tails a directory: on the driver it plans slices, in the tasks it reads them."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._directory = Directory(directory_of(options))
+        self._directory = log_of(options)
         self._rows = _number(options, "maxRowsPerBatch", 200_000)
         self._files = _number(options, "maxFilesPerBatch", 1000)
         self._latest = _starts_at_latest(options)
@@ -106,14 +116,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new stream begins."""
-        if not self._latest:
-            return Offset().to_json()
-        names = self._directory.names()
-        if not names:
-            return Offset().to_json()
-        last = Offset(Offset().position.begin(names[-1]), files=len(names))
-        _, end = plan(self._directory, last, Budget(NO_LIMIT, NO_LIMIT), ended=False)
-        return Offset(end.position, files=len(names)).to_json()
+        start = Offset()
+        return (latest(self._directory, start) if self._latest else start).to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """From now on, what is there now is all there is."""
@@ -171,16 +175,15 @@ def read_group(partition: InputPartition) -> Iterator[pa.RecordBatch]:
         yield from read_slice(slice_)
 
 
-def directory_of(options: Mapping[str, str]) -> Path:
-    """The directory of a source's options, which has to be there."""
+def log_of(options: Mapping[str, str]) -> Directory:
+    """The change log that a source's options name, which has to be there."""
     if "path" not in options:
         raise GraphtideError("the source has no path", hint='load("DIRECTORY")')
     path = Path(options["path"].removeprefix("file://"))
     if not path.exists():
         raise DataError("there is no such directory", source=str(path), hint="make it first")
-    if not path.is_dir():
-        raise DataError("is a file, not a directory of change logs", source=str(path))
-    return path
+    check_log(path)
+    return Directory.of(path, options.get("base"))
 
 
 def _number(options: Mapping[str, str], name: str, default: int) -> int:

@@ -19,18 +19,7 @@ from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.spark.partition.hashing import mixed_hashes, text_hashes
 from graphtide.spark.stages.events import send_matched
-from graphtide.spark.state.messages import (
-    MESSAGES,
-    MessageKind,
-    Sent,
-    StageInput,
-    StageOutput,
-    TextIds,
-    delta_messages,
-    divided,
-    of_kind,
-    value_ids,
-)
+from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,17 +28,21 @@ if TYPE_CHECKING:
     from graphtide.spark.state.cache import PartitionState
 
 
-def consolidate_batch(job: JobSpec, state: PartitionState, batch: StageInput) -> StageOutput:
+def consolidate_batch(
+    job: JobSpec, state: PartitionState, batch: msg.StageInput
+) -> msg.StageOutput:
     """The messages of a micro-batch with equal rows of a query as one."""
     messages = consolidate(batch.table(), job, state)
     if job.program is not None:
-        return StageOutput(send_matched(messages, job.program, state.partition), batch.frontier)
-    return StageOutput([Sent(state.partition, messages)] if len(messages) else [], batch.frontier)
+        return msg.StageOutput(send_matched(messages, job.program, state.partition), batch.frontier)
+    return msg.StageOutput(
+        [msg.Sent(state.partition, messages)] if len(messages) else [], batch.frontier
+    )
 
 
 def consolidate(messages: pa.Table, job: JobSpec, state: PartitionState) -> pa.Table:
     """Equal rows as one; the counts of DISTINCT are the state."""
-    rows, others = divided(messages, _of_queries(messages, counted(job)))
+    rows, others = msg.divided(messages, _of_queries(messages, counted(job)))
     out = consolidate_rows(others, job)
     if not len(rows):
         return out
@@ -66,7 +59,7 @@ def counted(job: JobSpec) -> tuple[int, ...]:
 
 
 def _of_queries(messages: pa.Table, queries: tuple[int, ...]) -> NDArray[np.bool_]:
-    deltas = messages["kind"].to_numpy() == MessageKind.DELTA
+    deltas = messages["kind"].to_numpy() == msg.MessageKind.DELTA
     return np.asarray(deltas & np.isin(messages["id"].to_numpy(), queries))
 
 
@@ -74,7 +67,7 @@ class RowCounts:
     """How often each row of the counted queries is there."""
 
     def __init__(self, job: JobSpec) -> None:
-        self._terms = TextIds()
+        self._terms = msg.TextIds()
         widths = {query: job.partition_queries[query].shown for query in counted(job)}
         self._nets = {query: (Answer(width), width) for query, width in widths.items()}
         self.log_rows = 0
@@ -86,7 +79,7 @@ class RowCounts:
 
     def first(self) -> pa.Table:
         """Nothing: all rows come from other stages."""
-        return MESSAGES.empty_table()
+        return msg.MESSAGES.empty_table()
 
     def apply(self, rows: pa.Table, time: int) -> pa.Table:  # noqa: ARG002 - counts know no time
         """The rows whose count left 0 or reached it."""
@@ -95,7 +88,7 @@ class RowCounts:
             consolidated(rows, query, net, width, self._terms, distinct=True)
             for query, (net, width) in self._nets.items()
         ]
-        return pa.concat_tables([MESSAGES.empty_table(), *parts])
+        return pa.concat_tables([msg.MESSAGES.empty_table(), *parts])
 
     def replay(self, rows: pa.Table, time: int) -> None:
         """Count rows again."""
@@ -103,12 +96,12 @@ class RowCounts:
 
     def snapshot(self) -> pa.Table:
         """The current rows with their counts."""
-        parts = [MESSAGES.empty_table()]
+        parts = [msg.MESSAGES.empty_table()]
         for query, (net, _) in self._nets.items():
             rows = net.rows()
             zeros = np.zeros(len(rows), np.int64)
             stamps = zeros, zeros
-            parts.append(delta_messages(query, stamps, rows[:, -1], rows[:, :-1], self._terms))
+            parts.append(msg.delta_messages(query, stamps, rows[:, -1], rows[:, :-1], self._terms))
         table = pa.concat_tables(parts)
         self.log_rows = len(table)
         return table
@@ -118,8 +111,8 @@ def consolidate_rows(messages: pa.Table, job: JobSpec) -> pa.Table:
     """Per transaction one row for equal rows of a query, and none where they cancel."""
     queries = enumerate(job.partition_queries)
     widths = {n: query.shown for n, query in queries if query.needs_consolidation}
-    rows, others = divided(messages, _of_queries(messages, tuple(widths)))
-    terms = TextIds()
+    rows, others = msg.divided(messages, _of_queries(messages, tuple(widths)))
+    terms = msg.TextIds()
     parts = [
         consolidated(rows, query, Answer(width), width, terms, distinct=False)
         for query, width in (widths.items() if len(rows) else ())
@@ -128,10 +121,10 @@ def consolidate_rows(messages: pa.Table, job: JobSpec) -> pa.Table:
 
 
 def consolidated(
-    messages: pa.Table, query: int, net: Answer, width: int, terms: TextIds, *, distinct: bool
+    messages: pa.Table, query: int, net: Answer, width: int, terms: msg.TextIds, *, distinct: bool
 ) -> pa.Table:
     """The net changes of one query's rows; for DISTINCT, where their counts leave or reach 0."""
-    rows = of_kind(messages, MessageKind.DELTA, query)
+    rows = msg.of_kind(messages, msg.MessageKind.DELTA, query)
     time, tx = rows["time"].to_numpy(), rows["tx"].to_numpy()
     order = np.lexsort((tx, time))
     time, tx, rows = time[order], tx[order], rows.take(order)
@@ -140,12 +133,12 @@ def consolidated(
     batch = np.empty((len(rows), VALUES + width), np.int32)
     batch[:, TX] = np.cumsum(begins) - 1
     batch[:, DIFF] = rows["diff"].to_numpy()
-    batch[:, VALUES:] = value_ids(rows, width, terms)
+    batch[:, VALUES:] = msg.value_ids(rows, width, terms)
     out = net.step(batch)
     if distinct:
         out = _crossings(out)
     at = np.flatnonzero(begins)[out[:, TX]]
-    return delta_messages(query, (time[at], tx[at]), out[:, DIFF], out[:, DELTA_VALUES:], terms)
+    return msg.delta_messages(query, (time[at], tx[at]), out[:, DIFF], out[:, DELTA_VALUES:], terms)
 
 
 def _crossings(net: Ints) -> Ints:
@@ -157,7 +150,7 @@ def _crossings(net: Ints) -> Ints:
     return out
 
 
-def send_rows(messages: pa.Table, job: JobSpec, partition: int) -> list[Sent]:
+def send_rows(messages: pa.Table, job: JobSpec, partition: int) -> list[msg.Sent]:
     """Messages by the partition where they are consolidated; others stay where they are."""
     if not len(messages):
         return []
@@ -168,7 +161,7 @@ def send_rows(messages: pa.Table, job: JobSpec, partition: int) -> list[Sent]:
             hashes = row_hashes(messages.take(chosen), query.shown, query.consolidate_by)
             where[chosen] = hashes % job.partitions
     targets: list[int] = np.unique(where).tolist()
-    return [Sent(target, messages.take(np.flatnonzero(where == target))) for target in targets]
+    return [msg.Sent(target, messages.take(np.flatnonzero(where == target))) for target in targets]
 
 
 def row_hashes(messages: pa.Table, width: int, by: int | None = None) -> NDArray[np.int64]:

@@ -21,33 +21,14 @@ from graphtide.engine.events import group_events
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.matching.types import TypeMatcher
 from graphtide.rules.temporal import is_true
-from graphtide.spark.partition.program import (
-    BEFORE_ALL,
-    RETRACTED,
-    RowEvents,
-    StateEvents,
-    UpdateEvents,
-)
-from graphtide.spark.partition.routing import key_partitions
-from graphtide.spark.state.messages import (
-    MESSAGES,
-    MessageKind,
-    Sent,
-    StageInput,
-    addressed,
-    divided,
-    event_messages,
-    event_rows,
-    of_kind,
-    replaced,
-)
+from graphtide.spark.partition import program
+from graphtide.spark.partition.routing import EventKey, key_partitions
+from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from graphtide.kernel.batch import Longs
-    from graphtide.spark.partition.program import ProgramSpec
-    from graphtide.spark.partition.routing import EventKey
     from graphtide.spark.state.cache import PartitionEngine, PartitionState
 
 EventRow = tuple[int, int, list[str | None]]
@@ -56,15 +37,15 @@ EventRow = tuple[int, int, list[str | None]]
 
 def take_messages(
     state: PartitionState,
-    batch: StageInput,
-    kinds: Sequence[MessageKind],
+    batch: msg.StageInput,
+    kinds: Sequence[msg.MessageKind],
     make: Callable[[], PartitionEngine],
 ) -> pa.Table:
     """Give an engine its kinds of messages, in order; its output, and all other messages."""
     recovered = state.recover(make)
     engine, head, first = recovered
     messages = batch.table()
-    mine, out = divided(messages, np.isin(messages["kind"].to_numpy(), kinds))
+    mine, out = msg.divided(messages, np.isin(messages["kind"].to_numpy(), kinds))
     frontier = max(head.frontier, batch.frontier)
     if len(mine) or frontier.time > head.frontier.time or first is not None:
         made, head = state.advance(engine, replace(head, frontier=frontier), in_order(mine))
@@ -85,7 +66,7 @@ def in_order(messages: pa.Table) -> pa.Table:
     columns: dict[str, Any] = {
         "time": messages["time"],
         "tx": messages["tx"],
-        "kind": (messages["kind"].to_numpy() != MessageKind.FACT).astype(np.int8),
+        "kind": (messages["kind"].to_numpy() != msg.MessageKind.FACT).astype(np.int8),
         "seq": messages["seq"],
         "id": messages["id"],
         "type": messages["type"],
@@ -98,14 +79,14 @@ def in_order(messages: pa.Table) -> pa.Table:
 # --- from changes to events ---
 
 
-def graph_events(rows: pa.Table, spec: ProgramSpec) -> pa.Table:
+def graph_events(rows: pa.Table, spec: program.ProgramSpec) -> pa.Table:
     """The events that graph events match, from complete rows of streams in their order.
 
     Rows of one transaction and stream are one graph event. Those of one transaction are ordered by
     the names of their streams.
     """
     if not len(rows):
-        return MESSAGES.empty_table()
+        return msg.MESSAGES.empty_table()
     names: Any = rows["stream"].combine_chunks().dictionary_encode()
     ranks = np.argsort(np.argsort(np.array(names.dictionary.to_pylist(), object)))
     stream = ranks[names.indices.to_numpy(zero_copy_only=False)]
@@ -126,41 +107,43 @@ def graph_events(rows: pa.Table, spec: ProgramSpec) -> pa.Table:
     events = group_events(time, quads, np.cumsum(begins) - 1)
     firsts = np.flatnonzero(begins)
     seqs = 1 + np.arange(len(firsts)) - np.searchsorted(transaction[firsts], transaction[firsts])
-    parts = [MESSAGES.empty_table()]
+    parts = [msg.MESSAGES.empty_table()]
     for index, type_ in spec.graph_types:
         hits = TypeMatcher(type_, terms).hits(events)
         at = firsts[hits[:, 0]]
         stamps = time[at], tx[at], seqs[hits[:, 0]]
-        parts.append(event_messages(index, stamps, hits[:, 1:], terms))
+        parts.append(msg.event_messages(index, stamps, hits[:, 1:], terms))
     return pa.concat_tables(parts)
 
 
-def first_facts(first: pa.Table, spec: ProgramSpec) -> pa.Table:
+def first_facts(first: pa.Table, spec: program.ProgramSpec) -> pa.Table:
     """Deltas before any change; those of internal queries are facts and not events."""
     query = first["id"].to_numpy()
     shown = first.filter(pa.array(query < spec.first_internal))
     facts = first.filter(pa.array(np.isin(query, list(spec.facts))))
-    return pa.concat_tables([shown, replaced(facts, "time", np.full(len(facts), BEFORE_ALL))])
+    return pa.concat_tables(
+        [shown, msg.replaced(facts, "time", np.full(len(facts), program.BEFORE_ALL))]
+    )
 
 
-def change_events(deltas: pa.Table, spec: ProgramSpec) -> pa.Table:
+def change_events(deltas: pa.Table, spec: program.ProgramSpec) -> pa.Table:
     """The events that changes in the answers of internal queries cause."""
-    parts = [MESSAGES.empty_table()]
+    parts = [msg.MESSAGES.empty_table()]
     for source in spec.change_events:
         match source:
-            case RowEvents(_, query, appears):
+            case program.RowEvents(_, query, appears):
                 found = _rows(_lines(deltas, query), appears=appears)
-            case UpdateEvents(_, retained, whole):
+            case program.UpdateEvents(_, retained, whole):
                 width = len(list(spec.types)[source.type].parameters)
                 found = _updates(_lines(deltas, retained), _lines(deltas, whole), width)
-            case StateEvents(_, removed, added):
+            case program.StateEvents(_, removed, added):
                 found = _states(_lines(deltas, removed), _lines(deltas, added), source)
-        parts.append(event_rows(source.type, list(_checked(found, source.type, spec))))
+        parts.append(msg.event_rows(source.type, list(_checked(found, source.type, spec))))
     return pa.concat_tables(parts)
 
 
 def _lines(deltas: pa.Table, query: int) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = of_kind(deltas, MessageKind.DELTA, query).to_pylist()
+    found: list[dict[str, Any]] = msg.of_kind(deltas, msg.MessageKind.DELTA, query).to_pylist()
     return found
 
 
@@ -171,7 +154,7 @@ def _rows(lines: list[dict[str, Any]], *, appears: bool) -> Iterator[EventRow]:
 
 
 def _states(
-    removed: list[dict[str, Any]], added: list[dict[str, Any]], source: StateEvents
+    removed: list[dict[str, Any]], added: list[dict[str, Any]], source: program.StateEvents
 ) -> Iterator[EventRow]:
     """Things that leave one state and enter another by one transaction."""
     left: dict[tuple[object, ...], list[list[str | None]]] = defaultdict(list)
@@ -198,7 +181,9 @@ def _updates(
             yield time, tx, row
 
 
-def _checked(found: Iterator[EventRow], index: int, spec: ProgramSpec) -> Iterator[EventRow]:
+def _checked(
+    found: Iterator[EventRow], index: int, spec: program.ProgramSpec
+) -> Iterator[EventRow]:
     """Those that pass the CHECK of their type."""
     type_ = list(spec.types)[index]
     if type_.check is None:
@@ -215,15 +200,15 @@ def _checked(found: Iterator[EventRow], index: int, spec: ProgramSpec) -> Iterat
 # --- to the partitions of patterns and rules ---
 
 
-def send_matched(messages: pa.Table, spec: ProgramSpec, partition: int) -> list[Sent]:
+def send_matched(messages: pa.Table, spec: program.ProgramSpec, partition: int) -> list[msg.Sent]:
     """What leaves the match: deltas of named queries stay, events and facts are addressed."""
     caused = change_events(messages, spec)
-    events = pa.concat_tables([of_kind(messages, MessageKind.EVENT), caused])
-    deltas = of_kind(messages, MessageKind.DELTA)
+    events = pa.concat_tables([msg.of_kind(messages, msg.MessageKind.EVENT), caused])
+    deltas = msg.of_kind(messages, msg.MessageKind.DELTA)
     named = deltas.filter(pa.array(deltas["id"].to_numpy() < spec.first_internal))
     return _gathered(
         [
-            Sent(partition, named),
+            msg.Sent(partition, named),
             *_facts(deltas, spec),
             *_to_patterns(events, spec),
             *_to_rules(events, spec),
@@ -231,48 +216,50 @@ def send_matched(messages: pa.Table, spec: ProgramSpec, partition: int) -> list[
     )
 
 
-def send_detected(messages: pa.Table, spec: ProgramSpec, partition: int) -> list[Sent]:
+def send_detected(messages: pa.Table, spec: program.ProgramSpec, partition: int) -> list[msg.Sent]:
     """What leaves the patterns: complex events, also for rules; all other messages stay."""
-    complex_ = of_kind(messages, MessageKind.EVENT)
-    return _gathered([Sent(partition, messages), *_to_rules(complex_, spec)])
+    complex_ = msg.of_kind(messages, msg.MessageKind.EVENT)
+    return _gathered([msg.Sent(partition, messages), *_to_rules(complex_, spec)])
 
 
-def _gathered(parts: Iterable[Sent]) -> list[Sent]:
+def _gathered(parts: Iterable[msg.Sent]) -> list[msg.Sent]:
     """The messages of each partition together; partitions to which nothing goes are left out."""
     by_partition: dict[int, list[pa.Table]] = {}
     for partition, table in parts:
         if len(table):
             by_partition.setdefault(partition, []).append(table)
-    return [Sent(at, pa.concat_tables(tables)) for at, tables in sorted(by_partition.items())]
+    return [msg.Sent(at, pa.concat_tables(tables)) for at, tables in sorted(by_partition.items())]
 
 
-def _facts(deltas: pa.Table, spec: ProgramSpec) -> Iterator[Sent]:
+def _facts(deltas: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Sent]:
     for query, rule in spec.facts.items():
         key, facts = spec.rule_keys[rule], spec.rules[rule].facts
         width = len(facts.variables) if facts else 0
-        rows = addressed(of_kind(deltas, MessageKind.DELTA, query), MessageKind.FACT, rule)
+        rows = msg.addressed(
+            msg.of_kind(deltas, msg.MessageKind.DELTA, query), msg.MessageKind.FACT, rule
+        )
         yield from _by_key(rows, width, (key.facts,), key, spec.partitions)
 
 
-def _to_patterns(events: pa.Table, spec: ProgramSpec) -> Iterator[Sent]:
+def _to_patterns(events: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Sent]:
     for pattern, key in enumerate(spec.pattern_keys):
         for index, type_ in enumerate(spec.named.values()):
             if index in key.columns:
-                rows = of_kind(events, MessageKind.EVENT, spec.types[type_])
-                rows = addressed(rows, MessageKind.PATTERN_EVENT, pattern, index)
+                rows = msg.of_kind(events, msg.MessageKind.EVENT, spec.types[type_])
+                rows = msg.addressed(rows, msg.MessageKind.PATTERN_EVENT, pattern, index)
                 width, columns = len(type_.parameters), key.columns[index]
                 yield from _by_key(rows, width, columns, key, spec.partitions)
 
 
-def _to_rules(events: pa.Table, spec: ProgramSpec) -> Iterator[Sent]:
+def _to_rules(events: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Sent]:
     if not len(events):
         return
     for rule, key in enumerate(spec.rule_keys):
         for type_, index in spec.types.items():
-            rows = of_kind(events, MessageKind.EVENT, index)
-            rows = addressed(rows, MessageKind.RULE_EVENT, rule, index)
-            if type_ == RETRACTED:  # the event may be anywhere
-                yield from (Sent(partition, rows) for partition in range(spec.partitions))
+            rows = msg.of_kind(events, msg.MessageKind.EVENT, index)
+            rows = msg.addressed(rows, msg.MessageKind.RULE_EVENT, rule, index)
+            if type_ == program.RETRACTED:  # the event may be anywhere
+                yield from (msg.Sent(partition, rows) for partition in range(spec.partitions))
             elif index in key.columns:
                 width, columns = len(type_.parameters), key.columns[index]
                 yield from _by_key(rows, width, columns, key, spec.partitions)
@@ -284,7 +271,7 @@ def _by_key(
     columns: Sequence[tuple[int, ...]],
     key: EventKey,
     partitions: int,
-) -> Iterator[Sent]:
+) -> Iterator[msg.Sent]:
     """Messages by the partitions of their keys."""
     if not len(rows):
         return
@@ -294,4 +281,4 @@ def _by_key(
     ]
     for partition in np.unique(np.concatenate(wheres)).tolist():
         here = np.logical_or.reduce([where == partition for where in wheres])
-        yield Sent(partition, rows.filter(pa.array(here)))
+        yield msg.Sent(partition, rows.filter(pa.array(here)))

@@ -22,16 +22,8 @@ from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rdf.terms import POSITIONS
 from graphtide.spark.partition.hashing import mixed_hashes, partition_keys
 from graphtide.spark.partition.routing import route
-from graphtide.spark.state.frontier import END, START, frontier_of
-from graphtide.spark.state.messages import (
-    REJECTED,
-    RULE_CHANGES,
-    STREAM_CHANGES,
-    StageRow,
-    stage_rows,
-    table_of,
-    to_chunk,
-)
+from graphtide.spark.state import messages as msg
+from graphtide.spark.state.frontier import END, START, Frontier, frontier_of
 from graphtide.streams.stream import LARGEST
 from graphtide.streams.windows import TimeWindow
 
@@ -41,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.spark.job import JobSpec
-    from graphtide.spark.state.frontier import Frontier
 
 FIRST_TX = -(2**63)
 """The tx of heartbeats: before all transactions of their time."""
@@ -53,10 +44,10 @@ def pack_task(
     batches: Iterable[pa.RecordBatch], job: JobSpec, number: int
 ) -> Iterator[pa.RecordBatch]:
     """All batches of a Spark task as one row per partition (Spark's `mapInArrow`)."""
-    yield from stage_rows(pack_rows(batches, job, number)).to_batches()
+    yield from msg.stage_rows(pack_rows(batches, job, number)).to_batches()
 
 
-def pack_rows(batches: Iterable[pa.RecordBatch], job: JobSpec, number: int) -> list[StageRow]:
+def pack_rows(batches: Iterable[pa.RecordBatch], job: JobSpec, number: int) -> list[msg.StageRow]:
     """One row per partition; each has the frontier, the first one the rejected input."""
     parts: list[list[pa.Table]] = [[] for _ in range(job.partitions)]
     rejected: list[pa.Table] = []
@@ -69,10 +60,10 @@ def pack_rows(batches: Iterable[pa.RecordBatch], job: JobSpec, number: int) -> l
         rejected += [part for part in (unstamped, bad) if len(part)]
         for partition, part in changes.items():
             parts[partition].append(part)
-    chunks = [to_chunk(pa.concat_tables(tables)) if tables else None for tables in parts]
-    aside = [to_chunk(pa.concat_tables(rejected)) if rejected else None, *[None] * len(parts)]
+    chunks = [msg.to_chunk(pa.concat_tables(tables)) if tables else None for tables in parts]
+    aside = [msg.to_chunk(pa.concat_tables(rejected)) if rejected else None, *[None] * len(parts)]
     keys = partition_keys(job.partitions)
-    return [StageRow(key, number, *seen, chunks[at], aside[at]) for at, key in enumerate(keys)]
+    return [msg.StageRow(key, number, *seen, chunks[at], aside[at]) for at, key in enumerate(keys)]
 
 
 def _with_seq(table: pa.Table) -> pa.Table:
@@ -125,11 +116,11 @@ def rejected_rows(changes: pa.Table, reasons: Mapping[int, str]) -> pa.Table:
     ['<ex:a> b']
     """
     if not reasons:
-        return REJECTED.empty_table()
+        return msg.REJECTED.empty_table()
     lines = changes.take(pa.array(list(reasons), pa.int64())).to_pylist()
     return pa.Table.from_pylist(
         [_rejected(line, reason) for line, reason in zip(lines, reasons.values(), strict=True)],
-        schema=REJECTED,
+        schema=msg.REJECTED,
     )
 
 
@@ -206,7 +197,7 @@ def _by_partition(
             columns.append(real["stream"].take(at))
         if job.reacts_to_graph_events:
             columns.append(np.zeros(len(at), np.bool_))
-        changes[partition] = table_of(job.changes_schema, columns)
+        changes[partition] = msg.table_of(job.changes_schema, columns)
     return changes
 
 
@@ -265,7 +256,7 @@ def heartbeats(table: pa.Table, without: Iterable[int], job: JobSpec) -> pa.Tabl
     good[np.fromiter(without, np.int64)] = False
     good &= table["diff"].to_numpy() > 0
     time = table["time"].to_numpy()
-    parts = [STREAM_CHANGES.empty_table()]
+    parts = [msg.STREAM_CHANGES.empty_table()]
     for stream in job.routes:
         shapes = [w.shape for w in job.windows.values() if w.stream == stream]
         steps = [shape for shape in shapes if isinstance(shape, TimeWindow)]
@@ -276,7 +267,7 @@ def heartbeats(table: pa.Table, without: Iterable[int], job: JobSpec) -> pa.Tabl
     beats = pa.concat_tables(parts)
     if job.reacts_to_graph_events:
         flags: Any = pa.array(np.zeros(len(beats), np.bool_))
-        beats = beats.append_column(RULE_CHANGES.field("for_rules"), flags)
+        beats = beats.append_column(msg.RULE_CHANGES.field("for_rules"), flags)
     return beats
 
 
@@ -305,7 +296,7 @@ def heartbeat_rows(stream: str, times: NDArray[np.int64]) -> pa.Table:
     first, zeros = np.full(n, FIRST_TX, np.int64), np.zeros(n, np.int64)
     flags = [np.ones(n, np.int8), np.zeros(n, np.bool_)]
     nothing = [[None] * n] * 4
-    return table_of(STREAM_CHANGES, [times, first, zeros, *flags, *nothing, [stream] * n])
+    return msg.table_of(msg.STREAM_CHANGES, [times, first, zeros, *flags, *nothing, [stream] * n])
 
 
 def _rule_copies(
@@ -325,7 +316,7 @@ def _rule_copies(
         texts = [terms.decode_column(quads[events[at], column]) for column in range(4)]
         yes = np.ones(len(at), np.bool_)
         streams = real["stream"].take(events[at])
-        found[partition] = table_of(
-            RULE_CHANGES, [*(stamp[at] for stamp in stamps), yes, *texts, streams, yes]
+        found[partition] = msg.table_of(
+            msg.RULE_CHANGES, [*(stamp[at] for stamp in stamps), yes, *texts, streams, yes]
         )
     return found

@@ -12,24 +12,17 @@ import pyarrow.compute as pc
 from graphtide.engine.ingest import cut
 from graphtide.engine.runtime import Runtime
 from graphtide.kernel import Answer, DistinctKernel
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.spark.partition.routing import owners
 from graphtide.spark.stages.windows import PartitionResults, PartitionWindows
-from graphtide.spark.state.messages import (
-    CHANGES,
-    MESSAGES,
-    STREAM_CHANGES,
-    delta_messages,
-    table_of,
-)
+from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from graphtide.engine.results import TransactionTimes
-    from graphtide.kernel.batch import Longs
     from graphtide.spark.job import JobSpec, PartitionQuery
 
 
@@ -120,10 +113,10 @@ class QueriesPartition:
         columns = [self.graph.terms.decode_column(quads[:, i]) for i in range(4)]
         zeros, flags = np.zeros(n, np.int64), [np.ones(n, np.int8), np.ones(n, np.bool_)]
         stamp = zeros + (self.graph.clock if self._windows is None else 0)  # events come after
-        changes = table_of(CHANGES, [stamp, zeros, zeros, *flags, *columns])
+        changes = msg.table_of(msg.CHANGES, [stamp, zeros, zeros, *flags, *columns])
         if self._windows is not None:
             changes = changes.append_column(
-                STREAM_CHANGES.field("stream"), pa.nulls(n, pa.string())
+                msg.STREAM_CHANGES.field("stream"), pa.nulls(n, pa.string())
             )
             changes = pa.concat_tables([changes, self._windows.snapshot()])
         self.log_rows = len(changes)
@@ -137,7 +130,9 @@ class QueriesPartition:
         """The rows of a query over windows now, also those that no close has reported yet."""
         rows = self._answers[number].rows()
         zeros = np.zeros(len(rows), np.int64)
-        return delta_messages(number, (zeros, zeros), rows[:, -1], rows[:, :-1], self.graph.terms)
+        return msg.delta_messages(
+            number, (zeros, zeros), rows[:, -1], rows[:, :-1], self.graph.terms
+        )
 
     def _deltas(self) -> pa.Table:
         parts: list[pa.Table] = []
@@ -146,14 +141,16 @@ class QueriesPartition:
                 parts += self._reported(number)
             else:
                 parts += [self._table(number, query, *part) for part in watch.drain()]
-        return pa.concat_tables(parts) if parts else MESSAGES.empty_table()
+        return pa.concat_tables(parts) if parts else msg.MESSAGES.empty_table()
 
     def _reported(self, number: int) -> Iterator[pa.Table]:
         """What changed in the answer of a query over windows, by the close that reports it."""
         self._closes[number], changed = self._reports[number].taken()
         for closes, rows in changed:
             stamps = closes[:, 0], closes[:, 1]
-            yield delta_messages(number, stamps, rows[:, DIFF], rows[:, VALUES:], self.graph.terms)
+            yield msg.delta_messages(
+                number, stamps, rows[:, DIFF], rows[:, VALUES:], self.graph.terms
+            )
 
     def _table(
         self, number: int, query: PartitionQuery, net: Ints, stamps: TransactionTimes
@@ -161,7 +158,7 @@ class QueriesPartition:
         own = self._own(query, net)
         times, txs = (np.asarray(part, np.int64) for part in (stamps.times, stamps.txs))
         at = own[:, TX]
-        return delta_messages(
+        return msg.delta_messages(
             number, (times[at], txs[at]), own[:, DIFF], own[:, VALUES:], self.graph.terms
         )
 

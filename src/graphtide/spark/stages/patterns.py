@@ -10,29 +10,23 @@ import pyarrow as pa
 
 from graphtide.kernel.tokens.token_table import SavedTokens
 from graphtide.patterns.compile import compile_pattern
-from graphtide.patterns.detector import KernelDetector, SavedDetector, make_detector
-from graphtide.patterns.tokens import Configuration, Token
+from graphtide.patterns.detector import (
+    AnyDetector,
+    KernelDetector,
+    MatchColumns,
+    SavedDetector,
+    make_detector,
+)
+from graphtide.patterns.tokens import Configuration, PatternMatch, Token
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.stages.events import send_detected, take_messages
-from graphtide.spark.state.messages import (
-    AFTER_ALL,
-    MESSAGES,
-    MessageKind,
-    StageInput,
-    StageOutput,
-    event_messages,
-    of_kind,
-    token_messages,
-    value_ids,
-)
+from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from graphtide.patterns.detector import AnyDetector, MatchColumns
-    from graphtide.patterns.tokens import PatternMatch
     from graphtide.spark.job import JobSpec
     from graphtide.spark.partition.program import ProgramSpec
     from graphtide.spark.state.cache import PartitionState
@@ -41,16 +35,16 @@ if TYPE_CHECKING:
     """From ids to other numbers for the same terms."""
 
 
-KINDS = (MessageKind.PATTERN_EVENT,)
+KINDS = (msg.MessageKind.PATTERN_EVENT,)
 """The messages that patterns take."""
 
 
-def detect_batch(job: JobSpec, state: PartitionState, batch: StageInput) -> StageOutput:
+def detect_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> msg.StageOutput:
     """Give the patterns of a partition their events; complex events go on to rules."""
     spec = job.program
     assert spec is not None  # noqa: S101 - only programs have this stage
     messages = take_messages(state, batch, KINDS, lambda: PatternsPartition(spec))
-    return StageOutput(send_detected(messages, spec, state.partition), batch.frontier)
+    return msg.StageOutput(send_detected(messages, spec, state.partition), batch.frontier)
 
 
 class PatternsPartition:
@@ -74,15 +68,15 @@ class PatternsPartition:
 
     def first(self) -> pa.Table:
         """Nothing: all events come from other stages."""
-        return MESSAGES.empty_table()
+        return msg.MESSAGES.empty_table()
 
     def apply(self, rows: pa.Table, time: int) -> pa.Table:
         """Take events in, in their order, then let time pass; the complex events."""
         self.log_rows += len(rows)
-        self._load(of_kind(rows, MessageKind.TOKENS))
-        parts = [MESSAGES.empty_table()]
+        self._load(msg.of_kind(rows, msg.MessageKind.TOKENS))
+        parts = [msg.MESSAGES.empty_table()]
         for pattern in range(len(self.detectors)):
-            events = of_kind(rows, MessageKind.PATTERN_EVENT, pattern)
+            events = msg.of_kind(rows, msg.MessageKind.PATTERN_EVENT, pattern)
             parts += self._detect(pattern, events, time)
         return pa.concat_tables(parts)
 
@@ -107,24 +101,30 @@ class PatternsPartition:
         for type_ in np.unique(types).tolist():
             mine = np.flatnonzero(types == type_)
             width = self._widths[type_]
-            values[mine, :width] = value_ids(rows.take(mine), width, self._terms)
+            values[mine, :width] = msg.value_ids(rows.take(mine), width, self._terms)
         return values
 
     def _complex(self, pattern: int, rows: pa.Table, found: MatchColumns) -> pa.Table:
         """Complex events, each with the stamps of what completes it: an event, or time."""
         at = found.at
         over = found.time < rows["time"].to_numpy()[at]
-        txs = np.where(over, AFTER_ALL, rows["tx"].to_numpy()[at])
+        txs = np.where(over, msg.AFTER_ALL, rows["tx"].to_numpy()[at])
         seqs = np.where(over, 0, rows["seq"].to_numpy()[at])
         values = found.values.astype(np.int32)
-        return event_messages(self._types[pattern], (found.time, txs, seqs), values, self._terms)
+        return msg.event_messages(
+            self._types[pattern], (found.time, txs, seqs), values, self._terms
+        )
 
     def _passed(self, pattern: int, passed: list[PatternMatch]) -> pa.Table:
         """Complex events that the passing of time completes."""
         times = np.array([each.time for each in passed], np.int64)
         values = np.array([each.values for each in passed], np.int32).reshape(len(passed), -1)
-        stamps = times, np.full(len(passed), AFTER_ALL, np.int64), np.zeros(len(passed), np.int64)
-        return event_messages(self._types[pattern], stamps, values, self._terms)
+        stamps = (
+            times,
+            np.full(len(passed), msg.AFTER_ALL, np.int64),
+            np.zeros(len(passed), np.int64),
+        )
+        return msg.event_messages(self._types[pattern], stamps, values, self._terms)
 
     @property
     def retained(self) -> int:
@@ -135,7 +135,7 @@ class PatternsPartition:
         """The tokens of each pattern."""
         states = [save_tokens(each, self._terms) for each in self.detectors]
         self.log_rows = self.live_rows = len(states) + self.retained
-        return token_messages(states)
+        return msg.token_messages(states)
 
     def _load(self, rows: pa.Table) -> None:
         for row in rows.select(["id", "state"]).to_pylist():

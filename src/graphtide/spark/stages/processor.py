@@ -9,21 +9,17 @@ import pandas as pd
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from graphtide.spark.metrics import counted_in
+from graphtide.spark.metrics import CacheCounts, counted_in
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
-from graphtide.spark.state.log import MemoryLog, StateLog
-from graphtide.spark.state.messages import ROWS, ROWS_SQL, StageRow
-from graphtide.spark.topology import StageName, run_partition, stages_of
+from graphtide.spark.state.log import StateLog
+from graphtide.spark.state.messages import ROWS, StageRow
+from graphtide.spark.topology import StageName, StageSpec, run_partition, stages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame
-
     from graphtide.spark.job import JobSpec
-    from graphtide.spark.metrics import CacheCounts
-    from graphtide.spark.topology import StageSpec
 
 CACHE = EngineCache()
 """The engines of this Python worker."""
@@ -66,32 +62,6 @@ class PartitionProcessor(StatefulProcessor):
         freeze_engines()
         if self._counts is not None:
             self._counts.report(CACHE, self._before)
-
-
-def run_stage(
-    rows: DataFrame, job: JobSpec, stage: StageSpec, counts: CacheCounts | None = None
-) -> DataFrame:
-    """StageSpec rows after a stage; only streams and stages with state need Spark's state store."""
-    if rows.isStreaming and stage.stateful:
-        return rows.groupBy("partition").transformWithStateInPandas(
-            statefulProcessor=PartitionProcessor(job, stage.name, counts),
-            outputStructType=ROWS_SQL,
-            outputMode="Append",
-            timeMode="None",
-        )
-    name, bounded = stage.name, not rows.isStreaming
-
-    def run_partitions(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        stage = stage_named(job, name)
-        by_key: dict[int, list[StageRow]] = {}
-        for row in from_frames(frames):
-            by_key.setdefault(row.partition, []).append(row)
-        for key, part in by_key.items():
-            partition = partition_keys(job.partitions).index(key)
-            state = PartitionState(MemoryLog(), EngineCache(), EngineKey("", name, partition))
-            yield to_frame(run_partition(stage, state, part, job.partitions, bounded=bounded))
-
-    return rows.repartition(job.partitions, "partition").mapInPandas(run_partitions, ROWS_SQL)
 
 
 def stage_named(job: JobSpec, name: StageName) -> StageSpec:

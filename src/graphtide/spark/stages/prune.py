@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import IntegralType, NullType, StringType, StructType
 
@@ -16,8 +17,6 @@ from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from pyspark.sql import Column, DataFrame
 
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.spark.job import JobSpec

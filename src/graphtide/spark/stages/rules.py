@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.engine.results import TransactionTimes
-from graphtide.kernel.batch import DIFF, TX
+from graphtide.kernel.batch import DIFF, TX, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.expiry import closed, distances_of, retentions
@@ -18,21 +18,11 @@ from graphtide.rules.kernel.layout import END, ORDER, SINCE
 from graphtide.rules.kernel.layout import START as BEGIN
 from graphtide.rules.matching.matcher import Matcher
 from graphtide.rules.matching.memory import FactMemory
-from graphtide.spark.partition.program import RETRACTED, event_name, event_time, name_of_term
+from graphtide.spark.partition import program
 from graphtide.spark.partition.routing import key_partitions
 from graphtide.spark.stages.events import take_messages
+from graphtide.spark.state import messages as msg
 from graphtide.spark.state.frontier import START
-from graphtide.spark.state.messages import (
-    AFTER_ALL,
-    MESSAGES,
-    MessageKind,
-    Sent,
-    StageInput,
-    StageOutput,
-    TextIds,
-    firing_messages,
-    value_ids,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,27 +30,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.engine.watch import Query
-    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rules.matching.types import Matches
     from graphtide.rules.model import EventType, Rule
     from graphtide.spark.job import JobSpec
-    from graphtide.spark.partition.program import ProgramSpec
     from graphtide.spark.state.cache import PartitionState
 
 
 FACTS, EVENTS, RETRACTIONS = 0, 1, 2
 """Kinds of rows that a rule takes."""
 
-KINDS = (MessageKind.FACT, MessageKind.RULE_EVENT)
+KINDS = (msg.MessageKind.FACT, msg.MessageKind.RULE_EVENT)
 """The messages that rules take."""
 
 
-def rules_batch(job: JobSpec, state: PartitionState, batch: StageInput) -> StageOutput:
+def rules_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> msg.StageOutput:
     """Give the rules of a partition their facts and events; the firings."""
     spec = job.program
     assert spec is not None  # noqa: S101 - only programs have this stage
     messages = take_messages(state, batch, KINDS, lambda: RulesPartition(spec, state.partition))
-    return StageOutput([Sent(state.partition, messages)] if len(messages) else [], batch.frontier)
+    return msg.StageOutput(
+        [msg.Sent(state.partition, messages)] if len(messages) else [], batch.frontier
+    )
 
 
 class RulesPartition:
@@ -70,7 +60,7 @@ class RulesPartition:
     from the events that are young enough to be needed. So a snapshot has just these messages.
     """
 
-    def __init__(self, spec: ProgramSpec, partition: int) -> None:
+    def __init__(self, spec: program.ProgramSpec, partition: int) -> None:
         terms = TermDictionary()
         self.rules = [PartitionRule(spec, n, partition, terms) for n in range(len(spec.rules))]
         self._rows: list[pa.Table] = []
@@ -80,7 +70,7 @@ class RulesPartition:
 
     def first(self) -> pa.Table:
         """Nothing: all messages come from other stages."""
-        return MESSAGES.empty_table()
+        return msg.MESSAGES.empty_table()
 
     def apply(self, rows: pa.Table, time: int) -> pa.Table:
         """Take messages in, in their order, then let time pass; the firings."""
@@ -88,7 +78,7 @@ class RulesPartition:
         self._rows.append(rows)
         self._now = max(self._now, time)
         ids = rows["id"].to_numpy()
-        parts = [MESSAGES.empty_table()]
+        parts = [msg.MESSAGES.empty_table()]
         for number, rule in enumerate(self.rules):
             parts += rule.take(rows.take(np.flatnonzero(ids == number)), time)
         return pa.concat_tables(parts)
@@ -104,7 +94,7 @@ class RulesPartition:
 
     def snapshot(self) -> pa.Table:
         """The facts that hold and the events that may be needed, in the order they came in."""
-        rows = pa.concat_tables([MESSAGES.empty_table(), *self._rows]).combine_chunks()
+        rows = pa.concat_tables([msg.MESSAGES.empty_table(), *self._rows]).combine_chunks()
         ids = rows["id"].to_numpy()
         needed = np.zeros(len(rows), np.bool_)
         for number, rule in enumerate(self.rules):
@@ -137,7 +127,7 @@ class PartitionRule:
     """A rule with the matcher of the in-process engine, on the keys that belong to a partition."""
 
     def __init__(
-        self, spec: ProgramSpec, number: int, partition: int, terms: TermDictionary
+        self, spec: program.ProgramSpec, number: int, partition: int, terms: TermDictionary
     ) -> None:
         self._rule = rule = spec.rules[number]
         self._number, self._partition, self._partitions = number, partition, spec.partitions
@@ -156,7 +146,7 @@ class PartitionRule:
         self.variables = [v.name for v in self._matcher.shape.variables]
         self._retention = retention(rule, spec.types)
         self._complex = [spec.types[type_] for type_ in spec.complex.values()]
-        self._retracted = spec.types.get(RETRACTED, -1)
+        self._retracted = spec.types.get(program.RETRACTED, -1)
         self._names: dict[int, str] = {}
         self._clock = START.time
         self._order = 0
@@ -170,7 +160,7 @@ class PartitionRule:
     def take(self, rows: pa.Table, time: int) -> Iterator[pa.Table]:
         """Take facts and events in, in their order, then let time pass; the firings."""
         types, stamps = rows["type"].to_numpy(), rows["time"].to_numpy()
-        facts = rows["kind"].to_numpy() == MessageKind.FACT
+        facts = rows["kind"].to_numpy() == msg.MessageKind.FACT
         kinds = np.where(facts, FACTS, np.where(types == self._retracted, RETRACTIONS, EVENTS))
         begins = np.ones(len(rows), np.bool_)
         begins[1:] = (kinds[1:] != kinds[:-1]) | (
@@ -212,7 +202,7 @@ class PartitionRule:
     def _retract(self, rows: pa.Table) -> None:
         """Retract events, if they are here."""
         lists: Any = rows["values"].to_pylist()
-        retracted = {name_of_term(term) for (term,) in lists}
+        retracted = {program.name_of_term(term) for (term,) in lists}
         for order in [order for order, name in self._names.items() if name in retracted]:
             self._matcher.retract(order)
 
@@ -243,11 +233,11 @@ class PartitionRule:
         lines: Any = rows.to_pylist()
         for at, line in enumerate(lines):
             more = (int(types[at]), line["values"]) if own[at] else None
-            name = event_name(line["time"], line["tx"], line["seq"], more)
+            name = program.event_name(line["time"], line["tx"], line["seq"], more)
             self._names[self._order + at] = name
         while self._names:
             oldest = next(iter(self._names))
-            if event_time(self._names[oldest]) + longest >= self._clock:
+            if program.event_time(self._names[oldest]) + longest >= self._clock:
                 break
             del self._names[oldest]
 
@@ -264,7 +254,7 @@ class PartitionRule:
         if self._retracted >= 0:
             names = [self._names.get(order, "") for order in orders.reshape(-1).tolist()]
             events_of = np.array(names, object).reshape(events_of.shape)
-        table = firing_messages(
+        table = msg.firing_messages(
             self._number, self._stamps(found, events), values.tolist(), events_of.tolist()
         )
         return table.filter(pa.array(self._owned(table, variables)))
@@ -272,7 +262,7 @@ class PartitionRule:
     def _stamps(self, found: Matches, events: pa.Table | None) -> tuple[Longs, Longs, Longs]:
         """Time, tx and seq of the event that fires each; or of the end of its wait."""
         times = found.times.copy()
-        txs, seqs = np.full(len(found), AFTER_ALL, np.int64), np.zeros(len(found), np.int64)
+        txs, seqs = np.full(len(found), msg.AFTER_ALL, np.int64), np.zeros(len(found), np.int64)
         if events is not None:
             now = np.flatnonzero(found.moments % 2)
             at = found.moments[now] // 2
@@ -289,11 +279,11 @@ class PartitionRule:
         return np.asarray(where == self._partition)
 
     def _ids(self, rows: pa.Table, width: int) -> Ints:
-        return value_ids(rows, width, self._terms)
+        return msg.value_ids(rows, width, self._terms)
 
     def needed(self, rows: pa.Table, now: int) -> NDArray[np.bool_]:
         """Which of its rows lead to its state: the facts of now, and events that may match."""
-        facts = rows["kind"].to_numpy() == MessageKind.FACT
+        facts = rows["kind"].to_numpy() == msg.MessageKind.FACT
         needed = np.zeros(len(rows), np.bool_)
         if facts.any():
             at = np.flatnonzero(facts)
@@ -321,7 +311,7 @@ def event_numbers(rows: pa.Table, own: NDArray[np.bool_]) -> tuple[Longs, Longs]
 
 def latest_inserts(rows: pa.Table, width: int) -> NDArray[np.bool_]:
     """Which rows are the inserts of what is there in the end."""
-    ids = value_ids(rows, width, TextIds())
+    ids = msg.value_ids(rows, width, msg.TextIds())
     found = np.zeros(len(rows), np.bool_)
     last = np.zeros(1, np.int64)
     if width:

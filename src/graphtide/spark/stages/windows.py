@@ -17,17 +17,9 @@ from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.spark.stages.consolidate import consolidated
 from graphtide.spark.stages.pack import heartbeat_rows, rows_of_stream
-from graphtide.spark.state.messages import (
-    MESSAGES,
-    STREAM_CHANGES,
-    TextIds,
-    delta_messages,
-    replaced,
-    table_of,
-    value_ids,
-)
-from graphtide.streams.pruning import EVERYTHING
-from graphtide.streams.registry import WindowRegistry
+from graphtide.spark.state import messages as msg
+from graphtide.streams.pruning import EVERYTHING, Asked
+from graphtide.streams.registry import PlacedWindow, WindowRegistry
 from graphtide.streams.windows import ElementWindow, StatementLog, TimeWindow
 
 if TYPE_CHECKING:
@@ -39,8 +31,6 @@ if TYPE_CHECKING:
     from graphtide.spark.job import JobSpec
     from graphtide.spark.partition.windows import Windowed, WindowSpec
     from graphtide.spark.stages.partition import QueriesPartition
-    from graphtide.streams.pruning import Asked
-    from graphtide.streams.registry import PlacedWindow
     from graphtide.streams.stream import Stream
 
 
@@ -185,7 +175,7 @@ class PartitionWindows:
         zeros, ones = np.zeros(len(rows), np.int64), np.ones(len(rows), np.int8)
         stamps = [events.times(events.begin, events.end)[rows], zeros, zeros, ones]
         names: Any = [stream.name] * len(rows)
-        return table_of(STREAM_CHANGES, [*stamps, ones.astype(np.bool_), *texts, names])
+        return msg.table_of(msg.STREAM_CHANGES, [*stamps, ones.astype(np.bool_), *texts, names])
 
     def _shapes_on(self, stream: Stream) -> list[object]:
         return [p.content.shape for p in self._placed.values() if p.stream is stream]
@@ -201,17 +191,17 @@ def report(
     closes = engine.closes()
     plain = {number for number, query in enumerate(job.partition_queries) if not query.windowed}
     out = [_of_queries(each, plain) for each in (before, deltas)]
-    unreported = [MESSAGES.empty_table()]
+    unreported = [msg.MESSAGES.empty_table()]
     for number, query in enumerate(job.partition_queries):
         if query.windowed is None:
             continue
         own = closes[number]
         old, new = (_of_queries(each, {number}) for each in (before, deltas))
         if len(own):
-            old = replaced(old, "time", np.full(len(old), int(own[0, 0])))
+            old = msg.replaced(old, "time", np.full(len(old), int(own[0, 0])))
         rows = pa.concat_tables([old, new])
         net = consolidated(
-            rows, number, Answer(query.shown), query.shown, TextIds(), distinct=False
+            rows, number, Answer(query.shown), query.shown, msg.TextIds(), distinct=False
         )
         waits = net["time"].to_numpy() == UNREPORTED
         reported, rest = (net.filter(pa.array(mask)) for mask in (~waits, waits))
@@ -229,7 +219,7 @@ def whole_answers(
 ) -> Iterator[pa.Table]:
     """The whole answer at each close, from the current one and the deltas since."""
     answer, reported, rest = answers
-    texts, net = TextIds(), Answer(width)
+    texts, net = msg.TextIds(), Answer(width)
     start = pa.concat_tables([answer, _negated(reported), _negated(rest)])
     net.step(_batch(start, width, texts))
     times, indices = reported["time"].to_numpy(), reported["tx"].to_numpy()
@@ -238,21 +228,21 @@ def whole_answers(
         net.step(_batch(reported.filter(pa.array(here)), width, texts))
         rows = net.rows()
         zeros = np.zeros(len(rows), np.int64)
-        yield delta_messages(
+        yield msg.delta_messages(
             number, (zeros + time, zeros + index), rows[:, -1], rows[:, :-1], texts
         )
 
 
-def _batch(table: pa.Table, width: int, texts: TextIds) -> Ints:
+def _batch(table: pa.Table, width: int, texts: msg.TextIds) -> Ints:
     batch = np.zeros((len(table), VALUES + width), np.int32)
     batch[:, DIFF] = table["diff"].to_numpy()
-    batch[:, VALUES:] = value_ids(table, width, texts)
+    batch[:, VALUES:] = msg.value_ids(table, width, texts)
     return batch
 
 
 def _negated(deltas: pa.Table) -> pa.Table:
     """Deltas that undo these."""
-    return replaced(deltas, "diff", -deltas["diff"].to_numpy())
+    return msg.replaced(deltas, "diff", -deltas["diff"].to_numpy())
 
 
 def _of_queries(deltas: pa.Table, queries: set[int]) -> pa.Table:
