@@ -3,6 +3,7 @@
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from repair.oracle import PREFIX
@@ -35,6 +36,7 @@ def picture(graph, watch, reports, running):
     }
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(graphs)
 def test_nobody_notices(triples):
