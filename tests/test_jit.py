@@ -1,4 +1,4 @@
-"""Machine code goes when a source that was folded into it changes, wherever that source is."""
+"""Cached machine code is removed when a source that was inlined into it changes."""
 
 import pytest
 

@@ -30,43 +30,43 @@ def graph():
 
 
 def listen(found) -> list[str]:
-    """What is heard of a query, in order: `appear b` or `disappear b`."""
-    heard: list[str] = []
-    found.on_appear(lambda row: heard.append(f"appear {line(row)[3:]}"))
-    found.on_disappear(lambda row: heard.append(f"disappear {line(row)[3:]}"))
-    return heard
+    """The calls of a query, in order: `appear b` or `disappear b`."""
+    calls: list[str] = []
+    found.on_appear(lambda row: calls.append(f"appear {line(row)[3:]}"))
+    found.on_disappear(lambda row: calls.append(f"disappear {line(row)[3:]}"))
+    return calls
 
 
 def test_only_crossings_of_zero_are_heard(graph):
-    heard = listen(watch(graph, KNOWN))
+    calls = listen(watch(graph, KNOWN))
     insert(graph, "x knows b")
     insert(graph, "y knows b")
     delete(graph, "x knows b")
-    assert heard == ["appear b"]
+    assert calls == ["appear b"]
     delete(graph, "y knows b")
-    assert heard == ["appear b", "disappear b"]
+    assert calls == ["appear b", "disappear b"]
 
 
 def test_callbacks_come_at_once_without_a_look(graph):
-    heard = listen(watch(graph))
+    calls = listen(watch(graph))
     insert(graph, "a knows b")
-    assert heard == ["appear a b"]
+    assert calls == ["appear a b"]
 
 
 def test_a_transaction_is_heard_net(graph):
-    heard = listen(watch(graph, KNOWN))
+    calls = listen(watch(graph, KNOWN))
     insert(graph, "x knows b")
-    heard.clear()
+    calls.clear()
     commit(graph, "- x knows b", "+ y knows b", "+ y knows c", "- y knows c", "+ x knows d")
-    assert heard == ["appear d"]
+    assert calls == ["appear d"]
 
 
 def test_what_goes_is_heard_before_what_comes(graph):
-    heard = listen(watch(graph, KNOWN))
+    calls = listen(watch(graph, KNOWN))
     insert(graph, "x knows b")
-    heard.clear()
+    calls.clear()
     commit(graph, "+ x knows c", "- x knows b")
-    assert heard == ["disappear b", "appear c"]
+    assert calls == ["disappear b", "appear c"]
 
 
 def test_a_row_carries_time_number_and_diff(graph):
@@ -78,7 +78,7 @@ def test_a_row_carries_time_number_and_diff(graph):
 
 
 def test_a_batch_is_heard_transaction_by_transaction(graph):
-    heard = listen(watch(graph, KNOWN))
+    calls = listen(watch(graph, KNOWN))
     graph.apply(
         batch(
             (1, 0, "+ x knows b"),
@@ -88,7 +88,7 @@ def test_a_batch_is_heard_transaction_by_transaction(graph):
             (4, 0, "- x knows b"),
         )
     )
-    assert heard == ["appear b", "disappear b", "appear b"]
+    assert calls == ["appear b", "disappear b", "appear b"]
 
 
 @pytest.mark.parametrize("way", ["singles", "one batch", "two batches"])
@@ -134,18 +134,18 @@ def test_several_callbacks_run_in_the_order_they_came(graph):
 def test_a_late_callback_hears_only_what_comes_later(graph):
     knows = watch(graph)
     insert(graph, "a knows b")
-    heard = listen(knows)
+    calls = listen(knows)
     insert(graph, "b knows c")
-    assert heard == ["appear b c"]
+    assert calls == ["appear b c"]
 
 
 def test_after_unwatch_nothing_is_heard(graph):
     knows = watch(graph)
-    heard = listen(knows)
+    calls = listen(knows)
     other = listen(watch(graph, KNOWN))
     knows.close()
     insert(graph, "a knows b")
-    assert (heard, other) == ([], ["appear b"])
+    assert (calls, other) == ([], ["appear b"])
 
 
 # --- callbacks that change the graph ---
@@ -186,7 +186,7 @@ def test_a_chain_of_reactions_needs_no_deep_stack(graph):
 
 def test_reactions_run_one_transaction_at_a_time(graph):
     knows, likes = watch(graph), watch(graph, "SELECT ?b { ?a :likes ?b }")
-    heard = listen(likes)
+    calls = listen(likes)
     sizes = []
     likes.on_appear(lambda row: sizes.append(len(graph)))
 
@@ -197,7 +197,7 @@ def test_reactions_run_one_transaction_at_a_time(graph):
         commit(graph, "+ x likes y", "+ x likes z")
 
     insert(graph, "a knows b")
-    assert heard == ["appear y", "disappear y", "appear y", "appear z"]
+    assert calls == ["appear y", "disappear y", "appear y", "appear z"]
     assert sizes == [2, 3, 3]
 
 
@@ -210,10 +210,10 @@ def react_and_record(way: str) -> list[tuple[int, str]]:
         watch(graph, "SELECT ?a { ?a :knows ?b }"),
         watch(graph, "SELECT ?a { ?a :mark ?t }"),
     )
-    heard: list[tuple[int, str]] = []
+    calls: list[tuple[int, str]] = []
     known.on_appear(lambda row: graph.insert(row.row["a"], *quad("mark"), row.time))
-    known.on_disappear(lambda row: heard.append((graph.clock, f"{marks.count()} marks")))
-    marks.on_appear(lambda row: heard.append((graph.clock, f"{local(row.row['a'])} {len(graph)}")))
+    known.on_disappear(lambda row: calls.append((graph.clock, f"{marks.count()} marks")))
+    marks.on_appear(lambda row: calls.append((graph.clock, f"{local(row.row['a'])} {len(graph)}")))
     if way == "singles":
         for time, _, text in STREAM:
             (insert if text[0] == "+" else delete)(graph, text[2:], time=time)
@@ -221,7 +221,7 @@ def react_and_record(way: str) -> list[tuple[int, str]]:
         graph.apply(batch(*STREAM))
     else:
         graph.apply(batch(row) for row in STREAM)
-    return heard
+    return calls
 
 
 @pytest.mark.parametrize("way", ["one batch", "many batches"])
@@ -233,15 +233,15 @@ def test_reactions_to_a_batch_are_those_to_single_changes(way):
 
 def test_reactions_to_a_batch_are_carried_out_before_apply_returns(graph):
     knows, likes = watch(graph), watch(graph, "SELECT * { ?a :likes ?b }")
-    heard = listen(likes)
+    calls = listen(likes)
     knows.on_appear(lambda row: insert(graph, "x likes y"))
     graph.apply(batch((1, 0, "+ a knows b")))
-    assert heard == ["appear x y"]
+    assert calls == ["appear x y"]
 
 
 def test_a_batch_applied_by_a_callback_waits_like_other_reactions(graph):
     knows, likes = watch(graph), watch(graph, "SELECT * { ?a :likes ?b }")
-    heard = listen(likes)
+    calls = listen(likes)
 
     @knows.on_appear
     def react(row):
@@ -251,7 +251,7 @@ def test_a_batch_applied_by_a_callback_waits_like_other_reactions(graph):
         assert likes.count() == 0
 
     insert(graph, "a knows b")
-    assert heard == ["appear first y", "appear second y", "appear third y", "appear fourth y"]
+    assert calls == ["appear first y", "appear second y", "appear third y", "appear fourth y"]
     assert [(row.time) for row in likes.rows()] == [0, 3, 4, 4]
     assert graph.clock == 4
 
@@ -291,43 +291,43 @@ class UserError(Exception):
 def failing(graph):
     """A query that calls back, and fails at rows about `bad`."""
     knows = watch(graph, KNOWN)
-    heard: list[str] = []
+    calls: list[str] = []
 
     @knows.on_appear
     def hear(row):
-        heard.append(local(row.row["b"]))
-        if heard[-1] == "bad":
+        calls.append(local(row.row["b"]))
+        if calls[-1] == "bad":
             raise UserError
 
-    return knows, heard
+    return knows, calls
 
 
 def test_a_callback_that_raises_reaches_the_caller_and_the_change_stays(graph, failing):
-    knows, heard = failing
+    knows, calls = failing
     other = watch(graph, "SELECT ?a { ?a :knows ?b }")
     with pytest.raises(UserError):
         insert(graph, "a knows bad")
     assert (answer(knows), answer(other), len(graph)) == ({"bad": 1}, {"a": 1}, 1)
     insert(graph, "a knows c")
-    assert heard == ["bad", "c"]
+    assert calls == ["bad", "c"]
     assert lines(knows.delta()) == ["+1 c"]
     delete(graph, "a knows bad")
     assert lines(knows.delta()) == ["-1 bad"]
 
 
 def test_a_batch_stops_after_the_transaction_whose_callback_raises(graph, failing):
-    knows, heard = failing
+    knows, calls = failing
     rows = [(1, 0, "+ a knows b"), (2, 1, "+ a knows bad"), (3, 2, "+ a knows c")]
     with pytest.raises(UserError):
         graph.apply(batch(*rows))
     assert (answer(knows), graph.clock, graph.stats().transactions) == ({"b": 1, "bad": 1}, 2, 2)
     graph.apply(batch(*rows[2:]))
-    assert heard == ["b", "bad", "c"]
+    assert calls == ["b", "bad", "c"]
     assert [row.time for row in knows.rows()] == [1, 2, 3]
 
 
 def test_reactions_that_wait_are_not_lost_when_a_callback_raises(graph, failing):
-    knows, heard = failing
+    knows, calls = failing
     likes = watch(graph, "SELECT * { ?a :likes ?b }")
 
     @likes.on_appear
@@ -337,4 +337,4 @@ def test_reactions_that_wait_are_not_lost_when_a_callback_raises(graph, failing)
     with pytest.raises(UserError):
         insert(graph, "x likes y")
     assert answer(knows) == {"b": 1, "bad": 1, "c": 1}
-    assert heard == ["b", "bad", "c"]
+    assert calls == ["b", "bad", "c"]

@@ -1,4 +1,4 @@
-"""The clock goes on with the data; it never goes back."""
+"""The clock of a graph: it advances with the data, and never goes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endless streams of inserts and deletes do not let a graph grow."""
+"""Endless streams of inserts and deletes need bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking at an answer: delta, changes, table, count, drain; the Delta itself."""
+"""Query handles: delta, rows, table, count, drain; and the Delta itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""watch and unwatch: registration, names, sharing, and stores of matched quads."""
+"""watch and close: registration, names, sharing, and stores of matched quads."""
 
 from __future__ import annotations
 

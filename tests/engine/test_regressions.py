@@ -21,7 +21,7 @@ def watching(text, strategy, graph=None):
     return graph, graph.watch(PREFIX + text, strategy=strategy)
 
 
-def told(watch):
+def delta(watch):
     """The last delta: diff and values, IRIs by their last part, numbers by their text."""
     return sorted((row.diff, *map(name, row.row.values())) for row in watch.delta())
 
@@ -35,34 +35,34 @@ def name(term):
 def test_optional_whose_right_side_appears_and_disappears(strategy):
     graph, watch = watching("SELECT * { ?a :p ?b OPTIONAL { ?b :q ?c } }", strategy)
     insert(graph, "a p b")
-    assert told(watch) == [(1, "a", "b", None)]
+    assert delta(watch) == [(1, "a", "b", None)]
     insert(graph, "b q c")
-    assert told(watch) == [(-1, "a", "b", None), (1, "a", "b", "c")]
+    assert delta(watch) == [(-1, "a", "b", None), (1, "a", "b", "c")]
     insert(graph, "b q d")
-    assert told(watch) == [(1, "a", "b", "d")]
+    assert delta(watch) == [(1, "a", "b", "d")]
     delete(graph, "b q c")
-    assert told(watch) == [(-1, "a", "b", "c")]
+    assert delta(watch) == [(-1, "a", "b", "c")]
     delete(graph, "b q d")
-    assert told(watch) == [(-1, "a", "b", "d"), (1, "a", "b", None)]
+    assert delta(watch) == [(-1, "a", "b", "d"), (1, "a", "b", None)]
     commit(graph, "+ b q e", "- a p b")
-    assert told(watch) == [(-1, "a", "b", None)]
+    assert delta(watch) == [(-1, "a", "b", None)]
 
 
 def test_ask_flips(strategy):
     graph, watch = watching("ASK { ?a :p ?b . ?b :q ?c }", strategy)
-    assert told(watch) == [(1, "false")]
+    assert delta(watch) == [(1, "false")]
     insert(graph, "a p b")
-    assert told(watch) == []
+    assert delta(watch) == []
     insert(graph, "b q c")
-    assert told(watch) == [(-1, "false"), (1, "true")]
+    assert delta(watch) == [(-1, "false"), (1, "true")]
     insert(graph, "b q d")
-    assert told(watch) == []
+    assert delta(watch) == []
     delete(graph, "b q c")
-    assert told(watch) == []
+    assert delta(watch) == []
     delete(graph, "b q d")
-    assert told(watch) == [(-1, "true"), (1, "false")]
+    assert delta(watch) == [(-1, "true"), (1, "false")]
     commit(graph, "+ b q c", "- a p b")
-    assert told(watch) == []
+    assert delta(watch) == []
 
 
 def test_deltas_in_named_and_default_graphs(strategy):
@@ -71,35 +71,51 @@ def test_deltas_in_named_and_default_graphs(strategy):
     _, one = watching("SELECT ?a { GRAPH :g1 { ?a :p ?b } }", strategy, graph)
     _, both = watching("SELECT ?a { ?a :p ?b GRAPH :g1 { ?a :p ?b } }", strategy, graph)
     insert(graph, "a p b g1")
-    assert (told(here), told(named), told(one)) == ([], [(1, "a", "g1")], [(1, "a")])
+    assert (delta(here), delta(named), delta(one)) == (
+        [],
+        [(1, "a", "g1")],
+        [(1, "a")],
+    )
     insert(graph, "a p b")
-    assert (told(here), told(named), told(both)) == ([(1, "a")], [], [(1, "a")])
+    assert (delta(here), delta(named), delta(both)) == (
+        [(1, "a")],
+        [],
+        [(1, "a")],
+    )
     insert(graph, "a p b g2")
-    assert (told(here), told(named), told(one)) == ([], [(1, "a", "g2")], [])
+    assert (delta(here), delta(named), delta(one)) == ([], [(1, "a", "g2")], [])
     delete(graph, "a p b")
-    assert (told(here), told(named), told(both)) == ([(-1, "a")], [], [(-1, "a")])
+    assert (delta(here), delta(named), delta(both)) == (
+        [(-1, "a")],
+        [],
+        [(-1, "a")],
+    )
     delete(graph, "a p b g1")
-    assert (told(named), told(one), told(both)) == ([(-1, "a", "g1")], [(-1, "a")], [])
+    assert (delta(named), delta(one), delta(both)) == (
+        [(-1, "a", "g1")],
+        [(-1, "a")],
+        [],
+    )
 
 
 def test_a_triple_in_two_graphs_of_from_counts_once(strategy):
     graph, watch = watching("SELECT ?a FROM :g1 FROM :g2 { ?a :p ?b }", strategy)
     insert(graph, "a p b g1")
-    assert told(watch) == [(1, "a")]
+    assert delta(watch) == [(1, "a")]
     insert(graph, "a p b g2")
-    assert told(watch) == []
+    assert delta(watch) == []
     delete(graph, "a p b g1")
-    assert told(watch) == []
+    assert delta(watch) == []
     delete(graph, "a p b g2")
-    assert told(watch) == [(-1, "a")]
+    assert delta(watch) == [(-1, "a")]
 
 
 def test_minus_with_no_shared_variables(strategy):
     graph, watch = watching("SELECT * { ?a :p ?b MINUS { ?c :q ?d } }", strategy)
     insert(graph, "a p b")
-    assert told(watch) == [(1, "a", "b")]
+    assert delta(watch) == [(1, "a", "b")]
     insert(graph, "a q b", "c q d")
-    assert told(watch) == []
+    assert delta(watch) == []
     assert watch.count() == 1
 
 
@@ -110,9 +126,9 @@ def test_minus_whose_shared_variable_is_unbound(strategy):
     insert(graph, "x r c")
     assert watch.count() == 1  # nothing is bound on both sides
     insert(graph, "b q c")
-    assert told(watch) == [(-1, "a", "b", None)]
+    assert delta(watch) == [(-1, "a", "b", None)]
     delete(graph, "x r c")
-    assert told(watch) == [(1, "a", "b", "c")]
+    assert delta(watch) == [(1, "a", "b", "c")]
 
 
 def test_aggregates_over_an_emptied_group(strategy):
@@ -120,26 +136,26 @@ def test_aggregates_over_an_emptied_group(strategy):
     graph, watch = watching(text, strategy)
     two, three = (f'"{n}"^^{INTEGER}' for n in (2, 3))
     graph.insert(iri("a"), iri("p"), two)
-    assert told(watch) == [(1, "a", "1", "2")]
+    assert delta(watch) == [(1, "a", "1", "2")]
     graph.insert(iri("a"), iri("p"), three)
-    assert told(watch) == [(-1, "a", "1", "2"), (1, "a", "2", "5")]
+    assert delta(watch) == [(-1, "a", "1", "2"), (1, "a", "2", "5")]
     with graph.transaction() as tx:
         tx.delete(iri("a"), iri("p"), two)
         tx.delete(iri("a"), iri("p"), three)
-    assert told(watch) == [(-1, "a", "2", "5")]
+    assert delta(watch) == [(-1, "a", "2", "5")]
     assert watch.count() == 0
     graph.insert(iri("a"), iri("p"), three)
-    assert told(watch) == [(1, "a", "1", "3")]
+    assert delta(watch) == [(1, "a", "1", "3")]
 
 
 def test_aggregates_of_no_group_and_no_rows(strategy):
     text = "SELECT (COUNT(*) AS ?n) (SUM(?v) AS ?s) (MAX(?v) AS ?m) { ?a :p ?v }"
     graph, watch = watching(text, strategy)
-    assert told(watch) == [(1, "0", "0", None)]
+    assert delta(watch) == [(1, "0", "0", None)]
     graph.insert(iri("a"), iri("p"), f'"4"^^{INTEGER}')
-    assert told(watch) == [(-1, "0", "0", None), (1, "1", "4", "4")]
+    assert delta(watch) == [(-1, "0", "0", None), (1, "1", "4", "4")]
     graph.delete(iri("a"), iri("p"), f'"4"^^{INTEGER}')
-    assert told(watch) == [(-1, "1", "4", "4"), (1, "0", "0", None)]
+    assert delta(watch) == [(-1, "1", "4", "4"), (1, "0", "0", None)]
 
 
 def test_the_next_extreme_is_known_when_the_first_goes(strategy):
@@ -149,9 +165,9 @@ def test_the_next_extreme_is_known_when_the_first_goes(strategy):
     for value in values:
         graph.insert(iri("a"), iri("p"), value)
     graph.delete(iri("a"), iri("p"), values[1])
-    assert told(watch) == [(-1, "5", "10"), (1, "5", "7")]  # by value: "10" is no text here
+    assert delta(watch) == [(-1, "5", "10"), (1, "5", "7")]  # by value: "10" is no text here
     graph.delete(iri("a"), iri("p"), values[0])
-    assert told(watch) == [(-1, "5", "7"), (1, "7", "7")]
+    assert delta(watch) == [(-1, "5", "7"), (1, "7", "7")]
 
 
 def test_nested_optional_with_filter_on_outer_variables(strategy):
@@ -161,11 +177,11 @@ def test_nested_optional_with_filter_on_outer_variables(strategy):
     graph, watch = watching(text, strategy)
     insert(graph, "a p b", "b q c")
     insert(graph, "c r b")
-    assert told(watch) == [(-1, "a", "b", "c", None), (1, "a", "b", "c", "b")]
+    assert delta(watch) == [(-1, "a", "b", "c", None), (1, "a", "b", "c", "b")]
     insert(graph, "c r x")
-    assert told(watch) == []
+    assert delta(watch) == []
     delete(graph, "c r b")
-    assert told(watch) == [(-1, "a", "b", "c", "b"), (1, "a", "b", "c", None)]
+    assert delta(watch) == [(-1, "a", "b", "c", "b"), (1, "a", "b", "c", None)]
 
 
 def test_nested_optional_whose_filter_cannot_see_the_outermost(strategy):
@@ -185,7 +201,7 @@ def test_optional_with_a_filter_on_outer_variables(strategy):
     insert(graph, "a p b", "b q a")
     assert watch.table(terms=True).to_pylist() == [{"a": iri("a"), "b": iri("b"), "c": None}]
     insert(graph, "b q c")
-    assert told(watch) == [(-1, "a", "b", None), (1, "a", "b", "c")]
+    assert delta(watch) == [(-1, "a", "b", None), (1, "a", "b", "c")]
 
 
 def test_a_deletion_inside_the_top_brings_in_the_next(strategy):
@@ -193,9 +209,9 @@ def test_a_deletion_inside_the_top_brings_in_the_next(strategy):
     insert(graph, "a p x", "b p x", "c p x", "d p x")
     assert watch.table(terms=True)["a"].to_pylist() == [iri("a"), iri("b")]
     delete(graph, "a p x")
-    assert told(watch) == [(-1, "a"), (1, "c")]
+    assert delta(watch) == [(-1, "a"), (1, "c")]
     insert(graph, "aa p x")
-    assert told(watch) == [(-1, "c"), (1, "aa")]
+    assert delta(watch) == [(-1, "c"), (1, "aa")]
 
 
 def test_a_cycle_that_is_cut_and_closed(strategy):
@@ -203,11 +219,11 @@ def test_a_cycle_that_is_cut_and_closed(strategy):
     insert(graph, "a p b", "b p c", "c p a")
     assert sorted(watch.table(terms=True)["b"].to_pylist()) == [iri("a"), iri("b"), iri("c")]
     delete(graph, "b p c")
-    assert told(watch) == [(-1, "a"), (-1, "c")]
+    assert delta(watch) == [(-1, "a"), (-1, "c")]
     insert(graph, "a p c")
-    assert told(watch) == [(1, "a"), (1, "c")]
+    assert delta(watch) == [(1, "a"), (1, "c")]
     delete(graph, "a p b")
-    assert told(watch) == [(-1, "b")]
+    assert delta(watch) == [(-1, "b")]
 
 
 def test_asked_once_a_group_gives_its_last_row_only():

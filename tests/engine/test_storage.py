@@ -1,4 +1,4 @@
-"""Graphs that keep all quads, those that matter, or none."""
+"""The options of `store`: all quads, those that queries match, or none."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Strict mode: a change without effect is refused before anything is applied."""
+"""Strict mode: a change without effect is rejected before anything is applied."""
 
 from __future__ import annotations
 

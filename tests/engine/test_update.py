@@ -53,7 +53,7 @@ def answers(graph):
     return [sorted(map(str, graph.query(PREFIX + text).to_pylist())) for text in QUERIES]
 
 
-def told(watch):
+def changes_of(watch):
     return {tuple(map(str, row.row.values())): row.diff for row in watch.delta()}
 
 
@@ -90,9 +90,9 @@ def test_requests(stream, operations):
 def test_what_cancels_out_within_a_request_never_happened():
     graph = LiveGraph()
     watch = graph.watch("SELECT * { ?s <ex:p> ?o }")
-    heard = []
-    watch.on_appear(heard.append)
-    watch.on_disappear(heard.append)
+    received = []
+    watch.on_appear(received.append)
+    watch.on_disappear(received.append)
     changed = graph.update(
         "INSERT DATA { <ex:a> <ex:p> 1 } ; INSERT { ?s <ex:p> 2 } WHERE { ?s <ex:p> 1 } ;"
         "DELETE DATA { <ex:a> <ex:p> 1 }",
@@ -100,21 +100,21 @@ def test_what_cancels_out_within_a_request_never_happened():
     )
     assert changed == 3
     assert graph.clock == 7
-    assert [(row.diff, row.time, row.row["o"].value) for row in heard] == [(1, 7, "2")]
+    assert [(row.diff, row.time, row.row["o"].value) for row in received] == [(1, 7, "2")]
 
 
 def test_a_request_that_fails_half_way_leaves_no_trace():
     graph = LiveGraph()
     watch = graph.watch("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }")
     graph.insert(iri("a"), iri("p"), 1)
-    heard = []
-    watch.on_appear(heard.append)
+    received = []
+    watch.on_appear(received.append)
     with pytest.raises(GraphtideError, match="there is no graph"):
         graph.update("CLEAR ALL ; INSERT DATA { <ex:b> <ex:p> 2 } ; COPY <ex:none> TO <ex:g>")
     assert [str(s) for s, *_ in graph.quads()] == ["<ex:a>"]
-    assert heard == []
+    assert received == []
     graph.insert(iri("a"), iri("p"), 2)
-    assert [row.row["n"].value for row in heard] == ["2"]
+    assert [row.row["n"].value for row in received] == ["2"]
 
 
 def test_new_blank_nodes_are_new_each_time():

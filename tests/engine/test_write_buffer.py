@@ -1,4 +1,4 @@
-"""Changes may wait for a look; nobody can tell that they did."""
+"""The write buffer: changes are applied when an answer is read, with the same result as at once."""
 
 from __future__ import annotations
 

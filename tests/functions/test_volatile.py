@@ -1,4 +1,4 @@
-"""Functions that are no functions of the graph: allowed only where they are handed in."""
+"""Non-deterministic functions: allowed only where they are passed in."""
 
 from __future__ import annotations
 

@@ -128,12 +128,12 @@ def test_memory_is_bounded_by_the_constraint():
 
 def test_actions_run_by_priority_then_declaration():
     engine = Engine()
-    heard = []
+    order = []
     one = (EventCondition("a", ALARM, (Var("alarm"), Var("e"))),)
     for name, priority in (("low", 0), ("high", 5), ("later", 0)):
-        engine.add(Rule(name, one, priority=priority), lambda firing: heard.append(firing.rule))
+        engine.add(Rule(name, one, priority=priority), lambda firing: order.append(firing.rule))
     alarm(engine, 1, 1)
-    assert heard == ["high", "low", "later"]
+    assert order == ["high", "low", "later"]
 
 
 def test_rules_that_cause_each_other_without_end_are_named():

@@ -29,11 +29,11 @@ def deltas(where, *messages, **options):
     """The delta of each message `+spo` or `-spo`, as a dictionary from row to diff."""
     graph = LiveGraph(**options)
     watch = graph.watch(f"{PREFIX} SELECT * {{ {where} }}", strategy="decomposed")
-    told = []
+    found = []
     for sign, *triple in messages:
         (graph.insert if sign == "+" else graph.delete)(*map(iri, triple))
-        told.append({"".join(v.value[-1] for v in d.row.values()): d.diff for d in watch.delta()})
-    return told, watch
+        found.append({"".join(v.value[-1] for v in d.row.values()): d.diff for d in watch.delta()})
+    return found, watch
 
 
 everywhere = pytest.mark.parametrize("store", ["all", "matched", "none"])
@@ -44,26 +44,28 @@ everywhere = pytest.mark.parametrize("store", ["all", "matched", "none"])
 
 @everywhere
 def test_a_ground_query_holds_when_every_triple_is_there(store):
-    told, watch = deltas(":a :p :b . :b :q :c", "+apb", "+bqc", "-apb", "-bqc", "+apb", store=store)
-    assert told == [{}, {"": 1}, {"": -1}, {}, {}]
+    found, watch = deltas(
+        ":a :p :b . :b :q :c", "+apb", "+bqc", "-apb", "-bqc", "+apb", store=store
+    )
+    assert found == [{}, {"": 1}, {"": -1}, {}, {}]
     assert watch.cache_size().entries == 1
 
 
 def test_a_constant_as_subject_and_object_is_one_triple():
-    told, _ = deltas(":a :p :a . :b :p :b", "+apa", "+bpb", "-apa")
-    assert told == [{}, {"": 1}, {"": -1}]
+    found, _ = deltas(":a :p :a . :b :p :b", "+apa", "+bpb", "-apa")
+    assert found == [{}, {"": 1}, {"": -1}]
 
 
 def test_the_same_pattern_twice_is_one_bit():
-    told, watch = deltas(":a :p :b . :a :p :b . :a :q :b", "+apb", "+aqb", "-apb")
-    assert told == [{}, {"": 1}, {"": -1}]
+    found, watch = deltas(":a :p :b . :a :p :b . :a :q :b", "+apb", "+aqb", "-apb")
+    assert found == [{}, {"": 1}, {"": -1}]
     assert len(watch.plan.root.inputs) == 2
 
 
 def test_a_redundant_insert_tells_nothing_new():
     """The paper's algorithm 1 would report the same answer again."""
-    told, _ = deltas(":a :p :b . :b :q :c", "+apb", "+bqc", "+bqc", "+apb", "-apb", "-apb")
-    assert told == [{}, {"": 1}, {}, {}, {"": -1}, {}]
+    found, _ = deltas(":a :p :b . :b :q :c", "+apb", "+bqc", "+bqc", "+apb", "-apb", "-apb")
+    assert found == [{}, {"": 1}, {}, {}, {"": -1}, {}]
 
 
 # --- algorithm 2: simple var-centric stars ---
@@ -71,28 +73,28 @@ def test_a_redundant_insert_tells_nothing_new():
 
 @everywhere
 def test_a_star_keeps_one_mask_per_value_and_drops_empty_ones(store):
-    told, watch = deltas(
+    found, watch = deltas(
         "?x :p :a . :b :q ?x", "+cpa", "+bqc", "+dpa", "-cpa", "-bqc", "-dpa", store=store
     )
-    assert told == [{}, {"c": 1}, {}, {"c": -1}, {}, {}]
+    assert found == [{}, {"c": 1}, {}, {"c": -1}, {}, {}]
     assert watch.cache_size().entries == 0
 
 
 def test_a_triple_that_matches_two_patterns_of_a_star_sets_both_bits():
     """(a p a) is an instance of both for ?x = :a; the paper's algorithm 2 sets one bit only."""
-    told, _ = deltas("?x :p :a . ?x :p ?x", "+apa", "-apa", "+bpa", "+bpb", "-bpa")
-    assert told == [{"a": 1}, {"a": -1}, {}, {"b": 1}, {"b": -1}]
+    found, _ = deltas("?x :p :a . ?x :p ?x", "+apa", "-apa", "+bpa", "+bpb", "-bpa")
+    assert found == [{"a": 1}, {"a": -1}, {}, {"b": 1}, {"b": -1}]
 
 
 def test_a_delete_that_matches_one_instance_leaves_the_others():
-    told, watch = deltas("?x :p :a . ?x :q :a", "+bpa", "+bqa", "+cpa", "+cqa", "-bpa")
-    assert told == [{}, {"b": 1}, {}, {"c": 1}, {"b": -1}]
+    found, watch = deltas("?x :p :a . ?x :q :a", "+bpa", "+bqa", "+cpa", "+cqa", "-bpa")
+    assert found == [{}, {"b": 1}, {}, {"c": 1}, {"b": -1}]
     assert watch.cache_size().entries == 2, "the instance of b still has (b q a)"
 
 
 def test_a_predicate_at_the_centre():
-    told, _ = deltas(":a ?p :b . :b ?p :c", "+apb", "+bqc", "+bpc", "-apb")
-    assert told == [{}, {}, {"p": 1}, {"p": -1}]
+    found, _ = deltas(":a ?p :b . :b ?p :c", "+apb", "+bqc", "+bpc", "-apb")
+    assert found == [{}, {}, {"p": 1}, {"p": -1}]
 
 
 def test_a_star_of_more_patterns_than_a_word_has_bits():
@@ -116,16 +118,18 @@ def test_a_star_of_more_patterns_than_a_word_has_bits():
 @everywhere
 def test_a_product_comes_and_goes_as_a_whole_with_its_ground_part(store):
     where = "?x :p :a . ?y :q :b . :a :r :b"
-    told, watch = deltas(where, "+cpa", "+dpa", "+cqb", "+arb", "+dqb", "-arb", "-cpa", store=store)
-    assert told == [{}, {}, {}, {"cc": 1, "dc": 1}, {"cd": 1, "dd": 1},
+    found, watch = deltas(
+        where, "+cpa", "+dpa", "+cqb", "+arb", "+dqb", "-arb", "-cpa", store=store
+    )
+    assert found == [{}, {}, {}, {"cc": 1, "dc": 1}, {"cd": 1, "dd": 1},
                     {"cc": -1, "dc": -1, "cd": -1, "dd": -1}, {}]  # fmt: skip
     assert watch.cache_size().entries == 1 + 3
 
 
 def test_one_triple_that_moves_several_parts_moves_each_row_once():
     """(a p a) is an instance of both stars: four rows come at once, none of them twice."""
-    told, _ = deltas("?x :p :a . ?y :p :a", "+bpa", "+apa", "-bpa")
-    assert told == [{"bb": 1}, {"aa": 1, "ab": 1, "ba": 1}, {"bb": -1, "ab": -1, "ba": -1}]
+    found, _ = deltas("?x :p :a . ?y :p :a", "+bpa", "+apa", "-bpa")
+    assert found == [{"bb": 1}, {"aa": 1, "ab": 1, "ba": 1}, {"bb": -1, "ab": -1, "ba": -1}]
 
 
 # --- section 6.5: connected variables ---
@@ -133,24 +137,24 @@ def test_one_triple_that_moves_several_parts_moves_each_row_once():
 
 @everywhere
 def test_a_path_is_instantiated_and_undone(store):
-    told, watch = deltas(
+    found, watch = deltas(
         "?x :p ?y . ?y :q ?z", "+apb", "+bqc", "+bqd", "-apb", "-bqc", "-bqd", store=store
     )
-    assert told == [{}, {"abc": 1}, {"abd": 1}, {"abc": -1, "abd": -1}, {}, {}]
+    assert found == [{}, {"abc": 1}, {"abd": 1}, {"abc": -1, "abd": -1}, {}, {}]
     assert watch.cache_size().entries == 0, "nothing is left of what was undone"
 
 
 def test_a_triangle_over_one_predicate():
-    told, watch = deltas("?x :p ?y . ?y :p ?z . ?z :p ?x", "+apb", "+bpc", "+cpa", "+dpd", "-bpc")
-    assert told == [{}, {}, {"abc": 1, "bca": 1, "cab": 1}, {"ddd": 1},
+    found, watch = deltas("?x :p ?y . ?y :p ?z . ?z :p ?x", "+apb", "+bpc", "+cpa", "+dpd", "-bpc")
+    assert found == [{}, {}, {"abc": 1, "bca": 1, "cab": 1}, {"ddd": 1},
                     {"abc": -1, "bca": -1, "cab": -1}]  # fmt: skip
     # (a b), (c a) and (d d) for each pair of variables of a pattern, and d for the first variable.
     assert watch.cache_size().entries == 3 * 3 + 1
 
 
 def test_two_patterns_over_the_same_pair_are_one_instance():
-    told, watch = deltas("?x :p ?y . ?x :q ?y", "+apb", "+apc", "+aqb", "-apb")
-    assert told == [{}, {}, {"ab": 1}, {"ab": -1}]
+    found, watch = deltas("?x :p ?y . ?x :q ?y", "+apb", "+apc", "+aqb", "-apb")
+    assert found == [{}, {}, {"ab": 1}, {"ab": -1}]
     assert watch.cache_size().entries == 2
 
 
@@ -194,11 +198,11 @@ def test_a_graph_without_quads_gives_the_same_deltas(of_class):
         watches = [known.watch(case.query, strategy="search"), none.watch(case.query)]
         for graph in (known, none):
             graph.apply(batch_of(stream))
-        told = [
+        found = [
             sorted((row.tx, row.diff, str(sorted(row.row.items()))) for row in watch.rows())
             for watch in watches
         ]
-        assert told[0] == told[1]
+        assert found[0] == found[1]
         assert len(none) == 0 and none.stats().quad_bytes < 1000
 
     check()
@@ -218,9 +222,9 @@ def effective(stream):
 
 
 @pytest.mark.parametrize("of_class", CLASSES)
-@pytest.mark.parametrize("cells", [1, 3])
-def test_cells_give_the_same_deltas(of_class, cells, monkeypatch):
-    """The Spark pipeline without Spark, each cell with a decomposed plan."""
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_partitions_give_the_same_deltas(of_class, partitions, monkeypatch):
+    """The Spark pipeline without Spark, each partition with a decomposed plan."""
     plain = LiveGraph.watch
 
     def decomposed(self, query, **options):
@@ -238,7 +242,7 @@ def test_cells_give_the_same_deltas(of_class, cells, monkeypatch):
         }
         rows = change_rows(case.streams[0])
         size = -(-len(rows) // batches) or 1
-        run = PartitionRun.of({"q": case.query}, cells)
+        run = PartitionRun.of({"q": case.query}, partitions)
         found = [
             row for at in range(0, len(rows), size) for row in run.batch([rows[at : at + size]])
         ]

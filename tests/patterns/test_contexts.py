@@ -1,4 +1,4 @@
-"""Who gets an event: contexts, spare turns of loops, PER, values."""
+"""Contexts: which match an event joins; loops, PER, values."""
 
 from __future__ import annotations
 

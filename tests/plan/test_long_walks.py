@@ -1,4 +1,4 @@
-"""One pattern from which every walk is long is reason enough for a network."""
+"""A pattern from which every search is long makes the planner choose a network."""
 
 from pyoxigraph import NamedNode
 

@@ -1,4 +1,4 @@
-"""Explores by brute force: sets of triples, asked and changed by pyoxigraph alone."""
+"""Brute-force search for repairs: sets of triples, queried and changed by pyoxigraph alone."""
 
 import re
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Exploring, against brute force with pyoxigraph."""
+"""The search for repair plans, against brute force with pyoxigraph."""
 
 from itertools import product
 
@@ -44,8 +44,8 @@ def test_every_plan_leads_where_it_says(triples):
         assert fresh.stats().transactions == before + bool(plan.changes)
         if plan.changes:
             for name, rows in plan.preview.items():
-                told = sorted(str(row) for row in watches[name].delta())
-                assert sorted(map(str, rows)) == told
+                changes = sorted(str(row) for row in watches[name].delta())
+                assert sorted(map(str, rows)) == changes
 
 
 @some
@@ -87,7 +87,14 @@ def test_a_state_is_gone_on_from_again_when_it_is_reached_sooner_or_cheaper(trip
         assert (found[0].cost if found else None) == expected.cost
 
 
-@pytest.mark.parametrize("world", [hard(), soft(), hopeless()])
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param(hard(), marks=pytest.mark.slow),
+        pytest.param(soft(), marks=pytest.mark.slow),
+        hopeless(),
+    ],
+)
 @some
 @given(graphs)
 def test_strategies_agree_on_whether_there_is_a_plan(world, triples):

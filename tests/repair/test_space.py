@@ -1,8 +1,9 @@
-"""Exploring is not noticed by anybody, and what is tried is taken back exactly."""
+"""The search space: a private copy of the graph, invisible to queries, with exact moves."""
 
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from repair.oracle import PREFIX
@@ -35,6 +36,7 @@ def picture(graph, watch, reports, running):
     }
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(graphs)
 def test_nobody_notices(triples):

@@ -14,6 +14,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
+WHOLE_PRODUCT = {"docs", "papers", "repo", "spark/faults", "support", "w3c"}
+"""Folders of tests that do not belong to one folder of the package."""
+
 MAX_LINES = 550
 MAX_LINES_OF_A_FUNCTION = 80
 MAX_MODULES = 18
@@ -135,6 +138,13 @@ def test_no_test_module_is_imported(path):
     ]
     known = {test.stem for test in TESTS if test.stem.startswith("test_")}
     assert not known.intersection(parts)
+
+
+def test_tests_mirror_the_tree():
+    """Every folder of tests is one of the package; besides, some that test all of it."""
+    package = ROOT / "src" / "graphtide"
+    folders = {path.parent.relative_to(ROOT / "tests").as_posix() for path in TESTS}
+    assert [f for f in sorted(folders - WHOLE_PRODUCT) if not (package / f).is_dir()] == []
 
 
 @pytest.mark.parametrize("rule", FORBIDDEN)

@@ -27,7 +27,7 @@ def program_of(pattern):
     return Program((), tuple(events), patterns=(pattern,))
 
 
-def told(graph, name, values):
+def event_ids(graph, name, values):
     encode = graph.terms.encode
     rows = [(iri("e"), RDF_TYPE, iri(name))]
     rows += [(iri("e"), iri(f"p{i}"), iri(f"v{value}")) for i, value in enumerate(values)]

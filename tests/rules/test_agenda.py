@@ -1,4 +1,4 @@
-"""The life of activations: appeared, fired, updated, disappeared; and which of them is next."""
+"""Activations: appeared, fired, updated, disappeared; and which of them fires next."""
 
 import pytest
 from support.programs import run
@@ -22,12 +22,12 @@ def name_of(term):
 
 
 def started(text, mode, **options):
-    graph, told = LiveGraph(), []
+    graph, calls = LiveGraph(), []
     names = ("tell", "first", "second")
     functions = {
-        name: lambda *terms, name=name: told.append((name, *map(name_of, terms))) for name in names
+        name: lambda *terms, name=name: calls.append((name, *map(name_of, terms))) for name in names
     }
-    return graph, run(PREFIX + text, graph, functions=functions, firing=mode, **options), told
+    return graph, run(PREFIX + text, graph, functions=functions, firing=mode, **options), calls
 
 
 def states(running):
@@ -43,33 +43,33 @@ def set_temperature(graph, room, old, new):
 
 
 def test_an_activation_waits_is_fired_updated_and_gone_with_its_row():
-    graph, running, told = started(HOT, "manual")
+    graph, running, calls = started(HOT, "manual")
     set_temperature(graph, "kitchen", None, 31)
     assert states(running) == [("Tell", "kitchen", "appeared")]
-    assert told == []
+    assert calls == []
     assert running.fire().rule == "Tell"
-    assert told == [("tell", "kitchen")]
+    assert calls == [("tell", "kitchen")]
     assert states(running) == [("Tell", "kitchen", "fired")]
     set_temperature(graph, "kitchen", 31, 35)
     assert states(running) == [("Tell", "kitchen", "updated")]
     set_temperature(graph, "kitchen", 35, 20)
     assert states(running) == []
     assert running.fire() is None
-    assert told == [("tell", "kitchen")]
+    assert calls == [("tell", "kitchen")]
 
 
 def test_what_disappears_before_its_turn_is_never_fired():
-    graph, running, told = started(HOT, "manual")
+    graph, running, calls = started(HOT, "manual")
     set_temperature(graph, "kitchen", None, 31)
     set_temperature(graph, "kitchen", 31, None)
     assert states(running) == []
     assert running.fire_all() == 0
-    assert told == []
+    assert calls == []
 
 
 def test_a_rule_for_what_disappears_waits_too_and_gives_up_if_the_row_is_back():
     rule = HOT + "RULE Gone ON DISAPPEAR OF Hot(?room) THEN CALL first(?room)"
-    graph, running, told = started(rule, "manual")
+    graph, running, calls = started(rule, "manual")
     set_temperature(graph, "kitchen", None, 31)
     assert running.fire_all() == 1
     set_temperature(graph, "kitchen", 31, None)
@@ -78,17 +78,17 @@ def test_a_rule_for_what_disappears_waits_too_and_gives_up_if_the_row_is_back():
     assert states(running) == [("Tell", "kitchen", "appeared")]
     set_temperature(graph, "kitchen", 40, None)
     running.fire_all()
-    assert told == [("tell", "kitchen"), ("first", "kitchen")]
+    assert calls == [("tell", "kitchen"), ("first", "kitchen")]
 
 
 def test_an_update_is_an_event_of_its_own():
     rule = HOT + "RULE Changed ON UPDATE OF Hot(?room) THEN CALL second(?room)"
-    graph, running, told = started(rule, "events")
+    graph, running, calls = started(rule, "events")
     set_temperature(graph, "kitchen", None, 31)
     set_temperature(graph, "kitchen", 31, 32)  # still hot
     set_temperature(graph, "kitchen", 32, 20)  # gone: no update
     set_temperature(graph, "kitchen", 20, 33)  # there again: no update
-    assert told == [("tell", "kitchen"), ("second", "kitchen"), ("tell", "kitchen")]
+    assert calls == [("tell", "kitchen"), ("second", "kitchen"), ("tell", "kitchen")]
     assert running.fired == 3
 
 
@@ -100,11 +100,11 @@ def test_an_agenda_drops_what_an_earlier_firing_has_settled():
       CALL tell(?room)
     """
     for mode, firings in (("events", 2), ("agenda", 1)):
-        graph, running, told = started(text, mode)
+        graph, running, calls = started(text, mode)
         with graph.transaction() as change:
             change.insert(iri("kitchen"), iri("is"), iri("hot"))
             change.insert(iri("hall"), iri("is"), iri("hot"))
-        assert len(told) == running.fired == firings
+        assert len(calls) == running.fired == firings
 
 
 TWO = """
@@ -124,37 +124,37 @@ RULE First  PRIORITY 9 ON APPEAR OF Hot(?room) THEN CALL first(?room)
     ],
 )
 def test_who_is_next_can_be_chosen(resolver, expected):
-    graph, running, told = started(TWO, "manual", resolver=resolver)
+    graph, running, calls = started(TWO, "manual", resolver=resolver)
     graph.insert(iri("a"), iri("is"), iri("hot"))
     graph.insert(iri("b"), iri("is"), iri("hot"))
     assert running.fire_all() == 4
-    assert [" ".join(each) for each in told] == expected
+    assert [" ".join(each) for each in calls] == expected
 
 
 def test_a_random_order_is_the_same_for_the_same_seed():
     orders = []
     for seed in (1, 1, 2, 3, 4):
-        graph, running, told = started(TWO, "manual", resolver="random", seed=seed)
+        graph, running, calls = started(TWO, "manual", resolver="random", seed=seed)
         for room in "abcd":
             graph.insert(iri(room), iri("is"), iri("hot"))
         running.fire_all()
-        assert sorted(told) == sorted((rule, r) for rule in ("first", "second") for r in "abcd")
-        orders.append(told)
+        assert sorted(calls) == sorted((rule, r) for rule in ("first", "second") for r in "abcd")
+        orders.append(calls)
     assert orders[0] == orders[1]
     assert len({tuple(order) for order in orders}) > 1
 
 
 def test_one_activation_may_be_chosen_by_hand_and_firing_may_stop():
-    graph, running, told = started(TWO, "manual")
+    graph, running, calls = started(TWO, "manual")
     graph.insert(iri("a"), iri("is"), iri("hot"))
     graph.insert(iri("b"), iri("is"), iri("hot"))
     chosen = running.activations()[-1]
     assert running.fire(chosen) is chosen
-    assert told == [("second", "b")]
+    assert calls == [("second", "b")]
     with pytest.raises(GraphtideError, match="does not wait to be fired"):
         running.fire(chosen)
-    assert running.fire_all(until=lambda: len(told) == 2) == 1
-    assert len(told) == 2
+    assert running.fire_all(until=lambda: len(calls) == 2) == 1
+    assert len(calls) == 2
 
 
 def test_an_agenda_runs_to_quiescence_and_a_loop_is_named():
@@ -190,9 +190,9 @@ def test_what_comes_and_goes_and_is_never_fired_leaves_nothing_behind():
 
 
 def test_what_was_fired_is_forgotten_with_its_row():
-    graph, running, told = started(HOT, "agenda")
+    graph, running, calls = started(HOT, "agenda")
     for number in range(50):
         set_temperature(graph, f"room{number}", None, 31)
         set_temperature(graph, f"room{number}", 31, None)
-    assert len(told) == 50
+    assert len(calls) == 50
     assert running._engine.conflicts._fired == {}

@@ -1,4 +1,4 @@
-"""Events that come many at a time fire what they fire one by one, in the same order."""
+"""A batch of events fires what the same events fire one by one, in the same order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def iri(name):
     return f"<http://example.org/{name}>"
 
 
-def told(engine):
+def fired(engine):
     return [(f.rule, f.time, f.number, f.values, f.events, f.why()) for f in engine.firings()]
 
 
@@ -45,7 +45,7 @@ def test_several_rules_fire_in_the_same_order(drawn, history, times, stride):
     ]
     single, *_ = run(several, history, times)
     batched, *_ = run(several, history, times, batched=True, stride=stride)
-    assert told(batched) == told(single)
+    assert fired(batched) == fired(single)
     assert batched.retained == single.retained
 
 
@@ -68,11 +68,11 @@ RULE Clear     WHEN FACT { ?x :busy ?y } EVENT b = A(?x, ?n) THEN DELETE { ?x :b
 """
 
 
-def start(heard):
+def start(calls):
     graph = LiveGraph()
     running = run_program(
         PROGRAM, graph,
-        functions={"tell": lambda m, n: heard.append((str(m), str(n), graph.clock))},
+        functions={"tell": lambda m, n: calls.append((str(m), str(n), graph.clock))},
     )  # fmt: skip
     graph.update(f"INSERT DATA {{ {iri('u')} {iri('on')} true }}")
     return graph, running
@@ -94,8 +94,8 @@ def test_actions_that_concern_the_rules(history, stride):
         events.append(([(iri(f"n{number}"), iri(kind), iri(x))], time))
     results = []
     for batched in (False, True):
-        heard = []
-        graph, running = start(heard)
+        calls = []
+        graph, running = start(calls)
         if batched:
             running._engine.batch_size = stride
             encode = graph.terms.encode
@@ -106,7 +106,7 @@ def test_actions_that_concern_the_rules(history, stride):
                 graph.publish(triples, time=at)
         graph.advance(time + 10)
         quads = sorted(" ".join(map(str, quad)) for quad in graph.quads())
-        results.append((told(running), heard, quads, running.retained, graph.stats().transactions))
+        results.append((fired(running), calls, quads, running.retained, graph.stats().transactions))
     assert results[0] == results[1]
 
 
@@ -152,7 +152,7 @@ def test_actions_that_only_insert_are_one_transaction_each():
                 graph.publish(triples, time=time)
         deltas = [(row.diff, row.time, str(row.row["x"])) for row in watch.rows()]
         quads = sorted(" ".join(map(str, quad)) for quad in graph.quads())
-        seen.append((quads, deltas, graph.stats().transactions, graph.clock, told(running)))
+        seen.append((quads, deltas, graph.stats().transactions, graph.clock, fired(running)))
     assert len(seen[0][4]) == 28
     assert seen[0] == seen[1]
 

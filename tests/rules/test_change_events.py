@@ -1,4 +1,4 @@
-"""Events that changes of the graph cause, against a brute-force evaluator over all its states."""
+"""Events caused by changes of the graph, against a brute-force evaluator over all its states."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from patterns.random_patterns import declarations, streams
-from rules.pattern_programs import RDF_TYPE, iri, program_of, told
+from rules.pattern_programs import RDF_TYPE, event_ids, iri, program_of
 from support.programs import run
 
 from graphtide import LiveGraph
@@ -52,9 +52,9 @@ def test_a_sequence_of_graph_events() -> None:
 
 
 def test_absence_completes_when_time_has_passed_and_not_before() -> None:
-    told = []
+    calls = []
     text = DOORS + "PATTERN Left(?d) AS Opened(?d) -> NOT Closed(?d) WITHIN 30s"
-    running = started(text + "\nRULE Tell ON Left(?d) THEN CALL tell(?d)", tell=told.append)
+    running = started(text + "\nRULE Tell ON Left(?d) THEN CALL tell(?d)", tell=calls.append)
     running.assert_event(event("Opened", door=iri("front")), time=10)
     running.assert_event(event("Opened", door=iri("back")), time=20)
     running.assert_event(event("Closed", door=iri("back")), time=40)
@@ -62,10 +62,10 @@ def test_absence_completes_when_time_has_passed_and_not_before() -> None:
     assert found(running, "Left") == []
     running.advance(41)
     assert found(running, "Left") == [("front", 10, 40)]
-    assert [str(term) for term in told] == [iri("front")]
+    assert [str(term) for term in calls] == [iri("front")]
     assert [(f.rule, f.time) for f in running.firings()] == [("Tell", 40)]
     running.advance(200)
-    assert len(told) == 1  # back was closed 20 after it was opened
+    assert len(calls) == 1  # back was closed 20 after it was opened
 
 
 def test_rows_that_come_and_go_are_events() -> None:
@@ -235,7 +235,7 @@ def test_batches_give_what_the_definitions_say(pattern, stream, size) -> None:
     running = run(program_of(pattern), graph)
     for at in range(0, len(stream), size):
         part = stream[at : at + size]
-        triples = [told(graph, name, values) for name, values, _ in part]
+        triples = [event_ids(graph, name, values) for name, values, _ in part]
         running._subscriber.take_events(make_events(triples, [time for *_, time in part]))
     running.advance(END)
     oracle = EventOracle(pattern)

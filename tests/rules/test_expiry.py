@@ -1,4 +1,4 @@
-"""Memory on an endless stream: never more events than the tests of the rules let wait."""
+"""Expiry: an endless stream retains no more events than the tests of the rules need."""
 
 from __future__ import annotations
 

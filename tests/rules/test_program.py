@@ -50,10 +50,10 @@ def test_the_program_of_the_design_runs(graph):
     def train(name):
         return f"<http://www.semanticweb.org/ontologies/2015/trainbenchmark#{name}>"
 
-    heard = []
+    calls = []
     tell = {
-        "notify": lambda route: heard.append(("notify", str(route))),
-        "note": lambda sensor: heard.append(("note", str(sensor))),
+        "notify": lambda route: calls.append(("notify", str(route))),
+        "note": lambda sensor: calls.append(("note", str(sensor))),
     }
     running = run(DESIGN, graph, functions=tell)
     alerts = graph.watch(
@@ -66,7 +66,7 @@ def test_the_program_of_the_design_runs(graph):
         tx.insert(train("swP1"), train("target"), train("sw1"))
         tx.insert(train("sw1"), train("monitoredBy"), train("sensor1"))
     assert rules(running) == ["Tell", "Mend", "Note"]
-    assert heard == [("notify", train("route1")), ("note", train("sensor1"))]
+    assert calls == [("notify", train("route1")), ("note", train("sensor1"))]
     assert (train("route1"), train("requires"), train("sensor1")) in graph
     graph.advance(20)
     assert str(alerts.results()[0]) == f"at 10\n  r={train('route1')}"
@@ -107,39 +107,39 @@ def test_a_row_counts_once_for_the_parameters_of_an_event(graph):
 def test_what_is_there_already(graph, start, count):
     graph.insert(iri("x"), iri("p"), 1)
     text = PREFIX + "QUERY Q AS SELECT ?x { ?x :p ?y } RULE R ON APPEAR OF Q THEN CALL f(?x)"
-    heard = []
-    run(text, graph, functions={"f": heard.append}, start=start)
-    assert len(heard) == count
+    calls = []
+    run(text, graph, functions={"f": calls.append}, start=start)
+    assert len(calls) == count
 
 
 def test_a_window_that_closes_is_a_change_of_its_query(graph):
-    heard = []
+    calls = []
     run(
         PREFIX + "QUERY Hot AS SELECT ?s ?t FROM NAMED WINDOW :w ON STREAM :readings"
         " [RANGE 10 STEP 10] WHERE { WINDOW :w { ?s :shows ?t } FILTER (?t > 30) }\n"
         "RULE Tell ON APPEAR OF Hot(?s) THEN CALL tell(?s)",
         graph,
-        functions={"tell": lambda s: heard.append((graph.clock, str(s)))},
+        functions={"tell": lambda s: calls.append((graph.clock, str(s)))},
     )
     readings = graph.stream(iri("readings"))
     readings.push([(iri("s1"), iri("shows"), 31)], time=3)
     readings.push([(iri("s2"), iri("shows"), 30)], time=4)
-    assert heard == []
+    assert calls == []
     graph.advance(12)
-    assert heard == [(10, iri("s1"))]
+    assert calls == [(10, iri("s1"))]
 
 
 def test_one_transaction_fires_by_priority_declaration_and_rows(graph):
-    heard = []
+    calls = []
     run(
         PREFIX + "QUERY P AS SELECT ?x { ?x :p 1 } QUERY Q AS SELECT ?x { ?x :q 1 }\n"
         "RULE a ON APPEAR OF P THEN CALL f('a', ?x) RULE b ON APPEAR OF Q THEN CALL f('b', ?x)\n"
         "RULE c PRIORITY 1 ON APPEAR OF Q THEN CALL f('c', ?x)",
         graph,
-        functions={"f": lambda rule, x: heard.append(rule.value + x.value[-1])},
+        functions={"f": lambda rule, x: calls.append(rule.value + x.value[-1])},
     )
     graph.update(PREFIX.replace("\n", " ") + "INSERT DATA { :1 :q 1 ; :p 1 . :2 :p 1 ; :q 1 }")
-    assert heard == ["c1", "c2", "a1", "a2", "b1", "b2"]
+    assert calls == ["c1", "c2", "a1", "a2", "b1", "b2"]
 
 
 CYCLE = (
@@ -155,9 +155,11 @@ def test_rules_without_end_are_named_and_their_changes_taken_back(graph):
     graph.insert(iri("old"), iri("p"), 1)
     running = run(CYCLE, graph, max_firings=300)
     watch = graph.watch(f"SELECT ?n {{ ?n {iri('of')} ?x }}")
-    with pytest.raises(GraphtideError, match="without end: Back, Ping; what their actions") as told:
+    with pytest.raises(
+        GraphtideError, match="without end: Back, Ping; what their actions"
+    ) as caught:
         graph.insert(iri("x"), iri("on"), True)
-    assert "Once" not in str(told.value)
+    assert "Once" not in str(caught.value)
     assert {str(quad[0]) for quad in graph.quads()} == {iri("old"), iri("x")}
     assert len(graph) == 2
     assert watch.count() == 0
@@ -165,15 +167,15 @@ def test_rules_without_end_are_named_and_their_changes_taken_back(graph):
 
 
 def test_many_rows_at_once_are_no_loop(graph):
-    heard = []
+    calls = []
     run(
         PREFIX + "QUERY Q AS SELECT ?x { :a :p ?x } RULE R ON APPEAR OF Q THEN CALL f(?x)",
         graph,
-        functions={"f": heard.append},
+        functions={"f": calls.append},
         max_firings=10,
     )
     graph.update(f"INSERT DATA {{ {iri('a')} {iri('p')} {', '.join(map(str, range(50)))} }}")
-    assert len(heard) == 50
+    assert len(calls) == 50
 
 
 FAILING = (
@@ -273,12 +275,12 @@ def test_durations_are_in_the_ticks_of_the_graph():
 
 
 def test_a_change_of_state_has_the_values_of_both_states(graph):
-    heard = []
+    calls = []
     run(
         PREFIX + "EVENT Moved(?x, ?a, ?b) ON CHANGE OF ?x FROM { ?x :in ?a } TO { ?x :in ?b }\n"
         "RULE R ON Moved(?x, ?a, ?b) THEN CALL f(?x, ?a, ?b)",
         graph,
-        functions={"f": lambda *terms: heard.append("".join(t.value[-1] for t in terms))},
+        functions={"f": lambda *terms: calls.append("".join(t.value[-1] for t in terms))},
     )
     graph.insert(iri("x"), iri("in"), iri("1"))
     with graph.transaction() as tx:
@@ -286,7 +288,7 @@ def test_a_change_of_state_has_the_values_of_both_states(graph):
         tx.insert(iri("x"), iri("in"), iri("2"))
     graph.delete(iri("x"), iri("in"), iri("2"))
     graph.insert(iri("x"), iri("in"), iri("3"))
-    assert heard == ["x12"]
+    assert calls == ["x12"]
 
 
 def test_why_a_rule_fired(graph):
@@ -388,12 +390,12 @@ def test_what_watches_see_of_a_cascade_without_end(graph):
 
 
 def test_an_event_that_disappears_has_the_old_values(graph):
-    heard = []
+    calls = []
     run(
         PREFIX + "QUERY Is AS SELECT ?x ?v { ?x :in ?r . ?r :at ?v }\n"
         "RULE Left ON DISAPPEAR OF Is(?x, ?v) THEN CALL f(?x, ?v)",
         graph,
-        functions={"f": lambda *terms: heard.append(" ".join(t.value[-2:] for t in terms))},
+        functions={"f": lambda *terms: calls.append(" ".join(t.value[-2:] for t in terms))},
     )
     with graph.transaction() as tx:
         tx.insert(iri("x1"), iri("in"), iri("r1"))
@@ -402,7 +404,7 @@ def test_an_event_that_disappears_has_the_old_values(graph):
         tx.delete(iri("r1"), iri("at"), iri("v1"))
         tx.insert(iri("r1"), iri("at"), iri("v2"))
     graph.delete(iri("x1"), iri("in"), iri("r1"))
-    assert heard == ["x1 v1", "x1 v2"]
+    assert calls == ["x1 v1", "x1 v2"]
 
 
 def test_an_action_that_succeeds_when_tried_again_stops_nothing(graph):
@@ -491,8 +493,8 @@ def test_events_that_last(graph, relation, other, this, fires):
         graph,
         max_event_duration=8,
     )
-    told = sorted([(other[1], "a", other), (this[1], "b", this)])
-    for end, name, (begin, _) in told:
+    ends = sorted([(other[1], "a", other), (this[1], "b", this)])
+    for end, name, (begin, _) in ends:
         graph.publish([(iri("x"), iri(name), 1)], time=end, duration=end - begin)
     assert len(running.firings()) == fires
     with pytest.raises(GraphtideError, match="lasts for 9 ticks, but 8 is the most"):

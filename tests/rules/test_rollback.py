@@ -1,4 +1,4 @@
-"""What a cascade without end has done is undone: as if it had never been, whatever it did."""
+"""Rollback: a cascade that is stopped leaves no trace in graph, rules, patterns and events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from patterns.random_patterns import declarations, streams
 from rules.engine import Engine
 from rules.histories import gaps, happenings, rules, triples
-from rules.pattern_programs import program_of, told
+from rules.pattern_programs import event_ids, program_of
 from support.programs import run
 
 from graphtide import LiveGraph
@@ -178,11 +178,11 @@ def test_tokens_come_back(pattern, stream, other, at, least):
             marks = running._detection.savepoint()
             if place == at:
                 for kind, given_values, later in other:
-                    one = make_events([told(graph, kind, given_values)], [time + later])
+                    one = make_events([event_ids(graph, kind, given_values)], [time + later])
                     running._detection.expand(one)
                     running._detection.pass_time(time + later)
                 running._detection.rollback(marks)
-            running._subscriber.take_events(make_events([told(graph, name, values)], [time]))
+            running._subscriber.take_events(make_events([event_ids(graph, name, values)], [time]))
         running.advance(1000)
     oracle = EventOracle(pattern)
     expected = [each for each_event in stream for each in oracle.step(*each_event)]

@@ -221,8 +221,8 @@ RULE Again WHEN FACT { ?s :is :hot } EVENT Reading(?s, ?t) THEN CALL tell(?t)
 @pytest.mark.parametrize("batched", [False, True])
 def test_windows_close_before_the_events_of_their_time(batched):
     """What a window reports at 10 is a fact for rules on events at 10, pushed one by one or not."""
-    graph, heard = LiveGraph(), []
-    run(HOT, graph, functions={"tell": lambda t: heard.append((graph.clock, int(t.value)))})
+    graph, calls = LiveGraph(), []
+    run(HOT, graph, functions={"tell": lambda t: calls.append((graph.clock, int(t.value)))})
     readings = graph.stream(iri("readings"))
     events = [(3, 31), (4, 20), (10, 21), (12, 22), (23, 23), (31, 24)]
     if batched:
@@ -234,7 +234,7 @@ def test_windows_close_before_the_events_of_their_time(batched):
     else:
         for time, t in events:
             readings.push([(iri("s1"), iri("shows"), t)], time=time)
-    assert heard == [(10, 21), (12, 22), (23, 23), (31, 24)]
+    assert calls == [(10, 21), (12, 22), (23, 23), (31, 24)]
 
 
 def test_what_a_program_emits_it_hears_once_and_others_hear_it_too():

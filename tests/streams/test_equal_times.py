@@ -220,14 +220,14 @@ def test_two_windows_that_count_the_same_elements():
     graph = LiveGraph()
     fine = graph.watch(ALL.format("RSTREAM", "ELEMENTS 1 STEP 1"), name="fine")
     coarse = graph.watch(ALL.format("RSTREAM", "ELEMENTS 3 STEP 2"), name="coarse")
-    heard = []
+    received = []
     for query in (fine, coarse):
-        query.on_result(lambda report, name=query.name: heard.append((name, report.time)))
+        query.on_result(lambda report, name=query.name: received.append((name, report.time)))
     push(graph, (5, 1), (5, 2), (5, 3), (5, 4), (7, 5))
     graph.advance(8)
     assert values(fine) == [(5, [1]), (5, [2]), (5, [3]), (5, [4]), (7, [5])]
     assert values(coarse) == [(5, [1, 2]), (5, [2, 3, 4])]
-    assert len(heard) == 7
+    assert len(received) == 7
 
 
 def test_elements_that_were_out_of_order_keep_their_order_at_equal_times():

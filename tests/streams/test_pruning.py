@@ -1,4 +1,4 @@
-"""What is left out before it is stored makes no difference to any report."""
+"""Pruning: triples that no window needs are not stored, and no result changes."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def test_reports_of_every_change_are_what_the_definition_says(body, extent, step
         now += gap
         happened.append((now, what))
     for store in ("all", "matched"):
-        graph, heard = LiveGraph(store=store), []
+        graph, received = LiveGraph(store=store), []
         outputs = ("RSTREAM", "ISTREAM", "DSTREAM")
         queries = [graph.watch(text(o, body, extent, o), report="change") for o in outputs]
         loud = graph.watch(text("ISTREAM", body, extent, "loud"), report="change")
-        loud.on_result(heard.append)
+        loud.on_result(received.append)
         stream = graph.stream("<ex:s>")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(content, "MAX_CLOSES", most)
@@ -84,10 +84,10 @@ def test_reports_of_every_change_are_what_the_definition_says(body, extent, step
         found = [query.results() for query in queries]
         expected = list(by_definition(body, extent, happened))
         before: Counter = Counter()
-        for (time, rows), *reports in zip(expected, *found, heard, strict=True):
+        for (time, rows), *reports in zip(expected, *found, received, strict=True):
             assert [report.time for report in reports] == [time] * 4
-            told = [rows, rows - before, before - rows, rows - before]
-            assert [bag(report) for report in reports] == told
+            changes = [rows, rows - before, before - rows, rows - before]
+            assert [bag(report) for report in reports] == changes
             before = rows
 
 

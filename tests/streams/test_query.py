@@ -302,11 +302,11 @@ def test_kernel_and_dictionary_agree_on_which_graphs_are_hidden():
 def test_reports_can_be_heard():
     graph = LiveGraph()
     query = graph.watch(ALL.format("RANGE 5 STEP 5"))
-    heard = []
-    query.on_result(lambda report: heard.append((report.time, len(report))))
+    received = []
+    query.on_result(lambda report: received.append((report.time, len(report))))
     feed(graph, [1, 2, 7])
     graph.advance(10)
-    assert heard == [(5, 2), (10, 1)]
+    assert received == [(5, 2), (10, 1)]
 
 
 def test_elements_are_windows_too():

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from w3c.manifest import EvaluationTest, SyntaxTest, UpdateTest, suite_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ABSENT = pytest.param(
     None,
@@ -17,6 +22,19 @@ def parameters(tests) -> list:
     return [pytest.param(test, id=test.name) for test in tests] or [ABSENT]
 
 
+def sampled_parameters(tests, others: Sequence[object], every: int) -> list:
+    """Pairs of a test and one of the others, by name; of each `every` of them, one is quick."""
+    pairs = [(test, other) for test in tests for other in others]
+    return [
+        pytest.param(test, other, id=f"{test.name}-{other}", marks=_slow(at % every != 0))
+        for at, (test, other) in enumerate(pairs)
+    ] or [pytest.param(None, None, id="absent", marks=ABSENT.marks)]
+
+
+def _slow(is_slow: bool) -> tuple[pytest.MarkDecorator, ...]:
+    return (pytest.mark.slow,) if is_slow else ()
+
+
 def suite_of(test: EvaluationTest | SyntaxTest | UpdateTest) -> str:
     """The suite of a test, such as `sparql11-update`."""
     suite = test.name.split("/")[0]
@@ -28,5 +46,5 @@ def suite_of(test: EvaluationTest | SyntaxTest | UpdateTest) -> str:
 
 
 def line(test: EvaluationTest | SyntaxTest | UpdateTest, way: str) -> tuple[str, str]:
-    """What `record_property` is told: in which line of the summary a test counts."""
+    """The arguments of `record_property`: the line of the summary in which a test counts."""
     return "w3c", f"{suite_of(test)} {way}"

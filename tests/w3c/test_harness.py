@@ -1,4 +1,4 @@
-"""The harness itself: it must tell right answers from wrong ones."""
+"""The harness itself: it must distinguish right answers from wrong ones."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from w3c.expected import Table, table, term_of
 from w3c.judgement import difference, refusal
 from w3c.manifest import EvaluationTest, evaluation_tests
 from w3c.question import expected_answer, quads_of, text_of
-from w3c.suites import line, parameters
+from w3c.suites import line, sampled_parameters
 
 from graphtide.testing.partitions import PartitionRun, change_rows
 from graphtide.testing.transactions import StreamTransaction
@@ -20,8 +20,9 @@ END = (2**62, 0, 0, None, None, None, None)
 AT_ONCE = 7
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 4])
-@pytest.mark.parametrize("test", parameters(evaluation_tests()))
+@pytest.mark.parametrize(
+    ("test", "partitions"), sampled_parameters(evaluation_tests(), (1, 2, 4), 16)
+)
 def test_evaluation(test: EvaluationTest, partitions: int, record_property) -> None:
     record_property(*line(test, f"partitions-{partitions}"))
     if (reason := refusal(test)) is not None:

@@ -1,6 +1,6 @@
 """A sample of the W3C's query evaluation tests in Spark itself.
 
-What the cells answer is shown without Spark, for every test; here Spark runs just that.
+What the partitions answer is shown without Spark, for every test; here Spark runs just that.
 """
 
 from __future__ import annotations

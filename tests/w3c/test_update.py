@@ -36,16 +36,16 @@ def test_watched(test: UpdateTest, strategy, record_property) -> None:
     graph = before(test)
     watches = [graph.watch(text, strategy=strategy) for text in EVERYTHING.values()]
     graph.update(request(test), load_from=suite_folder())
-    told = []
+    rows_of_deltas = []
     for watch in watches:
         rows = watch.table(terms=True).to_pylist()
-        told += [tuple(map(term_of, row.values())) for row in rows]
+        rows_of_deltas += [tuple(map(term_of, row.values())) for row in rows]
         summed: Counter = Counter()
         for delta in watch.rows():
             summed[row_of(delta.row)] += delta.diff
         assert +summed == Counter(tuple(sorted(row.items())) for row in rows)
-    assert len(told) == len(graph)
-    assert same_bag([row if len(row) == 4 else (*row, None) for row in told], after(test))
+    assert len(rows_of_deltas) == len(graph)
+    assert same_bag([row if len(row) == 4 else (*row, None) for row in rows_of_deltas], after(test))
 
 
 def before(test: UpdateTest) -> LiveGraph:

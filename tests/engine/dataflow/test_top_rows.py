@@ -1,4 +1,4 @@
-"""ORDER BY with LIMIT and OFFSET: deltas of the kept range, against the reference and by hand."""
+"""ORDER BY with LIMIT and OFFSET: deltas of the visible rows, against the reference and by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes that are matched as they pass: kernel, twin, and what a store would have said."""
+"""Changes that are matched without being stored: kernel, twin, and a store that has them all."""
 
 import numpy as np
 import pytest

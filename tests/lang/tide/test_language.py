@@ -157,8 +157,8 @@ def test_all_mistakes_are_found_in_one_go():
     numbered = [text.replace("RULE r ", f"RULE r{n} ") for n, text in enumerate(broken)]
     found = errors_of(HEAD + "\n".join(numbered))
     # What ends too early is told of where the next declaration begins.
-    told = {4 + n + (text in (RULE, "EVENT")) for n, text in enumerate(broken)}
-    assert {error.line for error in found} == told
+    lines = {4 + n + (text in (RULE, "EVENT")) for n, text in enumerate(broken)}
+    assert {error.line for error in found} == lines
     with pytest.raises(ProgramError) as caught:
         Program.parse(HEAD + "\n".join(numbered))
     assert len(caught.value.errors) == len(found)

@@ -111,10 +111,10 @@ SHAPES = [
 
 @pytest.mark.parametrize(("text", "column", "message", "hint"), SHAPES)
 def test_a_mistake_has_its_place_and_advice(text, column, message, hint):
-    line, found, told, advice = only_error_of(f"\n\nPATTERN P AS {text}")
-    ends_early = told.endswith("the end of the program")
+    line, found, problem, advice = only_error_of(f"\n\nPATTERN P AS {text}")
+    ends_early = problem.endswith("the end of the program")
     assert (line, found) == (6, 13 + column + ends_early if column > 0 else 9)
-    assert message in told
+    assert message in problem
     assert hint in advice
     assert bool(hint) == bool(advice) or "prefix" in message
 
@@ -140,9 +140,9 @@ VARIABLES = [  # the mark is where the mistake is
 @pytest.mark.parametrize(("marked", "message", "hint"), VARIABLES)
 def test_variables_that_have_no_value(marked, message, hint):
     text = f"PATTERN P{marked}"
-    line, column, told, advice = only_error_of(text.replace("^", ""))
+    line, column, problem, advice = only_error_of(text.replace("^", ""))
     assert (line, column) == (4, text.index("^") + 1)
-    assert message in told
+    assert message in problem
     assert hint in advice
 
 
@@ -188,14 +188,14 @@ def test_what_is_not_refused(text):
     ],
 )
 def test_a_pattern_that_uses_itself(text, column, message):
-    line, found, told, advice = only_error_of(text)
-    assert (line, found, told) == (4, column, message)
+    line, found, problem, advice = only_error_of(text)
+    assert (line, found, problem) == (4, column, message)
     assert advice
 
 
 def test_each_circle_is_told_of():
     found = errors_of("PATTERN P AS P PATTERN Q AS Q PATTERN R AS P -> S PATTERN S AS R")
-    assert [told for *_, told, _ in found] == [
+    assert [problem for *_, problem, _ in found] == [
         "the pattern P uses itself",
         "the pattern Q uses itself",
         "the pattern R uses itself: R -> S -> R",
@@ -204,27 +204,27 @@ def test_each_circle_is_told_of():
 
 def test_a_mistake_that_a_use_makes_is_where_the_use_is():
     text = "PATTERN P AS a{+} -> b\nPATTERN Q AS ALL(c, P)\nPATTERN R AS c -> NOT Q -> d"
-    line, column, told, _ = only_error_of(text)
-    assert (line, column, told) == (5, 21, "{+} and {*} are not allowed inside ALL")
+    line, column, problem, _ = only_error_of(text)
+    assert (line, column, problem) == (5, 21, "{+} and {*} are not allowed inside ALL")
 
 
 def test_names_are_shared_with_events():
-    line, column, told, advice = only_error_of("PATTERN a AS b -> c")
-    assert (line, column, told) == (4, 9, "there are two events named a")
+    line, column, problem, advice = only_error_of("PATTERN a AS b -> c")
+    assert (line, column, problem) == (4, 9, "there are two events named a")
     assert advice == "the first one is in line 2"
-    line, column, told, advice = only_error_of("PATTERN P AS a -> b RULE r ON PP THEN CALL f()")
-    assert (told, advice) == ("there is no event named PP", "did you mean P?")
-    told = only_error_of("PATTERN P(?x) AS A(?x) -> b RULE r ON P(?x, ?y) THEN CALL f()")[2]
-    assert told == "the event P has 1 parameter, not 2"
+    line, column, problem, advice = only_error_of("PATTERN P AS a -> b RULE r ON PP THEN CALL f()")
+    assert (problem, advice) == ("there is no event named PP", "did you mean P?")
+    problem = only_error_of("PATTERN P(?x) AS A(?x) -> b RULE r ON P(?x, ?y) THEN CALL f()")[2]
+    assert problem == "the event P has 1 parameter, not 2"
 
 
 def test_the_context_of_a_file():
     text = "PATTERN P AS a -> b CONTEXT STRICT\nCONTEXT STRICT"
-    line, column, told, advice = only_error_of(text)
-    assert (line, column, told) == (5, 1, "CONTEXT must come before the patterns of a file")
+    line, column, problem, advice = only_error_of(text)
+    assert (line, column, problem) == (5, 1, "CONTEXT must come before the patterns of a file")
     assert advice == "write it above the first PATTERN"
-    told = only_error_of("CONTEXT STRICT CONTEXT STRICT")[2]
-    assert told == "CONTEXT is given twice in this file"
+    problem = only_error_of("CONTEXT STRICT CONTEXT STRICT")[2]
+    assert problem == "CONTEXT is given twice in this file"
 
 
 @pytest.mark.parametrize(
@@ -238,12 +238,12 @@ def test_what_is_nested_too_deep(text):
 def test_patterns_inside_of_patterns_do_not_explode():
     doubled = " ".join(f"PATTERN P{n + 1} AS P{n} -> P{n}" for n in range(60))
     found = errors_of(f"PATTERN P0 AS a -> b {doubled}")
-    assert {told for *_, told, _ in found} == {
+    assert {problem for *_, problem, _ in found} == {
         "with P12 this pattern has more than 10,000 positions"
     }
     wrapped = " ".join(f"PATTERN P{n + 1} AS (P{n} OR a) -> b" for n in range(80))
     found = errors_of(f"PATTERN P0 AS a -> b {wrapped}")
-    assert {told for *_, told, _ in found} == {"this pattern is nested deeper than 100"}
+    assert {problem for *_, problem, _ in found} == {"this pattern is nested deeper than 100"}
 
 
 # --- patterns made in Python ---

@@ -214,12 +214,12 @@ def test_chains_are_read_from_the_left(first, others):
 
 @given(patterns)
 def test_the_same_is_refused_before_and_after(pattern):
-    def told(text):
+    def errors_of(text):
         program, errors = Program.check(f"{HEAD}PATTERN P AS {text}")
         found = [(p.parameters, p.body, p.context) for p in program.patterns]
         return found, sorted(error.message.split("\n")[0] for error in errors)
 
-    assert told(full(pattern)) == told(laid_out(full(pattern)))
+    assert errors_of(full(pattern)) == errors_of(laid_out(full(pattern)))
 
 
 # --- patterns written in Python ---

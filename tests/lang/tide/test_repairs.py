@@ -163,8 +163,8 @@ def test_what_helps_which_goal():
         FIX Tell ON Hot THEN INSERT { ?r :told true }
         QUERY Bad AS SELECT ?r { ?r :bad true }
         GOAL d NONE OF Bad""")
-    told = explain_fixes(program)
-    assert "GOAL a\n  no row of Hot\n  helped by Air" in told
-    assert "GOAL b\n  at most 2 rows of Cold\n  no fix can help it" in told
-    assert "GOAL c\n  as few rows of Hot as possible, each costs 2\n  helped by Air" in told
-    assert "GOAL d\n  no row of Bad\n  no fix can help it" in told
+    text = explain_fixes(program)
+    assert "GOAL a\n  no row of Hot\n  helped by Air" in text
+    assert "GOAL b\n  at most 2 rows of Cold\n  no fix can help it" in text
+    assert "GOAL c\n  as few rows of Hot as possible, each costs 2\n  helped by Air" in text
+    assert "GOAL d\n  no row of Bad\n  no fix can help it" in text

@@ -13,7 +13,7 @@ def ex(name):
     return f"<http://example.org/{name}>"
 
 
-def told(kind, name, time, tx, **more):
+def alarm_event(kind, name, time, tx, **more):
     pairs = [(ex(name), TYPE, ex(kind)), *((ex(name), ex(p), ex(o)) for p, o in more.items())]
     return event(time, tx, *pairs)
 
@@ -28,14 +28,14 @@ def state(equipment, new, time, tx, was=None):
 SCENE = [
     state("e1", "ONLINE", 0, 0),
     state("e2", "ACTIVE", 1, 1),
-    told("Alarm", "a1", 10, 2, eqpt="e2"),
-    told("Alarm", "a2", 10, 3, eqpt="e2"),
-    told("Cancellation", "x1", 12, 4, alarm="a1"),
-    told("Confirmation", "c1", 13, 5, alarm="a1"),
-    told("Confirmation", "c2", 13, 6, alarm="a2"),
+    alarm_event("Alarm", "a1", 10, 2, eqpt="e2"),
+    alarm_event("Alarm", "a2", 10, 3, eqpt="e2"),
+    alarm_event("Cancellation", "x1", 12, 4, alarm="a1"),
+    alarm_event("Confirmation", "c1", 13, 5, alarm="a1"),
+    alarm_event("Confirmation", "c2", 13, 6, alarm="a2"),
     state("e1", "ACTIVE", 20, 7, was="ONLINE"),
-    told("Alarm", "a3", 21, 8, eqpt="e1"),
-    told("Alarm", "a4", 22, 9, eqpt="e1"),
+    alarm_event("Alarm", "a3", 21, 8, eqpt="e1"),
+    alarm_event("Alarm", "a4", 22, 9, eqpt="e1"),
     [watermark(60)],
 ]
 """The alarms of paper 2. By hand: a1 is cancelled, so its confirmation comes too late; a2 is

@@ -134,6 +134,7 @@ RULE N WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,20] a THEN CALL f(?x)
 )
 
 
+@pytest.mark.slow
 def test_an_endless_stream_keeps_a_bounded_state(monkeypatch):
     """By hand: rules need the events of 20 ticks, one each, twice; patterns look for tokens whose
     time is over when there are 1024 of them."""

@@ -1,4 +1,4 @@
-"""What a run keeps on disk: output files, progress, and whose checkpoint it is."""
+"""Files of a run: output, progress, and the program that a checkpoint belongs to."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The second stage: equal rows of several partitions are added up, and counted for DISTINCT."""
+"""The consolidation stage: equal rows of several partitions are added up, counted for DISTINCT."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from spark.stages.window_streams import (
     iri,
     net_once,
     on_partitions,
+    output_of,
     random_rows,
-    told,
     watermark,
     windowed,
 )
@@ -149,7 +149,7 @@ def test_late_rows_are_set_aside_and_the_others_put_in_order():
         stream.push_ids(np.array(times, np.int64), np.array(quads, np.int32))
     out += run.batch([[watermark(90 + lateness)]])
     graph.advance(90)
-    expected = told({"q": reports})
+    expected = output_of({"q": reports})
     assert net_once(out) == expected and len(expected) > 20
     late = sorted((time, " ".join(map(graph.terms.text, quad[:3]))) for time, quad in stream.late)
     assert stream.late_count == len(late) > 5

@@ -53,7 +53,7 @@ def random_rows(rng, transactions, *, begin=0):
 
 
 def in_process(queries, rows, end, clock=DEFAULT_CLOCK):
-    """Reports of the in-process engine by query, time and values; what DSTREAM tells of is < 0."""
+    """Reports of the in-process engine by query, time and values; rows of DSTREAM are negative."""
     graph = LiveGraph(
         tick_ms=clock.tick_ms,
         window_origin=clock.window_origin,
@@ -71,10 +71,10 @@ def in_process(queries, rows, end, clock=DEFAULT_CLOCK):
         for _, _, _, s, p, o, name, stream in part if part[0][7] else ():
             graph.stream(f"<{stream}>").push([(s, p, o)], time=time, graph=name)
     graph.advance(end)
-    return told(registered)
+    return output_of(registered)
 
 
-def told(registered):
+def output_of(registered):
     """The rows of all reports."""
     net = Counter()
     for name, query in registered.items():

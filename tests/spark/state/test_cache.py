@@ -1,4 +1,4 @@
-"""What a worker remembers never shows: hit, behind, ahead, another run, nothing, compaction."""
+"""The worker's cache of engines never changes the output: hit, behind, ahead, lost, compacted."""
 
 from __future__ import annotations
 
