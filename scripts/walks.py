@@ -122,9 +122,13 @@ def watch_command() -> Walk:
         changes.write_text('TX .\nA <http://example.org/a> <http://example.org/p> "1" .\nTC .\n')
         arguments = ["watch", str(query), "--changes", str(changes)]
         for _ in range(2):
-            with contextlib.redirect_stdout(UntilPrinted()), contextlib.suppress(SystemExit):
-                with traced("rdf/formats/patch.py") as walk:
-                    command(arguments)
+            with (
+                contextlib.redirect_stdout(UntilPrinted()),
+                contextlib.redirect_stderr(io.StringIO()),
+                contextlib.suppress(SystemExit),
+                traced("rdf/formats/patch.py") as walk,
+            ):
+                command(arguments)
     return walk
 
 

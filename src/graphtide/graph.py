@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from graphtide.lang.tide.program import Program
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
-    from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.repair.plan import Candidate, RepairPlan, Repairs
     from graphtide.rules.actions import OnError
@@ -86,7 +85,8 @@ class LiveGraph:
         runtime = Runtime(strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms)
         self._runtime = runtime
         self._streams = Streams(runtime, window_origin, window_alignment)
-        self._terms = runtime.terms
+        self.terms: Final = runtime.terms
+        """The dictionary of terms and ids, for `apply_ids` and `push_ids`."""
         self._write = runtime.write
         self._programs: list[RunningProgram] = []
 
@@ -102,7 +102,7 @@ class LiveGraph:
         time: int | None = None,
     ) -> None:
         """Insert one quad, as a transaction of its own."""
-        self._write(1, quad_ids(self._terms, s, p, o, g), time)
+        self._write(1, quad_ids(self.terms, s, p, o, g), time)
 
     def delete(
         self,
@@ -114,7 +114,7 @@ class LiveGraph:
         time: int | None = None,
     ) -> None:
         """Delete one quad, as a transaction of its own."""
-        self._write(-1, quad_ids(self._terms, s, p, o, g), time)
+        self._write(-1, quad_ids(self.terms, s, p, o, g), time)
 
     def transaction(self, *, time: int | None = None) -> Transaction:
         """Begin a transaction: its changes take effect together at the end of a `with` block."""
@@ -412,19 +412,14 @@ class LiveGraph:
         names = [v.name for v in parsed.variables]
         return answer_table(names, repeated, runtime.terms, texts=terms)
 
-    @property
-    def terms(self) -> TermDictionary:
-        """The dictionary of terms and ids, for `apply_ids` and `push_ids`."""
-        return self._terms
-
     def __len__(self) -> int:
         self._runtime.flush()
         return len(self._runtime.store) - self._streams.held()
 
     def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:
         *triple, graph = quad if len(quad) == 4 else (*quad, None)
-        ids = [self._terms.lookup(as_term(term)) for term in triple]
-        ids.append(0 if graph is None else self._terms.lookup(as_term(graph)))
+        ids = [self.terms.lookup(as_term(term)) for term in triple]
+        ids.append(0 if graph is None else self.terms.lookup(as_term(graph)))
         if 0 in ids[:3] or (graph is not None and ids[3] == 0):
             return False
         s, p, o, g = ids
@@ -432,7 +427,7 @@ class LiveGraph:
 
     def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
         """The current quads, in no particular order; the last part is None in the default graph."""
-        decode = self._terms.decode
+        decode = self.terms.decode
         for s, p, o, g in self.quad_ids().tolist():
             yield decode(s), decode(p), decode(o), decode(g) if g else None
 

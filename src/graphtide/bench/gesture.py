@@ -13,17 +13,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
+from graphtide.bench import report as tables
 from graphtide.bench.gesture_chain import EVENTS_PER_GESTURE, Chain, ProgramChain
 from graphtide.bench.harness import Benchmark, peak_rss_mb
-from graphtide.bench.report import (
-    BenchReport,
-    Panel,
-    Plot,
-    TableColumn,
-    group_points,
-    make_table,
-    to_objects,
-)
 from graphtide.bench.sequence import pattern_detector
 from graphtide.datasets import gesture_scene
 from graphtide.datasets.gesture import FrameColumns, GestureEncoder
@@ -290,34 +282,40 @@ PAPER: Final = {
 """Bodies -> complex events per second, atomic events per second, speed (in multiples of 25 FPS)."""
 
 
-def _paper(text: Callable[[PaperFigures], str]) -> TableColumn[GestureResult]:
-    return TableColumn("paper", lambda r: text(PAPER[r.bodies]) if r.bodies in PAPER else "")
+def _paper(text: Callable[[PaperFigures], str]) -> tables.TableColumn[GestureResult]:
+    return tables.TableColumn("paper", lambda r: text(PAPER[r.bodies]) if r.bodies in PAPER else "")
 
 
-COLUMNS: Final[Sequence[TableColumn[GestureResult]]] = (
-    TableColumn("mode", lambda r: r.mode if r.name == "gesture" else f"{r.mode}: max", left=True),
-    TableColumn("bodies", lambda result: f"{result.bodies:,}"),
-    TableColumn("complex/s", lambda result: f"{result.matches_per_s:,.0f}"),
+COLUMNS: Final[Sequence[tables.TableColumn[GestureResult]]] = (
+    tables.TableColumn(
+        "mode", lambda r: r.mode if r.name == "gesture" else f"{r.mode}: max", left=True
+    ),
+    tables.TableColumn("bodies", lambda result: f"{result.bodies:,}"),
+    tables.TableColumn("complex/s", lambda result: f"{result.matches_per_s:,.0f}"),
     _paper(lambda paper: f"{paper.complex_per_s:,}"),
-    TableColumn("atomic/s", lambda result: f"{result.events_per_s:,.0f}"),
+    tables.TableColumn("atomic/s", lambda result: f"{result.events_per_s:,.0f}"),
     _paper(lambda paper: f"{paper.atomic_per_s:,}"),
-    TableColumn("updates/s", lambda r: "" if r.mode == "events" else f"{r.updates_per_s:,.0f}"),
-    TableColumn("x 25 FPS", lambda result: f"{result.speed:,.2f}"),
+    tables.TableColumn(
+        "updates/s", lambda r: "" if r.mode == "events" else f"{r.updates_per_s:,.0f}"
+    ),
+    tables.TableColumn("x 25 FPS", lambda result: f"{result.speed:,.2f}"),
     _paper(lambda paper: f"{paper.speed:.3f}"),
-    TableColumn("max ms", lambda r: "" if r.mode == "events" else f"{r.slowest_ms:.1f}"),
-    TableColumn("busy", lambda result: f"{result.busy:.0%}"),
-    TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
+    tables.TableColumn("max ms", lambda r: "" if r.mode == "events" else f"{r.slowest_ms:.1f}"),
+    tables.TableColumn("busy", lambda result: f"{result.busy:.0%}"),
+    tables.TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
 )
 
 
-def report(results: Sequence[GestureResult]) -> BenchReport:
+def report(results: Sequence[GestureResult]) -> tables.BenchReport:
     """A line for each measurement, with the paper's figures; speed over the number of bodies."""
     points: list[tuple[str, float, float]] = [(r.mode, r.bodies, r.speed) for r in results]
     points += [("paper 4", bodies, paper.speed) for bodies, paper in PAPER.items()]
-    lines = group_points(points)
-    panel = Panel("", lines, "bodies", "multiple of 25 frames per second", reference=1.0)
-    plot = Plot("Gestures: speed by number of bodies", [[panel]], 5.6, 4.0)
-    return BenchReport(to_objects(results), [make_table("Gestures", COLUMNS, results)], plot)
+    lines = tables.group_points(points)
+    panel = tables.Panel("", lines, "bodies", "multiple of 25 frames per second", reference=1.0)
+    plot = tables.Plot("Gestures: speed by number of bodies", [[panel]], 5.6, 4.0)
+    return tables.BenchReport(
+        tables.to_objects(results), [tables.make_table("Gestures", COLUMNS, results)], plot
+    )
 
 
 BENCHMARK: Final = Benchmark(

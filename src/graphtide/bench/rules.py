@@ -13,16 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from graphtide.bench import report as tables
 from graphtide.bench.harness import Benchmark, peak_rss_mb
-from graphtide.bench.report import (
-    BenchReport,
-    Panel,
-    Plot,
-    TableColumn,
-    group_points,
-    make_table,
-    to_objects,
-)
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -224,34 +216,38 @@ def ratio(result: RulesResult, results: Sequence[RulesResult]) -> float | None:
     return round(result.events_per_s / peers[0].events_per_s, 1) if peers else None
 
 
-def report(results: Sequence[RulesResult]) -> BenchReport:
+def report(results: Sequence[RulesResult]) -> tables.BenchReport:
     """A table and JSON with the ratio to clipspy; events per second over equipments."""
     ratios = [ratio(result, results) for result in results]
     objects = [
         {**each, "times_clipspy": times}
-        for each, times in zip(to_objects(results), ratios, strict=True)
+        for each, times in zip(tables.to_objects(results), ratios, strict=True)
     ]
 
     def times_clipspy(result: RulesResult) -> str:
         times = ratio(result, results)
         return "-" if times is None else f"{times:.1f}"
 
-    columns: Sequence[TableColumn[RulesResult]] = (
-        TableColumn("equipments", lambda result: f"{result.equipments:,}"),
-        TableColumn("from", lambda result: result.way, left=True),
-        TableColumn("events", lambda result: f"{result.events:,}"),
-        TableColumn("firings", lambda result: f"{result.firings:,}"),
-        TableColumn("events/s", lambda result: f"{result.events_per_s:,}"),
-        TableColumn("× clipspy", times_clipspy),
-        TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
+    columns: Sequence[tables.TableColumn[RulesResult]] = (
+        tables.TableColumn("equipments", lambda result: f"{result.equipments:,}"),
+        tables.TableColumn("from", lambda result: result.way, left=True),
+        tables.TableColumn("events", lambda result: f"{result.events:,}"),
+        tables.TableColumn("firings", lambda result: f"{result.firings:,}"),
+        tables.TableColumn("events/s", lambda result: f"{result.events_per_s:,}"),
+        tables.TableColumn("× clipspy", times_clipspy),
+        tables.TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
     )
-    lines = group_points(
+    lines = tables.group_points(
         (r.way if r.way == PEER else f"graphtide, from {r.way}", r.equipments, r.events_per_s)
         for r in results
     )
-    plot = Plot("AlarmConfirmation", [[Panel("", lines, "equipments", "events/s")]], 5.5, 3.6)
+    plot = tables.Plot(
+        "AlarmConfirmation", [[tables.Panel("", lines, "equipments", "events/s")]], 5.5, 3.6
+    )
     notes = [] if has_peer() else ["clipspy was left out: pip install 'graphtide[bench]'"]
-    return BenchReport(objects, [make_table("AlarmConfirmation", columns, results)], plot, notes)
+    return tables.BenchReport(
+        objects, [tables.make_table("AlarmConfirmation", columns, results)], plot, notes
+    )
 
 
 BENCHMARK: Final = Benchmark(

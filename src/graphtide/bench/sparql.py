@@ -16,17 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 import pyarrow as pa
 
+from graphtide.bench import report as tables
 from graphtide.bench.harness import Benchmark
-from graphtide.bench.report import (
-    BenchReport,
-    Panel,
-    Plot,
-    group_points,
-    make_table,
-    number,
-    text_columns,
-    to_objects,
-)
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 
@@ -249,13 +240,13 @@ def change_round(graph: LiveGraph, watch: Query, data: OperatorData, index: int)
 # ---- reporting -----------------------------------------------------------------------------------
 
 
-def report(results: Sequence[OperatorResult]) -> BenchReport:
+def report(results: Sequence[OperatorResult]) -> tables.BenchReport:
     """A line for each operator, a column for each size; diagrams by expected growth."""
     growths = dict.fromkeys(result.growth for result in results)
-    plot = Plot(
+    plot = tables.Plot(
         "SPARQL operators: cost of one change", [[_panel(results, g) for g in growths]], 4.6
     )
-    return BenchReport(to_objects(results), [_table(results)], plot)
+    return tables.BenchReport(tables.to_objects(results), [_table(results)], plot)
 
 
 def _table(results: Sequence[OperatorResult]) -> Table:
@@ -267,14 +258,16 @@ def _table(results: Sequence[OperatorResult]) -> Table:
     for name, line in lines.items():
         costs = [line[size].micros for size in sizes]
         growth = f"{costs[-1] / costs[0]:.1f}"
-        rows.append([name, *map(number, costs), growth, line[sizes[0]].growth])
+        rows.append([name, *map(tables.number, costs), growth, line[sizes[0]].growth])
     headers = ["operator", *(f"{size:,}" for size in sizes), "last : first", "may grow"]
-    return make_table("µs per change by size of state", text_columns(headers), rows)
+    return tables.make_table("µs per change by size of state", tables.text_columns(headers), rows)
 
 
-def _panel(results: Sequence[OperatorResult], growth: str) -> Panel:
-    lines = group_points((r.operator, r.size, r.micros) for r in results if r.growth == growth)
-    return Panel(f"may grow: {growth}", lines, "size of state", "µs per change")
+def _panel(results: Sequence[OperatorResult], growth: str) -> tables.Panel:
+    lines = tables.group_points(
+        (r.operator, r.size, r.micros) for r in results if r.growth == growth
+    )
+    return tables.Panel(f"may grow: {growth}", lines, "size of state", "µs per change")
 
 
 BENCHMARK: Final = Benchmark(

@@ -1,1 +1,1 @@
-"""The command line: `graphtide watch`, `explain`, `check`, `demo` and `bench`."""
+"""The command line, one module per command or per group of commands."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from graphtide.errors import GraphtideError
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.columnar import write_columnar
-from graphtide.rdf.formats.patch import write_patch
+from graphtide.rdf.formats.read import write_patch
 from graphtide.rdf.formats.registry import find_format, open_target
 
 if TYPE_CHECKING:

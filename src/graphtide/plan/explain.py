@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, assert_never
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.diagram import DiagramEdge, DiagramNode, Mermaid, draw_svg
-from graphtide.plan.describe import (
-    aggregate_text,
-    describe,
-    expression_text,
-    names,
-    path_text,
-    patterns_text,
-    slice_text,
-    state_of,
-)
+from graphtide.plan import describe as wording
 from graphtide.plan.physical import Physical, QueryPlan, children, nodes
 
 if TYPE_CHECKING:
@@ -39,14 +30,14 @@ class NodeFacts:
 
     def stores(self, node: Physical) -> str:
         """The state of a node as text; empty if it has none."""
-        state = state_of(node, None if self.sizes is None else self.sizes.get(node))
+        state = wording.state_of(node, None if self.sizes is None else self.sizes.get(node))
         return f"stores {state}" if state else ""
 
     def line(self, node: Physical) -> str:
         """A node, with its number of rows: actual, and expected by the planner."""
         there = None if self.actual is None else self.actual.get(node)
         guess = None if self.expected is None else self.expected.get(node)
-        parts = [describe(node)]
+        parts = [wording.describe(node)]
         if there is not None:
             parts.append(
                 rows(there) + (f" ({round(guess):,} expected)" if guess is not None else "")
@@ -188,29 +179,29 @@ def describe_logical(node: alg.Node) -> str:
     """A node of the algebra in one line."""
     match node:
         case alg.Bgp(patterns):
-            return f"pattern {patterns_text(patterns)}" if patterns else "one empty row"
+            return f"pattern {wording.patterns_text(patterns)}" if patterns else "one empty row"
         case alg.Join() | alg.Union() | alg.Minus() | alg.Distinct():
             return type(node).__name__.lower()
         case alg.LeftJoin(_, _, condition):
-            only = "" if condition is None else f" if {expression_text(condition)}"
+            only = "" if condition is None else f" if {wording.expression_text(condition)}"
             return f"left join{only}"
         case alg.Filter(condition):
-            return f"filter {expression_text(condition)}"
+            return f"filter {wording.expression_text(condition)}"
         case alg.Extend(_, var, expression):
-            return f"bind {var} to {expression_text(expression)}"
+            return f"bind {var} to {wording.expression_text(expression)}"
         case alg.Values(variables, data):
-            return f"values of {names(variables)}, {rows(len(data))}"
+            return f"values of {wording.names(variables)}, {rows(len(data))}"
         case alg.GraphNames(var):
             return f"graph names {var}"
         case alg.Project(_, variables):
-            return f"project {names(variables)}"
+            return f"project {wording.names(variables)}"
         case alg.Path():
-            return f"path {path_text(node)}"
+            return f"path {wording.path_text(node)}"
         case alg.Group(_, keys, aggregates):
-            by = f" by {names(keys)}" if keys else ""
-            return f"group{by}: {', '.join(map(aggregate_text, aggregates)) or 'nothing'}"
+            by = f" by {wording.names(keys)}" if keys else ""
+            return f"group{by}: {', '.join(map(wording.aggregate_text, aggregates)) or 'nothing'}"
         case alg.Slice():
-            return slice_text(node)
+            return wording.slice_text(node)
         case _:
             assert_never(node)
 

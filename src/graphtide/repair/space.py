@@ -16,17 +16,7 @@ from graphtide.functions.templates import fill_template
 from graphtide.kernel.batch import DIFF, Ints
 from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.lang.tide.ast import Insert
-from graphtide.repair.state import (
-    Change,
-    GraphState,
-    NetChanges,
-    Row,
-    changes_between,
-    first_state,
-    merge,
-    net_changes,
-    updated_fingerprint,
-)
+from graphtide.repair import state as states
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,7 +62,7 @@ class FixMatches:
 
     def __init__(self, columns: tuple[int, ...]) -> None:
         self._columns = [DELTA_VALUES + column for column in columns]
-        self._counts: dict[Row, int] = {}
+        self._counts: dict[states.Row, int] = {}
 
     def take(self, net: Ints) -> None:
         """Apply a delta of the query."""
@@ -84,10 +74,10 @@ class FixMatches:
             else:
                 self._counts.pop(row, None)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[states.Row]:
         return iter(self._counts)
 
-    def __contains__(self, row: Row) -> bool:
+    def __contains__(self, row: states.Row) -> bool:
         return row in self._counts
 
 
@@ -95,7 +85,7 @@ class Option(NamedTuple):
     """A fix, given by index, and a row to which it applies."""
 
     fix: int
-    row: Row
+    row: states.Row
 
 
 UNBOUNDED = 2**62
@@ -108,9 +98,9 @@ class SearchSpace:
     def __init__(self, runtime: Runtime, task: RepairTask) -> None:
         self.graph = fork(runtime)
         self.task = task
-        self.start = first_state()
-        self._here: GraphState | None = self.start
-        self._net: NetChanges = {}
+        self.start = states.first_state()
+        self._here: states.GraphState | None = self.start
+        self._net: states.NetChanges = {}
         asked = [goal.query for goal in task.goals] + [fix.query for fix in task.fixes]
         watches = {query: self.graph.watch(query, history=None) for query in dict.fromkeys(asked)}
         self._watches = list(watches.values())
@@ -146,7 +136,7 @@ class SearchSpace:
             texts = self._keys[option] = tuple(text(i) if i else "" for i in option.row)
         return option.fix, texts
 
-    def step(self, state: GraphState, option: Option) -> GraphState | None:
+    def step(self, state: states.GraphState, option: Option) -> states.GraphState | None:
         """The state after a fix; `state` must be the current one. None if nothing changes."""
         changes = tuple(
             (1 if wanted else -1, quad)
@@ -157,8 +147,8 @@ class SearchSpace:
             return None
         fix, row = option
         price = state.price + self.task.fixes[fix].cost
-        fingerprint = updated_fingerprint(state.fingerprint, changes)
-        return GraphState(state, fix, row, changes, fingerprint, state.depth + 1, price)
+        fingerprint = states.updated_fingerprint(state.fingerprint, changes)
+        return states.GraphState(state, fix, row, changes, fingerprint, state.depth + 1, price)
 
     def bindings(self, option: Option) -> dict[Var, Term]:
         """The values of a row, by variable."""
@@ -183,14 +173,18 @@ class SearchSpace:
 
     # --- moves between states ---
 
-    def move_to(self, state: GraphState) -> None:
+    def move_to(self, state: states.GraphState) -> None:
         """Move the graph to a state."""
         if state is not self._here:
             ahead = state.parent is not None and state.parent is self._here
-            self.change(state.changes if ahead else changes_between(self._net, net_changes(state)))
+            self.change(
+                state.changes
+                if ahead
+                else states.changes_between(self._net, states.net_changes(state))
+            )
             self._here = state
 
-    def evaluate(self, state: GraphState) -> tuple[int, ...]:
+    def evaluate(self, state: states.GraphState) -> tuple[int, ...]:
         """The rows of the goals' queries in a child of the current state, which stays current."""
         here = self._here
         self.change(state.changes)
@@ -199,13 +193,13 @@ class SearchSpace:
         self._here = here
         return counts
 
-    def change(self, changes: Iterable[Change]) -> None:
+    def change(self, changes: Iterable[states.Change]) -> None:
         """Commit effective changes as one transaction."""
         listed = list(changes)
         self._here = None
         if listed:
             self.graph.commit(listed, None)
-            merge(self._net, listed)
+            states.merge(self._net, listed)
             self._take_deltas()
 
     def _take_deltas(self) -> None:

@@ -17,8 +17,7 @@ from graphtide.spark.stages.rules import retention
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from graphtide.spark.partition.grids import Grid, Leaf
-    from graphtide.spark.partition.routing import EventKey
+    from graphtide.spark.partition.grids import EventKey, Grid, Leaf
 
 
 def explain(

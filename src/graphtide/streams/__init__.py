@@ -1,1 +1,1 @@
-"""Windows: streams of graph events, and which of them are looked at when."""
+"""Streams of graph events, windows over them, and the queries that read these windows."""

@@ -48,7 +48,7 @@ class Feed:
 
     def _by_id(self) -> dict[int, Stream]:
         encode = self._runtime.terms.encode
-        return {encode(f"<{stream.name}>"): stream for stream in self._streams}
+        return {encode(f"<{stream.name}>"): stream for stream in self._streams.by_name.values()}
 
     def steps(self, batches: Iterable[ChangeBatch]) -> Iterator[FeedStep]:
         """Apply batches of changes step by step, to look at the output in between."""
@@ -100,7 +100,7 @@ class Feed:
                 quads = rows[:, VALUES:].copy()
                 quads[:, 3] = 0
                 stream.push_ids(times[rows[:, TX]], quads, events=rows[:, TX].astype(np.int64))
-        if self._streams:
+        if self._streams.by_name:
             self._runtime.advance(int(times[-1]))
 
     def _without_deletes(self, events: Ints, times: Longs) -> Ints:
@@ -140,5 +140,5 @@ class Feed:
             )
         if until is not None:
             self._runtime.advance(until)
-        elif self._streams:
+        elif self._streams.by_name:
             self._runtime.advance(clock + 1)

@@ -273,6 +273,8 @@ class Streams:
         self._origin = origin
         self._alignment = alignment
         self._registry = WindowRegistry(runtime)
+        self.by_name = self._registry.streams
+        """The streams by the text of their IRI; read only."""
         self._queries: dict[str, QueryWindows] = {}
 
     def __bool__(self) -> bool:

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from graphtide.errors import DataError, GraphtideError
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import read_changes, write_changes
-from graphtide.rdf.formats.patch_row import change_terms, split_row
+from graphtide.rdf.formats.patch import change_terms, split_row
 from graphtide.spark.source import scan
 from graphtide.spark.source.plan import GIVE_LATER_NAME
 from graphtide.spark.source.source import GraphtideSource, LogReader, LogStreamReader

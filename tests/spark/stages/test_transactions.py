@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spark.stages.splits import END, assert_net, in_process, micro_batches
 
-from graphtide.spark.state.frontier import START, Frontier
+from graphtide.spark.state.messages import START, Frontier
 from graphtide.testing.generators import change_streams
 from graphtide.testing.partitions import PartitionRun, change_rows, net_of
 

@@ -11,7 +11,7 @@ from spark.stages.shapes import query, stream
 from spark.stages.splits import END, deltas, in_process, micro_batches
 
 from graphtide.spark.stages.consolidate import consolidate, counted
-from graphtide.spark.stages.partition import QueriesPartition
+from graphtide.spark.stages.match import QueriesPartition
 from graphtide.spark.state import cache
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import Head, MemoryLog

@@ -6,17 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from graphtide.bench import report as tables
 from graphtide.bench.harness import Benchmark, peak_rss_mb
-from graphtide.bench.report import (
-    BenchReport,
-    Panel,
-    Plot,
-    TableColumn,
-    group_points,
-    make_table,
-    median_text,
-    number,
-)
 from graphtide.bench.train.driver import TrainFigures, TrainRun
 from graphtide.bench.train.engines import PyoxigraphRun, SparkTrainRun
 from graphtide.bench.train.plans import (
@@ -226,19 +217,19 @@ def _prepare(tasks: Sequence[TrainTask]) -> list[TrainTask]:
 
 # ---- reporting -----------------------------------------------------------------------------------
 
-COLUMNS: Final[Sequence[TableColumn[QueryResult]]] = (
-    TableColumn("size", lambda result: f"{result.size:,}"),
-    TableColumn("triples", lambda result: f"{result.triples:,}"),
-    TableColumn("query", lambda result: result.query, left=True),
-    TableColumn("strategy", lambda result: result.strategy, left=True),
-    TableColumn("plan", lambda result: result.plan, left=True),
-    TableColumn("matches", lambda result: matches_text(result.matches)),
-    TableColumn("read", lambda result: number(result.read_ms)),
-    TableColumn("check", lambda result: number(result.check_ms)),
-    TableColumn("transform", lambda result: median_text(result.transform_ms)),
-    TableColumn("recheck", lambda result: median_text(result.recheck_ms)),
-    TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
-    TableColumn("tuples", lambda result: f"{result.tuples_stored:,}"),
+COLUMNS: Final[Sequence[tables.TableColumn[QueryResult]]] = (
+    tables.TableColumn("size", lambda result: f"{result.size:,}"),
+    tables.TableColumn("triples", lambda result: f"{result.triples:,}"),
+    tables.TableColumn("query", lambda result: result.query, left=True),
+    tables.TableColumn("strategy", lambda result: result.strategy, left=True),
+    tables.TableColumn("plan", lambda result: result.plan, left=True),
+    tables.TableColumn("matches", lambda result: matches_text(result.matches)),
+    tables.TableColumn("read", lambda result: tables.number(result.read_ms)),
+    tables.TableColumn("check", lambda result: tables.number(result.check_ms)),
+    tables.TableColumn("transform", lambda result: tables.median_text(result.transform_ms)),
+    tables.TableColumn("recheck", lambda result: tables.median_text(result.recheck_ms)),
+    tables.TableColumn("MB", lambda result: f"{result.rss_mb:,.0f}"),
+    tables.TableColumn("tuples", lambda result: f"{result.tuples_stored:,}"),
 )
 
 PHASES: Final[dict[str, Callable[[QueryResult], list[float]]]] = {
@@ -260,7 +251,7 @@ def matches_text(matches: Sequence[int]) -> str:
     return f"{matches[0]:,} → {matches[-1]:,}" if len(matches) > 1 else f"{matches[0]:,}"
 
 
-def report(results: Sequence[TrainResult], *, nodes: bool = False) -> BenchReport:
+def report(results: Sequence[TrainResult], *, nodes: bool = False) -> tables.BenchReport:
     """A line for each query; diagrams of the phases over the size of the model.
 
     With `nodes`, JSON has the figures of all nodes of the plans.
@@ -272,10 +263,12 @@ def report(results: Sequence[TrainResult], *, nodes: bool = False) -> BenchRepor
     scenario = results[0].scenario
     title = f"Train Benchmark, {scenario}: times in ms, transform and recheck as medians"
     plot = make_plot(queries, scenario, together=len(queries) > len(results))
-    return BenchReport(objects, [make_table(title, COLUMNS, queries)], plot)
+    return tables.BenchReport(objects, [tables.make_table(title, COLUMNS, queries)], plot)
 
 
-def make_plot(results: Sequence[QueryResult], scenario: str, *, together: bool = False) -> Plot:
+def make_plot(
+    results: Sequence[QueryResult], scenario: str, *, together: bool = False
+) -> tables.Plot:
     """A row of phases for each query; queries that ran `together` share their times, and a row."""
     if together:
         shared = {(r.size, r.strategy, r.plan): replace(r, query=TOGETHER) for r in results}
@@ -283,16 +276,16 @@ def make_plot(results: Sequence[QueryResult], scenario: str, *, together: bool =
     phases = [name for name, times in PHASES.items() if any(times(r) for r in results)]
     queries = dict.fromkeys(result.query for result in results)
     rows = [[_panel(results, query, phase) for phase in phases] for query in queries]
-    return Plot(f"Train Benchmark, {scenario}", rows, 3.6, 2.9)
+    return tables.Plot(f"Train Benchmark, {scenario}", rows, 3.6, 2.9)
 
 
-def _panel(results: Sequence[QueryResult], query: str, phase: str) -> Panel:
-    lines = group_points(
+def _panel(results: Sequence[QueryResult], query: str, phase: str) -> tables.Panel:
+    lines = tables.group_points(
         (f"{result.strategy}, {result.plan}", result.triples, median(times))
         for result in results
         if result.query == query and (times := PHASES[phase](result))
     )
-    return Panel(f"{query}: {phase}", lines, "triples", "ms")
+    return tables.Panel(f"{query}: {phase}", lines, "triples", "ms")
 
 
 BENCHMARK: Final = Benchmark(

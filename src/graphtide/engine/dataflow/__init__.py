@@ -1,1 +1,1 @@
-"""dataflow"""
+"""The dataflow network: operators of all plans, shared between queries."""

@@ -1,1 +1,1 @@
-"""instances"""
+"""The `decomposed` strategy: instances of a pattern, as bits and counts."""

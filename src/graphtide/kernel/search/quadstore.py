@@ -1,8 +1,8 @@
 """`QuadStore`: the current quads, indexed, and the search programs that react to their changes.
 
 The search strategy: changes are applied one by one. For a changed quad and each pattern that it
-matches, the other patterns are joined outwards from it (`react`, `next_match`). Nothing but the quads
-themselves is stored.
+matches, the other patterns are joined outwards from it (`react`, `next_match`). Nothing but the
+quads themselves is stored.
 """
 
 from __future__ import annotations
@@ -310,8 +310,8 @@ class QuadStore:
     def apply(self, changes: Ints) -> dict[int, Ints]:
         """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause."""
         n = 0
-        for begin in range(0, len(changes), CHUNK):
-            n = self._apply_chunk(changes, begin, min(begin + CHUNK, len(changes)), n)
+        for first in range(0, len(changes), CHUNK):
+            n = self._apply_chunk(changes, first, min(first + CHUNK, len(changes)), n)
         if n == 0:
             return {}
         batches = self._split(self._out[:n])
@@ -319,9 +319,9 @@ class QuadStore:
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches
 
-    def _apply_chunk(self, changes: Ints, begin: int, end: int, n: int) -> int:
-        if self._room < end - begin:
-            self._room = self._table.reserve(end - begin)
+    def _apply_chunk(self, changes: Ints, first: int, end: int, n: int) -> int:
+        if self._room < end - first:
+            self._room = self._table.reserve(end - first)
             t = self._table.arrays
             arrays = t.rows, t.slots, t.heads, t.indexes, t.meta
             self._state = (*arrays, *self._plan, self._counts, self._store_all)
@@ -397,7 +397,7 @@ class QuadStore:
         if len(before.keys) < max(len(self._compiled.keys), self.index_count):
             self._table.change_indexes(self._compiled.keys, kept=len(before.keys))
         high = int(self._table.arrays.meta[HIGH])
-        for begin in range(0, high, LINKED_AT_ONCE):
-            end = min(begin + LINKED_AT_ONCE, high)
-            self._table.reserve_keys(end - begin)
-            relink(self._table.arrays, self._plan.dispatch, before.plan.dispatch, begin, end)
+        for first in range(0, high, LINKED_AT_ONCE):
+            end = min(first + LINKED_AT_ONCE, high)
+            self._table.reserve_keys(end - first)
+            relink(self._table.arrays, self._plan.dispatch, before.plan.dispatch, first, end)

@@ -1,1 +1,1 @@
-"""tokens"""
+"""Tokens of deterministic automata in arrays, and the loops that move them."""

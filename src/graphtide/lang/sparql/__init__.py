@@ -1,1 +1,1 @@
-"""SPARQL 1.1 (query and update) and RSP-QL: a recursive-descent parser in layers."""
+"""SPARQL and RSP-QL text to algebra."""

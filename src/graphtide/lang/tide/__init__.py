@@ -1,1 +1,1 @@
-"""The .tide language: queries, events, patterns, rules, goals and fixes in one program."""
+"""The .tide language: programs of queries, events, patterns, rules, goals and fixes."""

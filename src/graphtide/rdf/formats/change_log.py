@@ -12,8 +12,8 @@ from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRow
 from graphtide.rdf.formats import registry
 from graphtide.rdf.formats.columnar import read_columnar, read_table, write_columnar
 from graphtide.rdf.formats.messages import read_messages, write_messages
-from graphtide.rdf.formats.patch import read_patch, write_patch
-from graphtide.rdf.formats.read import read_quads, write_quads
+from graphtide.rdf.formats.patch import read_patch
+from graphtide.rdf.formats.read import read_quads, write_patch, write_quads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple
 from graphtide.errors import TermError
 from graphtide.rdf.changes import ChangeBatch, RejectedRows
 from graphtide.rdf.formats.lines import read_blocks
-from graphtide.rdf.formats.patch_row import RowError
+from graphtide.rdf.formats.patch import RowError
 from graphtide.rdf.terms import POSITIONS, canonical_text
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def parse_message(text: str, last: int | None = None) -> Message:
     >>> parse_message("<17, add, (<ex:a>, <ex:p>, <ex:b>)>")
     Traceback (most recent call last):
         ...
-    graphtide.rdf.formats.patch_row.RowError: 'add' is not an operation; use ins or del
+    graphtide.rdf.formats.patch.RowError: 'add' is not an operation; use ins or del
     """
     head = _HEAD.match(text)
     if head is None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import zlib
 from contextlib import contextmanager
-from itertools import islice
-from typing import IO, TYPE_CHECKING, Final
+from itertools import islice, pairwise
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyoxigraph import Quad, RdfFormat, parse, serialize
 
 from graphtide.errors import DataError, TermError
@@ -22,10 +23,11 @@ from graphtide.rdf.formats.lines import (
     quad_texts,
     read_lines,
 )
-from graphtide.rdf.formats.patch import statement_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from graphtide.rdf.term_tables import Strings
 
 BATCH_ROWS: Final = 65_536
 
@@ -169,3 +171,53 @@ def _xml_quad(quad: Quad) -> Quad:
             f"RDF/XML cannot write the predicate {quad.predicate}: no XML name at its end"
         )
     return quad
+
+
+def write_patch(batches: Iterable[ChangeBatch], file: IO[bytes]) -> None:
+    r"""Write each transaction between `TX` and `TC`, with its time and, where needed, its number.
+
+    A transaction that spans batches is written as one.
+
+    >>> import io
+    >>> from graphtide.rdf.changes import ChangeBatch
+    >>> file = io.BytesIO()
+    >>> write_patch([ChangeBatch.of([(17, 0, -1, "<ex:a>", "<ex:p>", '"x"', None)])], file)
+    >>> print(file.getvalue().decode())
+    TX .
+    H time 17 .
+    D <ex:a> <ex:p> "x" .
+    TC .
+    <BLANKLINE>
+    """
+    time, tx = 0, -1
+    opened = False
+    for batch in batches:
+        rows = statement_lines(batch, pc.if_else(pa.array(batch.diff > 0), "A", "D"))
+        borders = [*batch.transaction_starts().tolist(), len(batch)]
+        for start, stop in pairwise(borders):
+            key = (int(batch.time[start]), int(batch.tx[start]))
+            if not opened or key != (time, tx):
+                headers = [f"H time {key[0]} ."] if key[0] != time else []
+                headers += [f"H tx {key[1]} ."] if key[1] != tx + 1 else []
+                lines = [*(["TC ."] if opened else []), "TX .", *headers, ""]
+                file.write("\n".join(lines).encode())
+                opened, (time, tx) = True, key
+            file.write("".join(f"{row}\n" for row in rows[start:stop].to_pylist()).encode())
+    if opened:
+        file.write(b"TC .\n")
+
+
+def statement_lines(batch: ChangeBatch, code: Strings | None = None) -> Strings:
+    """Return the rows of a batch as statements `s p o [g] .`, after a code when there is one.
+
+    >>> from graphtide.rdf.changes import ChangeBatch
+    >>> batch = ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p>", '"x"', "<ex:g>")])
+    >>> statement_lines(batch).to_pylist()
+    ['<ex:a> <ex:p> "x" <ex:g> .']
+    """
+    compute: Any = pc
+    graph = compute.if_else(compute.equal(batch.g, ""), None, batch.g)
+    parts = [batch.s, batch.p, batch.o, graph, ".", " "]
+    parts = parts if code is None else [code, *parts]
+    lines: Strings = compute.binary_join_element_wise(*parts, null_handling="skip")
+    return lines

@@ -1,1 +1,1 @@
-"""kernels"""
+"""Compiled loops over texts: lines, terms, values."""

@@ -21,8 +21,7 @@ from graphtide.errors import GraphtideError, TermError
 from graphtide.jit import allocating
 from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
-from graphtide.rdf.kernels.texts import ODD, check_texts
-from graphtide.rdf.kernels.values import PENDING, typed_values
+from graphtide.rdf.kernels.texts import ODD, PENDING, check_texts, typed_values
 from graphtide.rdf.term_tables import BadRow, Strings, TextColumn, buffer_of, grown, text_column
 from graphtide.rdf.terms import canonical_text, typed_value
 

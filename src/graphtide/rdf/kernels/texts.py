@@ -1,8 +1,9 @@
-r"""Recognise canonical texts of terms in bulk, and their kinds.
+"""Loops over the texts of terms: which are canonical and of which kind, and typed values.
 
-A text that is not obviously canonical (an escape such as `\\u0041`, an upper-case language tag, an
-IRI with an IPv6 host, or an invalid text) gets the code `ODD`, and `rdf.terms.canonical_text`, the
-twin of these loops, decides about it.
+A text that is not obviously canonical (an escape, an upper-case language tag, an IRI with an IPv6
+host, or an invalid text) gets the code `ODD`, and `rdf.terms.canonical_text`, the twin of these
+loops, decides about it. A literal whose value needs more than one exact operation (over 15 digits,
+large exponents, INF) gets the kind `PENDING`, and the twin `rdf.terms.typed_value` decides.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from graphtide.jit import allocating
 from graphtide.rdf import kinds
-from graphtide.rdf.kinds import INTEGER_RANGES, XSD
+from graphtide.rdf.kinds import EXACT_DIGITS, EXACT_NUMBER, INTEGER_RANGES, XSD
 
 # ruff: noqa: PLR1714, SIM110 - a kernel is loops and comparisons over bytes, which Numba
 # compiles best as they stand.
@@ -253,3 +254,231 @@ def check_texts(
         closes[index] = close
         odd += code == ODD
     return odd
+
+
+# --- typed values ---
+
+# ruff: noqa: SIM102 - a kernel is loops and comparisons over bytes, which Numba
+# compiles best as they stand.
+
+
+PENDING: Final = -1
+"""The kind of a literal that is left to `typed_value`."""
+
+# Up to 15 digits everything fits below 10**15, so wider ranges need no check.
+_WIDE: Final = 10**EXACT_DIGITS
+_LOWS = np.array([max(-_WIDE, -_WIDE if r[0] is None else r[0]) for r in INTEGER_RANGES.values()])
+_HIGHS = np.array([min(_WIDE, _WIDE if r[1] is None else r[1]) for r in INTEGER_RANGES.values()])
+_DECIMAL: Final = VALUE_DATATYPES.index("decimal")
+_DOUBLE: Final = VALUE_DATATYPES.index("double")
+_BOOLEAN: Final = VALUE_DATATYPES.index("boolean")
+_POWERS = 10.0 ** np.arange(23)
+_DAYS_BEFORE = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30])
+_MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+
+
+@allocating
+def _integer(data: Bytes, at: int, end: int, datatype: int) -> tuple[int, float]:
+    negative = at < end and data[at] == 0x2D
+    if at < end and (data[at] == 0x2D or data[at] == 0x2B):
+        at += 1
+    if at >= end:
+        return kinds.OTHER, 0.0
+    value = 0
+    digits = 0
+    while at < end:
+        digit = data[at] - 0x30
+        if digit < 0 or digit > 9:
+            return kinds.OTHER, 0.0
+        digits += digits > 0 or digit > 0
+        if digits <= EXACT_DIGITS:
+            value = value * 10 + digit
+        at += 1
+    if digits > EXACT_DIGITS:
+        return PENDING, 0.0
+    value = -value if negative else value
+    if value < _LOWS[datatype] or value > _HIGHS[datatype]:
+        return kinds.OTHER, 0.0
+    return kinds.EXACT, float(value)
+
+
+@allocating
+def _exponent(data: Bytes, at: int, end: int) -> tuple[int, bool]:
+    """Return the exponent written in data[at:end] and whether it is well-formed and small."""
+    negative = at < end and data[at] == 0x2D
+    if at < end and (data[at] == 0x2D or data[at] == 0x2B):
+        at += 1
+    if at >= end or end - at > 4:
+        return 0, False
+    value = 0
+    while at < end:
+        digit = data[at] - 0x30
+        if digit < 0 or digit > 9:
+            return 0, False
+        value = value * 10 + digit
+        at += 1
+    return (-value if negative else value), True
+
+
+@allocating
+def _number(data: Bytes, at: int, end: int, double: int) -> tuple[int, float]:
+    """Read a decimal or double of at most 15 digits.
+
+    Such digits times or divided by a power of ten up to 10**22 are one correctly rounded operation
+    on exact numbers, thus the nearest float64.
+    """
+    kind = kinds.DOUBLE if double else kinds.EXACT
+    negative = at < end and data[at] == 0x2D
+    if at < end and (data[at] == 0x2D or data[at] == 0x2B):
+        at += 1
+    value, digits, seen, scale, point = 0, 0, 0, 0, False
+    while at < end:
+        byte = data[at]
+        if byte == 0x2E and not point:
+            point = True
+        elif 0x30 <= byte <= 0x39:
+            seen += 1
+            scale -= point
+            digits += digits > 0 or byte > 0x30
+            if digits <= EXACT_DIGITS:
+                value = value * 10 + (byte - 0x30)
+        else:
+            break
+        at += 1
+    if at < end and double and seen and (data[at] == 0x65 or data[at] == 0x45):
+        power, good = _exponent(data, at + 1, end)
+        if not good:
+            return PENDING, 0.0
+        scale += power
+        at = end
+    if at < end or not seen:  # INF and NaN have letters too
+        return (PENDING if double else kinds.OTHER), 0.0
+    if digits > EXACT_DIGITS or scale < -22 or scale > 22:
+        return PENDING, 0.0
+    number = value * _POWERS[scale] if scale >= 0 else value / _POWERS[-scale]
+    if negative and (double or value):
+        number = -number
+    return kind, number
+
+
+@allocating
+def _boolean(data: Bytes, at: int, end: int) -> tuple[int, float]:
+    size = end - at
+    if size == 1 and (data[at] == 0x30 or data[at] == 0x31):
+        return kinds.BOOLEAN, float(data[at] - 0x30)
+    if size == 4 and data[at] == 0x74 and data[at + 1] == 0x72:
+        if data[at + 2] == 0x75 and data[at + 3] == 0x65:
+            return kinds.BOOLEAN, 1.0
+    if size == 5 and data[at] == 0x66 and data[at + 1] == 0x61 and data[at + 2] == 0x6C:
+        if data[at + 3] == 0x73 and data[at + 4] == 0x65:
+            return kinds.BOOLEAN, 0.0
+    return kinds.OTHER, 0.0
+
+
+@allocating
+def _digits(data: Bytes, at: int, count: int) -> int:
+    """Return the number written in so many digits, or a very negative number."""
+    value = 0
+    for index in range(at, at + count):
+        digit = data[index] - 0x30
+        if digit < 0 or digit > 9:
+            return -(10**9)
+        value = value * 10 + digit
+    return value
+
+
+@allocating
+def _days(year: int, month: int, day: int) -> int:
+    """Return the days from 1970-01-01 to a date, or a very negative number for no date."""
+    if year < 1 or month < 1 or month > 12 or day < 1:
+        return -(10**9)
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if day > _MONTH_DAYS[month - 1] + (1 if leap and month == 2 else 0):
+        return -(10**9)
+    before = year - 1
+    days = before * 365 + before // 4 - before // 100 + before // 400 - 719162
+    return days + int(_DAYS_BEFORE[month - 1]) + (1 if leap and month > 2 else 0) + day - 1
+
+
+@allocating
+def _fraction(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Return the microseconds of `.ddd…` at this place and where it ends; -1 when inexact."""
+    micros, place = 0, 100_000
+    start = at
+    while at < end and 0x30 <= data[at] <= 0x39:
+        digit = data[at] - 0x30
+        if place == 0 and digit > 0:
+            return -1, at
+        micros += digit * place
+        place //= 10
+        at += 1
+    return (micros if at > start else -1), at
+
+
+@allocating
+def _zone(data: Bytes, at: int, end: int) -> int:
+    """Return the minutes of the timezone in data[at:end], or a very negative number."""
+    if end - at == 1 and data[at] == 0x5A:
+        return 0
+    if end - at != 6 or data[at + 3] != 0x3A or (data[at] != 0x2B and data[at] != 0x2D):
+        return -(10**9)
+    hours, minutes = _digits(data, at + 1, 2), _digits(data, at + 4, 2)
+    total = hours * 60 + minutes
+    if hours < 0 or minutes < 0 or minutes > 59 or total > 840:
+        return -(10**9)
+    return total if data[at] == 0x2B else -total
+
+
+@allocating
+def _datetime(data: Bytes, at: int, end: int) -> tuple[int, float]:
+    if end - at < 19 or data[at + 4] != 0x2D or data[at + 7] != 0x2D or data[at + 10] != 0x54:
+        return kinds.OTHER, 0.0
+    if data[at + 13] != 0x3A or data[at + 16] != 0x3A:
+        return kinds.OTHER, 0.0
+    days = _days(_digits(data, at, 4), _digits(data, at + 5, 2), _digits(data, at + 8, 2))
+    hour, minute = _digits(data, at + 11, 2), _digits(data, at + 14, 2)
+    second = _digits(data, at + 17, 2)
+    micros, rest = 0, at + 19
+    if rest < end and data[rest] == 0x2E:
+        micros, rest = _fraction(data, rest + 1, end)
+    zone = _zone(data, rest, end) if rest < end else 0
+    good = days > -(10**8) and minute >= 0 and second >= 0 and micros >= 0 and zone > -(10**8)
+    end_of_day = hour == 24 and minute == 0 and second == 0 and micros == 0
+    if not good or hour < 0 or (hour > 23 and not end_of_day) or minute > 59 or second > 59:
+        return kinds.OTHER, 0.0
+    total = ((days * 24 + hour) * 60 + minute - zone) * 60 + second
+    total = total * 1_000_000 + micros
+    if total >= EXACT_NUMBER or total <= -EXACT_NUMBER:
+        return kinds.OTHER, 0.0
+    return (kinds.DATETIME if rest < end else kinds.LOCAL_DATETIME), float(total)
+
+
+@allocating
+def typed_values(
+    data: Bytes,
+    offsets: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    codes: NDArray[np.int8],
+    closes: NDArray[np.int64],
+    numbers: NDArray[np.float64],
+) -> int:
+    """Turn the codes of `check_texts` into kinds, with numbers; return how many are `PENDING`."""
+    pending = 0
+    for index in range(rows.size):
+        datatype = codes[index] - TYPED
+        numbers[index] = 0.0
+        if datatype < 0:
+            continue
+        at, end = offsets[rows[index]] + 1, closes[index]
+        if datatype < _DECIMAL:
+            kind, number = _integer(data, at, end, datatype)
+        elif datatype <= _DOUBLE:
+            kind, number = _number(data, at, end, int(datatype == _DOUBLE))
+        elif datatype == _BOOLEAN:
+            kind, number = _boolean(data, at, end)
+        else:
+            kind, number = _datetime(data, at, end)
+        codes[index] = kind
+        numbers[index] = number
+        pending += kind == PENDING
+    return pending

@@ -1,1 +1,1 @@
-"""Matching of events and facts with the conditions of rules."""
+"""Matching events and facts with the conditions of a rule."""

@@ -1,1 +1,1 @@
-"""What runs on the driver: `run`, its options, its output and the actions of rules."""
+"""Running a program: options, actions, feedback, sink, status."""

@@ -1,1 +1,1 @@
-"""How queries and the graph are divided among partitions."""
+"""How queries, quads, events and rules are divided among partitions."""

@@ -26,8 +26,7 @@ from graphtide.rules.compile import Compiler
 from graphtide.rules.matching.matcher import make_plan
 from graphtide.rules.model import EventType, Rule
 from graphtide.spark.partition.fingerprint import fingerprint_text
-from graphtide.spark.partition.grids import body_of
-from graphtide.spark.partition.routing import EventKey, pattern_key, rule_key
+from graphtide.spark.partition.grids import EventKey, body_of, pattern_key, rule_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""The Spark data source that reads directories of change logs."""
+"""The Spark data source of change logs."""

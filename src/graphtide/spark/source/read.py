@@ -13,7 +13,7 @@ import pyarrow as pa
 from graphtide.errors import DataError
 from graphtide.rdf.changes import ChangeBatch, RejectedRow
 from graphtide.rdf.formats.lines import BLOCK_BYTES
-from graphtide.rdf.formats.patch import statement_lines
+from graphtide.rdf.formats.read import statement_lines
 from graphtide.rdf.formats.registry import find_format
 from graphtide.spark.source.plan import UNREADABLE, LogSlice, open_log
 from graphtide.spark.source.scan import ResumedPatch, count_lines, read_rows, read_statements

@@ -17,10 +17,9 @@ import pyarrow.parquet as pq
 
 from graphtide.errors import DataError
 from graphtide.rdf.changes import ChangeBatch, RejectedRow, RejectedRows
+from graphtide.rdf.formats import patch
 from graphtide.rdf.formats.columnar import read_table
 from graphtide.rdf.formats.lines import BLOCK_BYTES, unix_lines
-from graphtide.rdf.formats.patch import PatchReader, PatchRows
-from graphtide.rdf.formats.patch_row import PatchRow, RowError, change_terms, split_row
 from graphtide.rdf.formats.read import read_quads
 from graphtide.spark.source.offsets import Closing, LogPosition
 
@@ -44,7 +43,7 @@ _Fields = tuple[
 """The fields of a position, without its file."""
 
 
-class ResumedPatch(PatchReader):
+class ResumedPatch(patch.PatchReader):
     """Reads RDF Patch from a position on; `late` has the lines of late transactions."""
 
     def __init__(
@@ -69,7 +68,7 @@ class ResumedPatch(PatchReader):
             self._latest = self._last[0]
 
 
-class _Counted(PatchRows):
+class _Counted(patch.PatchRows):
     """Stands for change rows of which only the number matters."""
 
     def __init__(self) -> None:
@@ -155,20 +154,20 @@ class PatchScan(ResumedPatch):
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             try:
-                row = split_row(line)
+                row = patch.split_row(line)
                 if row.code in {"A", "D"}:
-                    change_terms(row, self.prefixes)
+                    patch.change_terms(row, self.prefixes)
                     self._rows.count += 1
-            except RowError:
+            except patch.RowError:
                 continue
 
     def _control(self, text: str, line: int) -> None:
         try:
-            row = _without_values(text) if text.startswith("T") else split_row(text)
+            row = _without_values(text) if text.startswith("T") else patch.split_row(text)
             if row.code in {"PA", "PD"}:
                 self.prefixes = dict(self.prefixes)  # positions that were passed keep theirs
             self._row(row, line, self._rows, 0)
-        except RowError:
+        except patch.RowError:
             return
 
     def _commit(self, place: int, line: int) -> None:
@@ -191,9 +190,9 @@ class PatchScan(ResumedPatch):
 
 
 @lru_cache(maxsize=64)
-def _without_values(text: str) -> PatchRow:
+def _without_values(text: str) -> patch.PatchRow:
     """A row that begins or ends a transaction: there are many of them, and few that differ."""
-    return split_row(text)
+    return patch.split_row(text)
 
 
 def scan_patch(

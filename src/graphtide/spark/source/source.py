@@ -37,17 +37,8 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from graphtide.errors import DataError, GraphtideError
+from graphtide.spark.source import plan as planning
 from graphtide.spark.source.offsets import Offset
-from graphtide.spark.source.plan import (
-    NO_LIMIT,
-    Budget,
-    Directory,
-    LogSlice,
-    check_log,
-    latest,
-    plan,
-    replan,
-)
 from graphtide.spark.source.read import read_slice
 
 if TYPE_CHECKING:
@@ -96,7 +87,12 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Partitions of some slices each."""
-        slices, _ = plan(self._directory, Offset(), Budget(NO_LIMIT, NO_LIMIT), ended=True)
+        slices, _ = planning.plan(
+            self._directory,
+            Offset(),
+            planning.Budget(planning.NO_LIMIT, planning.NO_LIMIT),
+            ended=True,
+        )
         return [InputPartition(group) for group in grouped(slices)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -112,12 +108,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = _number(options, "maxRowsPerBatch", 200_000)
         self._files = _number(options, "maxFilesPerBatch", 1000)
         self._latest = _starts_at_latest(options)
-        self._planned: tuple[Offset, Offset, list[LogSlice]] | None = None
+        self._planned: tuple[Offset, Offset, list[planning.LogSlice]] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new stream begins."""
         start = Offset()
-        return (latest(self._directory, start) if self._latest else start).to_json()
+        return (planning.latest(self._directory, start) if self._latest else start).to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """From now on, what is there now is all there is."""
@@ -130,10 +126,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch; the start, if there is nothing to take."""
         files = limit.max_files if isinstance(limit, ReadMaxFiles) else self._files
-        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else NO_LIMIT
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else planning.NO_LIMIT
         begin = Offset.from_json(start)
         ended = self._directory.frozen is not None
-        slices, end = plan(self._directory, begin, Budget(rows, files), ended=ended)
+        slices, end = planning.plan(
+            self._directory, begin, planning.Budget(rows, files), ended=ended
+        )
         if not slices:
             return start
         self._planned = begin, end, slices
@@ -147,7 +145,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._planned and self._planned[:2] == (first, last):
             slices = self._planned[2]
         else:
-            slices = replan(self._directory, first, last)
+            slices = planning.replan(self._directory, first, last)
         return [InputPartition(group) for group in grouped(slices)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -155,9 +153,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_group(partition)
 
 
-def grouped(slices: Sequence[LogSlice]) -> list[tuple[LogSlice, ...]]:
+def grouped(slices: Sequence[planning.LogSlice]) -> list[tuple[planning.LogSlice, ...]]:
     """Pieces for one task each: a task for every small file would cost more than it reads."""
-    groups: list[list[LogSlice]] = []
+    groups: list[list[planning.LogSlice]] = []
     bytes_left = 0
     for slice_ in slices:
         size = max(slice_.stop - slice_.start.offset, 0)
@@ -175,15 +173,15 @@ def read_group(partition: InputPartition) -> Iterator[pa.RecordBatch]:
         yield from read_slice(slice_)
 
 
-def log_of(options: Mapping[str, str]) -> Directory:
+def log_of(options: Mapping[str, str]) -> planning.Directory:
     """The change log that a source's options name, which has to be there."""
     if "path" not in options:
         raise GraphtideError("the source has no path", hint='load("DIRECTORY")')
     path = Path(options["path"].removeprefix("file://"))
     if not path.exists():
         raise DataError("there is no such directory", source=str(path), hint="make it first")
-    check_log(path)
-    return Directory.of(path, options.get("base"))
+    planning.check_log(path)
+    return planning.Directory.of(path, options.get("base"))
 
 
 def _number(options: Mapping[str, str], name: str, default: int) -> int:

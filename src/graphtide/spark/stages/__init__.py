@@ -1,1 +1,1 @@
-"""The stages of a job, as functions of one partition."""
+"""What the stages of a job do in one partition."""

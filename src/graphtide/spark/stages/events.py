@@ -22,7 +22,7 @@ from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.matching.types import TypeMatcher
 from graphtide.rules.temporal import is_true
 from graphtide.spark.partition import program
-from graphtide.spark.partition.routing import EventKey, key_partitions
+from graphtide.spark.partition.grids import EventKey, key_partitions
 from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:

@@ -8,25 +8,194 @@ which they came: micro-batch by micro-batch, in one by Spark's task, in that by 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from graphtide.engine.ingest import cut
+from graphtide.engine.runtime import Runtime
+from graphtide.kernel import Answer, DistinctKernel
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.kernel.counts import DELTA_VALUES
+from graphtide.rdf.dictionary import HIDDEN_GRAPHS
+from graphtide.spark.partition.grids import owners
 from graphtide.spark.partition.program import is_feedback
 from graphtide.spark.stages.consolidate import send_rows
 from graphtide.spark.stages.events import first_facts, graph_events, send_matched
 from graphtide.spark.stages.pack import late_rows
-from graphtide.spark.stages.partition import QueriesPartition
-from graphtide.spark.stages.windows import report
+from graphtide.spark.stages.windows import PartitionResults, PartitionWindows, report
 from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
-    from graphtide.spark.job import JobSpec
+    from graphtide.engine.results import TransactionTimes
+    from graphtide.spark.job import JobSpec, PartitionQuery
     from graphtide.spark.state.cache import PartitionState
-    from graphtide.spark.state.frontier import Frontier
+    from graphtide.spark.state.messages import Frontier
+
+
+class QueriesPartition:
+    """A live graph with every query of a job, which emits the rows of one partition."""
+
+    def __init__(self, job: JobSpec, partition: int) -> None:
+        self.graph = Runtime()
+        self._partition = partition
+        self._watches = [
+            (query, self.graph.watch(query.query, name=query.name))
+            for query in job.partition_queries
+        ]
+        self._distinct = {q.name: DistinctKernel(q.shown) for q in job.partition_queries}
+        self.log_rows = 0
+        self._windows = PartitionWindows(self.graph, job) if job.windows else None
+        self._reports: dict[int, PartitionResults] = {}
+        self._closes: dict[int, Longs] = {}
+        self._answers: dict[int, Answer] = {}
+        for number, (query, watch) in enumerate(self._watches):
+            if self._windows is not None and query.windowed is not None:
+                own = partial(self._own_answer, number, query)
+                self._reports[number] = self._windows.add(query.windowed, watch, own)
+                if query.windowed.output == "RSTREAM":
+                    self._answers[number] = Answer(query.shown)
+
+    def first(self) -> pa.Table:
+        """The deltas before any change: rows that depend on no quad."""
+        return self._deltas()
+
+    def apply(self, changes: pa.Table, time: int) -> pa.Table:
+        """Apply complete transactions, in order, then close windows up to a time; the deltas.
+
+        Deltas of queries over windows that no close has reported yet have the time `UNREPORTED`.
+        """
+        self._take(changes, time)
+        return self._deltas()
+
+    def replay(self, changes: pa.Table, time: int) -> None:
+        """Apply transactions whose deltas were emitted before; DISTINCT counts them again."""
+        self._take(changes, time)
+        for number, (query, watch) in enumerate(self._watches):
+            if number in self._reports:
+                self._reports[number].taken()
+                continue
+            for net, _ in watch.drain():
+                if counts_rows(query):
+                    self._own(query, net)
+
+    def _take(self, changes: pa.Table, time: int) -> None:
+        self.log_rows += len(changes)
+        if self._windows is None:
+            self._apply(changes, [slice(0, len(changes))])
+            return
+        of_graph: Any = changes["stream"].is_null()
+        self._windows.take(changes.filter(pc.invert(of_graph)))
+        rest = changes.filter(of_graph)
+        self._apply(rest, self._windows.between_closes(rest["time"].to_numpy()))
+        self._windows.advance(time)
+
+    def _apply(self, changes: pa.Table, runs: Iterable[slice]) -> None:
+        """Apply changes of the graph run by run, after the windows that close before each."""
+        terms = self.graph.terms
+        rows = np.empty((len(changes), 6), np.int32)
+        rows[:, 1] = changes["diff"].to_numpy()
+        for column, name in enumerate("spog", start=2):
+            rows[:, column] = terms.encode_column(changes[name])
+        time, tx = changes["time"].to_numpy(), changes["tx"].to_numpy()
+        for run in runs:
+            if self._windows is not None:
+                self._windows.advance(int(time[run.start]))
+            for piece in cut(rows[run], time[run], tx[run]):
+                self.graph.apply_piece(piece)
+
+    @property
+    def live_rows(self) -> int:
+        """How many quads and events a snapshot would have."""
+        live = len(self.graph.store)
+        if self._windows is not None:
+            live += len(self._windows) - self._windows.held()
+        return live
+
+    def snapshot(self) -> pa.Table:
+        """The current quads as inserts, and the events that windows need."""
+        quads = self.graph.quad_ids()
+        quads = quads[quads[:, 3] < HIDDEN_GRAPHS]
+        n = len(quads)
+        columns = [self.graph.terms.decode_column(quads[:, i]) for i in range(4)]
+        zeros, flags = np.zeros(n, np.int64), [np.ones(n, np.int8), np.ones(n, np.bool_)]
+        stamp = zeros + (self.graph.clock if self._windows is None else 0)  # events come after
+        changes = msg.table_of(msg.CHANGES, [stamp, zeros, zeros, *flags, *columns])
+        if self._windows is not None:
+            changes = changes.append_column(
+                msg.STREAM_CHANGES.field("stream"), pa.nulls(n, pa.string())
+            )
+            changes = pa.concat_tables([changes, self._windows.snapshot()])
+        self.log_rows = len(changes)
+        return changes
+
+    def closes(self) -> dict[int, Longs]:
+        """By query over windows, its closes in the last batch: time, and index within it."""
+        return self._closes
+
+    def answer(self, number: int) -> pa.Table:
+        """The rows of a query over windows now, also those that no close has reported yet."""
+        rows = self._answers[number].rows()
+        zeros = np.zeros(len(rows), np.int64)
+        return msg.delta_messages(
+            number, (zeros, zeros), rows[:, -1], rows[:, :-1], self.graph.terms
+        )
+
+    def _deltas(self) -> pa.Table:
+        parts: list[pa.Table] = []
+        for number, (query, watch) in enumerate(self._watches):
+            if number in self._reports:
+                parts += self._reported(number)
+            else:
+                parts += [self._table(number, query, *part) for part in watch.drain()]
+        return pa.concat_tables(parts) if parts else msg.MESSAGES.empty_table()
+
+    def _reported(self, number: int) -> Iterator[pa.Table]:
+        """What changed in the answer of a query over windows, by the close that reports it."""
+        self._closes[number], changed = self._reports[number].taken()
+        for closes, rows in changed:
+            stamps = closes[:, 0], closes[:, 1]
+            yield msg.delta_messages(
+                number, stamps, rows[:, DIFF], rows[:, VALUES:], self.graph.terms
+            )
+
+    def _table(
+        self, number: int, query: PartitionQuery, net: Ints, stamps: TransactionTimes
+    ) -> pa.Table:
+        own = self._own(query, net)
+        times, txs = (np.asarray(part, np.int64) for part in (stamps.times, stamps.txs))
+        at = own[:, TX]
+        return msg.delta_messages(
+            number, (times[at], txs[at]), own[:, DIFF], own[:, VALUES:], self.graph.terms
+        )
+
+    def _own(self, query: PartitionQuery, net: Ints) -> Ints:
+        """A query's delta without rows of other partitions and extra columns of the grid."""
+        at = [DELTA_VALUES + query.query.variables.index(v) for v in query.grid.variables]
+        mine = owners(net[:, at], self.graph.terms, query.grid) == self._partition
+        columns = [TX, DIFF, *range(DELTA_VALUES, DELTA_VALUES + query.shown)]
+        batch = np.take(net[mine], columns, axis=1)
+        if counts_rows(query):
+            return self._distinct[query.name].step(batch)
+        return batch
+
+    def _own_answer(self, number: int, query: PartitionQuery, net: Ints) -> Ints:
+        own = self._own(query, net)
+        if number in self._answers:
+            self._answers[number].step(own)
+        return own
+
+
+def counts_rows(query: PartitionQuery) -> bool:
+    """Whether a partition counts the rows of a DISTINCT query by itself."""
+    return query.distinct and not query.needs_consolidation
 
 
 def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> msg.StageOutput:

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 from graphtide.rdf.changes import wrong_rows
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rdf.terms import POSITIONS
+from graphtide.spark.partition.grids import route
 from graphtide.spark.partition.hashing import mixed_hashes, partition_keys
-from graphtide.spark.partition.routing import route
 from graphtide.spark.state import messages as msg
-from graphtide.spark.state.frontier import END, START, Frontier, frontier_of
+from graphtide.spark.state.messages import END, START, Frontier, frontier_of
 from graphtide.streams.stream import LARGEST
 from graphtide.streams.windows import TimeWindow
 

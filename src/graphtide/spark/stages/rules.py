@@ -19,10 +19,10 @@ from graphtide.rules.kernel.layout import START as BEGIN
 from graphtide.rules.matching.matcher import Matcher
 from graphtide.rules.matching.memory import FactMemory
 from graphtide.spark.partition import program
-from graphtide.spark.partition.routing import key_partitions
+from graphtide.spark.partition.grids import key_partitions
 from graphtide.spark.stages.events import take_messages
 from graphtide.spark.state import messages as msg
-from graphtide.spark.state.frontier import START
+from graphtide.spark.state.messages import START
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

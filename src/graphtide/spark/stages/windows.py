@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.spark.job import JobSpec
     from graphtide.spark.partition.windows import Windowed, WindowSpec
-    from graphtide.spark.stages.partition import QueriesPartition
+    from graphtide.spark.stages.match import QueriesPartition
     from graphtide.streams.stream import Stream
 
 

@@ -41,7 +41,7 @@ def load_engine() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for module in _LOADED_FIRST:
         importlib.import_module(module)
-    from graphtide.graph import LiveGraph
+    from graphtide.graph import LiveGraph  # noqa: PLC0415 - loaded when the worker warms up
 
     for strategy in ("rete", "search"):
         graph = LiveGraph()
@@ -58,8 +58,8 @@ def load_engine() -> None:
 
 def warm_rules() -> None:
     """Run rules and patterns once, for the code of their memories and tokens."""
-    from graphtide.graph import LiveGraph
-    from graphtide.lang.tide.program import Program
+    from graphtide.graph import LiveGraph  # noqa: PLC0415 - loaded when the worker warms up
+    from graphtide.lang.tide.program import Program  # noqa: PLC0415
 
     graph = LiveGraph()
     graph.run(Program.parse(_WARM_RULES), functions={"f": lambda _: None})

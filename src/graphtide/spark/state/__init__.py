@@ -1,1 +1,1 @@
-"""The state of partitions between micro-batches, and the messages between stages."""
+"""Durable state: messages, the log of a partition, and the cache of engines made from it."""

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.state.frontier import START, Frontier
-from graphtide.spark.state.messages import merged
+from graphtide.spark.state.messages import START, Frontier, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
