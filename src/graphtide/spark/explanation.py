@@ -40,8 +40,8 @@ def explain(
       one stage: every row comes out of one partition
       in each partition:
         ...
-    >>> from graphtide.lang.tide.program import parse_program
-    >>> program = parse_program('''
+    >>> from graphtide.lang.tide.program import Program
+    >>> program = Program.parse('''
     ... EVENT A(?x, ?y) AS { ?x <ex:a> ?y }
     ... EVENT B(?x) AS { ?x <ex:b> ?y }
     ... PATTERN P(?x) AS (A(?x, _) -> B(?x)) WITHIN 10s

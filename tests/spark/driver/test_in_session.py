@@ -88,7 +88,7 @@ def test_a_text_is_no_program(spark, tmp_path, changes):
     for text in ("rail.tide", "QUERY A AS SELECT ?s { ?s ?p ?o }"):
         with pytest.raises(GraphtideError, match="a Program or the Path of its file") as caught:
             run_job(spark, text, changes=changes, **places)
-        assert "parse_program" in caught.value.hint
+        assert "Program.parse" in caught.value.hint
 
 
 def test_a_rejected_row_can_end_the_run(spark, tmp_path):

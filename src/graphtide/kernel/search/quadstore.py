@@ -325,8 +325,8 @@ class QuadStore:
             t = self._table.arrays
             arrays = t.rows, t.slots, t.heads, t.indexes, t.meta
             self._state = (*arrays, *self._plan, self._counts, self._store_all)
-        self._room -= end - begin
-        written = self._kernel(changes, begin, end, n)
+        self._room -= end - first
+        written = self._kernel(changes, first, end, n)
         while written < 0:
             self._out = longer(self._out)
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])

@@ -278,7 +278,8 @@ def _size(leaf: Leaf, sizes: Mapping[str, int] | None) -> int:
 # --- routing ---
 #
 # A quad goes to all points of a query's grid that agree with its values. An answer row belongs to
-# one point, so that it comes out of one partition. Events and facts go to a rule or a pattern by a key:
+# one point, so that it comes out of one partition. Events and facts go to a rule or a pattern by a
+# key:
 # all that a match consists of has the same values of the variables in every condition, so
 # it is found in the partition of these values and in no other.
 
