@@ -1,4 +1,4 @@
-"""Named graphs: two inspectors report, each in a graph of his own; where do they disagree?
+"""Named graphs: two inspectors report, each in a named graph; where do they disagree?
 
 Prints:
 

@@ -25,14 +25,14 @@ spares = count(1)
 
 
 @unmonitored.on_appear
-def mend(found: gt.DeltaRow) -> None:
+def add_sensor(found: gt.DeltaRow) -> None:
     spare = f"<ex:spare{next(spares)}>"
     print(f"time {found.time}: {found.row['sw']} is not monitored; adding {spare}")
     graph.insert(found.row["sw"], MONITORED_BY, spare)
 
 
 @unmonitored.on_disappear
-def tell(found: gt.DeltaRow) -> None:
+def report(found: gt.DeltaRow) -> None:
     print(f"time {found.time}: {found.row['sw']} is monitored again")
 
 

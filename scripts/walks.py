@@ -1,7 +1,7 @@
 """Trace what one datum walks through: the files that are entered, and the hops between them.
 
     python scripts/walks.py            # a table of all walks
-    python scripts/walks.py --files    # and the files of each, in the order in which they are entered
+    python scripts/walks.py --files    # and the files of each, in the order they are entered
 
 A hop is a call from a function of one file into a function of another. Compiled loops do not show.
 Everything is warmed up first: what is traced is the way of one change, not that of starting.
@@ -13,12 +13,14 @@ import contextlib
 import io
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator  # noqa: TC003 - for readers of this script
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
+from types import FrameType  # noqa: TC003
 
 import graphtide as gt
+from graphtide.cli.main import main as command
+from graphtide.testing.partitions import PartitionRun
 
 PACKAGE = str(Path(gt.__file__).parent)
 EX = "<http://example.org/{}>".format
@@ -36,13 +38,18 @@ class Walk:
 
     files: dict[str, None] = field(default_factory=dict)
     hops: int = 0
+    begins: str = ""
+    """The file with which the walk begins; what comes before is not part of it."""
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Note a call (as `sys.setprofile` reports it)."""
         name = frame.f_code.co_filename
         if event != "call" or not name.startswith(PACKAGE):
             return
-        self.files[name[len(PACKAGE) + 1 :]] = None
+        file = name[len(PACKAGE) + 1 :]
+        if not self.files and not file.startswith(self.begins):
+            return
+        self.files[file] = None
         caller = frame.f_back
         while caller is not None and not caller.f_code.co_filename.startswith(PACKAGE):
             caller = caller.f_back
@@ -50,9 +57,9 @@ class Walk:
 
 
 @contextlib.contextmanager
-def traced() -> Iterator[Walk]:
+def traced(begins: str = "") -> Iterator[Walk]:
     """Trace the calls of a block."""
-    walk = Walk()
+    walk = Walk(begins=begins)
     sys.setprofile(walk)
     try:
         yield walk
@@ -86,26 +93,38 @@ def rule_that_inserts() -> Walk:
 
 def change_on_spark() -> Walk:
     """One change through the stages of the Spark pipeline, without Spark around them."""
-    from graphtide.testing.partitions import walk_one_change  # noqa: PLC0415 - not always installed
-
-    walk_one_change(ROUTE)
-    with traced() as walk:
-        walk_one_change(ROUTE)
+    run = PartitionRun.of({"query": ROUTE}, partitions=1)
+    names = (EX("route"), EX("follows"), EX("switch"))
+    run.batch([[(0, 0, 1, *names, None), (1, 0, 0, None, None, None, None)]])
+    for time in (2, 4):
+        names = (EX("switch"), EX("monitoredBy"), EX(f"sensor{time}"))
+        with traced() as walk:
+            found = run.batch([[(time, 0, 1, *names, None), (time + 1, 0, 0, *[None] * 4)]])
+        assert len(found) == 1
     return walk
+
+
+class UntilPrinted(io.StringIO):
+    """Standard output that ends the trace when the row is printed."""
+
+    def write(self, text: str) -> int:
+        """Take text."""
+        if "example.org/a" in text:
+            sys.setprofile(None)
+        return super().write(text)
 
 
 def watch_command() -> Walk:
     """`graphtide watch`, from a line of RDF Patch to the printed row."""
-    from graphtide.cli.main import main  # noqa: PLC0415
-
     with tempfile.TemporaryDirectory() as folder:
         query, changes = Path(folder, "q.rq"), Path(folder, "c.rdfp")
         query.write_text("SELECT * { ?s <http://example.org/p> ?o }")
-        changes.write_text("TX .\nA <http://example.org/a> <http://example.org/p> 1 .\nTC .\n")
+        changes.write_text('TX .\nA <http://example.org/a> <http://example.org/p> "1" .\nTC .\n')
         arguments = ["watch", str(query), "--changes", str(changes)]
         for _ in range(2):
-            with contextlib.suppress(SystemExit), traced() as walk:
-                main(arguments)
+            with contextlib.redirect_stdout(UntilPrinted()), contextlib.suppress(SystemExit):
+                with traced("rdf/formats/patch.py") as walk:
+                    command(arguments)
     return walk
 
 

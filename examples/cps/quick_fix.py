@@ -1,16 +1,16 @@
-"""A model that stays invalid is mended: events, a pattern of them, quick fixes, one applied.
+"""A model that stays invalid is repaired: events, a pattern over them, repair plans, one applied.
 
-Somebody sets the CPU of a host, and gets it wrong three times: more is available than there is.
-Each time an event tells of it. The third one exceeds what is tolerated: plans to mend the model
-are looked for, somebody chooses one, and it is applied. Then an application comes that nobody has
-allocated, and needs more than is left: to make room, another one has to move.
+A user sets the available CPU of a host to more than its total, three times. Each time there is an
+event. The third completes a pattern: plans that repair the model are searched, one is chosen and
+applied. Then an application is added that is allocated to no host, and needs more than is left: to
+make room, another one has to move.
 
 Prints:
 
     time 1: :server has 10 of 8 CPUs available
     time 2: :server has 11 of 8 CPUs available
     time 3: :server has 12 of 8 CPUs available
-    too often: how to mend :server?
+    too often: how to repair :server?
       1. LowerAvailableCpu (cost 1)
            - :server :availableCpu 12
            + :server :availableCpu 8
@@ -29,7 +29,6 @@ Prints:
 from pathlib import Path
 
 import graphtide as gt
-from graphtide.lang.tide.program import Program
 from graphtide.repair.plan import RepairPlan
 
 FOLDER = Path(__file__).parent
@@ -46,9 +45,9 @@ def short(term: object) -> str:
     return text.replace(CPS, ":")
 
 
-# --- the model, and the program at work on it ---
+# --- the model, and the program that runs on it ---
 
-program = Program.read(FOLDER / "cps.tide")
+program = gt.Program.read(FOLDER / "cps.tide")
 graph = gt.LiveGraph()
 graph.apply(str(FOLDER / "cps.ttl"))
 
@@ -64,8 +63,8 @@ def choose(plans: list[RepairPlan]) -> RepairPlan:
 
 
 def suggest(host: gt.NamedNode) -> None:
-    """What is tolerated was exceeded: here events end, and quick fixes begin."""
-    print(f"too often: how to mend {short(host)}?")
+    """The tolerance is exceeded: search for repair plans."""
+    print(f"too often: how to repair {short(host)}?")
     choose(graph.repairs(program)).apply()
 
 
@@ -86,7 +85,7 @@ for time, available in ((1, 10), (2, 11), (3, 12)):
         change.insert(name("server"), name("availableCpu"), available)
     before = available
 
-# --- phases 3 and 4 have happened meanwhile: quick fixes were suggested, and one was applied ---
+# --- phases 3 and 4 have happened meanwhile: plans were searched, and one was applied ---
 
 print(f"hosts with too much CPU now: {invalid.count()}")
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from graphtide.spark import make_session, watch
+import graphtide as gt
 
 ROUTE_SENSOR = """SELECT ?route ?sensor WHERE {
   ?route <ex:follows> ?swP . ?swP <ex:target> ?switch . ?switch <ex:monitoredBy> ?sensor
@@ -54,7 +54,7 @@ def files(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def readings(rate: DataFrame) -> DataFrame:
-    """A train tells its speed with every value of a rate; what it told before is deleted.
+    """A train sends its speed with every value of a rate; the speed that it sent before is deleted.
 
     Three trains take turns. `seq` keeps the changes of one time in order.
     """
@@ -76,7 +76,7 @@ def readings(rate: DataFrame) -> DataFrame:
 
 
 def show_files_to_memory(spark: SparkSession, folder: Path) -> None:
-    deltas = watch(files(spark, folder), ROUTE_SENSOR)
+    deltas = gt.spark.watch(files(spark, folder), ROUTE_SENSOR)
     stream = deltas.writeStream.format("memory").queryName("faults").trigger(availableNow=True)
     stream.start().awaitTermination()
     for row in spark.table("faults").orderBy("time").collect():
@@ -84,7 +84,7 @@ def show_files_to_memory(spark: SparkSession, folder: Path) -> None:
 
 
 def show_files_to_files(spark: SparkSession, folder: Path) -> None:
-    deltas = watch(files(spark, folder), ROUTE_SENSOR)
+    deltas = gt.spark.watch(files(spark, folder), ROUTE_SENSOR)
     stream = deltas.writeStream.format("parquet").option("path", str(folder / "deltas"))
     stream = stream.option("checkpointLocation", str(folder / "checkpoint-1"))
     stream.trigger(availableNow=True).start().awaitTermination()
@@ -100,7 +100,7 @@ def show_rate_micro_batch_to_a_function(spark: SparkSession, folder: Path) -> No
         batches[number] = deltas.collect()
 
     rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
-    stream = watch(readings(rate), FAST).writeStream.foreachBatch(keep)
+    stream = gt.spark.watch(readings(rate), FAST).writeStream.foreachBatch(keep)
     running = stream.option("checkpointLocation", str(folder / "checkpoint-2")).start()
     wait(running, lambda: sum(map(len, batches.values())) >= 4)
     print(intervals(row for rows in batches.values() for row in rows))
@@ -108,7 +108,7 @@ def show_rate_micro_batch_to_a_function(spark: SparkSession, folder: Path) -> No
 
 def show_rate_to_memory(spark: SparkSession, folder: Path) -> None:
     rate = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
-    stream = watch(readings(rate), FAST).writeStream.format("memory").queryName("fast")
+    stream = gt.spark.watch(readings(rate), FAST).writeStream.format("memory").queryName("fast")
     running = stream.option("checkpointLocation", str(folder / "checkpoint-3")).start()
     wait(running, lambda: spark.table("fast").count() >= 4)
     print(intervals(spark.table("fast").collect()))
@@ -130,7 +130,7 @@ def intervals(deltas: Iterable[Row]) -> str:
 
 
 if __name__ == "__main__":
-    session = make_session(master="local[2]", partitions=2)
+    session = gt.spark.make_session(master="local[2]", partitions=2)
     with tempfile.TemporaryDirectory() as temporary:
         for title, show in {
             "files to memory": show_files_to_memory,

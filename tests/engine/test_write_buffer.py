@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.engine.storage import MAX_BUFFERED
+from graphtide.engine.ingest import MAX_BUFFERED
 from graphtide.kernel import JIT
 
 QUERIES = (
@@ -88,7 +88,7 @@ def test_thousands_of_changes_give_the_same_whenever_somebody_looks():
 
 @pytest.mark.parametrize("size", [1, 2, 9, 10, 11, 20, 21])
 def test_the_delta_after_a_pause_is_that_of_the_last_change_alone(size, monkeypatch):
-    monkeypatch.setattr("graphtide.engine.runtime.MAX_BUFFERED", 10)
+    monkeypatch.setattr("graphtide.engine.ingest.MAX_BUFFERED", 10)
     graph = LiveGraph()
     known = watch(graph, KNOWN)
     for k in range(size):

@@ -94,7 +94,7 @@ class Runtime:
         self.queries = QueryRegistry(self.store, self.terms, union=default_graph == "union")
         self._done = 0
         self._last_tx = -1
-        self._buffer = storage.WriteBuffer()
+        self._buffer = ingest.WriteBuffer()
         self._queue: deque[ingest.Piece] = deque()
         self._running = False
         self._subscriptions: list[Subscription] = []
@@ -231,7 +231,7 @@ class Runtime:
             self.clock = self.reach(time)
         self._last_tx += 1
         waiting = self._buffer.single(self.clock, self._last_tx, diff, ids)
-        if waiting >= storage.MAX_BUFFERED or self._eager or self.queries.with_callbacks:
+        if waiting >= ingest.MAX_BUFFERED or self._eager or self.queries.with_callbacks:
             self.flush()
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
@@ -247,7 +247,7 @@ class Runtime:
         self._buffer.begin(stamp, self._last_tx)
         for diff, ids in changes:
             self._buffer.add(diff, ids)
-        if self._buffer.waiting >= storage.MAX_BUFFERED or self._one_by_one:
+        if self._buffer.waiting >= ingest.MAX_BUFFERED or self._one_by_one:
             self.flush()
 
     # --- batches ---

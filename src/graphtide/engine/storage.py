@@ -1,8 +1,7 @@
-"""How a graph takes in single changes: the write buffer, strict mode, and which quads it stores."""
+"""Which quads a graph stores, and strict mode: which changes it rejects."""
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -13,81 +12,8 @@ from graphtide.kernel import QuadStore, QuadStream
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphtide.engine.ingest import Ids
-    from graphtide.kernel.batch import Ints
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
-
-MAX_BUFFERED = 4096
-"""Transactions of single changes that are applied together at most.
-
-A kernel call costs more than a change. A batch keeps its transactions apart, and every look at an
-answer flushes first, so nobody can tell that changes waited."""
-
-_ROW = Struct("6i")
-_write = _ROW.pack_into
-
-
-class WriteBuffer:
-    """Changes of whole transactions, with their times and numbers; `waiting` counts transactions.
-
-    >>> buffer = WriteBuffer()
-    >>> buffer.begin(time=17, tx=0)
-    >>> buffer.add(1, (2, 3, 4, 0))
-    >>> buffer.take()[0].tolist()
-    [[0, 1, 2, 3, 4, 0]]
-    """
-
-    __slots__ = ("_bytes", "_end", "_rows", "_times", "_txs", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting = 0
-        self._end = 0
-        self._times: list[int] = []
-        self._txs: list[int] = []
-        self._make_room(MAX_BUFFERED)
-
-    def _make_room(self, rows: int) -> None:
-        larger = np.zeros((rows, 6), np.int32)
-        if self._end:
-            larger[: len(self._rows)] = self._rows
-        self._rows: Ints = larger
-        self._bytes = larger.data.cast("B")
-
-    def begin(self, time: int, tx: int) -> None:
-        """Start a transaction."""
-        self._times.append(time)
-        self._txs.append(tx)
-        self.waiting += 1
-
-    def add(self, diff: int, ids: Ids) -> None:
-        """Add a change to the transaction begun last."""
-        if self._end == len(self._bytes):
-            self._make_room(2 * len(self._rows))
-        _write(self._bytes, self._end, self.waiting - 1, diff, *ids)
-        self._end += 24
-
-    def single(self, time: int, tx: int, diff: int, ids: Ids) -> int:
-        """Add a transaction of one change; how many transactions wait now."""
-        self._times.append(time)
-        self._txs.append(tx)
-        if self._end == len(self._bytes):
-            self._make_room(2 * len(self._rows))
-        _write(self._bytes, self._end, self.waiting, diff, *ids)
-        self._end += 24
-        self.waiting += 1
-        return self.waiting
-
-    def take(self) -> tuple[Ints, list[int], list[int]]:
-        """Empty the buffer: a batch of changes, with the times and numbers of its transactions.
-
-        The batch is good until the next change is added.
-        """
-        changes = self._rows[: self._end // 24]
-        times, txs = self._times, self._txs
-        self._end = self.waiting = 0
-        self._times, self._txs = [], []
-        return changes, times, txs
 
 
 def first_redundant(

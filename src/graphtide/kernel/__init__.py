@@ -13,7 +13,8 @@ if JIT:
     from graphtide.kernel.counts import Answer, DistinctKernel
     from graphtide.kernel.instances.operator import Instances
     from graphtide.kernel.joins import JoinKernel, SemiJoinKernel
-    from graphtide.kernel.search.quadstore import QuadStore, QuadStream
+    from graphtide.kernel.search.quadstore import QuadStore
+    from graphtide.kernel.search.quadstream import QuadStream
     from graphtide.kernel.values import calculate, compare, count_values
 else:
     from graphtide.kernel.twin import (  # type: ignore[assignment]

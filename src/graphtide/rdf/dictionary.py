@@ -253,7 +253,7 @@ class TermDictionary:
 def _new_table() -> term_tables.TermTable:
     if not JIT:
         return term_tables.PlainTermTable()
-    from graphtide.rdf.kernel_table import KernelTermTable  # noqa: PLC0415 - it imports Numba
+    from graphtide.rdf.kernels.terms import KernelTermTable
 
     return KernelTermTable()
 

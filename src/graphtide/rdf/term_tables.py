@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError, TermError
-from graphtide.rdf.terms import canonical_text
-from graphtide.rdf.typed_values import typed_value
+from graphtide.rdf.terms import canonical_text, typed_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,8 @@ from kernel.batches import needs_jit, net, often
 
 from graphtide.errors import GraphtideError
 from graphtide.kernel.search.program import ExistsCheck, SearchProgram
-from graphtide.kernel.search.quadstore import QuadStore, QuadStream
+from graphtide.kernel.search.quadstore import QuadStore
+from graphtide.kernel.search.quadstream import QuadStream
 from graphtide.kernel.twin import QuadStream as Twin
 
 pytestmark = needs_jit

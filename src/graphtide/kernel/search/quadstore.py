@@ -1,4 +1,9 @@
-"""`QuadStore`: the current quads, indexed, and the search programs that react to their changes."""
+"""`QuadStore`: the current quads, indexed, and the search programs that react to their changes.
+
+The search strategy: changes are applied one by one. For a changed quad and each pattern that it
+matches, the other patterns are joined outwards from it (`react`, `next_match`). Nothing but the quads
+themselves is stored.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +11,226 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphtide.jit import compiled
-from graphtide.kernel.batch import Ints, Longs, longer
-from graphtide.kernel.rowtable import HIGH, RowTable
-from graphtide.kernel.search import arrays as col
-from graphtide.kernel.search.apply import (
-    apply_changes,
-    evaluate_seed,
-    find_dispatch,
-    find_rows,
-    relink,
+from graphtide.jit import JIT, compiled, inlined
+from graphtide.kernel.batch import Ints, longer
+from graphtide.kernel.rowtable import (
+    HEAD,
+    HIGH,
+    LIVE,
+    OFFSET,
+    SIZE,
+    RowTable,
+    Table,
+    add_row,
+    find_row,
+    find_slot,
+    key_hash,
+    link,
+    remove_row,
+    row_hash,
+    unlink,
 )
+from graphtide.kernel.search import arrays as col
+from graphtide.kernel.search.arrays import SearchArrays
+from graphtide.kernel.search.next_match import next_match
 from graphtide.kernel.search.program import (
     NO_PROGRAMS,
     Compiled,
     SearchProgram,
     compile_programs,
     first_seed,
-    reject_joins,
-    reject_lookups,
 )
+from graphtide.kernel.search.react import begin, emit, load_probe, passes, react
 
 if TYPE_CHECKING:
-    from graphtide.kernel.search.arrays import SearchArrays
+    from graphtide.kernel.batch import Int, Longs
+
+
+if JIT:
+    from graphtide.prefetch import prefetch
+
+
+@inlined
+def find_dispatch(dispatch: Ints, predicate: Int) -> Int:
+    """The dispatch line of a predicate; the last line is for predicates no pattern names."""
+    mask = len(dispatch) - 2
+    slot = (predicate * 40503) & mask
+    while dispatch[slot, col.KEY] != 0:
+        if dispatch[slot, col.KEY] == predicate + 1:
+            return slot
+        slot = (slot + 1) & mask
+    return len(dispatch) - 1
+
+
+@inlined
+def link_all(t: Table, links: Int, row: Int) -> None:
+    """Add a row to the chains of a set of indexes."""
+    for index in range(t.indexes.shape[0]):
+        if links >> index & 1:
+            link(t, index, row)
+
+
+@inlined
+def insert_quad(t: Table, links: Int, slot: Int, hash_: Int, changes: Ints, at: Int) -> Int:
+    """Store a new quad and add it to its chains."""
+    row = add_row(t, slot, hash_, changes, at, 2)
+    t.rows[row, 4] = 1
+    link_all(t, links, row)
+    return row
+
+
+@inlined
+def delete_quad(t: Table, links: Int, row: Int) -> None:
+    """Remove a quad from its chains and from the table."""
+    for index in range(t.indexes.shape[0]):
+        if links >> index & 1:
+            unlink(t, index, row)
+    remove_row(t, row)
+
+
+@inlined
+def prefetch_chain(t: Table, index: Int, key: Ints) -> None:
+    """Prefetch the head of a chain."""
+    home = key_hash(t, index, key, 0) & (t.indexes[index, SIZE] - 1)
+    prefetch(t.heads, (t.indexes[index, OFFSET] + home) * 4)
+
+
+@inlined
+def prefetch_partners(t: Table, p: SearchArrays, seed: Int, changes: Ints, at: Int) -> None:
+    """Prefetch the chains that a change will be joined with first, if it matches a seed."""
+    for probe in range(p.probes_from[seed], p.probes_from[seed + 1]):
+        load_probe(p, probe, changes, at, 2)
+        prefetch_chain(t, p.probes[probe, col.PROBE_INDEX], p.key)
+
+
+@inlined
+def prefetch_change(t: Table, p: SearchArrays, changes: Ints, at: Int) -> None:
+    """Prefetch what a later change will read first."""
+    hash_ = row_hash(4, changes, at, 2)
+    prefetch(t.slots, (hash_ & (t.slots.shape[0] - 1)) * 2)
+    line = find_dispatch(p.dispatch, changes[at, 3])
+    for k in range(4):
+        p.key[0, k] = changes[at, 2 + k]
+    for index in range(t.indexes.shape[0]):
+        if p.dispatch[line, col.LINKS] >> index & 1:
+            prefetch_chain(t, index, p.key)
+    if t.meta[LIVE] > col.LARGE:
+        first = p.dispatch[line, col.SEEDS_FROM]
+        for seed in range(first, first + min(p.dispatch[line, col.SEEDS], col.PREFETCH_SEEDS)):
+            prefetch_partners(t, p, seed, changes, at)
+
+
+@compiled
+def apply_changes(
+    rows: Ints,
+    slots: Ints,
+    heads: Ints,
+    indexes: Ints,
+    meta: Longs,
+    patterns: Ints,
+    programs: Ints,
+    checks: Ints,
+    seeds: Ints,
+    dispatch: Ints,
+    walks: Longs,
+    probes: Ints,
+    probes_from: Ints,
+    bind: Ints,
+    walk_bind: Ints,
+    key: Ints,
+    frames: Longs,
+    inner: Longs,
+    walk: Longs,
+    counts: Longs,
+    store_all: bool,
+    changes: Ints,
+    begin: Int,
+    end: Int,
+    out: Ints,
+    n: Int,
+) -> Int:
+    """Apply changes `[tx, diff, s, p, o, g]` one by one; append the rows that they change.
+
+    Returns the number of rows written, or -1 if the output is full; `counts` then has the change to
+    resume with, and the number of rows written.
+    """
+    t = Table(rows, slots, heads, indexes, meta, 4)
+    p = SearchArrays(
+        patterns, programs, checks, seeds, dispatch, walks,
+        probes, probes_from, bind, walk_bind, key, frames, inner, walk,
+    )  # fmt: skip
+    for i in range(begin, end):
+        # Prefetching uses the scratch space in which an interrupted search is kept.
+        if i + col.PREFETCH_DISTANCE < end and counts[col.RESUME] == 0:
+            prefetch_change(t, p, changes, i + col.PREFETCH_DISTANCE)
+        hash_ = row_hash(4, changes, i, 2)
+        slot = find_slot(t, hash_, changes, i, 2)
+        row = t.slots[slot, HEAD] - 1
+        insert = changes[i, 1] > 0
+        line = find_dispatch(dispatch, changes[i, 3])
+        if counts[col.RESUME] == 0:
+            if (row >= 0) == insert:
+                counts[col.REDUNDANT] += 1
+                continue
+            if insert:
+                if not store_all and dispatch[line, col.SEEDS] == 0:
+                    counts[col.DROPPED] += 1
+                    continue
+                row = insert_quad(t, dispatch[line, col.LINKS], slot, hash_, changes, i)
+        n = react(t, p, line, row, changes[i, 0], 1 if insert else -1, out, n, counts)
+        if n < 0:
+            counts[col.STOPPED] = i
+            return -1
+        if insert:
+            counts[col.INSERTED] += 1
+        else:
+            counts[col.DELETED] += 1
+            delete_quad(t, dispatch[line, col.LINKS], row)
+    return n
+
+
+@compiled
+def evaluate_seed(
+    t: Table, p: SearchArrays, seed: Int, counts: Longs, begin_at: Int, out: Ints, n: Int
+) -> Int:
+    """All matches of a seed's program, from scratch: those through each quad at its pattern.
+
+    Returns the same as `apply_changes`, with a row of the table in place of a change.
+    """
+    program = p.seeds[seed, col.SEED_PROGRAM]
+    first = p.programs[program, col.FIRST]
+    for row in range(begin_at, t.meta[HIGH]):
+        resume = counts[col.RESUME] > 0
+        counts[col.RESUME] = 0
+        if not resume and (t.rows[row, 4] == 0 or not begin(t, p, seed, row)):
+            continue
+        while resume or next_match(t, p, first, p.frames, -1, 0):
+            resume = False
+            if passes(t, p, program, -1):
+                n = emit(out, n, p, program, 0, 1)
+                if n < 0:
+                    counts[col.RESUME] = 1
+                    counts[col.WRITTEN] = len(out)
+                    counts[col.STOPPED] = row
+                    return -1
+    return n
+
+
+@compiled
+def relink(t: Table, dispatch: Ints, before: Ints, begin: Int, end: Int) -> None:
+    """Add quads to the chains that their predicates need now but did not need before."""
+    for row in range(begin, end):
+        if t.rows[row, 4] != 0:
+            wanted = dispatch[find_dispatch(dispatch, t.rows[row, 1]), col.LINKS]
+            link_all(t, wanted & ~before[find_dispatch(before, t.rows[row, 1]), col.LINKS], row)
+
+
+@compiled
+def find_rows(t: Table, quads: Ints, found: Ints) -> None:
+    """The row of each quad, or -1."""
+    for i in range(len(quads)):
+        found[i] = find_row(t, quads, i, 0)
+
 
 CHUNK = 8192
 """Changes per call of the kernel; room for them is reserved before."""
@@ -199,110 +401,3 @@ class QuadStore:
             end = min(begin + LINKED_AT_ONCE, high)
             self._table.reserve_keys(end - begin)
             relink(self._table.arrays, self._plan.dispatch, before.plan.dispatch, begin, end)
-
-
-QUAD = 2
-"""Where the quad of a change begins."""
-
-
-@compiled
-def match_changes(
-    patterns: Ints,
-    programs: Ints,
-    seeds: Ints,
-    dispatch: Ints,
-    bind: Ints,
-    changes: Ints,
-    out: Ints,
-    regs: Longs,
-) -> bool:
-    """Write each change for each pattern that it matches; False if the output is full.
-
-    `regs` has the change to resume with, and the number of rows written.
-    """
-    while regs[0] < len(changes):
-        i, n = regs[0], regs[1]
-        line = find_dispatch(dispatch, changes[i, QUAD + 1])
-        first, many = dispatch[line, col.SEEDS_FROM], dispatch[line, col.SEEDS]
-        if n + many > len(out):
-            return False
-        for seed in range(first, first + many):
-            program = seeds[seed, col.SEED_PROGRAM]
-            pattern = programs[program, col.FIRST]
-            for k in range(programs[program, col.OUTPUTS]):
-                bind[k] = 0
-            fits = True
-            for k in range(4):
-                wanted, value = patterns[pattern, k], changes[i, QUAD + k]
-                if wanted >= 0:
-                    fits = fits and wanted == value
-                elif bind[-1 - wanted] == 0 and value != 0:
-                    bind[-1 - wanted] = value
-                elif bind[-1 - wanted] != value or value == 0:
-                    fits = False
-            if fits:
-                out[n, col.OUT_PROGRAM] = program
-                out[n, col.OUT_TX] = changes[i, 0]
-                out[n, col.OUT_DIFF] = changes[i, 1]
-                for k in range(programs[program, col.OUTPUTS]):
-                    out[n, col.OUT_VALUES + k] = bind[k]
-                n += 1
-        regs[0], regs[1] = i + 1, n
-    return True
-
-
-class QuadStream(QuadStore):
-    """A `QuadStore` that stores no quads: changes are matched as they pass, redundant or not.
-
-    >>> from graphtide.kernel.search.program import SearchProgram
-    >>> stream = QuadStream()
-    >>> subjects = stream.install(SearchProgram(((-1, 7, 5, 0),), outputs=1))
-    >>> stream.apply(np.array([[0, 1, 3, 7, 5, 0], [0, 1, 3, 7, 6, 0]], np.int32))[
-    ...     subjects
-    ... ].tolist()
-    [[0, 1, 3]]
-    >>> len(stream)
-    0
-    """
-
-    stores = False
-
-    def install(self, program: SearchProgram) -> int:
-        """Add a program of one pattern."""
-        reject_joins(program)
-        return super().install(program)
-
-    def apply(self, changes: Ints) -> dict[int, Ints]:
-        """Match changes `[tx, diff, s, p, o, g]`; per program, the batch they cause."""
-        plan, regs = self._plan, np.zeros(2, np.int64)
-        inserts = int(np.count_nonzero(changes[:, 1] > 0))
-        self._counts[col.INSERTED] += inserts
-        self._counts[col.DROPPED] += inserts
-        self._counts[col.DELETED] += len(changes) - inserts
-        arrays = plan.patterns, plan.programs, plan.seeds, plan.dispatch, plan.bind
-        while not match_changes(*arrays, changes, self._out, regs):
-            self._out = longer(self._out)
-        n = int(regs[1])
-        batches = self._split(self._out[:n]) if n else {}
-        if len(self._out) > MAX_RETAINED:
-            self._out = np.empty((256, self._out.shape[1]), np.int32)
-        return batches
-
-    def evaluate(self, number: int) -> Ints:
-        """An empty batch; an error once quads have passed."""
-        reject_lookups(self._passed)
-        return np.empty((0, 2 + self._programs[number].outputs), np.int32)
-
-    def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """None; an error once quads have passed."""
-        reject_lookups(self._passed)
-        return np.zeros(len(quads), np.bool_)
-
-    def quads(self) -> Ints:
-        """None; an error once quads have passed."""
-        reject_lookups(self._passed)
-        return np.empty((0, 4), np.int32)
-
-    @property
-    def _passed(self) -> int:
-        return int(self._counts[col.INSERTED] + self._counts[col.DELETED])
