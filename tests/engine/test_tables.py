@@ -81,8 +81,8 @@ def test_unbound_is_null():
     graph.insert("<ex:a>", "<ex:p>", 1)
     graph.insert("<ex:b>", "<ex:q>", 2)
     query = graph.watch("SELECT ?x ?y { { ?s <ex:p> ?x } UNION { ?s <ex:q> ?y } }")
-    assert query.table(terms=True).schema.types == [pa.int64(), pa.int64()]
-    rows = sorted(query.table(terms=True).to_pylist(), key=str)
+    assert query.table().schema.types == [pa.int64(), pa.int64()]
+    rows = sorted(query.table().to_pylist(), key=str)
     assert rows == [{"x": 1, "y": None}, {"x": None, "y": 2}]
 
 

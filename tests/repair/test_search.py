@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from repair.oracle import brute_force
 from repair.worlds import graphs, hard, hopeless, journey, live_graph, maps, quads_of, soft
 from support.programs import find_repairs
+from support.sampling import slow
 
 from graphtide.repair.state import updated_fingerprint
 
@@ -90,8 +91,8 @@ def test_a_state_is_gone_on_from_again_when_it_is_reached_sooner_or_cheaper(trip
 @pytest.mark.parametrize(
     "world",
     [
-        pytest.param(hard(), marks=pytest.mark.slow),
-        pytest.param(soft(), marks=pytest.mark.slow),
+        slow(hard()),
+        slow(soft()),
         hopeless(),
     ],
 )

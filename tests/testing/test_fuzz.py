@@ -9,24 +9,19 @@ from __future__ import annotations
 from random import SystemRandom
 
 import pytest
+from support.sampling import quick_sample
 
 from graphtide.testing.fuzz import run_cases
 
 CASES = 100
 
 
-def seeds(first, last, quick):
-    """First seeds, a thousand apart; the tests after the first few of them are slow."""
-    found = range(first, last, 1000)
-    return [*found[:quick], *(pytest.param(s, marks=pytest.mark.slow) for s in found[quick:])]
-
-
-@pytest.mark.parametrize("first_seed", seeds(0, 22_000, 2))
+@pytest.mark.parametrize("first_seed", quick_sample(range(0, 22_000, 1000), 11))
 def test_engine_agrees_with_the_oracles(first_seed):
     run_cases(CASES, first_seed, lambda: None, twins=False)
 
 
-@pytest.mark.parametrize("first_seed", seeds(50_000, 54_000, 1))
+@pytest.mark.parametrize("first_seed", quick_sample(range(50_000, 54_000, 1000), 4))
 def test_engine_keeps_spellings_apart(first_seed):
     run_cases(CASES, first_seed, lambda: None, twins=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.sampling import slow
 from w3c.manifest import EvaluationTest, SyntaxTest, UpdateTest, suite_folder
 
 if TYPE_CHECKING:
@@ -26,13 +27,9 @@ def sampled_parameters(tests, others: Sequence[object], every: int) -> list:
     """Pairs of a test and one of the others, by name; of each `every` of them, one is quick."""
     pairs = [(test, other) for test in tests for other in others]
     return [
-        pytest.param(test, other, id=f"{test.name}-{other}", marks=_slow(at % every != 0))
+        (slow if at % every else pytest.param)(test, other, id=f"{test.name}-{other}")
         for at, (test, other) in enumerate(pairs)
     ] or [pytest.param(None, None, id="absent", marks=ABSENT.marks)]
-
-
-def _slow(is_slow: bool) -> tuple[pytest.MarkDecorator, ...]:
-    return (pytest.mark.slow,) if is_slow else ()
 
 
 def suite_of(test: EvaluationTest | SyntaxTest | UpdateTest) -> str:

@@ -15,6 +15,7 @@ from spark.stages.program_runs import (
     watermark,
 )
 from spark.stages.random_programs import EVENTS, PATTERNS, found_in, random_rows
+from support.sampling import quick_sample
 
 from graphtide.spark.state import cache
 
@@ -30,7 +31,7 @@ def program(*names):
     return PREFIX + EVENTS + "\n".join(lines)
 
 
-@pytest.mark.parametrize("shape", PATTERNS)
+@pytest.mark.parametrize("shape", quick_sample(PATTERNS, 5))
 def test_as_in_one_process(shape, monkeypatch):
     rng = Random(shape)
     names = (shape, rng.choice(list(PATTERNS)))

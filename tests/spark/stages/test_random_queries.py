@@ -21,6 +21,8 @@ from graphtide.testing.partitions import change_rows
 PARTITIONS = st.sampled_from((1, 2, 3, 4, 8))
 SEEDS = st.integers(0, 10**6)
 
+pytestmark = pytest.mark.slow  # a sample of what is divided is quick in `test_shapes`
+
 quietly = settings(
     max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )

@@ -22,6 +22,7 @@ from spark.stages.program_runs import (
 from spark.stages.random_programs import EVENTS, RULES, random_rows
 from spark.stages.window_streams import on_partitions as windows_on_partitions
 from spark.stages.window_streams import windowed
+from support.sampling import quick_sample
 
 from graphtide.spark.state import cache
 
@@ -31,7 +32,7 @@ def program(*names):
     return PREFIX + EVENTS + "".join(rules)
 
 
-@pytest.mark.parametrize("shape", RULES)
+@pytest.mark.parametrize("shape", quick_sample(RULES, 5))
 def test_as_in_one_process(shape, monkeypatch):
     rng = Random(shape)
     names = (shape, rng.choice(list(RULES)))

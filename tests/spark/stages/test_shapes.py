@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from spark.stages.shapes import SHAPES, query, stream
 from spark.stages.splits import check_partitions, in_process
+from support.sampling import quick_sample
 
 from graphtide.algebra.queries import with_dataset
 from graphtide.lang.sparql.parse import parse_query
@@ -18,13 +19,13 @@ def parsed(shape):
     return with_dataset(parse_query(query(shape)))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", quick_sample(SHAPES, 7))
 def test_chosen_grid(shape):
     for partitions in (1, 3, 8):
         check_partitions({shape: query(shape)}, stream(partitions), partitions, seed=partitions)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", quick_sample(SHAPES, 10))
 def test_other_grids(shape, monkeypatch):
     body = grids.body_of(parsed(shape))
     variables = tuple(sorted(grids.partition_variables(body), key=lambda v: v.name))
