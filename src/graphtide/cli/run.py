@@ -112,8 +112,8 @@ def run(
         bool,
         Parameter(
             name="--json",
-            help=f"{opt.JSON_HELP} One object per line: a row, a complex event or a firing; on Spark "
-            "with --out, the status of a micro-batch.",
+            help=f"{opt.JSON_HELP} One object per line: a row, a complex event or a firing; on "
+            "Spark with --out, the status of a micro-batch.",
         ),
     ] = False,
     tick_ms: opt.TickOption = 1000,
