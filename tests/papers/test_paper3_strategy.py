@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.decomposition import query_class
 
 from graphtide import LiveGraph
+from graphtide.engine.runtime import Runtime
 from graphtide.lang.sparql.parse import parse_query
 from graphtide.plan.build import build_plan
 from graphtide.plan.physical import Decomposed, Search, nodes
@@ -225,16 +226,19 @@ def effective(stream):
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_partitions_give_the_same_deltas(of_class, partitions, monkeypatch):
     """The Spark pipeline without Spark, each partition with a decomposed plan."""
-    plain = LiveGraph.watch
+    plain, chosen = Runtime.watch, []
 
     def decomposed(self, query, **options):
-        return plain(self, query, **options, strategy="decomposed")
+        chosen.append(query)
+        return plain(self, query, **options | {"strategy": "decomposed"})
 
     @settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
     @given(bgp_cases(of_class), st.integers(1, 3))
     def check(case, batches):
         graph = LiveGraph()
-        watch = plain(graph, case.query, strategy="search", history=2**62)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Runtime, "watch", plain)
+            watch = graph.watch(case.query, strategy="search", history=None)
         graph.apply(batch_of(case.streams[0]))
         wanted = {
             ("q", row.time, row.tx, tuple(str(v) for v in row.row.values())): row.diff
@@ -249,5 +253,6 @@ def test_partitions_give_the_same_deltas(of_class, partitions, monkeypatch):
         found += run.batch([[(10**6, 10**6, 0, None, None, None, None)]])
         assert dict(net_of(found)) == wanted
 
-    monkeypatch.setattr(LiveGraph, "watch", decomposed)
+    monkeypatch.setattr(Runtime, "watch", decomposed)
     check()
+    assert chosen

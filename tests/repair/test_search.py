@@ -138,7 +138,7 @@ def test_states_with_equal_marks_are_told_apart(triples):
     program, graph = hard().program, live_graph(triples)
     right = find_repairs(graph, program, strategy="bfs", max_steps=2, **EVERYTHING)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphtide.repair.space.updated_fingerprint", lambda fingerprint, changes: 0)
+        patch.setattr("graphtide.repair.state.updated_fingerprint", lambda fingerprint, changes: 0)
         found = find_repairs(graph, program, strategy="bfs", max_steps=2, **EVERYTHING)
     assert found == right
     assert found.states == right.states
