@@ -43,6 +43,7 @@ def test_the_expected_firings_are_those_of_the_rule(seed):
     assert workload.first(300).expected()[0] == by_hand(workload.first(300))
 
 
+@pytest.mark.slow
 def test_all_ways_fire_the_same(capsys):
     results = BENCHMARK.run(make_tasks([30], 2000, 0))
     ways = ["ids", "texts", "calls", "clipspy"]

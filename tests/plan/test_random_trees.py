@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from algebra.random_nodes import existing, nodes, quads
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,6 +33,7 @@ def test_deltas_add_up_to_the_answer_after_every_transaction(root, stream):
     check(root, stream)
 
 
+@pytest.mark.slow
 @settings(max_examples=200 if JIT else 60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(existing, streams)
 def test_patterns_of_any_shape_inside_exists(root, stream):

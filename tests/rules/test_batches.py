@@ -32,6 +32,7 @@ def test_matches_of_batches_are_those_of_the_definition(rule, history, times):
     assert found(engine, rule) == matches(rule, events, states, 60)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.tuples(st.one_of(rules(), rules(denied=True)), st.integers(0, 1)),
@@ -84,6 +85,7 @@ several_events = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(several_events, st.integers(1, 8))
 def test_actions_that_concern_the_rules(history, stride):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
 from pyoxigraph import NamedNode
 from rules.brute_force import Event, matches
 from support.programs import run
@@ -133,6 +134,7 @@ def compare(seed):
     return bool(found)
 
 
+@pytest.mark.slow
 def test_rules_over_changes_match_as_defined():
     fired = sum(compare(seed) for seed in range(300))
     assert fired > 60  # enough of them have something to find

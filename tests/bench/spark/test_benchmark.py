@@ -129,6 +129,7 @@ def test_pipelines_that_disagree_are_reported():
         check_agreement(found)
 
 
+@pytest.mark.slow
 def test_a_failing_measurement_is_reported(tmp_path):
     task = PipelineTask("nope", str(tmp_path), "no-such-master", CHANGES)
     with pytest.raises(GraphtideError, match=r"the measurement \(nope, 2,000 changes\) failed"):

@@ -44,6 +44,7 @@ def in_process(monkeypatch):
     monkeypatch.setattr(Benchmark, "measure_apart", lambda _, task: measure(task))
 
 
+@pytest.mark.slow
 def test_json_of_a_workload(command, in_process):
     code, out, err = command(
         *("bench", "train", "--sizes", "1", "--scenario", "inject", "--together", "--json"),
@@ -165,6 +166,7 @@ def test_plots_are_written_twice(tmp_path):
     assert "<svg" in files[1].read_text()
 
 
+@pytest.mark.slow
 def test_queries_that_ran_together_are_drawn_once(tmp_path):
     pytest.importorskip("matplotlib")
     both = [*queries(), *(replace(each, query="SwitchSet") for each in queries())]

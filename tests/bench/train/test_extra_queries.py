@@ -1,6 +1,7 @@
 """The three queries beside the six: their published counts, and that they follow changes."""
 
 import pytest
+from support.sampling import slow
 from support.train_expected import EXTRA
 
 from graphtide.bench.train.benchmark import TrainTask
@@ -14,12 +15,17 @@ NAMES = ("ActiveRoute", "RouteReachability", "RouteLength")
 
 
 MOST = {"ActiveRoute": 8, "RouteReachability": 2, "RouteLength": 2}
-"""Sizes up to this are tested: pairs of connected elements are many, and they are all kept."""
+"""Sizes up to this are tested: pairs of connected elements are many, and all of them are stored."""
 
 CASES = [(*model, query) for model in EXTRA for query in NAMES if model[1] <= MOST[query]]
+LONGEST = {"RouteReachability": 2}
+"""Sizes from this on take seconds."""
 
 
-@pytest.mark.parametrize(("scenario", "size", "query"), CASES)
+@pytest.mark.parametrize(
+    ("scenario", "size", "query"),
+    [slow(*case) if case[1] >= LONGEST.get(case[2], 100) else case for case in CASES],
+)
 def test_match_counts_are_the_published_ones(scenario, size, query):
     found = TrainTask(scenario, size, (query,)).run()
     assert found.matches == {query: [EXTRA[scenario, size][NAMES.index(query)]]}
