@@ -212,6 +212,7 @@ class LiveGraph:
 
         Rules that it completes have fired when this returns.
 
+        >>> from graphtide import Program
         >>> graph = LiveGraph()
         >>> program = graph.run(
         ...     Program.parse(
@@ -297,6 +298,7 @@ class LiveGraph:
         one: "priority", "oldest", "newest", "random" (by `seed`), or a function that gives an
         activation its rank.
 
+        >>> from graphtide import Program
         >>> graph = LiveGraph()
         >>> program = graph.run(
         ...     Program.parse(
@@ -359,6 +361,7 @@ class LiveGraph:
         found; with a soft goal or a cost function it does not stop at `max_plans`, but returns the
         best ones.
 
+        >>> from graphtide import Program
         >>> graph = LiveGraph()
         >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
         >>> found = graph.repairs(
