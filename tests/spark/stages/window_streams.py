@@ -78,7 +78,7 @@ def output_of(registered):
     """The rows of all reports."""
     net = Counter()
     for name, query in registered.items():
-        sign = -1 if query.query.output == "DSTREAM" else 1
+        sign = -1 if query.windows.windowed.output == "DSTREAM" else 1
         last, place = None, 0
         for report in query.results():
             place = place + 1 if report.time == last else 0
