@@ -47,6 +47,7 @@ def test_as_in_one_process(shape, monkeypatch):
         assert running.rejected == []
 
 
+@pytest.mark.slow
 def test_beside_a_query_over_windows():
     """The same reports as without rules, and the same firings as without windows."""
     window = windowed("ISTREAM", "WINDOW :w { ?a :a ?b } ?b :p ?c")

@@ -138,6 +138,7 @@ def test_nothing_at_all(run):
     assert run.batch([[END]]) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(change_streams(), st.sampled_from((1, 2, 4)), st.integers(0, 10**6))
 def test_broken_and_late_rows_in_any_cut(stream, partitions, number):

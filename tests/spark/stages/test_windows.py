@@ -180,6 +180,7 @@ def test_rows_that_come_late_but_not_too_late_change_nothing():
         assert found == expected
 
 
+@pytest.mark.slow
 def test_state_is_bounded_by_the_window(monkeypatch):
     """50 windows' worth of events leave about one in the state, however it is counted."""
     monkeypatch.setattr(cache, "SMALL_LOG", 20)

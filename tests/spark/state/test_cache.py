@@ -209,6 +209,7 @@ def test_recover_and_advance_agree():
     assert (len(output), after.version, sorted(state.log.chunks)) == (0, 1, [1])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.sampled_from(
