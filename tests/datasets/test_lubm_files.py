@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 from pyoxigraph import RdfFormat, parse
+from support.sampling import slow
 
 from graphtide.cli.main import main
 from graphtide.graph import LiveGraph
@@ -49,7 +50,7 @@ def test_lines_are_n_triples(lubm_lines):
 
 
 @pytest.mark.parametrize("name", ["a.rdfp", "a.parquet"])
-@pytest.mark.parametrize(("size", "events"), [(1, 100_543), (20, 5_028)])
+@pytest.mark.parametrize(("size", "events"), [slow(1, 100_543), (20, 5_028)])
 def test_a_stream(name, size, events, tmp_path, lubm_lines, command):
     code, _, _ = command(
         *("generate", "lubm", "--rate", 10_000, "--event-size", size, "--out", tmp_path / name)

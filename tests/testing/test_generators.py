@@ -103,18 +103,21 @@ def drawn_cases():
     return sample(cases(streams=1), 1000)
 
 
+@pytest.mark.slow
 def test_queries_are_legal_for_both_parsers(drawn_cases):
     for case in drawn_cases:
         Store().query(case.query)
         parse_query(case.query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_every_construct_occurs(construct, drawn_cases):
     texts = {case.query for case in drawn_cases}
     assert sum(bool(re.search(CONSTRUCTS[construct], text)) for text in texts) >= 3
 
 
+@pytest.mark.slow
 def test_most_cases_have_answers_and_many_change_them(drawn_cases):
     outcomes = Counter()
     for case in drawn_cases:

@@ -180,6 +180,7 @@ def test_main_says_how_many_cases_agree(capfd):
     assert "8 cases agree" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_main_prints_the_script_of_a_failure(capfd, monkeypatch):
     monkeypatch.setattr(
         "graphtide.testing.fuzz.check_case.__kwdefaults__", {"make_graph": Careless}
