@@ -85,7 +85,7 @@ def run(job):
     )
     running = run_module.run(
         session,
-        Program(job["program"]),
+        Program.parse(job["program"]),
         changes=Path(job["input"]),
         out=job["out"],
         checkpoint=job["home"],

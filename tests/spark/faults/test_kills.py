@@ -165,7 +165,7 @@ def test_the_run_command(tmp_path):
     finally:
         assault.clear()
     assert assault.kills == {"worker": 4, "driver": 1, "command": 1}
-    assert "goes on after batch" in assault.log()
+    assert "resumes after micro-batch" in assault.log()
     found = Counter(
         (name, row.pop("time"), row.pop("tx"), row.pop("diff"), frozenset(row.items()))
         for name in TWO_STAGES
