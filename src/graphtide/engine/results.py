@@ -331,7 +331,8 @@ def typed_column(texts: pa.Array[Any]) -> pa.Array[Any]:
     (['a', 'b'], <pyarrow.StringScalar: '<ex:a>'>)
     """
     kernels: Any = pc
-    first = next((text for text in texts.to_pylist() if text is not None), "")
+    bound = texts.drop_null()
+    first = bound[0].as_py() if len(bound) else ""
     lexical, _, datatype = first.rpartition('"^^')
     if lexical.startswith('"') and datatype.startswith(f"<{_XSD}"):
         suffix = f'"^^{datatype}'
