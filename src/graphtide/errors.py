@@ -89,5 +89,9 @@ class ActionError(GraphtideError):
     """An action of a rule failed; says which rule, when, and with which values."""
 
 
+class CascadeError(GraphtideError):
+    """Actions cause each other without end; what they changed has been rolled back."""
+
+
 class ExpressionError(GraphtideError):
     """A SPARQL expression has no value for this row (the spec's *error*); never reaches a user."""

@@ -226,10 +226,8 @@ class LiveGraph:
           Seen = Seen(<ex:a>) at 5
         """
         runtime = self._runtime
-        stamp = runtime.reach(time)
         ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in triples]
-        runtime.clock = stamp
-        runtime.publish(make_events([ids], [stamp], duration))
+        runtime.publish(make_events([ids], [runtime.reach(time)], duration))
 
     # --- standing queries ---
 

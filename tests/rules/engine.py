@@ -21,23 +21,20 @@ class FunctionAction:
 class NoEffects:
     """Actions change nothing but what the test sees."""
 
-    def begin(self):
-        pass
-
     def collect(self, clock):
         return ()
 
     def publish(self):
         return False
 
+    def without_emitted(self, events):
+        return events
+
     def discard(self):
         pass
 
-    def undo(self, clock):
+    def undo(self):
         return ""
-
-    def advance(self, to):
-        pass
 
     def are_independent(self, rules):
         return all(each.action is None for each in rules)
@@ -47,16 +44,17 @@ class NoEffects:
 
 
 class Engine:
-    """A `RuleEngine` on a graph that it does not follow: its clock is its own."""
+    """A `RuleEngine` that follows a graph."""
 
     def __init__(self, graph=None, *, max_firings=10_000):
         self.graph = LiveGraph() if graph is None else graph
         connection = GraphConnection(self.graph._streams)
         self.rules = RuleSet(connection, 0)
         self.engine = RuleEngine(connection, self.rules, NoEffects(), max_firings=max_firings)
-        self.assert_event = self.engine.assert_event
-        self.take_events = self.engine.take_events
-        self.advance = self.engine.advance
+        connection.follow(self.engine)
+        self.assert_event = self.graph.publish
+        self.take_events = self.graph._runtime.publish
+        self.advance = self.graph.advance
 
     def add(self, rule, action=None):
         self.rules.add(rule, None if action is None else FunctionAction(action))

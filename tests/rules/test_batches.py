@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules.brute_force import matches
 from rules.histories import found, gaps, happenings, rules, run
+from support.programs import publish
 from support.programs import run as run_program
 
 from graphtide import LiveGraph
@@ -102,7 +103,7 @@ def test_actions_that_concern_the_rules(history, stride):
             running._engine.batch_size = stride
             encode = graph.terms.encode
             ids = [[tuple(map(encode, t)) for t in triples] for triples, _ in events]
-            running._subscriber.take_events(make_events(ids, [time for _, time in events]))
+            publish(running, make_events(ids, [time for _, time in events]))
         else:
             for triples, at in events:
                 graph.publish(triples, time=at)
@@ -148,7 +149,7 @@ def test_actions_that_only_insert_are_one_transaction_each():
         if batched:
             encode = graph.terms.encode
             ids = [[tuple(map(encode, t)) for t in triples] for triples in rows]
-            running._subscriber.take_events(make_events(ids, times))
+            publish(running, make_events(ids, times))
         else:
             for triples, time in zip(rows, times, strict=True):
                 graph.publish(triples, time=time)
@@ -166,7 +167,7 @@ def test_firings_are_looked_at_by_place():
     graph.insert(iri("pump"), iri("state"), iri("ACTIVE"))
     encode = graph.terms.encode
     ids = [[tuple(map(encode, t)) for t in triples] for triples in rows]
-    running._subscriber.take_events(make_events(ids, times))
+    publish(running, make_events(ids, times))
     assert [f.time for f in running.firings()] == list(range(2, 10))
     assert running.firings()[0].time == running.firings()[-8].time == 2
     assert [f.time for f in running.firings()[2:4]] == [4, 5]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patterns.random_patterns import declarations, streams
 from rules.pattern_programs import RDF_TYPE, event_ids, iri, program_of
-from support.programs import run
+from support.programs import publish, run
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
@@ -236,7 +236,7 @@ def test_batches_give_what_the_definitions_say(pattern, stream, size) -> None:
     for at in range(0, len(stream), size):
         part = stream[at : at + size]
         triples = [event_ids(graph, name, values) for name, values, _ in part]
-        running._subscriber.take_events(make_events(triples, [time for *_, time in part]))
+        publish(running, make_events(triples, [time for *_, time in part]))
     running.advance(END)
     oracle = EventOracle(pattern)
     expected = [each for each_event in stream for each in oracle.step(*each_event)]

@@ -434,7 +434,7 @@ def test_an_action_that_fails_among_many_events(graph, policy, batched):
     def tell():
         if batched:
             ids = [[tuple(map(encode, t)) for t in triples] for triples in events]
-            running._subscriber.take_events(make_events(ids, list(range(6))))
+            graph._runtime.publish(make_events(ids, list(range(6))))
         else:
             for time, triples in enumerate(events):
                 running.assert_event(triples, time=time)

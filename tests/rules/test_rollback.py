@@ -9,7 +9,7 @@ from patterns.random_patterns import declarations, streams
 from rules.engine import Engine
 from rules.histories import gaps, happenings, rules, triples
 from rules.pattern_programs import event_ids, program_of
-from support.programs import run
+from support.programs import publish, run
 
 from graphtide import LiveGraph
 from graphtide.engine.events import make_events
@@ -182,7 +182,7 @@ def test_tokens_come_back(pattern, stream, other, at, least):
                     running._detection.expand(one)
                     running._detection.pass_time(time + later)
                 running._detection.rollback(marks)
-            running._subscriber.take_events(make_events([event_ids(graph, name, values)], [time]))
+            publish(running, make_events([event_ids(graph, name, values)], [time]))
         running.advance(1000)
     oracle = EventOracle(pattern)
     expected = [each for each_event in stream for each in oracle.step(*each_event)]

@@ -27,3 +27,8 @@ def find_repairs(graph, program, *fixes, **options):
 def firings(graph):
     """The firings of all programs that run on a graph, oldest first."""
     return sorted((each for p in graph.programs for each in p.firings()), key=lambda f: f.time)
+
+
+def publish(running, events):
+    """Publish a batch of events to one program."""
+    running._connection.publish(events, running._engine)

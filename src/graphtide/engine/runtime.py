@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from graphtide.engine import ingest, storage
 from graphtide.engine.evaluate import in_order
 from graphtide.engine.queries import QueryRegistry
 from graphtide.engine.results import TransactionTimes
+from graphtide.engine.scheduler import Follower, Scheduler
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
@@ -31,31 +32,18 @@ if TYPE_CHECKING:
     from graphtide.plan.patterns import Strategy
 
 
-class Subscriber(Protocol):
-    """Follows a runtime: its clock, its transactions and its events."""
-
-    def before_time(self, time: int) -> None:
-        """The clock is about to advance to a time; the graph is still as it was."""
-
-    def after_transaction(self) -> None:
-        """A transaction has been applied; the graph may be changed again."""
-
-    def take_events(self, events: EventBatch) -> None:
-        """Events were published; none is earlier than any before."""
-
-
 class Subscription:
-    """A subscriber's place in a runtime; `close()` ends it.
+    """That a follower follows a runtime; `close()` ends it.
 
-    An `eager` subscriber is notified after every single transaction. One that is not follows the
-    clock only, and is notified of a time before the eager ones.
+    An `eager` follower is notified after every single transaction, and of events. One that is not
+    follows the clock only.
     """
 
-    __slots__ = ("_runtime", "eager", "subscriber")
+    __slots__ = ("_runtime", "eager", "follower")
 
-    def __init__(self, runtime: Runtime, subscriber: Subscriber, *, eager: bool) -> None:
+    def __init__(self, runtime: Runtime, follower: Follower, *, eager: bool) -> None:
         self._runtime = runtime
-        self.subscriber = subscriber
+        self.follower = follower
         self.eager = eager
 
     def close(self) -> None:
@@ -68,7 +56,7 @@ class Runtime:
 
     Single changes wait in the write buffer until `flush`. Whole transactions go through `_run`, one
     batch at a time: the store applies them, the queries take in what that changed, callbacks run,
-    subscribers are notified. What a callback changes is queued until its transaction is through.
+    followers are notified. What a callback changes is queued until its transaction is through.
     """
 
     def __init__(
@@ -89,7 +77,7 @@ class Runtime:
         self.storage: storage.Storage = store
         self.default_graph: storage.DefaultGraphMode = default_graph
         self.tick_ms = tick_ms
-        self.clock = 0
+        self.schedule = Scheduler()
         self.store = storage.make_store(store, strict=strict)
         self.queries = QueryRegistry(self.store, self.terms, union=default_graph == "union")
         self._done = 0
@@ -97,65 +85,56 @@ class Runtime:
         self._buffer = ingest.WriteBuffer()
         self._queue: deque[ingest.Piece] = deque()
         self._running = False
-        self._subscriptions: list[Subscription] = []
-        self._eager = 0
+        self._eager: tuple[Follower, ...] = ()
 
-    # --- subscribers ---
+    # --- followers ---
 
-    def subscribe(self, subscriber: Subscriber, *, eager: bool = True) -> Subscription:
-        """Notify a subscriber of time, events and, if `eager`, every transaction from now on."""
+    def subscribe(self, follower: Follower, *, eager: bool = True) -> Subscription:
+        """Let a follower follow the clock and, if `eager`, every transaction and event."""
         self.flush()
-        subscription = Subscription(self, subscriber, eager=eager)
+        self.schedule.followers.append(follower)
         if eager:
-            self._subscriptions.append(subscription)
-            self._eager += 1
-        else:
-            self._subscriptions.insert(len(self._subscriptions) - self._eager, subscription)
-        return subscription
+            self._eager += (follower,)
+        return Subscription(self, follower, eager=eager)
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription."""
-        if subscription in self._subscriptions:
-            self._subscriptions.remove(subscription)
-            self._eager -= subscription.eager
+        follower = subscription.follower
+        if follower in self.schedule.followers:
+            self.schedule.followers.remove(follower)
+            self._eager = tuple(each for each in self._eager if each is not follower)
 
     @property
     def eager_subscribers(self) -> int:
-        """How many subscribers follow every transaction."""
-        return self._eager
+        """How many followers are notified of every transaction."""
+        return len(self._eager)
 
-    def is_only_follower(self, subscriber: Subscriber) -> bool:
-        """Whether nobody else is notified of single transactions: no subscriber, no callback."""
-        return (
-            self._eager == 1
-            and self._subscriptions[-1].subscriber is subscriber
-            and not self.queries.with_callbacks
-        )
+    def is_only_follower(self, follower: Follower) -> bool:
+        """Whether nobody else is notified of single transactions: no follower, no callback."""
+        return self._eager == (follower,) and not self.queries.with_callbacks
 
-    def publish(self, events: EventBatch) -> None:
-        """Pass events to all subscribers; the graph does not store them."""
-        for subscription in tuple(self._subscriptions):
-            subscription.subscriber.take_events(events)
+    def publish(self, events: EventBatch, followers: tuple[Follower, ...] | None = None) -> None:
+        """Pass events to all eager followers, or to some; the graph does not store them."""
+        self.flush()
+        ingest.check_order(self.clock, events.ends)
+        self.schedule.publish(events, self._eager if followers is None else followers)
 
     # --- clock and queue ---
 
+    @property
+    def clock(self) -> int:
+        """The current time, in ticks."""
+        return self.schedule.clock
+
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows and timers that are due before it come first."""
-        self.clock = self.reach(to)
+        self.schedule.advance(to)
 
     def reach(self, time: int | None) -> int:
-        """The time of the next transaction, after notifying subscribers that it is coming."""
-        if time is None:
-            return self.clock
-        if time > self.clock:
-            for subscription in tuple(self._subscriptions):
-                subscription.subscriber.before_time(time)
-        if time < self.clock:
-            raise GraphtideError(
-                f"time runs backwards: {time} is before the graph's clock, {self.clock}",
-                hint="give times in order; equal times are allowed",
-            )
-        return time
+        """Let the clock go on to the time of the next transaction, if it has one; the time."""
+        if time is not None and time != self.schedule.clock:
+            self.schedule.advance(time)
+        return self.schedule.clock
 
     @property
     def transactions(self) -> int:
@@ -164,7 +143,7 @@ class Runtime:
         return self._done
 
     @property
-    def _one_by_one(self) -> bool:
+    def one_by_one(self) -> bool:
         """Whether somebody wants to see the graph after every single transaction."""
         return bool(self._eager or self.queries.with_callbacks)
 
@@ -176,12 +155,19 @@ class Runtime:
         while (self._queue or self._buffer.waiting) and not self._running:
             if self._queue:
                 self._run(self._queue.popleft())
-            elif self._one_by_one:
+            elif self.one_by_one:
                 self._queue.extend(ingest.one_by_one(self._buffer.take()))
             else:
                 self._run(self._buffer.take())
 
     def _run(self, piece: ingest.Transactions) -> None:
+        """Apply transactions, and do what they cause."""
+        if self._eager:
+            self.schedule.perform(lambda: self._apply_piece(piece))
+        else:
+            self._apply_piece(piece)
+
+    def _apply_piece(self, piece: ingest.Transactions) -> None:
         """Apply transactions to the store and emit what they change in the answers."""
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self._done)
@@ -197,20 +183,24 @@ class Runtime:
 
     def emit(self, outputs: Mapping[int, Ints], time: int) -> None:
         """Count what plan nodes put out, over several steps, as one transaction."""
-        self.clock = time
+        self.schedule.clock = time
         self._last_tx += 1
         self._done += 1
+        stamps = TransactionTimes((time,), (self._last_tx,), self._done - 1)
+        self.schedule.perform(lambda: self._emit(outputs, stamps))
+        self.flush()
+
+    def _emit(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
         self._running = True
         try:
-            self.queries.emit(outputs, TransactionTimes((time,), (self._last_tx,), self._done - 1))
+            self.queries.emit(outputs, stamps)
         finally:
             self._running = False
         self._notify()
-        self.flush()
 
     def _notify(self) -> None:
-        for subscription in tuple(self._subscriptions):
-            subscription.subscriber.after_transaction()
+        for follower in self._eager:
+            follower.after_transaction()
 
     def reject_inside_callback(self, what: str) -> None:
         """Raise if a callback calls what needs the graph between two transactions."""
@@ -227,10 +217,11 @@ class Runtime:
         if self.strict:
             self.commit([(diff, ids)], time)
             return
-        if time is not None:
-            self.clock = self.reach(time)
+        schedule = self.schedule
+        if time is not None and time != schedule.clock:
+            schedule.advance(time)
         self._last_tx += 1
-        waiting = self._buffer.single(self.clock, self._last_tx, diff, ids)
+        waiting = self._buffer.single(schedule.clock, self._last_tx, diff, ids)
         if waiting >= ingest.MAX_BUFFERED or self._eager or self.queries.with_callbacks:
             self.flush()
 
@@ -242,12 +233,11 @@ class Runtime:
             redundant = storage.first_redundant(changes, self.store, self.terms)
             if redundant:
                 raise redundant[1]
-        self.clock = stamp
         self._last_tx += 1
         self._buffer.begin(stamp, self._last_tx)
         for diff, ids in changes:
             self._buffer.add(diff, ids)
-        if self._buffer.waiting >= ingest.MAX_BUFFERED or self._one_by_one:
+        if self._buffer.waiting >= ingest.MAX_BUFFERED or self.one_by_one:
             self.flush()
 
     # --- batches ---
@@ -331,7 +321,7 @@ class Runtime:
         ):
             self._run(piece)
             self._last_tx = int(piece[2][-1])
-            self.clock = int(piece[1][-1])
+            self.schedule.clock = int(piece[1][-1])
 
     def apply_at(self, times: Longs, changes: Ints) -> None:
         """Apply a transaction for each of some times, as windows do at their closes."""
@@ -340,7 +330,7 @@ class Runtime:
         stamps = np.maximum(times, self.clock)
         txs = np.arange(self._last_tx + 1, self._last_tx + 1 + len(times), dtype=np.int64)
         self._last_tx += len(times)
-        self.clock = int(stamps[-1])
+        self.schedule.clock = int(stamps[-1])
         self._run((changes, stamps, txs))
 
     def clear_graph(self, graph: int) -> None:
@@ -374,18 +364,18 @@ class Runtime:
         if self._running:  # called by a callback
             self._queue.extend(ingest.one_by_one(self._buffer.take()))
             self._queue.extend(ingest.one_by_one(piece))
-        elif self._subscriptions or self.queries.with_callbacks:
+        elif self.schedule.followers or self.queries.with_callbacks:
             self._apply_each(piece)
             return
         else:
             self._run(piece)
-        self.clock = int(times[-1])
+        self.schedule.clock = int(times[-1])
 
     def _apply_each(self, piece: ingest.Piece) -> None:
         """Who is notified sees the graph as of that transaction, not of the whole batch."""
         for one in ingest.one_by_one(piece):
             ingest.check_order(self.clock, one[1])  # a callback may have advanced the clock
-            self.clock = self.reach(int(one[1][0]))
+            self.reach(int(one[1][0]))
             self._run(one)
             self.flush()
 

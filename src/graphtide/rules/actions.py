@@ -233,7 +233,7 @@ class Actions:
         for action in self._calls:
             given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
             self._functions[action.function](*given)
-        self._effects.set_present(self._updates.changes(pending), self._engine.clock)
+        self._effects.set_present(self._updates.changes(pending))
         for number, other in self._others:
             match other:
                 case Retract(event) if firing is not None and firing.match is not None:
@@ -247,9 +247,8 @@ class Actions:
 
     def _emit(self, stream: str, triples: list[tuple[Term, Term, Term]]) -> None:
         """Publish an event to the rules at once, and to the stream when the cascade is done."""
-        self._engine.collect()
-        self._engine.assert_event(triples)
-        self._effects.emit(stream, triples, self._engine.clock)
+        self._engine.emit(triples)
+        self._effects.emit(stream, triples)
 
 
 def failed(firing: Firing, problem: Exception) -> ActionError:

@@ -21,7 +21,7 @@ from graphtide.rules.firing import Firing
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
-    from graphtide.kernel.batch import Longs
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.change_events import RowTracker
@@ -100,20 +100,23 @@ class Agenda(Sequence[Firing]):
     """
 
     def __init__(self, shares: list[RuleMatches], terms: TermDictionary, first: int) -> None:
-        self.shares = _by_priority([share for share in shares if len(share.matches)])
+        self.shares = _by_priority([share for share in shares if len(share.matches)], terms)
         self.first = first
         self._terms = terms
         moments = [share.matches.moments for share in self.shares]
+        ends = [share.matches.times for share in self.shares]
         which = [np.full(len(part), n, np.int64) for n, part in enumerate(moments)]
         row = [np.arange(len(part), dtype=np.int64) for part in moments]
-        self.moments, self.which, self.row = (
+        self.moments, self._ends, self.which, self.row = (
             np.concatenate(parts) if parts else np.empty(0, np.int64)
-            for parts in (moments, which, row)
+            for parts in (moments, ends, which, row)
         )
-        if len(self.shares) > 1:
-            order = np.argsort(self.moments, kind="stable")
-            self.moments, self.which = self.moments[order], self.which[order]
-            self.row = self.row[order]
+        waited = self.moments % 2 == 0
+        if len(self.shares) > 1 or waited.any():
+            # Matches that have waited fire in order of the times until which they have.
+            order = np.lexsort((np.where(waited, self._ends, 0), self.moments))
+            self.moments, self._ends = self.moments[order], self._ends[order]
+            self.which, self.row = self.which[order], self.row[order]
 
     def __len__(self) -> int:
         return len(self.moments)
@@ -131,11 +134,13 @@ class Agenda(Sequence[Firing]):
         entry, found = self.shares[self.which[index]]
         return PendingFiring(entry, found, int(self.row[index]), self.first + index, self._terms)
 
-    def groups(self) -> Iterator[tuple[int, range]]:
-        """Each moment, with the indices of the firings."""
-        begins = np.flatnonzero(np.diff(self.moments, prepend=-1)).tolist()
+    def groups(self) -> Iterator[tuple[int, int, range]]:
+        """Each moment, its time, and the indices of the firings."""
+        changes = np.diff(self.moments, prepend=-1) != 0
+        changes[1:] |= (self.moments[1:] % 2 == 0) & (self._ends[1:] != self._ends[:-1])
+        begins = np.flatnonzero(changes).tolist()
         for begin, end in zip(begins, [*begins[1:], len(self)], strict=True):
-            yield int(self.moments[begin]), range(begin, end)
+            yield int(self.moments[begin]), int(self._ends[begin]), range(begin, end)
 
     def pending(self, indices: range) -> Iterator[PendingFiring]:
         """Some of the firings."""
@@ -143,40 +148,48 @@ class Agenda(Sequence[Firing]):
 
     def times(self) -> Longs:
         """The times of the firings."""
-        found = np.empty(len(self), np.int64)
-        for number, share in enumerate(self.shares):
-            mine = self.which == number
-            found[mine] = share.matches.times[self.row[mine]]
-        return found
+        return self._ends
 
 
 def in_firing_order(
     shares: list[RuleMatches], terms: TermDictionary, first: int
 ) -> Iterator[PendingFiring]:
     """The matches of one event in firing order, without columns: most often there is one."""
-    for entry, found in _by_priority(shares):
+    for entry, found in _by_priority(shares, terms):
         for row in range(len(found.rows)):
             yield PendingFiring(entry, found, row, first, terms)
             first += 1
 
 
-def _by_priority(shares: list[RuleMatches]) -> list[RuleMatches]:
+def _by_priority(shares: list[RuleMatches], terms: TermDictionary) -> list[RuleMatches]:
     """Matches of rules, by priority and declaration, each in order."""
     if len(shares) > 1:
         shares.sort(key=lambda s: (-s.entry.matcher.rule.priority, s.entry.number))
-    return [RuleMatches(share.entry, _in_order(share)) for share in shares]
+    return [RuleMatches(share.entry, _in_order(share, terms)) for share in shares]
 
 
-def _in_order(share: RuleMatches) -> Matches:
-    """One rule's matches by moment, then by values in order of the variables' names."""
-    found = share.matches
-    moments = found.moments
+def _in_order(share: RuleMatches, terms: TermDictionary) -> Matches:
+    """One rule's matches by moment, then by the texts of values in order of variables' names.
+
+    Not by ids: these depend on which terms came first, and so on how the input was divided.
+    """
+    matches = share.matches
+    moments = matches.moments
     if len(moments) < 2 or (moments[1:] > moments[:-1]).all():
-        return found
+        return matches
     names = [v.name for v in share.entry.matcher.shape.variables]
     columns = [1 + names.index(name) for name in sorted(names, reverse=True)]
-    keys = np.column_stack([found.rows[:, columns], moments])
-    return found.chosen(np.lexsort(keys.T))
+    keys = [_ranks(matches.rows[:, column], terms) for column in columns]
+    return matches.chosen(np.lexsort((*keys, moments)))
+
+
+def _ranks(ids: Ints, terms: TermDictionary) -> Longs:
+    """For each id, the rank of its text among those of all of them."""
+    different, which = np.unique(ids, return_inverse=True)
+    texts = [terms.text(i) if i else "" for i in different.tolist()]
+    ranks = np.empty(len(texts), np.int64)
+    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return ranks[which]
 
 
 # --- ConflictSet

@@ -5,8 +5,8 @@ The only module of `rules` that touches the runtime and the streams of a live gr
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -39,6 +39,7 @@ class GraphConnection:
         self._streams = streams
         self._runtime = streams.runtime
         self._subscription: Subscription | None = None
+        self.schedule = self._runtime.schedule
         self.terms = self._runtime.terms
         self.tick_ms = self._runtime.tick_ms
 
@@ -63,16 +64,16 @@ class GraphConnection:
         subscription = self._subscription
         return (
             subscription is not None
-            and self._runtime.is_only_follower(subscription.subscriber)
+            and self._runtime.is_only_follower(subscription.follower)
             and not self._streams.has_windows
         )
 
-    def subscribe(self, subscriber: GraphSubscriber) -> None:
-        """Notify a subscriber of transactions, clock moves and events."""
-        self._subscription = self._runtime.subscribe(subscriber)
+    def follow(self, engine: RuleEngine) -> None:
+        """Let a rule engine follow the graph: its transactions, its clock and its events."""
+        self._subscription = self._runtime.subscribe(engine)
 
-    def unsubscribe(self) -> None:
-        """Notify it no more."""
+    def unfollow(self) -> None:
+        """It follows no more."""
         if self._subscription is not None:
             self._subscription.close()
             self._subscription = None
@@ -93,9 +94,12 @@ class GraphConnection:
     # --- time, changes and events ---
 
     def advance(self, to: int) -> None:
-        """Move the graph's clock on, if it is not there yet."""
-        if to > self._runtime.clock:
-            self._runtime.advance(to)
+        """Move the graph's clock on."""
+        self._runtime.advance(to)
+
+    def publish(self, events: EventBatch, engine: RuleEngine) -> None:
+        """Publish events to one rule engine only."""
+        self._runtime.publish(events, (engine,))
 
     def effective(self, quads: Mapping[Ids, bool]) -> dict[Ids, bool]:
         """Of quads to be inserted (true) or deleted, those that are not as they should be."""
@@ -106,10 +110,9 @@ class GraphConnection:
             if is_present is not wanted
         }
 
-    def commit(self, quads: Mapping[Ids, bool], time: int) -> None:
+    def commit(self, quads: Mapping[Ids, bool]) -> None:
         """Insert and delete quads as one transaction."""
-        stamp = time if time > self._runtime.clock else None
-        self._runtime.commit([(1 if new else -1, quad) for quad, new in quads.items()], stamp)
+        self._runtime.commit([(1 if new else -1, quad) for quad, new in quads.items()], None)
 
     def insert_each(self, quads: Ints, firings: Longs, times: Longs) -> None:
         """Insert the quads of several firings, one transaction for each firing."""
@@ -130,23 +133,20 @@ def query_of(query: Query) -> SelectQuery:
 class Effects(Protocol):
     """What the actions of rules change outside the rule engine."""
 
-    def begin(self) -> None:
-        """A cascade begins: changes from here on may be undone."""
-
     def collect(self, clock: int) -> Iterable[EventBatch]:
         """The events that changes of the graph caused, a batch for each transaction."""
 
     def publish(self) -> bool:
         """Push emitted events to their streams; whether there were any."""
 
+    def without_emitted(self, events: EventBatch) -> EventBatch:
+        """Events without those that this program has emitted: its rules have seen them."""
+
     def discard(self) -> None:
-        """Drop the events that changes of the graph caused."""
+        """Drop emitted events, and the events that changes of the graph caused."""
 
-    def undo(self, clock: int) -> str:
+    def undo(self) -> str:
         """Undo what a cascade has changed; a clause for the error message."""
-
-    def advance(self, to: int) -> None:
-        """The clock of the engine moved on."""
 
     def are_independent(self, rules: Iterable[RuleEntry]) -> bool:
         """Whether no action of these rules can change what a rule matches."""
@@ -161,13 +161,8 @@ class GraphEffects:
     def __init__(self, graph: GraphConnection, sources: Sequence[ChangeSource]) -> None:
         self._graph = graph
         self._sources = sources
-        self._journal: dict[Ids, bool] = {}
-        self._outbox: list[tuple[str, list[tuple[Term, Term, Term]], int]] = []
+        self._outbox: deque[tuple[int, str, list[tuple[Term, Term, Term]]]] = deque()
         self._emitted: set[int] = set()
-
-    def begin(self) -> None:
-        """A cascade begins: changes from here on may be undone."""
-        self._journal.clear()
 
     def collect(self, clock: int) -> Iterator[EventBatch]:
         """The events that changes of the graph caused, a batch for each transaction."""
@@ -186,36 +181,37 @@ class GraphEffects:
             yield replace(batch, transactions=transaction + 1, simultaneous=True)
 
     def discard(self) -> None:
-        """Drop the events that changes of the graph caused."""
+        """Drop emitted events, and the events that changes of the graph caused."""
+        self._outbox.clear()
         for source in self._sources:
             for _ in source.found.changes():
                 pass
 
-    def set_present(self, quads: Mapping[Ids, bool], clock: int) -> None:
+    def set_present(self, quads: Mapping[Ids, bool]) -> None:
         """Insert and delete quads as one transaction; redundant changes are left out."""
         changes = self._graph.effective(quads)
         if changes:
+            journal = self._graph.schedule.journal
             for quad, present in changes.items():
-                self._journal.setdefault(quad, not present)
-            self._graph.commit(changes, clock)
+                journal.setdefault(quad, not present)
+            self._graph.commit(changes)
 
-    def emit(self, stream: str, triples: list[tuple[Term, Term, Term]], time: int) -> None:
-        """Push an event to a stream, once the cascade is through."""
-        self._outbox.append((stream, triples, time))
+    def emit(self, stream: str, triples: list[tuple[Term, Term, Term]]) -> None:
+        """Push an event to a stream, once the effects before it are worked off."""
+        self._outbox.append((self._graph.schedule.depth, stream, triples))
 
     def publish(self) -> bool:
         """Push emitted events to their streams, and so to windows and other programs."""
-        if not self._outbox:
-            return False
-        emitted, self._outbox = self._outbox, []
-        for name, triples, time in emitted:
+        schedule, some = self._graph.schedule, bool(self._outbox)
+        while self._outbox:
+            schedule.depth, name, triples = self._outbox.popleft()
             stream = self._graph.stream(name)
             number = stream.next_number
             self._emitted.add(number)
-            stream.push(triples, time=time)
+            stream.push(triples, time=schedule.clock)
             if not stream.waiting:  # the event was delivered, and passed `without_emitted`
                 self._emitted.discard(number)
-        return True
+        return some
 
     def without_emitted(self, events: EventBatch) -> EventBatch:
         """Events without those that this program has emitted: its rules have seen them."""
@@ -225,15 +221,10 @@ class GraphEffects:
         self._emitted -= known
         return events.without(known)
 
-    def undo(self, clock: int) -> str:
+    def undo(self) -> str:
         """Undo, as one transaction, what the actions of a cascade have changed."""
-        self._outbox.clear()
-        self.set_present(dict(self._journal), clock)
+        self.set_present(dict(self._graph.schedule.journal))
         return "; what their actions changed in the graph has been rolled back"
-
-    def advance(self, to: int) -> None:
-        """Move the graph's clock on, too."""
-        self._graph.advance(to)
 
     def are_independent(self, rules: Iterable[RuleEntry]) -> bool:
         """Whether all rules only insert what no rule reads, and there is no other subscriber."""
@@ -260,40 +251,3 @@ class GraphEffects:
 def _insertions(entry: RuleEntry) -> Insertions | None:
     action = entry.action
     return action.insertions if isinstance(action, Actions) else None
-
-
-class GraphSubscriber:
-    """Passes transactions, clock moves and events of a graph on to a rule engine."""
-
-    def __init__(self, graph: GraphConnection, engine: RuleEngine, effects: GraphEffects) -> None:
-        self._graph = graph
-        self._engine = engine
-        self._effects = effects
-
-    def before_time(self, time: int) -> None:
-        """The graph's clock is about to move: matches that waited until then fire."""
-        if not self._engine.running and time > self._engine.clock:
-            self._engine.advance(time)
-
-    def after_transaction(self) -> None:
-        """A transaction was committed: the events that it caused reach the rules."""
-        if not self._engine.running:
-            self._engine.react(self._graph.clock)
-
-    def take_events(self, events: EventBatch) -> None:
-        """Events were published, by a stream or by `LiveGraph.publish`."""
-        events = self._effects.without_emitted(events)
-        many = len(events.ends)
-        if self._engine.running or not many:
-            self._engine.take_events(events)
-        elif many > 1 and self._graph.has_windows:  # they close time by time
-            begins = np.flatnonzero(np.diff(events.ends, prepend=events.ends[0] - 1)).tolist()
-            for begin, end in pairwise([*begins, many]):
-                self._take_from(events.slice(begin, end))
-        else:
-            self._take_from(events)
-
-    def _take_from(self, events: EventBatch) -> None:
-        """Take in events at the time of the first of them, for the graph too."""
-        self._graph.advance(int(events.ends[0]))
-        self._engine.take_events(events)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Bgp, Filter, Join, Node, Project, TriplePattern
-from graphtide.errors import GraphtideError
+from graphtide.errors import CascadeError
 from graphtide.functions.templates import fill_template
 
 if TYPE_CHECKING:
@@ -225,7 +225,6 @@ class Cascade:
         self._caused: deque[str] = deque(maxlen=NAMED_RULES)
         self._count = 0
         self._start: CascadeStart | None = None
-        self._is_endless = False
 
     def begin(self) -> None:
         """Begin another cascade: the savepoint of the last one is discarded."""
@@ -250,22 +249,20 @@ class Cascade:
         """Count a firing that was caused by an action; whether it is within the limit."""
         self._caused.append(rule)
         self._count += 1
-        self._is_endless = self._count > self._max
-        return not self._is_endless
+        return self._count <= self._max
 
-    def endless(self, undone: str) -> GraphtideError:
-        """The error of a cascade beyond the limit; `abort` rolls it back."""
-        return GraphtideError(
+    def endless(self, undone: str) -> CascadeError:
+        """The error of a cascade beyond the limit; the scheduler has it rolled back."""
+        return CascadeError(
             f"rules fire without end: {', '.join(sorted(set(self._caused)))}{undone}",
             hint="an action causes the events that cause the action",
         )
 
-    def abort(self) -> None:
-        """The cascade has failed: roll it back, if it was endless."""
-        if self._is_endless and self._start is not None:
+    def rollback(self) -> None:
+        """The cascade has no end: restore the savepoint, if there is one."""
+        if self._start is not None:
             states, fired, tokens = self._start
             self._rules.rollback_all(states)
             self._log.truncate(self._log.total - fired)
             if self._detection is not None:
                 self._detection.rollback(tokens)
-        self._is_endless = False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from graphtide.engine.events import make_events
+from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, StateChange
@@ -13,7 +15,7 @@ from graphtide.rules.actions import Actions, ErrorPolicy, OnError
 from graphtide.rules.agenda import Activation, ConflictSet, Resolver
 from graphtide.rules.compile import Compiler, only_inserts
 from graphtide.rules.detection import ComplexEvent, PatternRunner, detect
-from graphtide.rules.effects import GraphConnection, GraphEffects, GraphSubscriber, query_of
+from graphtide.rules.effects import GraphConnection, GraphEffects, query_of
 from graphtide.rules.rule_set import RuleSet
 from graphtide.rules.runtime import MAX_FIRINGS, RuleEngine
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from graphtide.algebra.expressions import Var
-    from graphtide.engine.ingest import ObjectLike, TermLike
     from graphtide.engine.watch import Query
     from graphtide.patterns.detector import AnyDetector
     from graphtide.rules.firing import Firing
@@ -131,7 +132,7 @@ class RunningProgram:
             )
             self._engine.rules.add(rule, actions)
         self._find_independent(rules)
-        self._subscriber = GraphSubscriber(self._connection, self._engine, effects)
+        self._effects = effects
 
     def resolve_conflicts(self, resolver: Resolver, seed: int, *, manual: bool) -> None:
         """Put matches into a conflict set, to be fired one at a time."""
@@ -139,12 +140,12 @@ class RunningProgram:
         self._engine.manual = manual
 
     def start(self, start: StartAt) -> None:
-        """Subscribe to the graph."""
-        self._connection.subscribe(self._subscriber)
+        """Follow the graph."""
+        if start == "latest":
+            self._effects.discard()
+        self._connection.follow(self._engine)
         if start == "earliest":
-            self._subscriber.after_transaction()
-        else:
-            self._engine.abort()
+            self._connection.schedule.perform(self._engine.collect)
 
     def _source(
         self, type_: EventType, change: QueryChange | QueryUpdate | StateChange
@@ -262,23 +263,21 @@ class RunningProgram:
         duration: int = 0,
     ) -> None:
         """Publish a graph event to this program only, by default at the current time."""
-        if time is not None:
-            self._connection.advance(time)
-        self._engine.assert_event(triples, time=time, duration=duration)
+        graph = self._connection
+        ids = [quad_ids(graph.terms, s, p, o, None)[:3] for s, p, o in triples]
+        events = make_events([ids], [graph.clock if time is None else time], duration)
+        graph.publish(events, self._engine)
 
     def advance(self, to: int) -> None:
-        """Move the clock on, that of the graph too."""
-        if to > self._connection.clock:
-            self._connection.advance(to)
-        else:
-            self._engine.advance(to)
+        """Move the clock of the graph on."""
+        self._connection.advance(to)
 
     def close(self) -> None:
         """End the program: its rules, and its queries."""
         if self.closed:
             return
         self.closed = True
-        self._connection.unsubscribe()
+        self._connection.unfollow()
         for name in self._engine.rules.names():
             self._engine.rules.remove(name)
         for watches in (*self._row_trackers, *(source.found for source in self._sources)):

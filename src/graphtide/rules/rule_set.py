@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -59,6 +60,7 @@ class RuleSet:
         self._types = TypeIndex()
         self._numbers: dict[EventType, int] = {}
         self._by_type: list[list[RuleEntry]] = []
+        self._waiting: list[RuleEntry] = []
         self._added = 0
         self._seen = -1
         self._saved = False
@@ -101,6 +103,7 @@ class RuleSet:
         entry = RuleEntry(self._added, matcher, watch, action)
         self._added += 1
         self._rules[rule.name] = entry
+        self._waiting = [each for each in self if each.matcher.waits]
         for type_ in {self._numbers[condition.type] for condition in rule.events}:
             self._by_type[type_].append(entry)
         self._seen = -1
@@ -110,6 +113,7 @@ class RuleSet:
         if name not in self._rules:
             raise GraphtideError(f"there is no rule named {name}")
         entry = self._rules.pop(name)
+        self._waiting = [each for each in self if each.matcher.waits]
         for concerned in self._by_type:
             if entry in concerned:
                 concerned.remove(entry)
@@ -156,6 +160,10 @@ class RuleSet:
     def look_changed(self) -> bool:
         """Whether facts have changed since `catch_up`."""
         return any(each.matcher.looks_changed() for each in self._rules.values())
+
+    def next_deadline(self) -> float:
+        """The first time with which the wait of a match for NO EVENT ends."""
+        return min((each.matcher.next_deadline() for each in self._waiting), default=inf)
 
     def advance(self, to: int) -> list[RuleMatches]:
         """Move time on; the matches whose NO EVENT can no longer happen."""

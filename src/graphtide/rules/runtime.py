@@ -1,8 +1,8 @@
-"""RuleEngine: the event loop of the rules, with its clock, its queue and its cascades.
+"""RuleEngine: matches events with rules, and fires what they complete.
 
-Events come in order of time and move the clock. Each event goes to every rule. The matches that it
-completes fire in order of priority, then of declaration, then of values. What an action changes or
-emits is matched before the next event, until nothing is left.
+Events come in order of time. Each event goes to every rule. The matches that it completes fire in
+order of priority, then of declaration, then of values. What an action changes or emits is queued in
+the scheduler, and matched when its turn comes.
 
 Events that come at once are matched in batches, as if no action changed what rules match. If one
 does, the rules are rolled back to the event that caused it, and go on from there.
@@ -10,13 +10,13 @@ does, the rules are rolled back to the event that caused it, and go on from ther
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphtide.engine.events import EventBatch, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
-from graphtide.errors import GraphtideError
+from graphtide.engine.scheduler import Due, Phase
+from graphtide.errors import ActionError, GraphtideError
 from graphtide.rules.agenda import (
     Activation,
     Agenda,
@@ -30,7 +30,7 @@ from graphtide.rules.detection import Detection, complex_batch
 from graphtide.rules.firing import Cascade, FiringLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
@@ -45,10 +45,9 @@ MAX_BATCH = 1 << 16
 
 
 class RuleEngine:
-    """Matches events with rules and fires what they complete.
+    """Follows a graph: matches its events with rules and fires what they complete.
 
-    `batch_size` adapts to how often actions change what rules match. `depth` is that of the batches
-    to be queued, as in `EventBatch`.
+    `batch_size` adapts to how often actions change what rules match.
     """
 
     def __init__(
@@ -65,77 +64,102 @@ class RuleEngine:
         self.conflicts: ConflictSet | None = None
         self.manual = False
         self.log = FiringLog()
-        self.clock = graph.clock
-        self.running = False
         self.batch_size = FIRST_BATCH
-        self.depth = 0
         self._graph = graph
+        self._schedule = graph.schedule
         self._effects = effects
         self._cascade = Cascade(rules, self.log, detection, max_firings)
-        self._queue: deque[EventBatch] = deque()
+        self._entered = -1
         self._retracted: list[int] = []
 
-    # --- input: events, transactions, time, activations ---
+    @property
+    def clock(self) -> int:
+        """The current time."""
+        return self._schedule.clock
 
-    def assert_event(
-        self,
-        triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
-        *,
-        time: int | None = None,
-        duration: int = 0,
-    ) -> None:
-        """Publish one graph event, by default at the current time, with a duration in ticks."""
-        ids = [quad_ids(self._graph.terms, s, p, o, None)[:3] for s, p, o in triples]
-        self.take_events(make_events([ids], [self.clock if time is None else time], duration))
+    # --- what the scheduler asks for ---
 
-    def take_events(self, events: EventBatch) -> None:
-        """Queue and match events, in order of time and not before the clock."""
-        many = len(events.ends)
-        if not many:
+    def next_due(self, to: int) -> Due | None:
+        """The next timer of a pattern, or end of an absence, that is before a time."""
+        time = self.rules.next_deadline()
+        if self.detection is not None:
+            time = min(time, self.detection.next_time())
+        return Due(int(time), Phase.END) if time < to else None
+
+    def run_due(self, due: Due) -> None:
+        """Match the complex events that timers complete; else fire the matches that have waited.
+
+        Complex events of a time come before the absences that end with it, and may deny them.
+        """
+        self._enter(0)
+        if self.detection is not None and self.detection.next_time() <= due.time:
+            found = self.detection.pass_time(due.time + 1)
+            if found:
+                self._take_part(replace(complex_batch(found), simultaneous=True))
             return
-        first = int(events.ends[0])
-        mixed = many > 1 and (events.ends[1:] < events.ends[:-1]).any()
-        if first < self.clock or mixed:
-            raise GraphtideError(
-                f"time runs backwards: {first} is before the clock, {self.clock}"
-                if first < self.clock
-                else "time runs backwards among these events",
-                hint="give events in order of their times",
-            )
-        if events.starts is not events.ends:
-            self._check_durations(events)
-        self._enqueue(events)
-        self._run()
+        waited = [share for share in self.rules.advance(due.time + 1) if len(share.matches)]
+        if waited:
+            self._fire_now(waited, 0)
 
-    def _enqueue(self, events: EventBatch) -> None:
-        self._queue.append(replace(events, depth=self.depth) if self.depth else events)
+    def time_passed(self, to: int) -> None:
+        """The clock has moved on: events that no partner can follow any more are evicted."""
+        self.rules.advance(to)
 
-    def _check_durations(self, events: EventBatch) -> None:
-        """Refuse events that last too long: their partners may have been evicted."""
-        length = int((events.ends - events.starts).max())
-        max_duration = self.rules.max_duration
-        if length > max_duration:
-            raise GraphtideError(
-                f"an event lasts for {length} ticks, but {max_duration} is the most",
-                hint="say how long events may last: run(…, max_event_duration=…)",
-            )
-
-    def react(self, clock: int) -> None:
-        """A transaction was committed: match the events that it caused."""
+    def after_transaction(self) -> None:
+        """A transaction was applied: the events that it caused are matched when it is through."""
         self.collect()
-        self._run(max(clock, self.clock))
 
-    def advance(self, to: int) -> None:
-        """Move the clock on without an event."""
-        if to < self.clock:
-            raise GraphtideError(f"time runs backwards: {to} is before the clock, {self.clock}")
-        self._run(to)
+    def admit(self, events: EventBatch) -> EventBatch:
+        """The events that are new to the rules; those that last too long are refused."""
+        events = self._effects.without_emitted(events)
+        if events.starts is not events.ends and len(events.ends):
+            length = int((events.ends - events.starts).max())
+            max_duration = self.rules.max_duration
+            if length > max_duration:  # their partners may have been evicted
+                raise GraphtideError(
+                    f"an event lasts for {length} ticks, but {max_duration} is the most",
+                    hint="say how long events may last: run(…, max_event_duration=…)",
+                )
+        return events
+
+    def take_events(self, events: EventBatch) -> int:
+        """Match the first of some events, as many at a time as actions allow, and fire."""
+        self._enter(events.depth)
+        part = events.slice(0, self._end(events))
+        if self.detection is None:
+            return self._take_part(part)
+        self._take_with_complex(part, self.detection)
+        return len(part.ends)
+
+    def take_all(self, events: EventBatch) -> None:
+        """Match events that an action caused, one after the other."""
+        at = 0
+        while at < len(events.ends):
+            at += self.take_events(events.slice(at, len(events.ends)))
+
+    def go_on(self) -> bool:
+        """Push emitted events to their streams, or fire the next activation."""
+        return self._effects.publish() or self._fire_next()
+
+    def abort(self) -> None:
+        """The cascade has no end: drop its events and activations, restore the memories."""
+        self._effects.discard()
+        if self.conflicts is not None:
+            self.conflicts.clear()
+        if self._entered == self._schedule.cascade:
+            self._cascade.rollback()
 
     def fire(self, activation: Activation) -> None:
         """Fire an activation of the conflict set, with all that it causes."""
-        self._run_with(lambda: self._fire_activation(activation))
+        self._schedule.perform(lambda: self._fire_activation(activation))
 
-    # --- what actions do to the rules ---
+    # --- what actions cause ---
+
+    def emit(self, triples: Iterable[tuple[TermLike, TermLike, ObjectLike]]) -> None:
+        """Queue an event of an action for the rules of this program."""
+        self.collect()
+        ids = [quad_ids(self._graph.terms, s, p, o, None)[:3] for s, p, o in triples]
+        self._cause(make_events([ids], [self.clock]))
 
     def retract(self, event: MatchedEvent) -> None:
         """Remove an event from the memories of all rules."""
@@ -147,137 +171,41 @@ class RuleEngine:
         if self.conflicts is not None:
             self.conflicts.catch_up()
         for events in self._effects.collect(self.clock):
-            self._enqueue(events)
+            self._cause(events)
 
-    # --- the event loop ---
+    def _cause(self, events: EventBatch) -> None:
+        depth = self._schedule.depth
+        caused = replace(events, depth=depth) if depth else events
+        self._schedule.cause(lambda: self.take_all(caused))
 
-    def _run(self, to: int | None = None) -> None:
-        """Work off the queue, unless an action called: then that is done after it."""
-        if not self.running:
-            self._run_with(None if to is None else lambda: self._move_on(to))
+    # --- cascades ---
 
-    def _run_with(self, first: Callable[[], None] | None) -> None:
-        """Do something, then work off the queue."""
-        self.running = True
-        self._begin()
-        try:
-            if first is not None:
-                first()
-            self._drain()
-        except BaseException:
-            self.abort()
-            raise
-        finally:
-            self.running = False
-            self.depth = 0
-
-    def _drain(self) -> None:
-        while self._queue or self._publish() or self._fire_next():
-            if self._queue:
-                events = self._queue.popleft()
-                if events.begins_cascade:
-                    self._begin()
-                self._take(events)
-
-    def _publish(self) -> bool:
-        """Push emitted events to their streams; whether that caused events for the rules."""
-        if self._effects.publish():
-            self.collect()
-        return bool(self._queue)
+    def _enter(self, depth: int) -> None:
+        """Take part in the cascade under way; `depth` actions have led to this."""
+        if self._entered != self._schedule.cascade:
+            self._entered = self._schedule.cascade
+            self._cascade.begin()
+        if depth:
+            self._savepoint()
 
     def _begin(self) -> None:
-        """A cascade begins."""
+        """Begin another cascade, with the next event of a batch."""
+        self._schedule.begin()
+        self._entered = self._schedule.cascade
         self._cascade.begin()
-        self._effects.begin()
-
-    def abort(self) -> None:
-        """A cascade has failed: clear the queue; roll back, if it had no end."""
-        self._publish()
-        self._effects.discard()
-        self._queue.clear()
-        if self.conflicts is not None:
-            self.conflicts.clear()
-        self._cascade.abort()
-
-    # --- time ---
-
-    def _move_on(self, to: int) -> None:
-        self._pass_time(to)
-        self._tick(to)
-
-    def _pass_time(self, to: int) -> None:
-        """Match the complex events that timers complete before a time, with their cascades.
-
-        The rest of the queue has to wait for them.
-        """
-        while self.detection is not None and (time := self.detection.next_time()) < to:
-            if time > self.clock:
-                self._tick(time)
-                self._set_clock(time)
-            found = self.detection.pass_time(time + 1)
-            if found:
-                waiting, self._queue = self._queue, deque()
-                events = complex_batch(found)
-                self._queue.append(replace(events, simultaneous=True, begins_cascade=True))
-                self._drain()
-                self._queue = waiting
-
-    def _tick(self, to: int) -> None:
-        """Fire the matches whose absence (NO EVENT) is certain before a time."""
-        self.clock = to
-        waited = [share for share in self.rules.advance(to) if len(share.matches)]
-        if waited:
-            self._fire_now(waited, 0)
-
-    def _set_clock(self, time: int) -> None:
-        self.clock = time
-        self._effects.advance(time)
 
     # --- batches of events ---
 
-    def _take(self, events: EventBatch) -> None:
-        """Match queued events, as many at a time as actions allow."""
-        many = len(events.ends)
-        at = 0
-        while at < many:
-            time = int(events.ends[at])
-            if time > self.clock:
-                self._move_on(time)
-                self._set_clock(time)
-                if self._queue and not events.simultaneous:
-                    self._put_back(events.slice(at, many))
-                    return
-                if not events.depth:
-                    self._begin()
-            part = events.slice(at, self._end(events, at))
-            if self.detection is None:
-                at += self._take_part(part)
-            else:
-                self._take_with_complex(part, self.detection)
-                at += len(part.ends)
-            if at < many and self.conflicts is not None:
-                self._drain()
-            elif at < many and self._queue:
-                self._put_back(events.slice(at, many))
-                return
-
-    def _end(self, events: EventBatch, at: int) -> int:
+    def _end(self, events: EventBatch) -> int:
         """Up to where events can be matched together."""
         many = len(events.ends)
-        if events.simultaneous or at + 1 == many:
+        if events.simultaneous or many == 1:
             return many
         if self.conflicts is not None or (
             self.detection is not None and not self._is_independent()
         ):
-            return at + 1
-        return min(many, at + self.batch_size)
-
-    def _put_back(self, rest: EventBatch) -> None:
-        """Queue the rest of a batch: behind what the others caused, unless it was caused itself."""
-        if rest.depth:
-            self._queue.appendleft(rest)
-        else:
-            self._queue.append(replace(rest, begins_cascade=True))
+            return 1
+        return min(many, self.batch_size)
 
     def _take_with_complex(self, events: EventBatch, detection: Detection) -> None:
         """Match events, each with the complex events that it completes right after it."""
@@ -307,8 +235,12 @@ class RuleEngine:
         taken = self._take_many(events)
         if taken == many:
             self.batch_size = min(2 * self.batch_size, MAX_BATCH)
-            self._set_clock(max(self.clock, int(events.ends[-1])))
+            self._set_clock(int(events.ends[-1]))
         return taken
+
+    def _set_clock(self, time: int) -> None:
+        """Move the clock on within a batch: nobody else has anything due before its last event."""
+        self._schedule.clock = max(self._schedule.clock, time)
 
     def _match(self, events: EventBatch) -> list[RuleMatches]:
         before = events.transactions
@@ -335,14 +267,13 @@ class RuleEngine:
 
         If it was not the last one, the rules are rolled back to it: they forget those after it.
         """
-        queued = len(self._queue)
-        for at, places in agenda.groups():
-            event, complete = divmod(at, 2)
+        queued = self._schedule.queued
+        for moment, time, places in agenda.groups():
+            event, complete = divmod(moment, 2)
             taken, fired = event + complete, self.log.total
+            waited = None if complete else time
             self._retracted.clear()
-            self.clock = max(self.clock, int(events.ends[event]))
-            if complete:
-                self._set_clock(self.clock)
+            self._set_clock(int(events.ends[event]) if waited is None else waited)
             if not events.depth:
                 self._begin()
                 self.rules.track()
@@ -350,11 +281,11 @@ class RuleEngine:
                 self._fire(agenda.pending(places), events.depth)
             except BaseException:
                 if states is not None:
-                    self._roll_back_to(events, states, event, taken)
+                    self._roll_back_to(events, states, taken, waited)
                     self._retract_again()
                 raise
             if states is not None and self._has_changed(queued):
-                self._roll_back_to(events, states, event, taken)
+                self._roll_back_to(events, states, taken, waited)
                 if not events.depth:
                     self._cascade.save(fired)
                 self._retract_again()
@@ -362,19 +293,22 @@ class RuleEngine:
         return len(events)
 
     def _has_changed(self, queued: int) -> bool:
-        """Whether actions have changed what rules match; `queued` batches were there before."""
+        """Whether actions have changed what rules match; `queued` effects were there before."""
         changed = self.rules.look_changed()
-        return bool(self._retracted) or len(self._queue) > queued or changed
+        return bool(self._retracted) or self._schedule.queued > queued or changed
 
     def _roll_back_to(
-        self, events: EventBatch, states: RuleSavepoints, event: int, taken: int
+        self, events: EventBatch, states: RuleSavepoints, taken: int, waited: int | None
     ) -> None:
-        """Roll the rules back to the first events, as if the others had not come yet."""
+        """Roll the rules back to the first events, as if the others had not come yet.
+
+        `waited` is the time until which a match with NO EVENT waited, if that fired.
+        """
         self.rules.rollback(states, self.rules.order - len(events))
         if taken:
             self._match(events.slice(0, taken))
-        if taken == event:  # a match with NO EVENT fired before its event came
-            self.rules.advance(int(events.ends[event]))
+        if waited is not None:
+            self.rules.advance(waited + 1)
         self.batch_size = max(1, self.batch_size // 2)
 
     def _retract_again(self) -> None:
@@ -402,7 +336,7 @@ class RuleEngine:
 
     def _fire(self, firings: Iterable[PendingFiring], depth: int) -> None:
         """Fire matches in order, or put them into the conflict set."""
-        self.depth = depth + 1
+        self._schedule.depth = depth + 1
         for firing in firings:
             if self.conflicts is not None:
                 self.conflicts.add(firing.firing(), firing.entry, depth)
@@ -412,9 +346,12 @@ class RuleEngine:
     def _carry_out(self, firing: PendingFiring, depth: int) -> None:
         self.log.add_pending(firing)
         if depth and not self._cascade.count(firing.rule):
-            raise self._cascade.endless(self._effects.undo(self.clock))
+            raise self._cascade.endless(self._effects.undo())
         if firing.entry.action is not None:
-            firing.entry.action.carry_out(firing)
+            try:
+                firing.entry.action.carry_out(firing)
+            except ActionError as error:  # it has changed nothing: the other firings go on
+                self._schedule.report(error)
             self.collect()
 
     def _fire_next(self) -> bool:
@@ -427,8 +364,9 @@ class RuleEngine:
         return activation is not None
 
     def _fire_activation(self, activation: Activation) -> None:
+        self._enter(0)
         self._savepoint()
-        self.depth = activation.depth + 1
+        self._schedule.depth = activation.depth + 1
         firing = replace(activation.firing, number=self.log.total)
         self._carry_out(ChosenFiring(firing, activation.entry), activation.depth)
         assert self.conflicts is not None  # noqa: S101 - there was an activation

@@ -81,7 +81,9 @@ class QueryWindows:
 
     def on_result(self, callback: Callable[[WindowResult], object]) -> None:
         """Call back with every result."""
+        self._runtime.flush()
         self._callbacks.append(callback)
+        self._runtime.notify_each(self.query)
 
     def count(self, rows: int) -> int:
         """How many rows the answer has, duplicates counted, whatever is put out of them."""

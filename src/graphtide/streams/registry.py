@@ -11,6 +11,7 @@ from pyoxigraph import NamedNode
 
 from graphtide.algebra.traverse import substitute, walk
 from graphtide.algebra.windows import WINDOW_SPACE, WindowClause, WindowedQuery
+from graphtide.engine.scheduler import Due, Phase
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import TX, Ints, Longs
 from graphtide.streams import windows as win
@@ -179,9 +180,36 @@ class WindowRegistry:
             for number in windows:
                 self._windows[number].needed = tuple(streams.values())
 
+    def next_due(self, to: int) -> Due | None:
+        """What is due before the watermarks of all streams are raised to a time.
+
+        While nobody follows single transactions, that is done at once.
+        """
+        if not self._runtime.one_by_one:
+            behind = any(stream.watermark < to for stream in self.streams.values())
+            return Due(to, Phase.CLOSE) if behind else None
+        watermarks = [placed.content.next_watermark() for placed in self._windows.values()]
+        dues = [Due(time, Phase.CLOSE) for time in watermarks if time is not None]
+        waiting = [stream.first_waiting() for stream in self.streams.values()]
+        dues += [Due(time, Phase.EVENT) for time in waiting if time is not None]
+        first = min(dues, default=None)
+        return None if first is None or first.time > to else first
+
+    def run_due(self, due: Due) -> None:
+        """Close windows, or release the events that have waited until a time."""
+        if not self._runtime.one_by_one:
+            self.advance(due.time)
+        elif due.phase is Phase.CLOSE:
+            for stream in tuple(self.streams.values()):
+                stream.watermark = max(stream.watermark, due.time)
+            self._move()
+        else:
+            for stream in tuple(self.streams.values()):
+                stream.advance(due.time)
+
     def advance(self, to: int) -> None:
         """Raise the watermark of every stream: no event before that time comes any more."""
-        for stream in self.streams.values():
+        for stream in tuple(self.streams.values()):
             stream.advance(to)
 
     def _move(self) -> None:
@@ -204,6 +232,9 @@ class WindowRegistry:
         """Close some windows, all that close at one time together; whether there were any."""
         # No window may go ahead of another that has too much to close for one step.
         reach = min((p.content.reach() for p in self._windows.values()), default=0)
+        if self._runtime.one_by_one:
+            marks = [p.content.next_watermark() for p in self._windows.values()]
+            reach = min((mark for mark in marks if mark is not None), default=reach)
         found = [(p, *p.content.advance(min(p.watermark(), reach))) for p in self._windows.values()]
         moved = [(placed, closes, changes) for placed, closes, changes in found if len(closes)]
         if not moved:
@@ -299,15 +330,38 @@ class Streams:
             self.runtime.subscribe(self, eager=False)
         return self._registry.stream(iri, lateness)
 
-    def before_time(self, time: int) -> None:
-        """The clock goes on: no event before that time comes any more, on any stream."""
-        self._registry.advance(time)
+    # --- what the scheduler asks for; windows do not look at transactions or published events ---
+
+    def next_due(self, to: int) -> Due | None:
+        """The next close of a window, or event that waits for late ones, up to a time."""
+        return self._registry.next_due(to)
+
+    def run_due(self, due: Due) -> None:
+        """Close windows, or publish events."""
+        self._registry.run_due(due)
+
+    def time_passed(self, to: int) -> None:
+        """The clock has moved on: no event before that time comes any more, on any stream."""
+        for stream in self._registry.streams.values():
+            stream.pass_time(to)
 
     def after_transaction(self) -> None:
-        """Windows do not look at transactions."""
+        """Nothing to do."""
 
-    def take_events(self, events: EventBatch) -> None:
+    def admit(self, events: EventBatch) -> EventBatch:
+        """All of them."""
+        return events
+
+    def take_events(self, events: EventBatch) -> int:
         """Events of streams reach the windows before they are published."""
+        return len(events)
+
+    def go_on(self) -> bool:
+        """Nothing waits for the end of a cascade."""
+        return False
+
+    def abort(self) -> None:
+        """Events in windows stay."""
 
     def watch(
         self,

@@ -284,10 +284,20 @@ class Stream:
         if ready is None or not self._publisher.listening:
             self._pass_on(ready, watermark)
             return
-        for lines, time in self._publisher.parts(ready, watermark):
-            self._pass_on(lines, time)
+        for lines in self._publisher.parts(ready):
+            self._publisher.reach(int(lines[0][0]))
+            self._append(lines[0], lines[1])
             self.unpublished += self._publisher.publish(lines)
         self._pass_on(None, watermark)
+
+    def first_waiting(self) -> int | None:
+        """The time of the first event that waits for late ones."""
+        return min((int(times.min()) for times, _, _ in self._waiting if len(times)), default=None)
+
+    def pass_time(self, to: int) -> None:
+        """The clock has moved on to a time, and all that was due has been done."""
+        self._newest = max(self._newest, to)
+        self.watermark = max(self.watermark, to)
 
     @property
     def next_number(self) -> int:
@@ -363,24 +373,27 @@ class EventPublisher:
         self.numbers = int(numbers.max()) + 1
         return numbers
 
-    def parts(self, lines: Lines, watermark: int) -> Iterator[tuple[Lines, int]]:
-        """Events that can be published at once, each with the watermark after them."""
+    def parts(self, lines: Lines) -> Iterator[Lines]:
+        """Events that can be published at once: all; or one by one, if others see them too."""
         times, quads, numbers = lines
         if not self._apart() and self._runtime.eager_subscribers < 2:
-            yield lines, watermark
+            yield lines
             return
-        begins = np.flatnonzero(np.diff(times, prepend=times[0] - 1)).tolist()
+        begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)).tolist()
         for begin, end in zip(begins, [*begins[1:], len(times)], strict=True):
             at = slice(begin, end)
-            yield (times[at], quads[at], numbers[at]), int(times[begin])
+            yield times[at], quads[at], numbers[at]
+
+    def reach(self, time: int) -> None:
+        """Let the clock go on to the time of an event: what is due comes before it."""
+        if time > self._runtime.clock:
+            self._runtime.advance(time)
 
     def publish(self, lines: Lines) -> int:
         """Publish events; how many quads were too late, being older than the graph's clock."""
         runtime, (times, quads, numbers) = self._runtime, lines
         if int(times[-1]) < runtime.clock:
             return len(times)
-        if int(times[0]) > runtime.clock:
-            runtime.advance(int(times[0]))
         late = int(np.searchsorted(times, runtime.clock))
         runtime.publish(group_events(times[late:], quads[late:], numbers[late:]))
         return late

@@ -89,11 +89,12 @@ class TimeWindow:
 
     def closes(self, after: int, until: int) -> Longs:
         """The times after `after` and up to `until` at which the window reports."""
-        begin = max(self.first_close, self._first_after(after))
-        return np.arange(begin, until + 1, self.step, dtype=np.int64)
+        return np.arange(self.next_close(after), until + 1, self.step, dtype=np.int64)
 
-    def _first_after(self, time: int) -> int:
-        return self.first_close + ((time - self.first_close) // self.step + 1) * self.step
+    def next_close(self, after: int) -> int:
+        """The first time after `after` at which the window reports."""
+        later = self.first_close + ((after - self.first_close) // self.step + 1) * self.step
+        return max(self.first_close, later)
 
     def enters(self, times: Longs) -> Longs:
         """The first close whose window holds an event, or is past it, for each time."""
@@ -362,6 +363,25 @@ class WindowContent:
                 times, changes = self._advance_elements(self.shape, watermark)
                 indexes = self._entered - step * np.arange(len(times))[::-1]
                 return Closes(times, ReportPhase.AMID, self._stream, indexes), changes
+
+    def next_watermark(self) -> int | None:
+        """The watermark at which the window closes next, as far as events have come."""
+        match self.shape:
+            case TimeWindow():
+                begun = self._begun(self.shape)
+                if begun is None:
+                    return None
+                return self.shape.next_close(begun) + self._lead(self.shape)
+            case ChangingWindow():
+                moments = self._events.moments
+                if self._seen >= moments.end:
+                    return None
+                return int(moments.rows(self._seen, self._seen + 1)[0]) + 1
+            case ElementWindow(step=step):
+                last = self._entered + step
+                if last > self._events.end:
+                    return None
+                return int(self._events.times(last - 1, last)[0]) + 1
 
     def reach(self) -> int:
         """The time that it can be taken to at once: a few closes, not a whole backlog."""

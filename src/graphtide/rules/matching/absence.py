@@ -89,6 +89,12 @@ class PendingMatches:
             if number in self._waiting:
                 yield self._remove(number)
 
+    def next_end(self) -> float:
+        """The first time with which a wait ends."""
+        while self._ends and self._ends[0][2] not in self._waiting:
+            heappop(self._ends)
+        return self._ends[0][0] if self._ends else inf
+
     def like(self, name: str, binding: Binding) -> list[tuple[int, PendingMatch]]:
         """The matches that a forbidden event may cancel, by its values, with their numbers."""
         key = name, tuple(binding[v] for v in self._known[name])
@@ -194,6 +200,10 @@ class Absence:
         self._undo = self._waiting.undo = undo
         for memory in self._memories.values():
             memory.undo = undo
+
+    def next_deadline(self) -> float:
+        """The first time with which the wait of a match ends."""
+        return self._waiting.next_end()
 
     def advance(self, now: int, nothing: Matches) -> Matches:
         """Move time on without an event; the matches whose wait is over."""

@@ -250,6 +250,15 @@ class Matcher:
         """Whether the facts have changed since `catch_up`."""
         return self.facts is not None and self.facts.looks_changed()
 
+    @property
+    def waits(self) -> bool:
+        """Whether matches wait until a NO EVENT is certain."""
+        return self._absence is not None
+
+    def next_deadline(self) -> float:
+        """The first time with which the wait of a match ends."""
+        return inf if self._absence is None else self._absence.next_deadline()
+
     def advance(self, now: int) -> Matches:
         """Move time on: evict events; the matches whose NO EVENT can no longer happen."""
         self._memory.pass_time(now)

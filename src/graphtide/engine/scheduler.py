@@ -1,0 +1,262 @@
+"""Scheduler: one clock and one queue for all that happens on a live graph.
+
+Input comes one piece at a time: a transaction, an event, a move of the clock. What is due before
+it comes first, in order of time. The input takes effect, and then everything that it causes (events
+of queries, actions of rules, emitted events), in order of cause, until nothing is left: a cascade.
+So answers do not depend on how input is divided into calls, or on the steps of the clock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from enum import IntEnum
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from graphtide.errors import CascadeError, GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from graphtide.engine.events import EventBatch
+    from graphtide.engine.ingest import Ids
+
+
+class Phase(IntEnum):
+    """The order of what is due at one time.
+
+    Windows close before the events of their time, and so does what waited for a late event. The end
+    of a time comes when the clock moves past it: only then is it certain that an event is absent.
+    """
+
+    CLOSE = 0
+    EVENT = 1
+    END = 2
+
+
+class Due(NamedTuple):
+    """When a follower has something to do."""
+
+    time: int
+    phase: Phase
+
+
+class Follower(Protocol):
+    """Follows a live graph: its clock, its transactions and its events."""
+
+    def next_due(self, to: int) -> Due | None:
+        """What is due next, if the clock moves on to a time."""
+
+    def run_due(self, due: Due) -> None:
+        """Do what is due."""
+
+    def time_passed(self, to: int) -> None:
+        """The clock has moved on, and nothing is due before that time."""
+
+    def after_transaction(self) -> None:
+        """A transaction has been applied; the graph may be changed again."""
+
+    def admit(self, events: EventBatch) -> EventBatch:
+        """The events that it takes in; an error if it cannot."""
+
+    def take_events(self, events: EventBatch) -> int:
+        """Match the first of some events, at least one, and act; how many.
+
+        The rest has to wait until the effects of these have been worked off.
+        """
+
+    def go_on(self) -> bool:
+        """No effect is left: publish or fire what has waited for that; whether there was any."""
+
+    def abort(self) -> None:
+        """The cascade has no end: forget it, as far as this follower took part."""
+
+
+class Scheduler:
+    """The clock, the effects that wait for their turn, and the followers in order.
+
+    `cascade` is the number of the cascade under way, `journal` which quads it has changed, with
+    whether each was present before. `depth` is that of what is caused now: 0 for effects of the
+    input, and one more for each action in between.
+    """
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self.depth = 0
+        self.cascade = 0
+        self.running = False
+        self.journal: dict[Ids, bool] = {}
+        self.followers: list[Follower] = []
+        self._effects: deque[tuple[int, Callable[[], None]]] = deque()
+        self._input: deque[tuple[EventBatch, tuple[Follower, ...]]] = deque()
+        self._failure: Exception | None = None
+
+    @property
+    def queued(self) -> int:
+        """How many effects wait for their turn."""
+        return len(self._effects)
+
+    def cause(self, effect: Callable[[], None]) -> None:
+        """Queue an effect of what is under way."""
+        self._effects.append((self.depth, effect))
+
+    def begin(self) -> None:
+        """Begin another cascade."""
+        self.cascade += 1
+        self.depth = 0
+        if self.journal:
+            self.journal = {}
+
+    def report(self, error: Exception) -> None:
+        """Something failed and changed nothing: `perform` raises the first error at its end."""
+        self._failure = self._failure or error
+
+    def perform(self, work: Callable[[], None]) -> None:
+        """Do a piece of input, or what is due, and everything that it causes.
+
+        Errors do not stop a cascade: what does not depend on them goes on, and then the first of
+        them is raised. An interrupt stops it; its rest is worked off before the next input. Within
+        a cascade, the work is a part of that.
+        """
+        if self.running:
+            work()
+            return
+        self.running = True
+        try:
+            if self._effects:
+                self._drain()
+            self.begin()
+            self._attempt(work)
+            self._drain()
+        finally:
+            self.running = False
+            self.depth = 0
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _drain(self) -> None:
+        while self._effects or self._goes_on():
+            if self._effects:
+                self.depth, effect = self._effects.popleft()
+                self._attempt(effect)
+
+    def _goes_on(self) -> bool:
+        done = False
+        for follower in self.followers:
+            before = self._failure
+            done = self._attempt(follower.go_on) is True or self._failure is not before
+            if done:
+                break
+        return done
+
+    def _attempt(self, work: Callable[[], bool | None]) -> bool | None:
+        try:
+            return work()
+        except CascadeError as error:
+            self._abort()
+            self.report(error)
+        except Exception as error:  # noqa: BLE001 - `perform` raises it
+            self.report(error)
+        return None
+
+    def _abort(self) -> None:
+        """Drop all effects: the cascade has no end, and the graph has been rolled back."""
+        self._effects.clear()
+        for follower in self.followers:
+            follower.abort()
+        self._effects.clear()
+
+    # --- events ---
+
+    def publish(self, events: EventBatch, followers: tuple[Follower, ...]) -> None:
+        """Pass events to followers, each with all that it causes before the next one.
+
+        A single follower takes as many at a time as it can. Errors are raised when all events are
+        through; after an interrupt, the rest of them comes before the next input.
+        """
+        if len(followers) == 1:
+            events = followers[0].admit(events)
+        if self.running:
+            self._cause_events(events, followers)
+            return
+        self._input.append((events, followers))
+        failure = None
+        while self._input:
+            try:
+                self._take_first()
+            except Exception as error:  # noqa: BLE001 - raised when all events are through
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _take_first(self) -> None:
+        """Pass on the first event that waits, or several if one follower can take them."""
+        events, followers = self._input[0]
+        many = len(events.ends)
+        if not many or not followers:
+            self._input.popleft()
+            return
+        self.advance(int(events.ends[0]))
+
+        def take() -> None:
+            taken = 1
+            if len(followers) == 1:
+                taken = followers[0].take_events(events)
+            else:
+                one = events.slice(0, 1)
+                _take_each([(follower, follower.admit(one)) for follower in followers])
+            self._input[0] = events.slice(taken, many), followers
+
+        self.perform(take)
+
+    def _cause_events(self, events: EventBatch, followers: tuple[Follower, ...]) -> None:
+        """Events that an action or a callback publishes are effects, one by one."""
+        for at in range(len(events.ends)):
+            one = replace(events.slice(at, at + 1), depth=self.depth)
+            admitted = [(follower, follower.admit(one)) for follower in followers]
+            self.cause(partial(_take_each, admitted))
+
+    # --- time ---
+
+    def advance(self, to: int) -> None:
+        """Move the clock on, after everything that is due before that, in order of time."""
+        if to == self.clock:
+            return
+        if to < self.clock:
+            raise GraphtideError(
+                f"time runs backwards: {to} is before the graph's clock, {self.clock}",
+                hint="give times in order; equal times are allowed",
+            )
+        if self.running:
+            raise GraphtideError(
+                f"the clock cannot move to {to} inside an action or a callback",
+                hint="leave out the time: what an action causes happens at the current time",
+            )
+        while self._do_next(to):
+            pass
+        self.clock = to
+        for follower in self.followers:
+            follower.time_passed(to)
+
+    def _do_next(self, to: int) -> bool:
+        first, chosen = None, None
+        for follower in self.followers:
+            due = follower.next_due(to)
+            if due is not None and (first is None or due < first):
+                first, chosen = due, follower
+        if first is None or chosen is None:
+            return False
+        due, follower = first, chosen
+        if due.phase is not Phase.CLOSE:
+            self.clock = max(self.clock, due.time)
+        self.perform(lambda: follower.run_due(due))
+        return True
+
+
+def _take_each(admitted: list[tuple[Follower, EventBatch]]) -> None:
+    """Let each follower take in one event; what they cause comes after all of them."""
+    for follower, event in admitted:
+        if len(event.ends):
+            follower.take_events(event)
