@@ -345,7 +345,7 @@ def _run(
     try:
         for step in steps(run):
             step()
-    except GraphtideError as problem:
+    except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
         run.error = f"{type(problem).__name__}: {problem}"
     return run
 
