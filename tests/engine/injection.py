@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,13 +25,17 @@ class Injection:
         self.done = False
 
     def __call__(self, frame, event, _):
-        if event != "call" or not frame.f_code.co_filename.startswith(PACKAGE):
+        code = frame.f_code
+        # A generator is called as well when it is closed, where an exception goes nowhere.
+        if event != "call" or code.co_flags & inspect.CO_GENERATOR or code.co_name == "__del__":
+            return
+        if not code.co_filename.startswith(PACKAGE):
             return
         self.calls += 1
         if self.calls == self.at:
             self.done = True
             sys.setprofile(None)
-            name = f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_qualname}"
+            name = f"{Path(code.co_filename).stem}.{code.co_qualname}"
             raise InjectedFault(f"call {self.at}, {name}")
 
 
