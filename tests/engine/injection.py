@@ -56,3 +56,12 @@ def places(calls, most):
     if most is None or calls <= most:
         return range(1, calls + 1)
     return sorted({1 + round(at * (calls - 1) / (most - 1)) for at in range(most)})
+
+
+@contextmanager
+def after_fault(fault):
+    """Say after which fault something is wrong."""
+    try:
+        yield
+    except Exception as problem:
+        raise AssertionError(f"after a fault at {fault}: {problem!r}") from problem

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.rules.agenda import Resolver
     from graphtide.rules.program import FiringMode, RunningProgram
+    from graphtide.streams.stream import Stream
 
 ItemKind = Literal["change", "push", "publish", "advance"]
 Triple = tuple[str, str, str]
@@ -227,6 +228,8 @@ class ScheduledRun:
 
     def give_log(self, items: Sequence[Item]) -> None:
         """Give changes of the graph and events of all streams as one log of changes."""
+        for name in {item.stream for item in items if item.kind == "push"}:
+            self.graph.stream(text_of(name))  # else it is a named graph like any other
         rows = []
         for tx, item in enumerate(items, self.graph.stats().transactions + 1):
             rows += item.rows(tx, text_of(item.stream) if item.kind == "push" else None)
@@ -273,11 +276,9 @@ class ScheduledRun:
                     for delta in query.deltas()
                 ]
         sections["graph"] = sorted(" ".join(map(_short, q[:3])) for q in graph.quads())
-        streams = [graph.stream(text_of(name)) for name in self.schedule.streams]
-        sections["streams"] = [
-            f"{s.name}: {s.received} received, {s.late_count} late, {s.unpublished} unpublished"
-            for s in streams
-        ]
+        # An error drops the rest of its batch; whether the stream has counted it is not promised.
+        streams = self.schedule.streams if self.error is None else ()
+        sections["streams"] = [_counted(graph.stream(text_of(name))) for name in streams]
         sections["clock"] = [str(graph.clock), *(str(program.clock) for program in self.programs)]
         return Outcome(sections)
 
@@ -294,6 +295,11 @@ def _short(term: object) -> str:
 def _values(row: dict[str, object] | object) -> str:
     listed = row.items() if isinstance(row, dict) else ()
     return " ".join(f"{name}={_short(term)}" for name, term in listed if term is not None)
+
+
+def _counted(stream: Stream) -> str:
+    counts = f"{stream.received} received, {stream.late_count} late"
+    return f"{stream.name}: {counts}, {stream.unpublished} unpublished"
 
 
 def _fired(program: RunningProgram) -> Lines:
