@@ -7,6 +7,7 @@ STAMP := $(VENV)/.setup-stamp
 LOCK := requirements/dev.lock
 N ?= 10000
 SEED ?= 0
+KIND ?= all
 JOBS ?= 2
 EDGES ?= 1300000
 
@@ -50,8 +51,8 @@ cluster-test: setup ## Submit a job to a standalone cluster of this machine
 w3c: setup ## The W3C's SPARQL suites: a line `SUITE WAY passed/total` for each
 	@$(BIN)/python -m pytest tests/w3c -n $(JOBS) --dist worksteal -q --no-header -r fE $(ARGS)
 
-fuzz: setup ## Random queries and streams against the oracles (N=cases SEED=…)
-	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED)
+fuzz: setup ## Random queries, streams and programs against the oracles (N=cases SEED=… KIND=…)
+	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED) --kind $(KIND)
 
 faults: setup ## Kill drivers, executors and workers of a stream at random, and compare its output
 	@$(BIN)/python -m pytest tests/spark/faults $(ARGS)

@@ -1,6 +1,7 @@
-"""Fuzzing: random queries over random change streams, checked after every transaction.
+"""Fuzzing: random queries over random change streams, and random schedules of programs.
 
-`check_case` checks one query and one stream. `python -m graphtide.testing.fuzz --cases 10000`
+`check_case` checks one query and one stream after every transaction, `check_schedule` (see
+`testing/schedules.py`) a program and its input. `python -m graphtide.testing.fuzz --cases 10000`
 generates many; a failure is minimised and printed as a script that reproduces it.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from random import Random
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -18,6 +20,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from graphtide.graph import LiveGraph
 from graphtide.testing import runs
 from graphtide.testing.generators import Case, cases
+from graphtide.testing.schedule_programs import random_schedule
+from graphtide.testing.schedules import ScheduleFailure, check_schedule
 from graphtide.testing.transactions import StreamTransaction, transaction
 
 if TYPE_CHECKING:
@@ -210,23 +214,42 @@ def _round(number: int, count: int, done: Callable[[], object], *, twins: bool) 
     check()
 
 
+def run_schedules(count: int, first_seed: int, done: Callable[[], object]) -> None:
+    """Check `count` random schedules in all ways; call `done` after each.
+
+    Raises ScheduleFailure with a minimised one.
+    """
+    for number in range(first_seed, first_seed + count):
+        check_schedule(random_schedule(Random(number)), seed=number)
+        done()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run random cases; exit code 1 if one fails."""
     parser = argparse.ArgumentParser(prog="python -m graphtide.testing.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=1000, help="number of cases")
     parser.add_argument(
+        "--kind",
+        choices=("queries", "schedules", "all"),
+        default="all",
+        help="queries over change streams, programs with their input, or a tenth of these as well",
+    )
+    parser.add_argument(
         "--seed", type=int, default=0, help="first seed; the same seed gives the same cases"
     )
     options = parser.parse_args(arguments)
+    shares = {"queries": 0, "schedules": options.cases, "all": options.cases // 10}
+    schedules = shares[options.kind]
+    queries = options.cases - schedules
     console = Console(stderr=True)
     columns = (TextColumn("fuzz"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("fuzz", total=options.cases)
-        respelled = options.cases // 4
         try:
-            for count, twins in ((options.cases - respelled, False), (respelled, True)):
+            for count, twins in ((queries - queries // 4, False), (queries // 4, True)):
                 run_cases(count, options.seed, lambda: progress.advance(task), twins=twins)
-        except FuzzFailure as failure:
+            run_schedules(schedules, options.seed, lambda: progress.advance(task))
+        except (FuzzFailure, ScheduleFailure) as failure:
             progress.stop()
             sys.stdout.write(f"{failure}\n")
             return 1

@@ -1,0 +1,503 @@
+"""The law of the scheduler: one at a time = any batches = any steps of the clock.
+
+A `Schedule` is programs and the input they get. `run_one_by_one` is the reference: each input item
+in a call of its own, and the clock advanced tick by tick in between. The other ways give items in
+batches, let the clock jump, read answers in between, or run beside something that only listens.
+All of them must fire, emit and answer the same, in the same order (`check_schedule`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from graphtide.errors import GraphtideError
+from graphtide.graph import LiveGraph
+from graphtide.lang.tide.program import Program
+from graphtide.rdf.changes import ChangeBatch
+from graphtide.testing.transactions import NAMESPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from graphtide.engine.watch import Query
+    from graphtide.rules.agenda import Resolver
+    from graphtide.rules.program import FiringMode, RunningProgram
+    from graphtide.streams.stream import Stream
+
+ItemKind = Literal["change", "push", "publish", "advance"]
+Triple = tuple[str, str, str]
+
+PREFIX: Final = f"PREFIX : <{NAMESPACE}>\n"
+STREAMS: Final = ("s", "t")
+MAX_FIRINGS: Final = 25
+"""Firings that actions of one cascade may cause; few, so that endless ones end soon."""
+
+
+# --- input ---
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One input item, written as a line: a time, what is done, and triples of short names.
+
+    >>> Item.parse("5 change +a p b, -a q b").changes
+    ((1, ('a', 'p', 'b')), (-1, ('a', 'q', 'b')))
+    >>> str(Item.parse("7 push s a ea b, b ea c"))
+    '7 push s a ea b, b ea c'
+    >>> Item.parse("9 advance")
+    Item(time=9, kind='advance', changes=(), stream='')
+    """
+
+    time: int
+    kind: ItemKind
+    changes: tuple[tuple[int, Triple], ...] = ()
+    stream: str = ""
+
+    @classmethod
+    def parse(cls, line: str) -> Item:
+        """Read a line."""
+        time, kind, *rest = line.split(" ", 2)
+        text = rest[0] if rest else ""
+        stream = ""
+        if kind == "push":
+            stream, _, text = text.partition(" ")
+        elif kind not in ("change", "publish", "advance"):
+            raise GraphtideError(f"{kind!r} is no kind of input: {line!r}", hint="use push …")
+        changes = [_signed(part.split()) for part in text.split(",") if part.strip()]
+        return cls(int(time), kind, tuple(changes), stream)  # type: ignore[arg-type] # seen above
+
+    def __str__(self) -> str:
+        signs = {1: "+" if self.kind == "change" else "", -1: "-"}
+        triples = ", ".join(signs[diff] + " ".join(triple) for diff, triple in self.changes)
+        return " ".join(str(p) for p in (self.time, self.kind, self.stream, triples) if p != "")
+
+    def triples(self) -> list[Triple]:
+        """The triples of an event, as N-Triples texts."""
+        return [_texts(triple) for _, triple in self.changes]
+
+    def rows(
+        self, tx: int, graph: str | None = None
+    ) -> list[tuple[int, int, int, str, str, str, str | None]]:
+        """The rows of a change log."""
+        return [(self.time, tx, diff, *_texts(triple), graph) for diff, triple in self.changes]
+
+
+def _signed(words: list[str]) -> tuple[int, Triple]:
+    s, p, o = words
+    return (-1 if s.startswith("-") else 1), (s.lstrip("+-"), p, o)
+
+
+def text_of(name: str) -> str:
+    """The IRI of a short name, as N-Triples text.
+
+    >>> text_of("a")
+    '<http://example.org/a>'
+    """
+    return f"<{NAMESPACE}{name}>"
+
+
+def _texts(triple: Triple) -> Triple:
+    s, p, o = triple
+    return text_of(s), text_of(p), text_of(o)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Programs, given as their declarations, and what they get; items are in order of time."""
+
+    programs: tuple[tuple[str, ...], ...]
+    items: tuple[Item, ...]
+    end: int
+    firing: FiringMode = "events"
+    resolver: Resolver = "priority"
+    streams: tuple[str, ...] = STREAMS
+    failing: str = ""
+    """CALL fails if it gets this name."""
+
+    def __str__(self) -> str:
+        texts = ["\n".join(program) for program in self.programs]
+        options = [f"firing {self.firing!r}, resolver {self.resolver!r}, end {self.end}"]
+        return "\n".join([*texts, *map(str, self.items), *options])
+
+
+# --- one run ---
+
+Lines = list[str]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All that can be seen of a run, as lines in order, by what they are."""
+
+    sections: dict[str, Lines] = field(default_factory=dict)
+
+    def difference(self, other: Outcome) -> str:
+        """The first line of each section in which another run differs; empty if none does."""
+        found = []
+        for name in dict.fromkeys([*self.sections, *other.sections]):
+            ours, theirs = self.sections.get(name, []), other.sections.get(name, [])
+            if ours != theirs:
+                found += _first_difference(name, ours, theirs)
+        return "\n".join(found)
+
+
+def _first_difference(name: str, ours: Lines, theirs: Lines) -> Lines:
+    at = next((at for at, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
+    at = min(len(ours), len(theirs)) if at is None else at
+    shown = [f"{name}, from line {at} of {len(ours)}:"]
+    for way, lines in (("one by one", ours), ("otherwise", theirs)):
+        part = lines[at : at + 3] or ["(nothing)"]
+        shown += [f"  {way + ':':11} {part[0]}", *(f"{'':14}{line}" for line in part[1:])]
+    return shown
+
+
+class ScheduledRun:
+    """The programs of a schedule on a graph of their own."""
+
+    def __init__(self, schedule: Schedule, *, beside: bool = False) -> None:
+        self.schedule = schedule
+        self.graph = LiveGraph()
+        self.calls: Lines = []
+        self.error: str | None = None
+        self.programs = [
+            self.graph.run(
+                Program.parse(PREFIX + "\n".join(text)),
+                functions={"f": self._called},
+                max_firings=MAX_FIRINGS,
+                firing=schedule.firing,
+                resolver=schedule.resolver,
+            )
+            for text in schedule.programs
+        ]
+        self.queries: list[Query] = [
+            query for program in self.programs for query in program.queries.values()
+        ]
+        for name in schedule.streams:
+            self.graph.stream(text_of(name))
+        if beside:
+            self._listen_beside()
+
+    def _called(self, *terms: object) -> None:
+        names = [_short(term) for term in terms]
+        self.calls.append(f"f({', '.join(names)}) at {self.graph.clock}")
+        if self.schedule.failing in names:
+            raise ValueError(f"{self.schedule.failing} fails")
+
+    def _listen_beside(self) -> None:
+        """A program, a standing query and a callback that change nothing."""
+        text = "EVENT Other(?x) AS { ?x :unrelated ?y } RULE Never ON Other(?x) THEN CALL f(?x)"
+        self.graph.run(Program.parse(PREFIX + text), functions={"f": lambda _: None})
+        query = self.graph.watch(PREFIX + "SELECT ?x ?y { ?x :p ?y . ?y :q ?z }")
+        query.on_delta(lambda _: None)
+
+    # --- input ---
+
+    def give(self, items: Sequence[Item], how: Literal["feed", "ids", "single"]) -> None:
+        """Give items of one kind, and of one stream, in one call of the API."""
+        first, graph = items[0], self.graph
+        match first.kind:
+            case "advance":
+                graph.advance(items[-1].time)
+            case "publish":
+                for item in items:
+                    graph.publish(item.triples(), time=item.time)
+            case "change" if how == "single":
+                with graph.transaction(time=first.time) as tx:
+                    for diff, triple in first.changes:
+                        (tx.insert if diff > 0 else tx.delete)(*_texts(triple))
+            case "change":
+                graph.apply(batch_of(items))
+            case "push" if how == "single":
+                graph.stream(text_of(first.stream)).push(first.triples(), time=first.time)
+            case "push" if how == "feed":
+                graph.stream(text_of(first.stream)).feed(batch_of(items))
+            case _:
+                self._push_ids(items)
+
+    def _push_ids(self, items: Sequence[Item]) -> None:
+        encode = self.graph.terms.encode
+        rows = [(at, [*map(encode, t), 0]) for at, i in enumerate(items) for t in i.triples()]
+        times = np.array([items[at].time for at, _ in rows], np.int64)
+        quads = np.array([quad for _, quad in rows], np.int32)
+        stream = self.graph.stream(text_of(items[0].stream))
+        stream.push_ids(times, quads, events=np.array([at for at, _ in rows], np.int64))
+
+    def give_log(self, items: Sequence[Item]) -> None:
+        """Give changes of the graph and events of all streams as one log of changes."""
+        for name in {item.stream for item in items if item.kind == "push"}:
+            self.graph.stream(text_of(name))  # else it is a named graph like any other
+        rows = []
+        for tx, item in enumerate(items, self.graph.stats().transactions + 1):
+            rows += item.rows(tx, text_of(item.stream) if item.kind == "push" else None)
+        self.graph.apply(ChangeBatch.of(rows))
+
+    def read(self, rng: Random) -> None:
+        """Look at some answers."""
+        for query in self.queries:
+            match rng.randrange(5):
+                case 0:
+                    query.count()
+                case 1:
+                    query.delta()
+                case 2:
+                    query.table()
+                case 3:
+                    len(self.graph)
+                case _:
+                    pass
+
+    # --- output ---
+
+    def outcome(self) -> Outcome:
+        """All that can be seen of it now."""
+        graph = self.graph
+        sections: dict[str, Lines] = {"error": [] if self.error is None else [self.error]}
+        for number, program in enumerate(self.programs):
+            sections[f"firings of program {number}"] = _fired(program)
+            for pattern in program.program.patterns:
+                found = program.matches(pattern.name)
+                sections[f"complex events {pattern.name} of program {number}"] = [
+                    f"{_values(each.values)} from {each.start} to {each.time}" for each in found
+                ]
+        sections["calls"] = self.calls
+        for query in self.queries:
+            if query.windows is not None:
+                sections[f"results of {query.name}"] = [
+                    f"at {result.time}: {sorted(map(_values, result))}"
+                    for result in query.results()
+                ]
+            else:
+                sections[f"deltas of {query.name}"] = [
+                    f"at {delta.time}: {sorted(f'{row.diff:+d} {_values(row.row)}' for row in delta)}"
+                    for delta in query.deltas()
+                ]
+        sections["graph"] = sorted(" ".join(map(_short, q[:3])) for q in graph.quads())
+        # An error drops the rest of its batch; whether the stream has counted it is not promised.
+        streams = self.schedule.streams if self.error is None else ()
+        sections["streams"] = [_counted(graph.stream(text_of(name))) for name in streams]
+        sections["clock"] = [str(graph.clock), *(str(program.clock) for program in self.programs)]
+        return Outcome(sections)
+
+
+def batch_of(items: Sequence[Item]) -> ChangeBatch:
+    """Items as a batch of changes, each with a transaction of its own."""
+    return ChangeBatch.of([row for tx, item in enumerate(items) for row in item.rows(tx)])
+
+
+def _short(term: object) -> str:
+    return str(term).removeprefix("<").removesuffix(">").removeprefix(NAMESPACE)
+
+
+def _values(row: dict[str, object] | object) -> str:
+    listed = row.items() if isinstance(row, dict) else ()
+    return " ".join(f"{name}={_short(term)}" for name, term in listed if term is not None)
+
+
+def _counted(stream: Stream) -> str:
+    counts = f"{stream.received} received, {stream.late_count} late"
+    return f"{stream.name}: {counts}, {stream.unpublished} unpublished"
+
+
+def _fired(program: RunningProgram) -> Lines:
+    return [
+        f"{each.number}: {each.rule} at {each.time} {_values(each.values)} {each.events}"
+        for each in program.firings()
+    ]
+
+
+# --- ways to run a schedule ---
+
+WAYS: Final = ("jumps", "batches", "ids", "log", "reads", "beside", "mixed")
+"""`jumps`: the clock is not advanced in between; the batches have that, too. `mixed`: all at random."""
+
+
+def run_one_by_one(schedule: Schedule) -> ScheduledRun:
+    """The reference: each item in a call of its own, and the clock tick by tick in between."""
+    return _run(schedule, False, _single_steps)
+
+
+def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
+    """The same in another way (see `WAYS`); the first error ends it."""
+    rng = Random(f"{way} {seed}")
+    beside = way == "beside" or (way == "mixed" and rng.random() < 0.3)
+    match way:
+        case "jumps" | "beside":
+            return _run(schedule, beside, lambda run: _steps(run, rng, 1, "single"))
+        case "batches":
+            return _run(schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "feed"))
+        case "ids":
+            return _run(schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "ids"))
+        case "log":
+            return _run(schedule, beside, _log_steps)
+        case "reads":
+            return _run(schedule, beside, lambda run: _with_reads(run, rng, _single_steps(run)))
+        case _:
+            return _run(schedule, beside, lambda run: _with_reads(run, rng, _steps(run, rng, 4, None)))
+
+
+Step = "Callable[[], None]"
+
+
+def _run(
+    schedule: Schedule,
+    beside: bool,  # noqa: FBT001
+    steps: Callable[[ScheduledRun], Iterator[Callable[[], None]]],
+) -> ScheduledRun:
+    run = ScheduledRun(schedule, beside=beside)
+    try:
+        for step in steps(run):
+            step()
+    except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
+        run.error = f"{type(problem).__name__}: {problem}"
+    return run
+
+
+def _single_steps(run: ScheduledRun) -> Iterator[Callable[[], None]]:
+    for item in (*run.schedule.items, Item(run.schedule.end, "advance")):
+        for time in range(run.graph.clock + 1, item.time + 1):
+            yield lambda to=time: run.graph.advance(to)
+        if item.kind != "advance":
+            yield lambda item=item: run.give([item], "single")
+
+
+def _steps(
+    run: ScheduledRun, rng: Random, most: int, how: Literal["feed", "ids", "single"] | None
+) -> Iterator[Callable[[], None]]:
+    """Groups of up to `most` items; without a given `how`, with random advances in between."""
+    items, at = run.schedule.items, 0
+    while at < len(items):
+        first, end = items[at], at + 1
+        size = most if how is not None else rng.randint(1, most)
+        while end < min(len(items), at + size) and _together(first, items[end]):
+            end += 1
+        if how is None:
+            for time in sorted(rng.sample(range(run.graph.clock, first.time + 1), k=1)):
+                if rng.random() < 0.3:
+                    yield lambda to=time: run.graph.advance(to)
+        chosen = how or rng.choice(("feed", "ids"))
+        yield lambda part=items[at:end], how=chosen: run.give(part, how)
+        at = end
+    yield lambda: run.graph.advance(run.schedule.end)
+
+
+def _together(first: Item, other: Item) -> bool:
+    return first.kind == other.kind and first.stream == other.stream
+
+
+def _log_steps(run: ScheduledRun) -> Iterator[Callable[[], None]]:
+    """Everything between two published events as one log."""
+    part: list[Item] = []
+    for item in (*run.schedule.items, Item(run.schedule.end, "advance")):
+        if item.kind in ("change", "push"):
+            part.append(item)
+            continue
+        if part:
+            yield lambda part=part: run.give_log(part)
+        part = []
+        yield lambda item=item: run.give([item], "single")
+
+
+def _with_reads(
+    run: ScheduledRun, rng: Random, steps: Iterator[Callable[[], None]]
+) -> Iterator[Callable[[], None]]:
+    for step in steps:
+        yield step
+        if rng.random() < 0.5:
+            yield lambda: run.read(rng)
+
+
+# --- checking ---
+
+
+class ScheduleFailure(AssertionError):  # noqa: N818 - a finding, not an error of the caller
+    """A schedule whose outcome depends on how it was given. The message is a script."""
+
+    def __init__(self, schedule: Schedule, way: str, seed: int, problem: str) -> None:
+        super().__init__(schedule_script(schedule, way, seed, problem))
+        self.schedule, self.way, self.seed, self.problem = schedule, way, seed, problem
+
+
+def find_difference(schedule: Schedule, way: str, seed: int = 0) -> str:
+    """What differs if a schedule is run in another way; empty if nothing does."""
+    expected = run_one_by_one(schedule).outcome()
+    return expected.difference(run_otherwise(schedule, way, seed).outcome())
+
+
+def check_schedule(schedule: Schedule, ways: Sequence[str] = WAYS, seed: int = 0) -> None:
+    """Run a schedule in all ways; raise `ScheduleFailure` with a minimised one if two differ."""
+    expected = run_one_by_one(schedule).outcome()
+    for way in ways:
+        if expected.difference(run_otherwise(schedule, way, seed).outcome()):
+            small = shrink(schedule, lambda each: bool(find_difference(each, way, seed)))
+            raise ScheduleFailure(small, way, seed, find_difference(small, way, seed))
+
+
+def shrink(schedule: Schedule, fails: Callable[[Schedule], bool]) -> Schedule:
+    """A smaller schedule that still fails: without items, declarations, programs, time."""
+    smaller = True
+    while smaller:
+        smaller = False
+        for candidate in _smaller(schedule):
+            if _still(candidate, fails):
+                schedule, smaller = candidate, True
+                break
+    return schedule
+
+
+def _still(candidate: Schedule, fails: Callable[[Schedule], bool]) -> bool:
+    try:
+        return fails(candidate)
+    except GraphtideError:  # a declaration is missing that another one needs
+        return False
+
+
+def _smaller(schedule: Schedule) -> Iterator[Schedule]:
+    for at in range(len(schedule.programs)):
+        rest = schedule.programs[:at] + schedule.programs[at + 1 :]
+        if rest:
+            yield replace(schedule, programs=rest)
+    for at in range(len(schedule.items)):
+        yield replace(schedule, items=schedule.items[:at] + schedule.items[at + 1 :])
+    for number, program in enumerate(schedule.programs):
+        for at in range(len(program)):
+            shorter = program[:at] + program[at + 1 :]
+            programs = (*schedule.programs[:number], shorter, *schedule.programs[number + 1 :])
+            yield replace(schedule, programs=programs)
+    for at in range(len(schedule.streams)):
+        yield replace(schedule, streams=schedule.streams[:at] + schedule.streams[at + 1 :])
+    for at, item in enumerate(schedule.items):
+        for change in range(len(item.changes) if len(item.changes) > 1 else 0):
+            fewer = replace(item, changes=item.changes[:change] + item.changes[change + 1 :])
+            yield replace(
+                schedule, items=(*schedule.items[:at], fewer, *schedule.items[at + 1 :])
+            )
+    last = max((item.time for item in schedule.items), default=0)
+    for end in (last, (last + schedule.end) // 2, schedule.end - 1):
+        if last <= end < schedule.end:
+            yield replace(schedule, end=end)
+    for at, item in enumerate(schedule.items):
+        before = schedule.items[at - 1].time if at else 0
+        if item.time > before:
+            moved = tuple(replace(i, time=i.time - 1) for i in schedule.items[at:])
+            yield replace(schedule, items=schedule.items[:at] + moved)
+    if schedule.firing != "events":
+        yield replace(schedule, firing="events", resolver="priority")
+
+
+def schedule_script(schedule: Schedule, way: str, seed: int, problem: str) -> str:
+    """A Python script that shows the difference."""
+    lines = [f"# {line}" for line in problem.splitlines()]
+    lines += ["from graphtide.testing.schedules import Item, Schedule, find_difference", ""]
+    lines += ["PROGRAMS = ("]
+    for program in schedule.programs:
+        lines += ["    (", *(f"        {text!r}," for text in program), "    ),"]
+    lines += [")", "ITEMS = '''", *map(str, schedule.items), "'''", "SCHEDULE = Schedule("]
+    lines += ["    PROGRAMS, tuple(map(Item.parse, ITEMS.strip().splitlines())),"]
+    lines += [f"    end={schedule.end}, firing={schedule.firing!r}, resolver={schedule.resolver!r},"]
+    lines += [f"    streams={schedule.streams!r}, failing={schedule.failing!r},", ")"]
+    lines += [f"print(find_difference(SCHEDULE, {way!r}, {seed}) or 'no difference')"]
+    return "\n".join(lines)

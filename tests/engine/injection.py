@@ -1,0 +1,67 @@
+"""Faults at every place: an exception at the n-th call of a function of the package."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import graphtide
+
+PACKAGE = str(Path(graphtide.__file__).parent)
+
+
+class InjectedFault(BaseException):
+    """Like KeyboardInterrupt, it is no `Exception`, and may come anywhere."""
+
+
+class Injection:
+    """Counts the calls of functions of the package; `done` tells whether the fault was raised."""
+
+    def __init__(self, at):
+        self.at = at
+        self.calls = 0
+        self.done = False
+
+    def __call__(self, frame, event, _):
+        code = frame.f_code
+        # A generator is called as well when it is closed, where an exception goes nowhere.
+        if event != "call" or code.co_flags & inspect.CO_GENERATOR or code.co_name == "__del__":
+            return
+        if not code.co_filename.startswith(PACKAGE):
+            return
+        self.calls += 1
+        if self.calls == self.at:
+            self.done = True
+            sys.setprofile(None)
+            name = f"{Path(code.co_filename).stem}.{code.co_qualname}"
+            raise InjectedFault(f"call {self.at}, {name}")
+
+
+@contextmanager
+def fault_at(number):
+    """Raise `InjectedFault` at a call, counted from 1; with 0, only count."""
+    injection = Injection(number)
+    before = sys.getprofile()
+    sys.setprofile(injection)
+    try:
+        yield injection
+    finally:
+        sys.setprofile(before)
+
+
+def places(calls, most):
+    """The numbers of the calls to fail at: all of them, or evenly spread ones."""
+    if most is None or calls <= most:
+        return range(1, calls + 1)
+    return sorted({1 + round(at * (calls - 1) / (most - 1)) for at in range(most)})
+
+
+@contextmanager
+def after_fault(fault):
+    """Say after which fault something is wrong."""
+    try:
+        yield
+    except Exception as problem:
+        raise AssertionError(f"after a fault at {fault}: {problem!r}") from problem

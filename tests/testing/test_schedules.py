@@ -1,0 +1,160 @@
+"""The law of the scheduler on random programs, and that its judge finds what breaks it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphtide.testing.schedule_programs import random_schedule
+from graphtide.testing.schedules import (
+    WAYS,
+    Item,
+    Outcome,
+    Schedule,
+    ScheduledRun,
+    ScheduleFailure,
+    check_schedule,
+    find_difference,
+    run_one_by_one,
+    shrink,
+)
+
+# --- the law ---
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 10))
+def test_neither_batches_nor_steps_of_the_clock_show(seed):
+    for number in range(seed, seed + 10):
+        check_schedule(random_schedule(Random(number), items=10), seed=number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 2000, 50))
+def test_neither_batches_nor_steps_of_the_clock_show_at_length(seed):
+    for number in range(seed, seed + 50):
+        check_schedule(random_schedule(Random(number)), seed=number)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=150)
+@given(st.randoms(use_true_random=False), st.sampled_from(WAYS))
+def test_small_schedules(rng, way):
+    check_schedule(random_schedule(rng, items=5), [way])
+
+
+# --- the generator ---
+
+
+def test_equal_seeds_give_equal_schedules():
+    assert str(random_schedule(Random(5))) == str(random_schedule(Random(5)))
+    assert str(random_schedule(Random(5))) != str(random_schedule(Random(6)))
+
+
+def test_schedules_have_all_that_can_be_declared():
+    schedules = [random_schedule(Random(seed)) for seed in range(300)]
+    texts = "\n".join(line for each in schedules for p in each.programs for line in p)
+    for word in (
+        "INSERT", "DELETE", "EMIT", "RETRACT", "CALL", "NO EVENT", "FACT", "PRIORITY", "PATTERN",
+        "NOT", "WITHIN", "HOLDS FOR", "STRICT", "IMMEDIATE", "PER ?x", "APPEAR", "DISAPPEAR",
+        "UPDATE", "ISTREAM", "DSTREAM", "RSTREAM", "RANGE", "ELEMENTS", "OPTIONAL", "COUNT",
+    ):  # fmt: skip
+        assert word in texts, word
+    assert {item.kind for each in schedules for item in each.items} == {"push", "change", "publish"}
+    assert {each.firing for each in schedules} == {"events", "agenda"}
+    assert {len(each.programs) for each in schedules} == {1, 2}
+
+
+def test_programs_fire_and_cause_each_other():
+    runs = [run_one_by_one(random_schedule(Random(seed), items=10)) for seed in range(40)]
+    outcomes = [run.outcome().sections for run in runs]
+    assert sum(len(each["firings of program 0"]) for each in outcomes) > 80
+    assert sum(bool(each["error"]) for each in outcomes) < 10
+    assert sum(bool(each["graph"]) for each in outcomes) > 10
+
+
+# --- the judge ---
+
+PROGRAM = (
+    "EVENT A(?x) AS { ?x :a ?y }",
+    "EVENT B(?x) AS { ?x :b ?y }",
+    "QUERY Q AS SELECT ?x { ?x :p :c }",
+    "PATTERN P(?x) AS A(?x) -> NOT B(?x) WITHIN 3",
+    "RULE R ON A(?x) THEN INSERT { ?x :p :c }",
+    "RULE S ON P(?x) THEN CALL f(?x)",
+)
+
+
+def schedule_of(*lines, end=10, program=PROGRAM):
+    return Schedule((program,), tuple(map(Item.parse, lines)), end)
+
+
+def test_the_outcome_of_a_run():
+    """Computed by hand: A at 1 inserts, no B comes up to 4; B at 7 changes nothing."""
+    run = run_one_by_one(schedule_of("1 push s u a v", "7 push t u b v", "8 change -u p c"))
+    assert run.outcome().sections == {
+        "error": [],
+        "firings of program 0": [
+            "0: R at 1 x=u {'A': (1, 1)}",
+            "1: S at 4 x=u {'P': (4, 4)}",
+        ],
+        "complex events P of program 0": ["x=u from 1 to 4"],
+        "calls": ["f(u) at 4"],
+        "deltas of Q": ["at 1: ['+1 x=u']", "at 8: ['-1 x=u']"],
+        "graph": [],
+        "streams": [
+            "http://example.org/s: 1 received, 0 late, 0 unpublished",
+            "http://example.org/t: 1 received, 0 late, 0 unpublished",
+        ],
+        "clock": ["10", "10"],
+    }
+
+
+def test_an_error_ends_a_run():
+    failing = replace(schedule_of("1 push s u a v", "9 push s w a v"), failing="u")
+    sections = run_one_by_one(failing).outcome().sections
+    assert sections["error"][0].startswith("ActionError: the rule S failed at 4 with ?x=")
+    assert sections["graph"] == ["u p c"]
+
+
+def test_a_difference_shows_where_it_begins():
+    ours = Outcome({"calls": ["a", "b"], "graph": ["x"]})
+    theirs = Outcome({"calls": ["a", "c"], "graph": ["x"]})
+    assert ours.difference(ours) == ""
+    assert ours.difference(theirs).splitlines() == [
+        "calls, from line 1 of 2:",
+        "  one by one: b",
+        "  otherwise:  c",
+    ]
+
+
+def test_shrinking_keeps_what_is_needed():
+    lines = [f"{time} push s u {p} v" for time, p in enumerate("ababab", 3)]
+    start = schedule_of(*lines, "9 change +u q v, -u q w", end=40)
+    small = shrink(start, lambda each: any(len(item.changes) > 1 for item in each.items))
+    assert len(small.items) == 1 and small.items[0].kind == "change"
+    assert (small.items[0].time, small.end, small.programs) == (0, 0, ((),))
+
+
+def test_a_lost_event_is_found_and_told_as_a_script(monkeypatch):
+    """An engine that drops the last event of a batch."""
+    push_ids = ScheduledRun._push_ids
+    monkeypatch.setattr(ScheduledRun, "_push_ids", lambda run, items: push_ids(run, items[:-1]))
+    lines = ["1 push t u b v", "2 push s u a v", "2 push s w a v", "5 push s z a v"]
+    with pytest.raises(ScheduleFailure) as found:
+        check_schedule(schedule_of(*lines), ["ids"])
+    small = found.value.schedule
+    assert len(small.items) == 1
+    text = str(found.value)
+    monkeypatch.undo()
+    assert "find_difference" in text and "1 received" in text
+    assert find_difference(small, "ids") == ""
+
+
+def test_lines_of_items_can_be_read_again():
+    for seed in range(50):
+        for item in random_schedule(Random(seed)).items:
+            assert Item.parse(str(item)) == item
