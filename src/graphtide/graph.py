@@ -156,8 +156,9 @@ class LiveGraph:
             return
         self._runtime.flush()
         feed = Feed(self._streams)
-        for piece in self._runtime.pieces(batches, time, plain=plain):
-            feed.apply(piece)
+        with self._runtime.schedule:
+            for piece in self._runtime.pieces(batches, time, plain=plain):
+                feed.apply(piece)
 
     def feed(self, *, on_error: Literal["raise", "skip"] = "raise") -> Feed:
         """Apply a log of changes and events step by step, to look at the output in between.

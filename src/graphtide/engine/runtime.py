@@ -251,14 +251,15 @@ class Runtime:
         the transactions before an error are applied.
         """
         self.flush()
-        if isinstance(batches, ChangeBatch) and time is None:
-            rows, bad = ingest.encode(batches, self.terms)
-            if bad:
-                raise DataError(f"row {bad[0]}: {bad[1]}")
-            self._apply_whole((rows, batches.time, batches.tx))
-            return
-        for piece in self.pieces(batches, time, plain=plain):
-            self.apply_piece(piece)
+        with self.schedule:
+            if isinstance(batches, ChangeBatch) and time is None:
+                rows, bad = ingest.encode(batches, self.terms)
+                if bad:
+                    raise DataError(f"row {bad[0]}: {bad[1]}")
+                self._apply_whole((rows, batches.time, batches.tx))
+                return
+            for piece in self.pieces(batches, time, plain=plain):
+                self.apply_piece(piece)
 
     def pieces(
         self, batches: ChangeBatch | Iterable[ChangeBatch], time: int | None, *, plain: bool
@@ -373,11 +374,12 @@ class Runtime:
 
     def _apply_each(self, piece: ingest.Piece) -> None:
         """Who is notified sees the graph as of that transaction, not of the whole batch."""
-        for one in ingest.one_by_one(piece):
-            ingest.check_order(self.clock, one[1])  # a callback may have advanced the clock
-            self.reach(int(one[1][0]))
-            self._run(one)
-            self.flush()
+        with self.schedule:
+            for one in ingest.one_by_one(piece):
+                ingest.check_order(self.clock, one[1])  # a callback may have advanced the clock
+                self.reach(int(one[1][0]))
+                self._run(one)
+                self.flush()
 
     # --- standing queries ---
 

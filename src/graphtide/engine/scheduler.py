@@ -79,6 +79,9 @@ class Scheduler:
     `cascade` is the number of the cascade under way, `journal` which quads it has changed, with
     whether each was present before. `depth` is that of what is caused now: 0 for effects of the
     input, and one more for each action in between.
+
+    Inside `with scheduler:`, which is one call of a user, errors of cascades wait: all input of the
+    call is taken in, and then the first of them is raised.
     """
 
     def __init__(self) -> None:
@@ -91,6 +94,22 @@ class Scheduler:
         self._effects: deque[tuple[int, Callable[[], None]]] = deque()
         self._input: deque[tuple[EventBatch, tuple[Follower, ...]]] = deque()
         self._failure: Exception | None = None
+        self._calls = 0
+
+    def __enter__(self) -> None:
+        self._calls += 1
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._calls -= 1
+        if not self._calls and self._failure is not None:
+            self._raise_first(error)
+
+    def _raise_first(self, error: BaseException | None) -> None:
+        failure, self._failure = self._failure, None
+        if error is None and failure is not None:
+            raise failure
+        if error is not None:
+            error.add_note(f"before that: {failure}")
 
     @property
     def queued(self) -> int:
@@ -132,9 +151,8 @@ class Scheduler:
         finally:
             self.running = False
             self.depth = 0
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+        if self._failure is not None and not self._calls:
+            self._raise_first(None)
 
     def _drain(self) -> None:
         while self._effects or self._goes_on():
@@ -182,14 +200,9 @@ class Scheduler:
             self._cause_events(events, followers)
             return
         self._input.append((events, followers))
-        failure = None
-        while self._input:
-            try:
+        with self:
+            while self._input:
                 self._take_first()
-            except Exception as error:  # noqa: BLE001 - raised when all events are through
-                failure = failure or error
-        if failure is not None:
-            raise failure
 
     def _take_first(self) -> None:
         """Pass on the first event that waits, or several if one follower can take them."""
@@ -234,11 +247,12 @@ class Scheduler:
                 f"the clock cannot move to {to} inside an action or a callback",
                 hint="leave out the time: what an action causes happens at the current time",
             )
-        while self._do_next(to):
-            pass
-        self.clock = to
-        for follower in self.followers:
-            follower.time_passed(to)
+        with self:
+            while self._do_next(to):
+                pass
+            self.clock = to
+            for follower in self.followers:
+                follower.time_passed(to)
 
     def _do_next(self, to: int) -> bool:
         first, chosen = None, None

@@ -60,8 +60,9 @@ class Feed:
 
     def apply(self, piece: Piece) -> None:
         """Apply whole transactions: as many at once as are of one kind, changes or events."""
-        for part in self.parts(piece):
-            self._apply(part)
+        with self._runtime.schedule:
+            for part in self.parts(piece):
+                self._apply(part)
 
     def parts(self, piece: Piece) -> Iterator[Piece]:
         """Transactions that can be applied at once: changes only, events only, or one of both."""
@@ -85,6 +86,10 @@ class Feed:
         return np.isin(changes[:, GRAPH_COLUMN], list(self._by_id()))
 
     def _apply(self, part: Piece) -> None:
+        with self._runtime.schedule:
+            self._apply_part(part)
+
+    def _apply_part(self, part: Piece) -> None:
         changes, times, txs = part
         mask = self._are_events(changes)
         events, rest = changes[mask], changes[~mask]
@@ -94,14 +99,23 @@ class Feed:
         if len(rest):
             index, diff, s, p, o, g = rest.T
             self._runtime.apply_ids(s, p, o, g, diff=diff, time=times[index], tx=txs[index])
-        for number, stream in self._by_id().items():
-            rows = events[events[:, GRAPH_COLUMN] == number]
-            if len(rows):
-                quads = rows[:, VALUES:].copy()
-                quads[:, 3] = 0
-                stream.push_ids(times[rows[:, TX]], quads, events=rows[:, TX].astype(np.int64))
+        streams = self._by_id()
+        for rows in self._by_stream(events):
+            quads = rows[:, VALUES:].copy()
+            quads[:, 3] = 0
+            stream = streams[int(rows[0, GRAPH_COLUMN])]
+            stream.push_ids(times[rows[:, TX]], quads, events=rows[:, TX].astype(np.int64))
         if self._streams.by_name:
             self._runtime.advance(int(times[-1]))
+
+    def _by_stream(self, events: Ints) -> Iterator[Ints]:
+        """The events of each stream; in the order of the log, if somebody follows single ones."""
+        graphs = events[:, GRAPH_COLUMN]
+        if not self._runtime.one_by_one:
+            yield from (events[graphs == number] for number in dict.fromkeys(graphs.tolist()))
+            return
+        starts = np.flatnonzero(np.diff(graphs, prepend=-1))
+        yield from (part for part in np.split(events, starts[1:]) if len(part))
 
     def _without_deletes(self, events: Ints, times: Longs) -> Ints:
         deletes = events[:, DIFF] < 0

@@ -214,6 +214,7 @@ class Stream:
         self._moved = moved
         self._publisher = publisher
         self._newest = -LARGEST
+        self._releasing = False
         self._waiting: list[Lines] = []
 
     def push(
@@ -254,8 +255,9 @@ class Stream:
         happened, by a triple with the predicate `timestamp`.
         """
         found = read_events(source, self._terms, timestamp=timestamp, tick_ms=self._tick_ms)
-        for times, quads, events in found:
-            self.push_ids(times, quads, events=events)
+        with self._publisher.schedule:
+            for times, quads, events in found:
+                self.push_ids(times, quads, events=events)
 
     def advance(self, to: int) -> None:
         """Raise the watermark: no event before that time comes any more."""
@@ -272,6 +274,8 @@ class Stream:
 
     def _release(self, watermark: int) -> None:
         """Pass on, in order, the events up to the new watermark."""
+        if self._releasing:  # an action emits an event, and later ones of a batch are on their way
+            watermark = min(watermark, self._publisher.schedule.clock)
         ready = None
         if self._waiting:
             self._order()
@@ -284,10 +288,15 @@ class Stream:
         if ready is None or not self._publisher.listening:
             self._pass_on(ready, watermark)
             return
-        for lines in self._publisher.parts(ready):
-            self._publisher.reach(int(lines[0][0]))
-            self._append(lines[0], lines[1])
-            self.unpublished += self._publisher.publish(lines)
+        releasing, self._releasing = self._releasing, True
+        try:
+            with self._publisher.schedule:
+                for lines in self._publisher.parts(ready):
+                    self._publisher.reach(int(lines[0][0]))
+                    self._append(lines[0], lines[1])
+                    self.unpublished += self._publisher.publish(lines)
+        finally:
+            self._releasing = releasing
         self._pass_on(None, watermark)
 
     def first_waiting(self) -> int | None:
@@ -349,6 +358,7 @@ class EventPublisher:
     """
 
     def __init__(self, runtime: Runtime, apart: Callable[[], bool]) -> None:
+        self.schedule = runtime.schedule
         self._runtime = runtime
         self._apart = apart
         self.numbers = 0

@@ -203,8 +203,7 @@ class ScheduledRun:
             case "advance":
                 graph.advance(items[-1].time)
             case "publish":
-                for item in items:
-                    graph.publish(item.triples(), time=item.time)
+                graph.publish(first.triples(), time=first.time)
             case "change" if how == "single":
                 with graph.transaction(time=first.time) as tx:
                     for diff, triple in first.changes:
@@ -276,9 +275,8 @@ class ScheduledRun:
                     for delta in query.deltas()
                 ]
         sections["graph"] = sorted(" ".join(map(_short, q[:3])) for q in graph.quads())
-        # An error drops the rest of its batch; whether the stream has counted it is not promised.
-        streams = self.schedule.streams if self.error is None else ()
-        sections["streams"] = [_counted(graph.stream(text_of(name))) for name in streams]
+        names = self.schedule.streams
+        sections["streams"] = [_counted(graph.stream(text_of(name))) for name in names]
         sections["clock"] = [str(graph.clock), *(str(program.clock) for program in self.programs)]
         return Outcome(sections)
 
@@ -321,7 +319,7 @@ def run_one_by_one(schedule: Schedule) -> ScheduledRun:
 
 
 def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
-    """The same in another way (see `WAYS`); the first error ends it."""
+    """The same in another way (see `WAYS`); after an error it goes on with the next call."""
     rng = Random(f"{way} {seed}")
     beside = way == "beside" or (way == "mixed" and rng.random() < 0.3)
     match way:
@@ -348,11 +346,11 @@ def _run(
     steps: Callable[[ScheduledRun], Iterator[Callable[[], None]]],
 ) -> ScheduledRun:
     run = ScheduledRun(schedule, beside=beside)
-    try:
-        for step in steps(run):
+    for step in steps(run):
+        try:
             step()
-    except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
-        run.error = f"{type(problem).__name__}: {problem}"
+        except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
+            run.error = run.error or f"{type(problem).__name__}: {problem}"
     return run
 
 
@@ -385,7 +383,8 @@ def _steps(
 
 
 def _together(first: Item, other: Item) -> bool:
-    return first.kind == other.kind and first.stream == other.stream
+    """Whether one call can give both; an event is published alone."""
+    return first.kind == other.kind != "publish" and first.stream == other.stream
 
 
 def _log_steps(run: ScheduledRun) -> Iterator[Callable[[], None]]:
