@@ -228,7 +228,8 @@ class LiveGraph:
         """
         runtime = self._runtime
         ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in triples]
-        runtime.publish(make_events([ids], [runtime.reach(time)], duration))
+        with runtime.schedule:
+            runtime.publish(make_events([ids], [runtime.reach(time)], duration))
 
     # --- standing queries ---
 

@@ -298,13 +298,12 @@ class WriteBuffer:
     """Changes of whole transactions, with their times and numbers; `waiting` counts transactions.
 
     >>> buffer = WriteBuffer()
-    >>> buffer.begin(time=17, tx=0)
-    >>> buffer.add(1, (2, 3, 4, 0))
+    >>> buffer.several(17, 0, [(1, (2, 3, 4, 0))])
     >>> buffer.take()[0].tolist()
     [[0, 1, 2, 3, 4, 0]]
     """
 
-    __slots__ = ("_bytes", "_end", "_rows", "_times", "_txs", "waiting")
+    __slots__ = ("_bytes", "_end", "_other", "_rows", "_times", "_txs", "waiting")
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -312,6 +311,7 @@ class WriteBuffer:
         self._times: list[int] = []
         self._txs: list[int] = []
         self._make_room(MAX_BUFFERED)
+        self._other: Ints = np.zeros((MAX_BUFFERED, 6), np.int32)
 
     def _make_room(self, rows: int) -> None:
         larger = np.zeros((rows, 6), np.int32)
@@ -320,26 +320,26 @@ class WriteBuffer:
         self._rows: Ints = larger
         self._bytes = larger.data.cast("B")
 
-    def begin(self, time: int, tx: int) -> None:
-        """Start a transaction."""
+    def several(self, time: int, tx: int, changes: Sequence[tuple[int, Ids]]) -> None:
+        """Add a transaction; it is part of the buffer when all of its changes are written."""
+        end = self._end
+        while end + 24 * len(changes) > len(self._bytes):
+            self._make_room(2 * len(self._rows))
+        for diff, ids in changes:
+            _write(self._bytes, end, self.waiting, diff, *ids)
+            end += 24
         self._times.append(time)
         self._txs.append(tx)
+        self._end = end
         self.waiting += 1
-
-    def add(self, diff: int, ids: Ids) -> None:
-        """Add a change to the transaction begun last."""
-        if self._end == len(self._bytes):
-            self._make_room(2 * len(self._rows))
-        _write(self._bytes, self._end, self.waiting - 1, diff, *ids)
-        self._end += 24
 
     def single(self, time: int, tx: int, diff: int, ids: Ids) -> int:
         """Add a transaction of one change; how many transactions wait now."""
-        self._times.append(time)
-        self._txs.append(tx)
         if self._end == len(self._bytes):
             self._make_room(2 * len(self._rows))
         _write(self._bytes, self._end, self.waiting, diff, *ids)
+        self._times.append(time)
+        self._txs.append(tx)
         self._end += 24
         self.waiting += 1
         return self.waiting
@@ -347,10 +347,12 @@ class WriteBuffer:
     def take(self) -> tuple[Ints, list[int], list[int]]:
         """Empty the buffer: a batch of changes, with the times and numbers of its transactions.
 
-        The batch is good until the next change is added.
+        The batch is good until the buffer is emptied again.
         """
-        changes = self._rows[: self._end // 24]
+        rows, self._rows, self._other = self._rows, self._other, self._rows
+        changes = rows[: self._end // 24]
         times, txs = self._times, self._txs
+        self._bytes = self._rows.data.cast("B")
         self._end = self.waiting = 0
         self._times, self._txs = [], []
         return changes, times, txs

@@ -37,14 +37,14 @@ class RunningPlans:
         self.network = Network(terms)
         self.programs = SharedPrograms(store)
         self._store = store
-        self._terms = terms
+        self.terms = terms
         self._leaves: dict[int, int] = {}
         self._statistics = Statistics()
 
     def attach(self, plan: QueryPlan) -> tuple[NodeIds, Ints]:
         """Start a plan: the ids of its nodes in the network, and its current answer."""
         searches = [node for node in nodes(plan.root) if isinstance(node, Search)]
-        programs = [to_program(node, self._terms) for node in searches]
+        programs = [to_program(node, self.terms) for node in searches]
         numbers = dict(zip(searches, map(self.programs.acquire, programs), strict=True))
         try:
             node_ids, rows = self.network.attach(plan.root, self._rows_of)
@@ -59,7 +59,7 @@ class RunningPlans:
         """Stop a plan and free what only it needed."""
         for node in node_ids:
             if isinstance(node, Search):
-                self.programs.release(self.programs.number(to_program(node, self._terms)))
+                self.programs.release(self.programs.number(to_program(node, self.terms)))
         self.network.detach(node_ids)
         self._leaves = {
             n: node_id for n, node_id in self._leaves.items() if node_id in self.network
@@ -68,12 +68,12 @@ class RunningPlans:
     def evaluate(self, plan: QueryPlan) -> Ints:
         """Evaluate a plan once: its current rows as a batch."""
         numbers = [
-            self.programs.acquire(to_program(node, self._terms))
+            self.programs.acquire(to_program(node, self.terms))
             for node in nodes(plan.root)
             if isinstance(node, Search)
         ]
         try:
-            return evaluate_once(plan.root, self._rows_of, self._terms)
+            return evaluate_once(plan.root, self._rows_of, self.terms)
         finally:
             for number in numbers:
                 self.programs.release(number)
@@ -88,17 +88,17 @@ class RunningPlans:
         expect = Estimator(statistics)
         expected = {node: expect(node).rows for node in node_ids} if statistics.known else None
         known = actual and self._store.stores
-        counted = actual_rows(plan.root, self._rows_of, self._terms) if known else None
+        counted = actual_rows(plan.root, self._rows_of, self.terms) if known else None
         return NodeFacts(self.network.sizes(node_ids), expected, counted, answer)
 
     def _rows_of(self, node: Search) -> Ints:
-        return self._store.evaluate(self.programs.number(to_program(node, self._terms)))
+        return self._store.evaluate(self.programs.number(to_program(node, self.terms)))
 
     def statistics(self, *, exact: bool = False) -> Statistics:
         """Statistics of the data for the planner; unless `exact`, at most a fifth out of date."""
         before, now = self._statistics.quads, len(self._store)
         if exact or not before / DRIFT <= now <= before * DRIFT:
-            self._statistics = measure(self._store.quads(), self._terms)
+            self._statistics = measure(self._store.quads(), self.terms)
         return self._statistics
 
 
@@ -178,8 +178,10 @@ class QueryRegistry:
         self._attach(query)
         return True
 
-    def emit(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
-        """Pass the output of plan nodes to the queries that read them, then run callbacks."""
+    def take(
+        self, outputs: Mapping[int, Ints], stamps: TransactionTimes
+    ) -> list[tuple[Query, Delta]]:
+        """Pass the output of plan nodes to the queries that read them; the deltas to notify of."""
         deltas: list[tuple[Query, Delta]] = []
         for node_id in self._readers.keys() & outputs.keys():
             for query in self._readers[node_id]:
@@ -191,8 +193,23 @@ class QueryRegistry:
             for query in self:
                 self.replan(query)
         deltas.sort(key=lambda each: each[0].order)
-        for query, delta in deltas:
-            query.notify(delta)
+        return deltas
+
+    def rebuild(self, store: QuadStore, first: int) -> None:
+        """Start all plans anew on a store, as of before the transaction of a number.
+
+        Nothing of the present state is used but the histories of deltas, and all is replaced at the
+        end: if this is interrupted, it can be done again.
+        """
+        plans = RunningPlans(store, self.plans.terms)
+        started = [(query, *plans.attach(query.plan)) for query in self]
+        answers = [query.fresh_answer(rows) for query, _, rows in started]
+        readers: dict[int, list[Query]] = {}
+        for query, node_ids, _ in started:
+            readers.setdefault(node_ids[query.plan.root], []).append(query)
+        for (query, node_ids, _), answer in zip(started, answers, strict=True):
+            query.restore(node_ids, answer, first)
+        self.plans, self._store, self._readers = plans, store, readers
 
     def _attach(self, query: Query) -> Ints:
         query.node_ids, rows = self.plans.attach(query.plan)

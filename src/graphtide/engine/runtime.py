@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 
@@ -26,10 +28,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.engine.events import EventBatch
+    from graphtide.engine.results import Delta
     from graphtide.plan.estimate import Statistics
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
+
+
+class Underway(NamedTuple):
+    """What is being applied: its changes step by step, the transactions, the number of the first."""
+
+    piece: ingest.Transactions | None
+    steps: list[Ints]
+    first: int
+
+
+NO_CHANGES: Ints = np.empty((0, VALUES + 4), np.int32)
+
+
+def _inverse(changes: Ints) -> Ints:
+    """What undoes changes of which each had an effect."""
+    undone = changes[::-1].copy()
+    undone[:, DIFF] *= -1
+    return undone
 
 
 class Subscription:
@@ -86,6 +107,8 @@ class Runtime:
         self._queue: deque[ingest.Piece] = deque()
         self._running = False
         self._eager: tuple[Follower, ...] = ()
+        self._underway: Underway | None = None
+        self._unnotified: deque[tuple[Query, Delta] | None] = deque()
 
     # --- followers ---
 
@@ -152,13 +175,27 @@ class Runtime:
 
         What a callback changes is queued until the transaction that it was called for is through.
         """
-        while (self._queue or self._buffer.waiting) and not self._running:
-            if self._queue:
-                self._run(self._queue.popleft())
+        if self._running:
+            return
+        if self._underway is not None:
+            self._recover()
+        while self._unnotified or self._queue or self._buffer.waiting:
+            if self._unnotified:
+                self._notify()
+            elif self._queue:
+                self._run_next()
             elif self.one_by_one:
                 self._queue.extend(ingest.one_by_one(self._buffer.take()))
             else:
-                self._run(self._buffer.take())
+                self._queue.append(self._buffer.take())
+
+    def _run_next(self) -> None:
+        """Apply the first transactions of the queue."""
+        piece = self._queue.popleft()
+        if self.one_by_one and len(piece[1]) > 1:
+            self._queue.extendleft(reversed(list(ingest.one_by_one(piece))))
+        else:
+            self._run(piece)
 
     def _run(self, piece: ingest.Transactions) -> None:
         """Apply transactions, and do what they cause."""
@@ -168,18 +205,52 @@ class Runtime:
             self._apply_piece(piece)
 
     def _apply_piece(self, piece: ingest.Transactions) -> None:
-        """Apply transactions to the store and emit what they change in the answers."""
+        """Apply transactions, all or none; of several, those that fail are left out."""
+        try:
+            self._commit(piece)
+        except Exception as error:
+            self._recover(again=False)
+            if len(piece[1]) == 1:
+                error.add_note(f"the transaction at time {piece[1][0]} was not applied")
+                raise
+            with self.schedule:
+                for one in list(ingest.one_by_one(piece)):
+                    self.schedule.attempt(partial(self._apply_piece, one))
+        self._notify()
+
+    def _commit(self, piece: ingest.Transactions) -> None:
+        """Apply transactions to the store, and what they change to the answers."""
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self._done)
-        self._running = True
-        try:
-            batches = self.store.apply(changes)
-            self._done += len(times)
-            if batches:
-                self.queries.emit(self.queries.plans.advance(batches), stamps)
-        finally:
-            self._running = False
-        self._notify()
+        self._underway = Underway(piece, [changes], self._done)
+        batches = self.store.apply(changes)
+        deltas = None
+        if batches:
+            deltas = self.queries.take(self.queries.plans.advance(batches), stamps)
+        self._done += len(times)
+        self._unnotified = deque(deltas or ())
+        self._unnotified.append(None)
+        self._underway = None
+
+    def _recover(self, *, again: bool = True) -> None:
+        """Something was raised within a transaction: restore the state before it.
+
+        The quads are as they were, apart from what the store has applied of it; everything else is
+        made from the quads. With `again`, the transaction is put back into the queue.
+        """
+        if self._underway is None:
+            return
+        piece, steps, first = self._underway
+        parts = [self.store.undo(steps[-1])] if steps else []
+        parts += [_inverse(step) for step in reversed(steps[:-1])]
+        store = self.store.rebuilt(np.concatenate(parts) if parts else NO_CHANGES)
+        self.queries.rebuild(store, first)
+        self.store, self._done = store, first
+        if piece is not None and again:
+            changes, times, txs = piece
+            whole = changes.copy(), np.array(times, np.int64), np.array(txs, np.int64)
+            self._queue.appendleft(whole)
+        self._underway = None
 
     def emit(self, outputs: Mapping[int, Ints], time: int) -> None:
         """Count what plan nodes put out, over several steps, as one transaction."""
@@ -191,16 +262,39 @@ class Runtime:
         self.flush()
 
     def _emit(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
-        self._running = True
-        try:
-            self.queries.emit(outputs, stamps)
-        finally:
-            self._running = False
+        deltas = self.queries.take(outputs, stamps)
+        self._unnotified = deque([*deltas, None])
+        self._underway = None
         self._notify()
 
+    @contextmanager
+    def in_steps(self, steps: list[Ints]) -> Iterator[None]:
+        """A transaction of several steps, which are listed before they are applied.
+
+        If something is raised before `emit` is through, all of them are undone.
+        """
+        self._underway = Underway(None, steps, self._done)
+        try:
+            yield
+        except Exception:
+            self._recover()
+            raise
+
     def _notify(self) -> None:
-        for follower in self._eager:
-            follower.after_transaction()
+        """Run callbacks, then let followers know. What a callback changes is queued."""
+        self._running = True
+        try:
+            while self._unnotified:
+                notice = self._unnotified.popleft()
+                if notice is not None:
+                    self.schedule.attempt(partial(notice[0].notify, notice[1]))
+                else:
+                    self._running = False
+                    for follower in self._eager:
+                        follower.after_transaction()
+        finally:
+            self._running = False
+        self.schedule.raise_errors()
 
     def reject_inside_callback(self, what: str) -> None:
         """Raise if a callback calls what needs the graph between two transactions."""
@@ -219,7 +313,10 @@ class Runtime:
             return
         schedule = self.schedule
         if time is not None and time != schedule.clock:
-            schedule.advance(time)
+            with schedule:
+                schedule.advance(time)
+                self.write(diff, ids, None)
+            return
         self._last_tx += 1
         waiting = self._buffer.single(schedule.clock, self._last_tx, diff, ids)
         if waiting >= ingest.MAX_BUFFERED or self._eager or self.queries.with_callbacks:
@@ -227,16 +324,19 @@ class Runtime:
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
-        stamp = self.reach(time)
+        stamp = self.clock
+        if time is not None and time != stamp:
+            with self.schedule:
+                self.schedule.advance(time)
+                self.commit(changes, None)
+            return
         if self.strict:
             self.flush()
             redundant = storage.first_redundant(changes, self.store, self.terms)
             if redundant:
                 raise redundant[1]
         self._last_tx += 1
-        self._buffer.begin(stamp, self._last_tx)
-        for diff, ids in changes:
-            self._buffer.add(diff, ids)
+        self._buffer.several(stamp, self._last_tx, changes)
         if self._buffer.waiting >= ingest.MAX_BUFFERED or self.one_by_one:
             self.flush()
 

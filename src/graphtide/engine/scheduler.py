@@ -104,6 +104,11 @@ class Scheduler:
         if not self._calls and self._failure is not None:
             self._raise_first(error)
 
+    def raise_errors(self) -> None:
+        """Raise the first error that waits, unless a cascade or a call is under way."""
+        if self._failure is not None and not self._calls and not self.running:
+            self._raise_first(None)
+
     def _raise_first(self, error: BaseException | None) -> None:
         failure, self._failure = self._failure, None
         if error is None and failure is not None:
@@ -146,30 +151,30 @@ class Scheduler:
             if self._effects:
                 self._drain()
             self.begin()
-            self._attempt(work)
+            self.attempt(work)
             self._drain()
         finally:
             self.running = False
             self.depth = 0
-        if self._failure is not None and not self._calls:
-            self._raise_first(None)
+        self.raise_errors()
 
     def _drain(self) -> None:
         while self._effects or self._goes_on():
             if self._effects:
                 self.depth, effect = self._effects.popleft()
-                self._attempt(effect)
+                self.attempt(effect)
 
     def _goes_on(self) -> bool:
         done = False
         for follower in self.followers:
             before = self._failure
-            done = self._attempt(follower.go_on) is True or self._failure is not before
+            done = self.attempt(follower.go_on) is True or self._failure is not before
             if done:
                 break
         return done
 
-    def _attempt(self, work: Callable[[], bool | None]) -> bool | None:
+    def attempt(self, work: Callable[[], bool | None]) -> bool | None:
+        """Do something; an error is raised at the end of the cascade, or of the call."""
         try:
             return work()
         except CascadeError as error:

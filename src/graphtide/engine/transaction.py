@@ -67,14 +67,14 @@ class Transaction:
 class MultiStepTransaction:
     """Several steps of changes as one transaction, each of which sees those before it.
 
-    Store and plan nodes take in each step at once; the output is held back until the end. If
-    something goes wrong, every step is undone, and no query has noticed.
+    Store and plan nodes take in each step at once; the output is held back until the end. The
+    runtime undoes all `steps` if something is raised.
     """
 
     def __init__(self, runtime: Runtime) -> None:
         self._store = runtime.store
         self._plans = runtime.queries.plans
-        self._journal: list[Ints] = []
+        self.steps: list[Ints] = []
         self._outputs: dict[int, list[Ints]] = {}
 
     def change(self, deleted: Ints, inserted: Ints) -> int:
@@ -89,7 +89,7 @@ class MultiStepTransaction:
         if stays:
             removed = removed[[tuple(row) not in stays for row in removed.tolist()]]
         changes = np.concatenate([signed(removed, -1), signed(added, 1)])
-        self._journal.append(changes)
+        self.steps.append(changes)
         self._apply(changes)
         return len(changes)
 
@@ -98,15 +98,6 @@ class MultiStepTransaction:
         if batches:
             for node_id, batch in self._plans.advance(batches).items():
                 self._outputs.setdefault(node_id, []).append(batch)
-
-    def undo(self) -> None:
-        """Undo all steps, the last one first."""
-        for changes in reversed(self._journal):
-            back = changes[::-1].copy()
-            back[:, DIFF] *= -1
-            self._apply(back)
-        self._journal.clear()
-        self._outputs.clear()
 
     def outputs(self) -> dict[int, Ints]:
         """The output of each node of the network, by node id, over all steps."""

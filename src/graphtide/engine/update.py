@@ -35,19 +35,17 @@ def run_update(runtime: Runtime, text: str, time: int | None, load_from: str | P
     """Run an update request as one transaction, all or nothing; how many quads it changed."""
     runtime.flush()
     request = parse_update(text)
-    stamp = runtime.reach(time)
     runtime.reject_inside_callback("update()")
-    steps = MultiStepTransaction(runtime)
     folder = None if load_from is None else Path(load_from)
-    try:
-        changed = sum(
-            steps.change(*changes_of(operation, runtime, folder))
-            for operation in request.operations
-        )
-    except BaseException:
-        steps.undo()
-        raise
-    runtime.emit(steps.outputs(), stamp)
+    with runtime.schedule:
+        stamp = runtime.reach(time)
+        transaction = MultiStepTransaction(runtime)
+        with runtime.in_steps(transaction.steps):
+            changed = sum(
+                transaction.change(*changes_of(operation, runtime, folder))
+                for operation in request.operations
+            )
+            runtime.emit(transaction.outputs(), stamp)
     return changed
 
 

@@ -368,6 +368,19 @@ class Query:
         listening = self._on_delta or self._on_appear or self._on_disappear
         return self._delta(net, stamps) if listening else None
 
+    def fresh_answer(self, rows: Ints) -> Answer:
+        """An answer of some rows."""
+        answer = Answer(len(self._columns))
+        answer.step(rows)
+        return answer
+
+    def restore(self, node_ids: NodeIds, answer: Answer, first: int) -> None:
+        """Go back to an answer, that before the transaction of a number."""
+        history = deque(entry for entry in self._history if entry[1].first < first)
+        self._held = sum(len(net) for net, _ in history)
+        self._count = int(answer.rows()[:, -1].sum())
+        self._history, self._answer, self.node_ids = history, answer, node_ids
+
     def notify(self, delta: Delta) -> None:
         """Run the callbacks: rows that disappeared, rows that appeared, then the whole delta."""
         if self._on_disappear:

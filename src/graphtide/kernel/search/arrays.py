@@ -37,7 +37,7 @@ DEPTH, REMAINING, FRESH = 0, 1, 2
 EVERY = 64
 """Higher than any pattern index: excludes a row from all patterns."""
 
-REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED = 0, 1, 2, 3, 4, 5, 6
+REDUNDANT, DROPPED, INSERTED, DELETED, WRITTEN, RESUME, STOPPED, APPLIED = 0, 1, 2, 3, 4, 5, 6, 7
 """Cells of `counts`; the last three, if the output is full: rows written, and the seed + 1 and the
 change to resume from."""
 

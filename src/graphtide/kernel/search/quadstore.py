@@ -146,13 +146,15 @@ def apply_changes(
     changes: Ints,
     begin: Int,
     end: Int,
+    effects: Ints,
     out: Ints,
     n: Int,
 ) -> Int:
     """Apply changes `[tx, diff, s, p, o, g]` one by one; append the rows that they change.
 
     Returns the number of rows written, or -1 if the output is full; `counts` then has the change to
-    resume with, and the number of rows written.
+    resume with, and the number of rows written. `effects` says which changes had an effect, so that
+    they can be undone; `counts` how many have been applied.
     """
     t = Table(rows, slots, heads, indexes, meta, 4)
     p = SearchArrays(
@@ -171,12 +173,18 @@ def apply_changes(
         if counts[col.RESUME] == 0:
             if (row >= 0) == insert:
                 counts[col.REDUNDANT] += 1
+                effects[i] = 0
+                counts[col.APPLIED] = i + 1
                 continue
             if insert:
                 if not store_all and dispatch[line, col.SEEDS] == 0:
                     counts[col.DROPPED] += 1
+                    effects[i] = 0
+                    counts[col.APPLIED] = i + 1
                     continue
                 row = insert_quad(t, dispatch[line, col.LINKS], slot, hash_, changes, i)
+                effects[i] = 1
+                counts[col.APPLIED] = i + 1
         n = react(t, p, line, row, changes[i, 0], 1 if insert else -1, out, n, counts)
         if n < 0:
             counts[col.STOPPED] = i
@@ -186,6 +194,8 @@ def apply_changes(
         else:
             counts[col.DELETED] += 1
             delete_quad(t, dispatch[line, col.LINKS], row)
+            effects[i] = 1
+            counts[col.APPLIED] = i + 1
     return n
 
 
@@ -265,7 +275,10 @@ class QuadStore:
         self._compiled = NO_PROGRAMS
         self._room = 0
         self._state: tuple[Any, ...] = ()
-        self._counts = np.zeros(7, np.int64)
+        self._counts = np.zeros(8, np.int64)
+        self._before = np.zeros(8, np.int64)
+        self._last: Ints = np.empty((0, 6), np.int32)
+        self._effects: Ints = np.empty(256, np.int32)
         self._out: Ints = np.empty((256, 3), np.int32)
 
     def __len__(self) -> int:
@@ -309,6 +322,11 @@ class QuadStore:
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
         """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause."""
+        self._before[:] = self._counts
+        self._counts[col.APPLIED] = 0
+        self._last = changes
+        if len(self._effects) < len(changes):
+            self._effects = np.empty(2 * len(changes), np.int32)
         n = 0
         for first in range(0, len(changes), CHUNK):
             n = self._apply_chunk(changes, first, min(first + CHUNK, len(changes)), n)
@@ -335,7 +353,36 @@ class QuadStore:
 
     def _kernel(self, changes: Ints, begin: int, end: int, n: int) -> int:
         apply: Any = apply_changes
-        return int(apply(*self._state, changes, begin, end, self._out, n))
+        return int(apply(*self._state, changes, begin, end, self._effects, self._out, n))
+
+    def undo(self, changes: Ints) -> Ints:
+        """What undoes changes, if they were applied last: as far as they were, and had an effect."""
+        if self._last is not changes:
+            return changes[:0]
+        many = int(self._counts[col.APPLIED])
+        undone = changes[:many][self._effects[:many] != 0][::-1].copy()
+        undone[:, 0] = 0
+        undone[:, 1] *= -1
+        return undone
+
+    def rebuilt(self, undone: Ints) -> QuadStore:
+        """Another store with the same quads, some changes undone, and without programs.
+
+        It needs nothing but the rows of quads, and is made when something else may be half done.
+        """
+        quads = self.quads()
+        changes = np.zeros((len(quads), 6), np.int32)
+        changes[:, 1] = 1
+        changes[:, 2:] = quads
+        other = QuadStore()
+        other.apply(changes)
+        other.apply(undone)
+        other._store_all = self._store_all
+        other._room = 0
+        interrupted = self._counts[col.APPLIED] > 0 and len(undone) > 0
+        other._counts[:] = self._before if interrupted else self._counts
+        other._counts[col.RESUME :] = 0
+        return other
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""

@@ -97,6 +97,13 @@ class QuadStream(QuadStore):
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches
 
+    def rebuilt(self, undone: Ints) -> QuadStore:
+        """An error: without quads, nothing can be restored."""
+        raise GraphtideError(
+            "a transaction was interrupted, and this graph stores no quads to restore its state",
+            hint='build the graph again; LiveGraph(store="all") recovers by itself',
+        )
+
     def evaluate(self, number: int) -> Ints:
         """An empty batch; an error once quads have passed."""
         reject_lookups(self._passed)
