@@ -13,6 +13,7 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import as_select
 from graphtide.engine.events import make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, as_term, quad_ids
+from graphtide.engine.locking import synchronized
 from graphtide.engine.results import SHOWN_ROWS, Stats, answer_table, html_table
 from graphtide.engine.runtime import Runtime
 from graphtide.engine.transaction import Transaction
@@ -84,6 +85,8 @@ class LiveGraph:
     ) -> None:
         runtime = Runtime(strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms)
         self._runtime = runtime
+        self.lock: Final = runtime.lock
+        """Held by every call; hold it to make several calls without those of other threads."""
         self._streams = Streams(runtime, window_origin, window_alignment)
         self.terms: Final = runtime.terms
         """The dictionary of terms and ids, for `apply_ids` and `push_ids`."""
@@ -102,7 +105,8 @@ class LiveGraph:
         time: int | None = None,
     ) -> None:
         """Insert one quad, as a transaction of its own."""
-        self._write(1, quad_ids(self.terms, s, p, o, g), time)
+        with self.lock:
+            self._write(1, quad_ids(self.terms, s, p, o, g), time)
 
     def delete(
         self,
@@ -114,12 +118,14 @@ class LiveGraph:
         time: int | None = None,
     ) -> None:
         """Delete one quad, as a transaction of its own."""
-        self._write(-1, quad_ids(self.terms, s, p, o, g), time)
+        with self.lock:
+            self._write(-1, quad_ids(self.terms, s, p, o, g), time)
 
     def transaction(self, *, time: int | None = None) -> Transaction:
         """Begin a transaction: its changes take effect together at the end of a `with` block."""
         return Transaction(self._runtime, time)
 
+    @synchronized
     def update(
         self, text: str, *, time: int | None = None, load_from: str | Path | None = None
     ) -> int:
@@ -130,6 +136,7 @@ class LiveGraph:
         """
         return run_update(self._runtime, text, time, load_from)
 
+    @synchronized
     def load(self, path: str | Path, *, time: int | None = None) -> None:
         """Insert the quads of an RDF file as one transaction."""
         if find_format(path).rdf is None:
@@ -138,6 +145,7 @@ class LiveGraph:
             )
         self._runtime.apply(read_changes(path), time, plain=True)
 
+    @synchronized
     def apply(self, changes: Changes, *, time: int | None = None) -> None:
         """Apply changes: a batch, several, an Arrow table, or the path of a file of changes.
 
@@ -167,6 +175,7 @@ class LiveGraph:
         """
         return Feed(self._streams, on_error=on_error)
 
+    @synchronized
     def apply_ids(
         self,
         s: Ints,
@@ -191,10 +200,12 @@ class LiveGraph:
         """The current time, in ticks."""
         return self._runtime.clock
 
+    @synchronized
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows close and timers fire up to then."""
         self._runtime.advance(to)
 
+    @synchronized
     def stream(self, name: TermLike, *, lateness: int | None = None) -> Stream:
         """The stream of that name, for pushing events; windowed queries read it.
 
@@ -202,6 +213,7 @@ class LiveGraph:
         """
         return self._streams.stream(name, lateness)
 
+    @synchronized
     def publish(
         self,
         triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
@@ -233,6 +245,7 @@ class LiveGraph:
 
     # --- standing queries ---
 
+    @synchronized
     def watch(
         self,
         query: str | SelectQuery | WindowedQuery,
@@ -271,6 +284,7 @@ class LiveGraph:
             )
         return self._streams.watch(parsed, strategy, name, report, reevaluate=reevaluate)
 
+    @synchronized
     def run(
         self,
         program: Program,
@@ -328,17 +342,20 @@ class LiveGraph:
         return running
 
     @property
+    @synchronized
     def programs(self) -> tuple[RunningProgram, ...]:
         """The programs that run on this graph, oldest first."""
         return tuple(program for program in self._programs if not program.closed)
 
     @property
+    @synchronized
     def queries(self) -> tuple[Query, ...]:
         """The registered queries, oldest first."""
         return tuple(self._runtime.queries)
 
     # --- repair ---
 
+    @synchronized
     def repairs(
         self,
         program: Program | Iterable[Goal],
@@ -392,6 +409,7 @@ class LiveGraph:
             seed=seed,
         )
 
+    @synchronized
     def repair(self, plan: RepairPlan, *, time: int | None = None) -> int:
         """Apply a repair plan, also one that was made for another graph; how many quads change.
 
@@ -401,6 +419,7 @@ class LiveGraph:
 
     # --- the graph now ---
 
+    @synchronized
     def query(self, query: str | SelectQuery, *, terms: bool = False) -> pa.Table:
         """Answer a query once, as an Arrow table; in its order, if it has one.
 
@@ -415,10 +434,12 @@ class LiveGraph:
         names = [v.name for v in parsed.variables]
         return answer_table(names, repeated, runtime.terms, texts=terms)
 
+    @synchronized
     def __len__(self) -> int:
         self._runtime.flush()
         return len(self._runtime.store) - self._streams.held()
 
+    @synchronized
     def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:
         *triple, graph = quad if len(quad) == 4 else (*quad, None)
         ids = [self.terms.lookup(as_term(term)) for term in triple]
@@ -434,11 +455,13 @@ class LiveGraph:
         for s, p, o, g in self.quad_ids().tolist():
             yield decode(s), decode(p), decode(o), decode(g) if g else None
 
+    @synchronized
     def quad_ids(self) -> Ints:
         """The current quads as rows of ids of `graph.terms`."""
         self._runtime.flush()
         return self._runtime.quad_ids()
 
+    @synchronized
     def stats(self) -> Stats:
         """What the graph holds and has done."""
         runtime = self._runtime

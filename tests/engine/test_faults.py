@@ -278,7 +278,9 @@ def expect_firings(graph, program):
     assert not -rules and set(+rules) <= {("Note", "a"), ("Like", "b")}
     fired = program.fired
     graph.publish([quad("b meets e")], time=5)
-    known = [s for s, p, *_ in graph.quads() if p.value.endswith("knows") and str(s) == quad("b")[0]]
+    known = [
+        s for s, p, *_ in graph.quads() if p.value.endswith("knows") and str(s) == quad("b")[0]
+    ]
     likes = [f.rule for f in program.firings()[fired:] if f.rule == "Like"]
     assert len(likes) == len(known)
 

@@ -6,6 +6,7 @@ from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Underway(NamedTuple):
-    """What is being applied: its changes step by step, the transactions, the number of the first."""
+    """What is being applied: its transactions, its changes step by step, the first number."""
 
     piece: ingest.Transactions | None
     steps: list[Ints]
@@ -93,6 +94,7 @@ class Runtime:
             raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
         if tick_ms < 1:
             raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
+        self.lock = RLock()
         self.terms = TermDictionary()
         self.strict = strict
         self.storage: storage.Storage = store
@@ -104,7 +106,7 @@ class Runtime:
         self._done = 0
         self._last_tx = -1
         self._buffer = ingest.WriteBuffer()
-        self._queue: deque[ingest.Piece] = deque()
+        self._queue: deque[ingest.Transactions] = deque()
         self._running = False
         self._eager: tuple[Follower, ...] = ()
         self._underway: Underway | None = None
@@ -191,11 +193,15 @@ class Runtime:
 
     def _run_next(self) -> None:
         """Apply the first transactions of the queue."""
-        piece = self._queue.popleft()
+        piece = self._queue[0]
         if self.one_by_one and len(piece[1]) > 1:
-            self._queue.extendleft(reversed(list(ingest.one_by_one(piece))))
-        else:
-            self._run(piece)
+            parts = list(ingest.one_by_one(piece))
+            self._queue.popleft()
+            self._queue.extendleft(reversed(parts))
+            return
+        self._underway = Underway(piece, [piece[0]], self._done)
+        self._queue.popleft()
+        self._run(piece)
 
     def _run(self, piece: ingest.Transactions) -> None:
         """Apply transactions, and do what they cause."""
@@ -241,6 +247,8 @@ class Runtime:
         if self._underway is None:
             return
         piece, steps, first = self._underway
+        if piece is not None and self._queue and self._queue[0] is piece:
+            self._queue.popleft()
         parts = [self.store.undo(steps[-1])] if steps else []
         parts += [_inverse(step) for step in reversed(steps[:-1])]
         store = self.store.rebuilt(np.concatenate(parts) if parts else NO_CHANGES)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from graphtide.engine.ingest import Ids, ObjectLike, TermLike, quad_ids, signed
+from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import DIFF, Ints
+from graphtide.kernel.batch import Ints
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -30,13 +31,16 @@ class Transaction:
 
     def __init__(self, runtime: Runtime, time: int | None) -> None:
         self._runtime = runtime
+        self.lock = runtime.lock
         self._time = time
         self._changes: list[tuple[int, Ids]] | None = None
 
+    @synchronized
     def insert(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Insert a quad (into the default graph, unless `g` names another)."""
         self._add(1, quad_ids(self._runtime.terms, s, p, o, g))
 
+    @synchronized
     def delete(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Delete a quad."""
         self._add(-1, quad_ids(self._runtime.terms, s, p, o, g))
@@ -53,6 +57,7 @@ class Transaction:
         self._changes = []
         return self
 
+    @synchronized
     def __exit__(
         self,
         kind: type[BaseException] | None,

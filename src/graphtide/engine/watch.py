@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
 
+from graphtide.engine.locking import synchronized
 from graphtide.engine.results import (
     SHOWN_ROWS,
     Delta,
@@ -27,6 +28,7 @@ from graphtide.plan.explain import ExplainFormat, NodeFacts, explain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+    from threading import RLock
 
     import pandas as pd
     import pyarrow as pa
@@ -63,6 +65,7 @@ class QueryHost(Protocol):
     """The runtime that a query is registered with, as far as the query needs it."""
 
     terms: TermDictionary
+    lock: RLock
 
     def flush(self) -> None:
         """Apply buffered changes."""
@@ -137,6 +140,7 @@ class Query:
         self.evicted = 0
         self.windows: WindowSide | None = None
         self._host = host
+        self.lock = host.lock
         self._columns = tuple(v.name for v in plan.variables)
         self._answer = Answer(len(self._columns))
         self._limit = history
@@ -166,6 +170,7 @@ class Query:
 
     # --- deltas ---
 
+    @synchronized
     def delta(self) -> Delta:
         """The rows that the last transaction added and removed.
 
@@ -188,14 +193,17 @@ class Query:
         The buffer is bounded: of more than `history` rows, the oldest transactions are evicted, and
         `evicted` counts their rows. The last transaction is always there.
         """
-        self._host.flush()
-        for net, stamps in list(self._history):
+        with self.lock:
+            self._host.flush()
+            retained = list(self._history)
+        for net, stamps in retained:
             yield from self._delta(net, stamps).by_transaction()
 
     def rows(self) -> Iterator[DeltaRow]:
         """The rows of all `deltas()`, oldest first."""
         return (row for delta in self.deltas() for row in delta)
 
+    @synchronized
     def drain(self) -> list[tuple[Ints, TransactionTimes]]:
         """Take the history out of its buffer as rows of ids, with the times of its transactions.
 
@@ -208,10 +216,12 @@ class Query:
         self._held = 0
         return taken
 
+    @synchronized
     def retain(self, history: int | None) -> None:
         """Retain that many delta rows from now on; None retains all until they are drained."""
         self._limit = history
 
+    @synchronized
     def on_delta(self, callback: Callable[[Delta], object]) -> Callable[[Delta], object]:
         """Call back with the delta of each transaction that changes the answer.
 
@@ -221,11 +231,13 @@ class Query:
         self._subscribe(self._on_delta, callback)
         return callback
 
+    @synchronized
     def on_appear(self, callback: Callable[[DeltaRow], object]) -> Callable[[DeltaRow], object]:
         """Call back with each row that was not in the answer and now is. Usable as a decorator."""
         self._subscribe(self._on_appear, callback)
         return callback
 
+    @synchronized
     def on_disappear(self, callback: Callable[[DeltaRow], object]) -> Callable[[DeltaRow], object]:
         """Call back with each row that was in the answer and no longer is."""
         self._subscribe(self._on_disappear, callback)
@@ -248,6 +260,7 @@ class Query:
 
     # --- the answer now ---
 
+    @synchronized
     def table(self, *, terms: bool = False) -> pa.Table:
         """The current answer as an Arrow table; duplicates are repeated.
 
@@ -265,11 +278,13 @@ class Query:
         frame: pd.DataFrame = self.table().to_pandas()
         return frame
 
+    @synchronized
     def count(self) -> int:
         """How many rows the current answer has, duplicates counted."""
         self._host.flush()
         return self._count if self.windows is None else self.windows.count(self._count)
 
+    @synchronized
     def answer(self) -> bool:
         """The answer of an ASK query now."""
         if self.plan.form != "ASK":
@@ -281,14 +296,17 @@ class Query:
 
     # --- windows ---
 
+    @synchronized
     def results(self) -> list[WindowResult]:
         """What the query put out at each close of its windows, oldest first."""
         return self._windows().results()
 
+    @synchronized
     def last_result(self) -> WindowResult | None:
         """What the query put out when its windows last closed."""
         return self._windows().last()
 
+    @synchronized
     def on_result(
         self, callback: Callable[[WindowResult], object]
     ) -> Callable[[WindowResult], object]:
@@ -306,6 +324,7 @@ class Query:
 
     # --- plan, memory, end ---
 
+    @synchronized
     def replan(self) -> bool:
         """Plan the query again by current statistics; whether that gave another plan.
 
@@ -313,6 +332,7 @@ class Query:
         """
         return self._host.replan(self)
 
+    @synchronized
     def cache_size(self) -> CacheSize:
         """What the query's nodes store besides the shared quads.
 
@@ -321,15 +341,18 @@ class Query:
         return self._host.cache_size(self)
 
     @property
+    @synchronized
     def nbytes(self) -> int:
         """Bytes held for this query: its memories, shared ones too, and its answer."""
         return self._host.cache_size(self).bytes + self._answer.nbytes
 
     @property
+    @synchronized
     def answer_bytes(self) -> int:
         """Bytes of the current answer."""
         return self._answer.nbytes
 
+    @synchronized
     def explain(
         self,
         format: ExplainFormat = "text",  # noqa: A002 - the user's word
@@ -345,6 +368,7 @@ class Query:
         text = explain(self.plan, format, facts)
         return text if self.windows is None or format != "text" else self.windows.explain(text)
 
+    @synchronized
     def close(self) -> None:
         """End the query and free what only it needed."""
         self._host.close_query(self)

@@ -43,7 +43,7 @@ def fork(runtime: Runtime) -> Runtime:
     copy.terms.encode_column(runtime.terms.decode_column(ids))
     s, p, o, g = quads.T
     copy.apply_ids(s, p, o, g, tx=np.zeros(len(quads), np.int64))
-    copy.clock = runtime.clock
+    copy.schedule.clock = runtime.clock
     return copy
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from graphtide.engine.events import make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
+from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, StateChange
@@ -109,6 +110,7 @@ class RunningProgram:
         self.problems = policy.skipped
         self.closed = False
         self._max_firings = max_firings
+        self.lock = streams.runtime.lock
         self._connection = GraphConnection(streams)
         compiler = Compiler(self._connection.tick_ms)
         rules = [compiler.rule(rule) for rule in program.rules]
@@ -196,14 +198,17 @@ class RunningProgram:
         return self._engine.log.total
 
     @property
+    @synchronized
     def retained(self) -> int:
         """How many events and pending matches the rules retain."""
         return self._engine.rules.retained
 
+    @synchronized
     def matches(self, pattern: str, *, last: int | None = None) -> list[ComplexEvent]:
         """The retained complex events of a pattern, or the `last` ones, oldest first."""
         return self._runner(pattern).events(self._connection.terms, last)
 
+    @synchronized
     def matched(self, pattern: str) -> int:
         """How many complex events of a pattern there have been."""
         return self._runner(pattern).total
@@ -221,10 +226,12 @@ class RunningProgram:
 
     # --- activations ---
 
+    @synchronized
     def activations(self) -> list[Activation]:
         """Activations that wait to be fired, and those fired whose rows are still there."""
         return self._conflicts().activations()
 
+    @synchronized
     def fire(self, activation: Activation | None = None) -> Activation | None:
         """Fire an activation, by default the first; None if there is none."""
         conflicts = self._conflicts()
@@ -233,6 +240,7 @@ class RunningProgram:
             self._engine.fire(chosen)
         return chosen
 
+    @synchronized
     def fire_all(self, until: Callable[[], bool] | None = None) -> int:
         """Fire activations until none is left or a condition holds; how many fired."""
         fired = 0
@@ -255,6 +263,7 @@ class RunningProgram:
 
     # --- events and time ---
 
+    @synchronized
     def assert_event(
         self,
         triples: Iterable[tuple[TermLike, TermLike, ObjectLike]],
@@ -268,10 +277,12 @@ class RunningProgram:
         events = make_events([ids], [graph.clock if time is None else time], duration)
         graph.publish(events, self._engine)
 
+    @synchronized
     def advance(self, to: int) -> None:
         """Move the clock of the graph on."""
         self._connection.advance(to)
 
+    @synchronized
     def close(self) -> None:
         """End the program: its rules, and its queries."""
         if self.closed:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import numpy as np
 
 from graphtide.engine.ingest import Piece, check_order
+from graphtide.engine.locking import synchronized
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 
@@ -38,6 +39,7 @@ class Feed:
     def __init__(self, streams: Streams, *, on_error: Literal["raise", "skip"] = "raise") -> None:
         self._streams = streams
         self._runtime = streams.runtime
+        self.lock = streams.runtime.lock
         self._skips = on_error == "skip"
         self.skipped_deletes = 0
 
@@ -58,6 +60,7 @@ class Feed:
                 self._apply(part)
                 yield FeedStep(len(part[0]), len(part[1]))
 
+    @synchronized
     def apply(self, piece: Piece) -> None:
         """Apply whole transactions: as many at once as are of one kind, changes or events."""
         with self._runtime.schedule:
@@ -85,6 +88,7 @@ class Feed:
     def _are_events(self, changes: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         return np.isin(changes[:, GRAPH_COLUMN], list(self._by_id()))
 
+    @synchronized
     def _apply(self, part: Piece) -> None:
         with self._runtime.schedule:
             self._apply_part(part)
@@ -130,6 +134,7 @@ class Feed:
         self.skipped_deletes += int(deletes.sum())
         return events[~deletes]
 
+    @synchronized
     def push(self, times: Longs, quads: Ints, events: Longs) -> None:
         """Push events of the only stream."""
         streams = list(self._streams)
@@ -144,6 +149,7 @@ class Feed:
             streams[0].push_ids(times, quads, events=events)
             self._runtime.advance(int(times[-1]))
 
+    @synchronized
     def end(self, until: int | None) -> None:
         """End the log: advance the clock past its last time if there are streams, or to `until`."""
         clock = self._runtime.clock

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphtide.engine.events import group_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
+from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
 from graphtide.streams.pruning import Mask, PruningFilter
 from graphtide.streams.read import GENERATED_AT, Events, read_events
@@ -213,10 +214,12 @@ class Stream:
         self._tick_ms = tick_ms
         self._moved = moved
         self._publisher = publisher
+        self.lock = publisher.lock
         self._newest = -LARGEST
         self._releasing = False
         self._waiting: list[Lines] = []
 
+    @synchronized
     def push(
         self, triples: Iterable[tuple[TermLike, TermLike, ObjectLike]], *, time: int,
         graph: TermLike | None = None,
@@ -228,6 +231,7 @@ class Stream:
         rows = np.array(quads, np.int32).reshape(-1, 4)
         self.push_ids(times, rows, newest=time, events=events)
 
+    @synchronized
     def push_ids(
         self, times: Longs, quads: Ints, *, newest: int | None = None, events: Longs | None = None
     ) -> None:
@@ -248,6 +252,7 @@ class Stream:
             self._newest = max(self._newest, newest)
         self._release(self._newest - self.lateness)
 
+    @synchronized
     def feed(self, source: Events, *, timestamp: str = GENERATED_AT) -> None:
         """Push the events of a file or of batches: RDF Patch, Parquet, Arrow, TriG or N-Quads.
 
@@ -259,6 +264,7 @@ class Stream:
             for times, quads, events in found:
                 self.push_ids(times, quads, events=events)
 
+    @synchronized
     def advance(self, to: int) -> None:
         """Raise the watermark: no event before that time comes any more."""
         self._newest = max(self._newest, to)
@@ -359,6 +365,7 @@ class EventPublisher:
 
     def __init__(self, runtime: Runtime, apart: Callable[[], bool]) -> None:
         self.schedule = runtime.schedule
+        self.lock = runtime.lock
         self._runtime = runtime
         self._apart = apart
         self.numbers = 0

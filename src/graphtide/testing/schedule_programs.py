@@ -195,10 +195,15 @@ def _items(rng: Random, many: int) -> tuple[Item, ...]:
             kind = rng.choice(("push", "push", "push", "change", "change", "publish"))
             stream = rng.choice(STREAMS)
         if kind == "change":
-            changes = [(rng.choice((1, 1, 1, -1)), _quad(rng, "pq")) for _ in range(rng.randint(1, 3))]
+            changes = [
+                (rng.choice((1, 1, 1, -1)), _quad(rng, "pq")) for _ in range(rng.randint(1, 3))
+            ]
             items.append(Item(time, "change", tuple(changes)))
         else:
-            triples = [(1, _quad(rng, ("ea", "ea", "eb", "eb", "ec"))) for _ in range(rng.choice((1, 1, 2)))]
+            triples = [
+                (1, _quad(rng, ("ea", "ea", "eb", "eb", "ec")))
+                for _ in range(rng.choice((1, 1, 2)))
+            ]
             named = stream if kind == "push" else ""
             items.append(Item(time, kind, tuple(dict.fromkeys(triples)), named))  # type: ignore[arg-type]
     return tuple(items)

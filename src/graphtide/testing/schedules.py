@@ -326,15 +326,21 @@ def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
         case "jumps" | "beside":
             return _run(schedule, beside, lambda run: _steps(run, rng, 1, "single"))
         case "batches":
-            return _run(schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "feed"))
+            return _run(
+                schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "feed")
+            )
         case "ids":
-            return _run(schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "ids"))
+            return _run(
+                schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "ids")
+            )
         case "log":
             return _run(schedule, beside, _log_steps)
         case "reads":
             return _run(schedule, beside, lambda run: _with_reads(run, rng, _single_steps(run)))
         case _:
-            return _run(schedule, beside, lambda run: _with_reads(run, rng, _steps(run, rng, 4, None)))
+            return _run(
+                schedule, beside, lambda run: _with_reads(run, rng, _steps(run, rng, 4, None))
+            )
 
 
 Step = "Callable[[], None]"
@@ -471,9 +477,7 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
     for at, item in enumerate(schedule.items):
         for change in range(len(item.changes) if len(item.changes) > 1 else 0):
             fewer = replace(item, changes=item.changes[:change] + item.changes[change + 1 :])
-            yield replace(
-                schedule, items=(*schedule.items[:at], fewer, *schedule.items[at + 1 :])
-            )
+            yield replace(schedule, items=(*schedule.items[:at], fewer, *schedule.items[at + 1 :]))
     last = max((item.time for item in schedule.items), default=0)
     for end in (last, (last + schedule.end) // 2, schedule.end - 1):
         if last <= end < schedule.end:
@@ -496,7 +500,9 @@ def schedule_script(schedule: Schedule, way: str, seed: int, problem: str) -> st
         lines += ["    (", *(f"        {text!r}," for text in program), "    ),"]
     lines += [")", "ITEMS = '''", *map(str, schedule.items), "'''", "SCHEDULE = Schedule("]
     lines += ["    PROGRAMS, tuple(map(Item.parse, ITEMS.strip().splitlines())),"]
-    lines += [f"    end={schedule.end}, firing={schedule.firing!r}, resolver={schedule.resolver!r},"]
+    lines += [
+        f"    end={schedule.end}, firing={schedule.firing!r}, resolver={schedule.resolver!r},"
+    ]
     lines += [f"    streams={schedule.streams!r}, failing={schedule.failing!r},", ")"]
     lines += [f"print(find_difference(SCHEDULE, {way!r}, {seed}) or 'no difference')"]
     return "\n".join(lines)

@@ -356,7 +356,7 @@ class QuadStore:
         return int(apply(*self._state, changes, begin, end, self._effects, self._out, n))
 
     def undo(self, changes: Ints) -> Ints:
-        """What undoes changes, if they were applied last: as far as they were, and had an effect."""
+        """What undoes changes, if they were applied last, as far as they had an effect."""
         if self._last is not changes:
             return changes[:0]
         many = int(self._counts[col.APPLIED])

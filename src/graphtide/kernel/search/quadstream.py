@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphtide.errors import GraphtideError
 from graphtide.jit import compiled
 from graphtide.kernel.batch import Ints, Longs, longer
 from graphtide.kernel.search import arrays as col
@@ -97,7 +98,7 @@ class QuadStream(QuadStore):
             self._out = np.empty((256, self._out.shape[1]), np.int32)
         return batches
 
-    def rebuilt(self, undone: Ints) -> QuadStore:
+    def rebuilt(self, undone: Ints) -> QuadStore:  # noqa: ARG002 - as in `QuadStore`
         """An error: without quads, nothing can be restored."""
         raise GraphtideError(
             "a transaction was interrupted, and this graph stores no quads to restore its state",
