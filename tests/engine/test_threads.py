@@ -91,7 +91,9 @@ def run_threads(rounds):
     def writer(number):
         changes = list(transactions(number, rounds * PER_ROUND))
         return thread(
-            lambda at: write(graph, changes[at * PER_ROUND : (at + 1) * PER_ROUND], queries["pairs"])
+            lambda at: write(
+                graph, changes[at * PER_ROUND : (at + 1) * PER_ROUND], queries["pairs"]
+            )
         )
 
     threads = [writer(0), writer(1)]

@@ -186,7 +186,8 @@ EVENT Ends(?x) ON DISAPPEAR OF Waiting(?x)
 PATTERN Left(?x) AS A(?x) -> NOT B(?x) WITHIN 10
 PATTERN Long(?x) AS Waits(?x) -> NOT Ends(?x) WITHIN 20
 RULE Mark  ON Left(?x) THEN INSERT { ?x :is :waiting }
-RULE Quiet WHEN EVENT w = Waits(?x) NO EVENT r = Reset(?x) AFTER[0,5] w THEN INSERT { ?x :is :quiet }
+RULE Quiet WHEN EVENT w = Waits(?x) NO EVENT r = Reset(?x) AFTER[0,5] w
+           THEN INSERT { ?x :is :quiet }
 RULE Loud  WHEN FACT { ?x :is :quiet } EVENT l = Long(?x) THEN DELETE { ?x :is :waiting }
 RULE Again ON Ends(?x) THEN EMIT :out { ?x :a :x }
 """
@@ -236,7 +237,8 @@ def test_an_action_of_an_absence_prevents_a_later_one(steps):
     program = run_program(
         PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
         "EVENT C(?x) AS { ?x :c ?y }\n"
-        "RULE Quick WHEN EVENT a = A(?x) NO EVENT c = C(?x) AFTER[0,3] a THEN EMIT :s { ?x :b ?x }\n"
+        "RULE Quick WHEN EVENT a = A(?x) NO EVENT c = C(?x) AFTER[0,3] a\n"
+        "           THEN EMIT :s { ?x :b ?x }\n"
         "RULE Slow WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,9] a THEN INSERT { ?x :q :c }",
         graph,
     )

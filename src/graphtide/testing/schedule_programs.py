@@ -57,11 +57,10 @@ PATTERNS: Final = (
 )
 CONTEXTS: Final = ("", "", "", " CONTEXT IMMEDIATE", " CONTEXT STRICT", " CONTEXT STRICT PER ?x")
 
+_WINDOW = "REGISTER {out} :{name} AS SELECT ?x ?y FROM NAMED WINDOW :w ON :{s} [{size}]"
 WINDOWS: Final = (
-    "REGISTER {out} :{name} AS SELECT ?x ?y FROM NAMED WINDOW :w ON :{s} [{size}]"
-    " WHERE {{ WINDOW :w {{ ?x :{e} ?y }} }}",
-    "REGISTER {out} :{name} AS SELECT ?x ?y FROM NAMED WINDOW :w ON :{s} [{size}]"
-    " WHERE {{ WINDOW :w {{ ?x :{e} ?z }} ?x :p ?y }}",
+    f"{_WINDOW} WHERE {{{{ WINDOW :w {{{{ ?x :{{e}} ?y }}}} }}}}",
+    f"{_WINDOW} WHERE {{{{ WINDOW :w {{{{ ?x :{{e}} ?z }}}} ?x :p ?y }}}}",
 )
 SIZES: Final = ("RANGE 4 STEP 2", "RANGE 3 STEP 1", "RANGE 5 STEP 5", "ELEMENTS 2 STEP 1")
 
@@ -195,10 +194,15 @@ def _items(rng: Random, many: int) -> tuple[Item, ...]:
             kind = rng.choice(("push", "push", "push", "change", "change", "publish"))
             stream = rng.choice(STREAMS)
         if kind == "change":
-            changes = [(rng.choice((1, 1, 1, -1)), _quad(rng, "pq")) for _ in range(rng.randint(1, 3))]
+            changes = [
+                (rng.choice((1, 1, 1, -1)), _quad(rng, "pq")) for _ in range(rng.randint(1, 3))
+            ]
             items.append(Item(time, "change", tuple(changes)))
         else:
-            triples = [(1, _quad(rng, ("ea", "ea", "eb", "eb", "ec"))) for _ in range(rng.choice((1, 1, 2)))]
+            triples = [
+                (1, _quad(rng, ("ea", "ea", "eb", "eb", "ec")))
+                for _ in range(rng.choice((1, 1, 2)))
+            ]
             named = stream if kind == "push" else ""
             items.append(Item(time, kind, tuple(dict.fromkeys(triples)), named))  # type: ignore[arg-type]
     return tuple(items)

@@ -9,6 +9,7 @@ All of them must fire, emit and answer the same, in the same order (`check_sched
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -21,14 +22,16 @@ from graphtide.rdf.changes import ChangeBatch
 from graphtide.testing.transactions import NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from graphtide.engine.results import DeltaRow
     from graphtide.engine.watch import Query
     from graphtide.rules.agenda import Resolver
     from graphtide.rules.program import FiringMode, RunningProgram
     from graphtide.streams.stream import Stream
 
 ItemKind = Literal["change", "push", "publish", "advance"]
+How = Literal["feed", "ids", "single"]
 Triple = tuple[str, str, str]
 
 PREFIX: Final = f"PREFIX : <{NAMESPACE}>\n"
@@ -196,7 +199,7 @@ class ScheduledRun:
 
     # --- input ---
 
-    def give(self, items: Sequence[Item], how: Literal["feed", "ids", "single"]) -> None:
+    def give(self, items: Sequence[Item], how: How) -> None:
         """Give items of one kind, and of one stream, in one call of the API."""
         first, graph = items[0], self.graph
         match first.kind:
@@ -272,7 +275,7 @@ class ScheduledRun:
                 ]
             else:
                 sections[f"deltas of {query.name}"] = [
-                    f"at {delta.time}: {sorted(f'{row.diff:+d} {_values(row.row)}' for row in delta)}"
+                    f"at {delta.time}: {sorted(map(_signed_values, delta))}"
                     for delta in query.deltas()
                 ]
         sections["graph"] = sorted(" ".join(map(_short, q[:3])) for q in graph.quads())
@@ -292,9 +295,12 @@ def _short(term: object) -> str:
     return str(term).removeprefix("<").removesuffix(">").removeprefix(NAMESPACE)
 
 
-def _values(row: dict[str, object] | object) -> str:
-    listed = row.items() if isinstance(row, dict) else ()
-    return " ".join(f"{name}={_short(term)}" for name, term in listed if term is not None)
+def _values(row: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={_short(term)}" for name, term in row.items() if term is not None)
+
+
+def _signed_values(row: DeltaRow) -> str:
+    return f"{row.diff:+d} {_values(row.row)}"
 
 
 def _counted(stream: Stream) -> str:
@@ -312,102 +318,112 @@ def _fired(program: RunningProgram) -> Lines:
 # --- ways to run a schedule ---
 
 WAYS: Final = ("jumps", "batches", "ids", "log", "reads", "beside", "mixed")
-"""`jumps`: the clock is not advanced in between; the batches have that, too. `mixed`: all at random."""
+"""Ways to run a schedule that must not make a difference.
+
+jumps     the clock is not advanced between items
+batches   so, and consecutive items of a kind in one call: `feed`, `apply`
+ids       so, with `push_ids`
+log       so, and changes and events of all streams in one call of `apply`
+reads     one by one, but answers are read in between
+beside    jumps, beside a program and a callback that do nothing
+mixed     batches, jumps, reads and listeners at random
+"""
 
 
 def run_one_by_one(schedule: Schedule) -> ScheduledRun:
     """The reference: each item in a call of its own, and the clock tick by tick in between."""
-    return _run(schedule, False, _single_steps)
+    return _run(ScheduledRun(schedule), _give_each)
 
 
 def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
     """The same in another way (see `WAYS`); the first error ends it."""
     rng = Random(f"{way} {seed}")
-    beside = way == "beside" or (way == "mixed" and rng.random() < 0.3)
+    beside = way == "beside" or (way == "mixed" and rng.random() < MIXED_BESIDE)
+    run, most = ScheduledRun(schedule, beside=beside), len(schedule.items)
     match way:
         case "jumps" | "beside":
-            return _run(schedule, beside, lambda run: _steps(run, rng, 1, "single"))
+            return _run(run, lambda run: _give_groups(run, 1, "single"))
         case "batches":
-            return _run(schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "feed"))
+            return _run(run, lambda run: _give_groups(run, most, "feed"))
         case "ids":
-            return _run(schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "ids"))
+            return _run(run, lambda run: _give_groups(run, most, "ids"))
         case "log":
-            return _run(schedule, beside, _log_steps)
+            return _run(run, _give_logs)
         case "reads":
-            return _run(schedule, beside, lambda run: _with_reads(run, rng, _single_steps(run)))
+            return _run(run, lambda run: _give_each(run, rng))
+        case "mixed":
+            return _run(run, lambda run: _give_mixed(run, rng))
         case _:
-            return _run(schedule, beside, lambda run: _with_reads(run, rng, _steps(run, rng, 4, None)))
+            raise GraphtideError(f"{way!r} is no way to run", hint=f"use one of {', '.join(WAYS)}")
 
 
-Step = "Callable[[], None]"
+MIXED_BESIDE: Final = 0.3
+MIXED_ADVANCES: Final = 0.3
+MIXED_READS: Final = 0.5
+"""How often the way `mixed` does these."""
 
 
-def _run(
-    schedule: Schedule,
-    beside: bool,  # noqa: FBT001
-    steps: Callable[[ScheduledRun], Iterator[Callable[[], None]]],
-) -> ScheduledRun:
-    run = ScheduledRun(schedule, beside=beside)
+def _run(run: ScheduledRun, give_all: Callable[[ScheduledRun], None]) -> ScheduledRun:
     try:
-        for step in steps(run):
-            step()
+        give_all(run)
     except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
         run.error = f"{type(problem).__name__}: {problem}"
     return run
 
 
-def _single_steps(run: ScheduledRun) -> Iterator[Callable[[], None]]:
+def _give_each(run: ScheduledRun, reads: Random | None = None) -> None:
     for item in (*run.schedule.items, Item(run.schedule.end, "advance")):
         for time in range(run.graph.clock + 1, item.time + 1):
-            yield lambda to=time: run.graph.advance(to)
+            run.graph.advance(time)
         if item.kind != "advance":
-            yield lambda item=item: run.give([item], "single")
+            run.give([item], "single")
+        if reads is not None and reads.random() < MIXED_READS:
+            run.read(reads)
 
 
-def _steps(
-    run: ScheduledRun, rng: Random, most: int, how: Literal["feed", "ids", "single"] | None
-) -> Iterator[Callable[[], None]]:
-    """Groups of up to `most` items; without a given `how`, with random advances in between."""
+def _give_groups(run: ScheduledRun, most: int, how: How) -> None:
     items, at = run.schedule.items, 0
     while at < len(items):
-        first, end = items[at], at + 1
-        size = most if how is not None else rng.randint(1, most)
-        while end < min(len(items), at + size) and _together(first, items[end]):
-            end += 1
-        if how is None:
-            for time in sorted(rng.sample(range(run.graph.clock, first.time + 1), k=1)):
-                if rng.random() < 0.3:
-                    yield lambda to=time: run.graph.advance(to)
-        chosen = how or rng.choice(("feed", "ids"))
-        yield lambda part=items[at:end], how=chosen: run.give(part, how)
+        end = _end_of_group(items, at, most)
+        run.give(items[at:end], how)
         at = end
-    yield lambda: run.graph.advance(run.schedule.end)
+    run.graph.advance(run.schedule.end)
 
 
-def _together(first: Item, other: Item) -> bool:
-    return first.kind == other.kind and first.stream == other.stream
+def _give_mixed(run: ScheduledRun, rng: Random) -> None:
+    items, at = run.schedule.items, 0
+    while at < len(items):
+        end = _end_of_group(items, at, rng.randint(1, 4))
+        if rng.random() < MIXED_ADVANCES:
+            run.graph.advance(rng.randint(run.graph.clock, items[at].time))
+        how: How = rng.choice(("feed", "ids"))
+        run.give(items[at:end], how)
+        if rng.random() < MIXED_READS:
+            run.read(rng)
+        at = end
+    run.graph.advance(run.schedule.end)
 
 
-def _log_steps(run: ScheduledRun) -> Iterator[Callable[[], None]]:
-    """Everything between two published events as one log."""
+def _end_of_group(items: Sequence[Item], at: int, most: int) -> int:
+    """Up to where items can be given in one call."""
+    kind, stream = items[at].kind, items[at].stream
+    for end in range(at + 1, min(len(items), at + most)):
+        if (items[end].kind, items[end].stream) != (kind, stream):
+            return end
+    return min(len(items), at + most)
+
+
+def _give_logs(run: ScheduledRun) -> None:
+    """Give everything between two published events as one log."""
     part: list[Item] = []
     for item in (*run.schedule.items, Item(run.schedule.end, "advance")):
         if item.kind in ("change", "push"):
             part.append(item)
             continue
         if part:
-            yield lambda part=part: run.give_log(part)
+            run.give_log(part)
         part = []
-        yield lambda item=item: run.give([item], "single")
-
-
-def _with_reads(
-    run: ScheduledRun, rng: Random, steps: Iterator[Callable[[], None]]
-) -> Iterator[Callable[[], None]]:
-    for step in steps:
-        yield step
-        if rng.random() < 0.5:
-            yield lambda: run.read(rng)
+        run.give([item], "single")
 
 
 # --- checking ---
@@ -427,12 +443,16 @@ def find_difference(schedule: Schedule, way: str, seed: int = 0) -> str:
     return expected.difference(run_otherwise(schedule, way, seed).outcome())
 
 
+def _differs(schedule: Schedule, way: str, seed: int) -> bool:
+    return bool(find_difference(schedule, way, seed))
+
+
 def check_schedule(schedule: Schedule, ways: Sequence[str] = WAYS, seed: int = 0) -> None:
     """Run a schedule in all ways; raise `ScheduleFailure` with a minimised one if two differ."""
     expected = run_one_by_one(schedule).outcome()
     for way in ways:
         if expected.difference(run_otherwise(schedule, way, seed).outcome()):
-            small = shrink(schedule, lambda each: bool(find_difference(each, way, seed)))
+            small = shrink(schedule, partial(_differs, way=way, seed=seed))
             raise ScheduleFailure(small, way, seed, find_difference(small, way, seed))
 
 
@@ -472,9 +492,7 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
     for at, item in enumerate(schedule.items):
         for change in range(len(item.changes) if len(item.changes) > 1 else 0):
             fewer = replace(item, changes=item.changes[:change] + item.changes[change + 1 :])
-            yield replace(
-                schedule, items=(*schedule.items[:at], fewer, *schedule.items[at + 1 :])
-            )
+            yield replace(schedule, items=(*schedule.items[:at], fewer, *schedule.items[at + 1 :]))
     last = max((item.time for item in schedule.items), default=0)
     for end in (last, (last + schedule.end) // 2, schedule.end - 1):
         if last <= end < schedule.end:
@@ -497,7 +515,9 @@ def schedule_script(schedule: Schedule, way: str, seed: int, problem: str) -> st
         lines += ["    (", *(f"        {text!r}," for text in program), "    ),"]
     lines += [")", "ITEMS = '''", *map(str, schedule.items), "'''", "SCHEDULE = Schedule("]
     lines += ["    PROGRAMS, tuple(map(Item.parse, ITEMS.strip().splitlines())),"]
-    lines += [f"    end={schedule.end}, firing={schedule.firing!r}, resolver={schedule.resolver!r},"]
+    lines += [
+        f"    end={schedule.end}, firing={schedule.firing!r}, resolver={schedule.resolver!r},"
+    ]
     lines += [f"    streams={schedule.streams!r}, failing={schedule.failing!r},", ")"]
     lines += [f"print(find_difference(SCHEDULE, {way!r}, {seed}) or 'no difference')"]
     return "\n".join(lines)

@@ -28,7 +28,9 @@ def calling(schedule):
     changes = re.compile("|".join(f"{name}(Appear|Disappear|Update)" for name in windows) or "$^")
     lines = [line for line in lines if not changes.search(line)]
     while True:
-        types = {line.split()[1].partition("(")[0] for line in lines if line[:4] in ("EVEN", "PATT")}
+        types = {
+            line.split()[1].partition("(")[0] for line in lines if line[:4] in ("EVEN", "PATT")
+        }
         known = [line for line in lines if set(re.findall(r"\bP\d\b", line)) <= types]
         if known == lines:
             break
