@@ -9,6 +9,7 @@ import pytest
 from support.programs import run as run_program
 
 from graphtide import GraphtideError, LiveGraph
+from graphtide.errors import ActionError
 from graphtide.rdf.changes import ChangeBatch
 
 PREFIX = "PREFIX : <http://example.org/>\n"
@@ -26,8 +27,15 @@ def fired(program):
 
 
 def push_each(graph, events):
+    """As batches do, it raises the first error when everything is done."""
+    errors = []
     for time, *triple in events:
-        graph.stream(iri("in")).push([tuple(map(iri, triple))], time=time)
+        try:
+            graph.stream(iri("in")).push([tuple(map(iri, triple))], time=time)
+        except GraphtideError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def rows_of(events):
@@ -130,6 +138,48 @@ def test_events_emitted_in_a_batch_are_never_late(given):
     assert (out.received, out.late_count, out.unpublished) == (8, 0, 0)
 
 
+def test_a_log_keeps_the_order_of_its_streams():
+    """Events of two streams by turns, in one log: each is of its time, none is late."""
+    graph = LiveGraph()
+    program = run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
+        "RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) AFTER[1,1] a THEN CALL f(?x)",
+        graph,
+        functions={"f": lambda _: None},
+    )
+    streams = [graph.stream(iri(name)) for name in ("z", "y")]
+    rows = []
+    for time in range(6):
+        kind, stream = ("a", "z") if time % 2 == 0 else ("b", "y")
+        rows.append((time, time, 1, iri("u"), iri(kind), iri("v"), iri(stream)))
+    graph.apply(ChangeBatch.of(rows))
+    assert fired(program) == ["R@1", "R@3", "R@5"]
+    assert [(s.received, s.late_count, s.unpublished) for s in streams] == [(3, 0, 0), (3, 0, 0)]
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_rules_emit_to_the_stream_that_is_fed(given):
+    graph = LiveGraph()
+    program = run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
+        "RULE R ON A(?x) THEN EMIT :in { ?x :b :c } RULE S ON A(?x) THEN EMIT :in { ?x :b :d }\n"
+        "RULE T ON B(?x) THEN INSERT { ?x :seen :b }",
+        graph,
+    )
+    window = graph.watch(
+        PREFIX + "REGISTER RSTREAM :o AS SELECT ?x ?y FROM NAMED WINDOW :w ON :in "
+        "[RANGE 1 STEP 1] WHERE { WINDOW :w { ?x :b ?y } }"
+    )
+    given(graph, [(0, "u", "a", "v"), (1, "w", "a", "v"), (3, "z", "c", "v")])
+    graph.advance(9)
+    assert fired(program) == ["R@0", "S@0", "T@0", "T@0", "R@1", "S@1", "T@1", "T@1"]
+    found = [(r.time, str(row["x"]), str(row["y"])) for r in window.results() for row in r]
+    expected = [(1, "u", "c"), (1, "u", "d"), (2, "w", "c"), (2, "w", "d")]
+    assert sorted(found) == [(time, iri(x), iri(y)) for time, x, y in expected]
+    stream = graph.stream(iri("in"))
+    assert (stream.received, stream.late_count, stream.unpublished) == (7, 0, 0)
+
+
 ENDLESS = """
 QUERY Lit AS SELECT ?x { ?x :is :lit }
 QUERY Dark AS SELECT ?x { ?x :is :dark }
@@ -144,17 +194,40 @@ RULE Other ON B(?x) THEN INSERT { ?x :seen :yes }
 
 @pytest.mark.parametrize("given", GIVEN)
 def test_a_batch_does_not_hide_an_endless_cascade(given):
-    """It is rolled back; the event before it has happened, those after it have not."""
+    """It is rolled back; the events before it and after it have happened."""
     graph = LiveGraph()
     program = run_program(PREFIX + ENDLESS, graph, max_firings=20)
     events = [(1, "u", "b", "v"), (2, "u", "a", "v"), (3, "w", "b", "v"), (4, "z", "b", "v")]
     with pytest.raises(GraphtideError, match="without end: Darken, Lighten"):
         given(graph, events)
-    assert fired(program) == ["Other@1"]
-    assert [" ".join(map(str, quad[:3])) for quad in graph.quads()] == [
-        f"{iri('u')} {iri('seen')} {iri('yes')}"
-    ]
-    assert graph.clock == 2
+    assert fired(program) == ["Other@1", "Other@3", "Other@4"]
+    quads = sorted(" ".join(map(str, quad[:3])) for quad in graph.quads())
+    assert quads == [f"{iri(name)} {iri('seen')} {iri('yes')}" for name in "uwz"]
+    assert graph.clock == 4
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_an_action_that_fails_stops_no_other(given):
+    graph = LiveGraph()
+
+    def fail(x):
+        if str(x) == iri("bad"):
+            raise ValueError("no")
+
+    program = run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y }\n"
+        "RULE R PRIORITY 1 WHEN EVENT a = A(?x) THEN CALL f(?x) ; INSERT { ?x :seen :r }\n"
+        "RULE S ON A(?x) THEN INSERT { ?x :seen :s }",
+        graph,
+        functions={"f": fail},
+    )
+    with pytest.raises(ActionError, match="the rule R failed at 2"):
+        given(graph, [(1, "u", "a", "v"), (2, "bad", "a", "v"), (5, "w", "a", "v")])
+    assert fired(program) == ["R@1", "S@1", "R@2", "S@2", "R@5", "S@5"]
+    found = sorted((str(s), str(o)) for s, _, o, _ in graph.quads())
+    expected = [("bad", "s"), ("u", "r"), ("u", "s"), ("w", "r"), ("w", "s")]
+    assert found == [(iri(s), iri(o)) for s, o in expected]
+    assert graph.clock == 5
 
 
 # --- steps of the clock ---

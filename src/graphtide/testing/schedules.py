@@ -165,7 +165,7 @@ class ScheduledRun:
         self.schedule = schedule
         self.graph = LiveGraph()
         self.calls: Lines = []
-        self.error: str | None = None
+        self.errors: Lines = []
         self.programs = [
             self.graph.run(
                 Program.parse(PREFIX + "\n".join(text)),
@@ -199,8 +199,24 @@ class ScheduledRun:
 
     # --- input ---
 
+    def advance(self, to: int) -> None:
+        """Advance the clock; an error is noted."""
+        self._noting(lambda: self.graph.advance(to))
+
     def give(self, items: Sequence[Item], how: How) -> None:
-        """Give items of one kind, and of one stream, in one call of the API."""
+        """Give items of one kind, and of one stream, in one call of the API; errors are noted.
+
+        A call does all that it can do, and raises the first of its errors then.
+        """
+        self._noting(lambda: self._give(items, how))
+
+    def _noting(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
+            self.errors.append(f"{type(problem).__name__}: {problem}")
+
+    def _give(self, items: Sequence[Item], how: How) -> None:
         first, graph = items[0], self.graph
         match first.kind:
             case "advance":
@@ -231,6 +247,9 @@ class ScheduledRun:
 
     def give_log(self, items: Sequence[Item]) -> None:
         """Give changes of the graph and events of all streams as one log of changes."""
+        self._noting(lambda: self._give_log(items))
+
+    def _give_log(self, items: Sequence[Item]) -> None:
         for name in {item.stream for item in items if item.kind == "push"}:
             self.graph.stream(text_of(name))  # else it is a named graph like any other
         rows = []
@@ -258,7 +277,7 @@ class ScheduledRun:
     def outcome(self) -> Outcome:
         """All that can be seen of it now."""
         graph = self.graph
-        sections: dict[str, Lines] = {"error": [] if self.error is None else [self.error]}
+        sections: dict[str, Lines] = {"first error": self.errors[:1]}
         for number, program in enumerate(self.programs):
             sections[f"firings of program {number}"] = _fired(program)
             for pattern in program.program.patterns:
@@ -279,9 +298,8 @@ class ScheduledRun:
                     for delta in query.deltas()
                 ]
         sections["graph"] = sorted(" ".join(map(_short, q[:3])) for q in graph.quads())
-        # An error drops the rest of its batch; whether the stream has counted it is not promised.
-        streams = self.schedule.streams if self.error is None else ()
-        sections["streams"] = [_counted(graph.stream(text_of(name))) for name in streams]
+        streams = [graph.stream(text_of(name)) for name in self.schedule.streams]
+        sections["streams"] = [_counted(stream) for stream in streams]
         sections["clock"] = [str(graph.clock), *(str(program.clock) for program in self.programs)]
         return Outcome(sections)
 
@@ -332,29 +350,32 @@ mixed     batches, jumps, reads and listeners at random
 
 def run_one_by_one(schedule: Schedule) -> ScheduledRun:
     """The reference: each item in a call of its own, and the clock tick by tick in between."""
-    return _run(ScheduledRun(schedule), _give_each)
+    run = ScheduledRun(schedule)
+    _give_each(run)
+    return run
 
 
 def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
-    """The same in another way (see `WAYS`); the first error ends it."""
+    """The same in another way (see `WAYS`)."""
     rng = Random(f"{way} {seed}")
     beside = way == "beside" or (way == "mixed" and rng.random() < MIXED_BESIDE)
     run, most = ScheduledRun(schedule, beside=beside), len(schedule.items)
     match way:
         case "jumps" | "beside":
-            return _run(run, lambda run: _give_groups(run, 1, "single"))
+            _give_groups(run, 1, "single")
         case "batches":
-            return _run(run, lambda run: _give_groups(run, most, "feed"))
+            _give_groups(run, most, "feed")
         case "ids":
-            return _run(run, lambda run: _give_groups(run, most, "ids"))
+            _give_groups(run, most, "ids")
         case "log":
-            return _run(run, _give_logs)
+            _give_logs(run)
         case "reads":
-            return _run(run, lambda run: _give_each(run, rng))
+            _give_each(run, rng)
         case "mixed":
-            return _run(run, lambda run: _give_mixed(run, rng))
+            _give_mixed(run, rng)
         case _:
             raise GraphtideError(f"{way!r} is no way to run", hint=f"use one of {', '.join(WAYS)}")
+    return run
 
 
 MIXED_BESIDE: Final = 0.3
@@ -363,18 +384,10 @@ MIXED_READS: Final = 0.5
 """How often the way `mixed` does these."""
 
 
-def _run(run: ScheduledRun, give_all: Callable[[ScheduledRun], None]) -> ScheduledRun:
-    try:
-        give_all(run)
-    except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
-        run.error = f"{type(problem).__name__}: {problem}"
-    return run
-
-
 def _give_each(run: ScheduledRun, reads: Random | None = None) -> None:
     for item in (*run.schedule.items, Item(run.schedule.end, "advance")):
         for time in range(run.graph.clock + 1, item.time + 1):
-            run.graph.advance(time)
+            run.advance(time)
         if item.kind != "advance":
             run.give([item], "single")
         if reads is not None and reads.random() < MIXED_READS:
@@ -387,7 +400,7 @@ def _give_groups(run: ScheduledRun, most: int, how: How) -> None:
         end = _end_of_group(items, at, most)
         run.give(items[at:end], how)
         at = end
-    run.graph.advance(run.schedule.end)
+    run.advance(run.schedule.end)
 
 
 def _give_mixed(run: ScheduledRun, rng: Random) -> None:
@@ -395,13 +408,13 @@ def _give_mixed(run: ScheduledRun, rng: Random) -> None:
     while at < len(items):
         end = _end_of_group(items, at, rng.randint(1, 4))
         if rng.random() < MIXED_ADVANCES:
-            run.graph.advance(rng.randint(run.graph.clock, items[at].time))
+            run.advance(rng.randint(run.graph.clock, items[at].time))
         how: How = rng.choice(("feed", "ids"))
         run.give(items[at:end], how)
         if rng.random() < MIXED_READS:
             run.read(rng)
         at = end
-    run.graph.advance(run.schedule.end)
+    run.advance(run.schedule.end)
 
 
 def _end_of_group(items: Sequence[Item], at: int, most: int) -> int:

@@ -53,7 +53,7 @@ def rows_of(schedule):
 def check(seed):
     schedule = calling(random_schedule(Random(seed)))
     alone = run_one_by_one(schedule)
-    assert alone.error is None
+    assert alone.errors == []
     (program,) = alone.programs
     expected = Counter(
         (pattern.name, each.time, tuple(map(str, each.values.values())))
