@@ -222,8 +222,7 @@ class ScheduledRun:
             case "advance":
                 graph.advance(items[-1].time)
             case "publish":
-                for item in items:
-                    graph.publish(item.triples(), time=item.time)
+                graph.publish(first.triples(), time=first.time)
             case "change" if how == "single":
                 with graph.transaction(time=first.time) as tx:
                     for diff, triple in first.changes:
@@ -420,6 +419,7 @@ def _give_mixed(run: ScheduledRun, rng: Random) -> None:
 def _end_of_group(items: Sequence[Item], at: int, most: int) -> int:
     """Up to where items can be given in one call."""
     kind, stream = items[at].kind, items[at].stream
+    most = 1 if kind == "publish" else most
     for end in range(at + 1, min(len(items), at + most)):
         if (items[end].kind, items[end].stream) != (kind, stream):
             return end
