@@ -5,6 +5,8 @@ The expected values are computed by hand from the semantics in docs/rules.md and
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from support.programs import run as run_program
 
@@ -23,19 +25,25 @@ def fired(program):
     return [f"{firing.rule}@{firing.time}" for firing in program.firings()]
 
 
+def goes_on(*calls):
+    """Make all calls, and raise the first error then."""
+    errors = []
+    for call in calls:
+        try:
+            call()
+        except GraphtideError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
 # --- batches of events ---
 
 
 def push_each(graph, events):
     """As batches do, it raises the first error when everything is done."""
-    errors = []
-    for time, *triple in events:
-        try:
-            graph.stream(iri("in")).push([tuple(map(iri, triple))], time=time)
-        except GraphtideError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
+    push = graph.stream(iri("in")).push
+    goes_on(*(partial(push, [tuple(map(iri, rest))], time=time) for time, *rest in events))
 
 
 def rows_of(events):
@@ -234,8 +242,7 @@ def test_an_action_that_fails_stops_no_other(given):
 
 
 def tick_by_tick(graph, to):
-    for time in range(graph.clock + 1, to + 1):
-        graph.advance(time)
+    goes_on(*(partial(graph.advance, time) for time in range(graph.clock + 1, to + 1)))
 
 
 def in_one_jump(graph, to):
@@ -243,8 +250,7 @@ def in_one_jump(graph, to):
 
 
 def in_steps_of_seven(graph, to):
-    for time in (*range(graph.clock + 7, to, 7), to):
-        graph.advance(time)
+    goes_on(*(partial(graph.advance, time) for time in (*range(graph.clock + 7, to, 7), to)))
 
 
 STEPS = [tick_by_tick, in_one_jump, in_steps_of_seven]
@@ -336,3 +342,46 @@ def test_a_call_of_a_timer_sees_the_clock_of_its_firing(steps):
     graph.publish([tuple(map(iri, "uav"))], time=1)
     steps(graph, 30)
     assert clocks == [6, 8]
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_a_timer_that_fails_on_the_way_stops_nothing_else(steps):
+    """R fails at 6; S fires at 8, and the insert at 30 happens."""
+    graph = LiveGraph()
+
+    def fail(_):
+        raise ValueError("no")
+
+    program = run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
+        "PATTERN P(?x) AS A(?x) -> NOT B(?x) WITHIN 7\n"
+        "RULE R WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)\n"
+        "RULE S ON P(?x) THEN INSERT { ?x :seen :s }",
+        graph,
+        functions={"f": fail},
+    )
+    graph.publish([tuple(map(iri, "uav"))], time=1)
+    with pytest.raises(ActionError, match="the rule R failed at 6"):
+        goes_on(lambda: steps(graph, 29), lambda: graph.insert(*map(iri, "xpy"), time=30))
+    assert fired(program) == ["R@6", "S@8"]
+    assert graph.clock == 30
+    assert len(graph) == 2
+
+
+def test_an_insert_wakes_a_timer_that_fails_and_happens():
+    graph = LiveGraph()
+
+    def fail(_):
+        raise ValueError("no")
+
+    run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
+        "RULE R WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)",
+        graph,
+        functions={"f": fail},
+    )
+    graph.publish([tuple(map(iri, "uav"))], time=1)
+    with pytest.raises(ActionError, match="the rule R failed at 6"):
+        graph.insert(*map(iri, "xpy"), time=30)
+    assert len(graph) == 1
+    assert graph.clock == 30

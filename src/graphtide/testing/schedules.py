@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
     from graphtide.engine.results import DeltaRow
     from graphtide.engine.watch import Query
+    from graphtide.rules.actions import OnError
     from graphtide.rules.agenda import Resolver
     from graphtide.rules.program import FiringMode, RunningProgram
     from graphtide.streams.stream import Stream
+    from graphtide.streams.windows import Alignment
 
 ItemKind = Literal["change", "push", "publish", "advance"]
 How = Literal["feed", "ids", "single"]
@@ -118,13 +120,19 @@ class Schedule:
     firing: FiringMode = "events"
     resolver: Resolver = "priority"
     streams: tuple[str, ...] = STREAMS
+    alignment: Alignment = "close"
     failing: str = ""
     """CALL fails if it gets this name."""
+    on_error: OnError = "raise"
 
     def __str__(self) -> str:
         texts = ["\n".join(program) for program in self.programs]
-        options = [f"firing {self.firing!r}, resolver {self.resolver!r}, end {self.end}"]
-        return "\n".join([*texts, *map(str, self.items), *options])
+        return "\n".join([*texts, *map(str, self.items), *self.options()])
+
+    def options(self) -> list[str]:
+        """All else, as keyword arguments."""
+        names = ("end", "firing", "resolver", "streams", "alignment", "failing", "on_error")
+        return [f"{name}={getattr(self, name)!r}," for name in names]
 
 
 # --- one run ---
@@ -163,7 +171,7 @@ class ScheduledRun:
 
     def __init__(self, schedule: Schedule, *, beside: bool = False) -> None:
         self.schedule = schedule
-        self.graph = LiveGraph()
+        self.graph = LiveGraph(window_alignment=schedule.alignment)
         self.calls: Lines = []
         self.errors: Lines = []
         self.programs = [
@@ -171,6 +179,7 @@ class ScheduledRun:
                 Program.parse(PREFIX + "\n".join(text)),
                 functions={"f": self._called},
                 max_firings=MAX_FIRINGS,
+                on_error=schedule.on_error,
                 firing=schedule.firing,
                 resolver=schedule.resolver,
             )
@@ -279,6 +288,7 @@ class ScheduledRun:
         sections: dict[str, Lines] = {"first error": self.errors[:1]}
         for number, program in enumerate(self.programs):
             sections[f"firings of program {number}"] = _fired(program)
+            sections[f"skipped errors of program {number}"] = list(map(str, program.problems))
             for pattern in program.program.patterns:
                 found = program.matches(pattern.name)
                 sections[f"complex events {pattern.name} of program {number}"] = [
@@ -517,6 +527,8 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
             yield replace(schedule, items=schedule.items[:at] + moved)
     if schedule.firing != "events":
         yield replace(schedule, firing="events", resolver="priority")
+    if schedule.alignment != "close" or schedule.failing:
+        yield replace(schedule, alignment="close", failing="", on_error="raise")
 
 
 def schedule_script(schedule: Schedule, way: str, seed: int, problem: str) -> str:
@@ -527,10 +539,7 @@ def schedule_script(schedule: Schedule, way: str, seed: int, problem: str) -> st
     for program in schedule.programs:
         lines += ["    (", *(f"        {text!r}," for text in program), "    ),"]
     lines += [")", "ITEMS = '''", *map(str, schedule.items), "'''", "SCHEDULE = Schedule("]
-    lines += ["    PROGRAMS, tuple(map(Item.parse, ITEMS.strip().splitlines())),"]
-    lines += [
-        f"    end={schedule.end}, firing={schedule.firing!r}, resolver={schedule.resolver!r},"
-    ]
-    lines += [f"    streams={schedule.streams!r}, failing={schedule.failing!r},", ")"]
+    lines += ["    PROGRAMS,", "    tuple(map(Item.parse, ITEMS.strip().splitlines())),"]
+    lines += [*(f"    {option}" for option in schedule.options()), ")"]
     lines += [f"print(find_difference(SCHEDULE, {way!r}, {seed}) or 'no difference')"]
     return "\n".join(lines)

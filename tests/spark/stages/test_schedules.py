@@ -36,7 +36,9 @@ def calling(schedule):
             break
         lines = known
     lines.append("RULE Each ON EA(?x) THEN CALL f(?x)")
-    return replace(schedule, programs=(tuple(lines),), firing="events", failing="")
+    return replace(
+        schedule, programs=(tuple(lines),), firing="events", failing="", alignment="close"
+    )
 
 
 def rows_of(schedule):
