@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphtide.testing.fuzz import main
 from graphtide.testing.schedule_programs import random_schedule
 from graphtide.testing.schedules import (
     WAYS,
@@ -159,6 +160,15 @@ def test_a_lost_event_is_found_and_told_as_a_script(monkeypatch):
     monkeypatch.undo()
     assert "find_difference" in text and "end=0," in text and "1 received" in text
     assert find_difference(small, "ids") == ""
+
+
+def test_fuzzing_knows_schedules(monkeypatch, capsys):
+    push_ids = ScheduledRun._push_ids
+    monkeypatch.setattr(
+        ScheduledRun, "_push_ids", lambda run, items: push_ids(run, items[:-1] or items)
+    )
+    assert main(["--kind", "schedules", "--cases", "20"]) == 1
+    assert "find_difference(SCHEDULE, " in capsys.readouterr().out
 
 
 def test_lines_of_items_can_be_read_again():
