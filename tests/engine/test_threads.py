@@ -134,7 +134,7 @@ def check_threads(rounds):
 
 
 def test_two_writers_and_two_readers():
-    check_threads(20)
+    check_threads(50)
 
 
 @pytest.mark.slow
