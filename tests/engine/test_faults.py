@@ -1,4 +1,4 @@
-"""A fault anywhere inside a call: all of its changes have happened or none, and the next call goes on.
+"""A fault anywhere inside a call: all of its changes have happened or none; the next call goes on.
 
 Each test fails at the first call of a function of the package, then at the second, and so on.
 """
@@ -30,7 +30,7 @@ WINDOW = """REGISTER RSTREAM :out AS SELECT ?a ?c
 
 
 class World:
-    """A graph with queries of all kinds, perhaps over windows, and the first half of the changes."""
+    """A graph with queries of all kinds, perhaps over windows, and some changes."""
 
     def __init__(self, *, windows):
         self.graph = LiveGraph()

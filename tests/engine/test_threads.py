@@ -23,6 +23,9 @@ QUERIES = {
 PER_ROUND = 6
 """Transactions of a writer while a reader looks at everything once."""
 
+PATIENCE = 600
+"""Seconds after which threads are taken to wait for each other."""
+
 
 def transactions(writer, many):
     """Each inserts or deletes both halves of a pair; writers have keys of their own."""
@@ -73,12 +76,13 @@ def run_threads(rounds):
     """In each round, all threads at once: two write some transactions, two look at everything."""
     graph, problems, begin = LiveGraph(), [], threading.Barrier(4)
     queries = {name: graph.watch(PREFIX + text, name=name) for name, text in QUERIES.items()}
+    look(graph, queries, problems)  # the first look compiles
 
     def thread(work):
         def guarded():
             try:
                 for number in range(rounds):
-                    begin.wait(60)
+                    begin.wait(PATIENCE)
                     work(number)
             except threading.BrokenBarrierError:
                 problems.append("another thread has failed")
@@ -104,7 +108,7 @@ def run_threads(rounds):
         for each in threads:
             each.start()
         for each in threads:
-            each.join(300)
+            each.join(PATIENCE)
     finally:
         sys.setswitchinterval(interval)
     assert not any(each.is_alive() for each in threads), "threads wait for each other"
@@ -130,7 +134,7 @@ def check_threads(rounds):
 
 
 def test_two_writers_and_two_readers():
-    check_threads(20)
+    check_threads(50)
 
 
 @pytest.mark.slow

@@ -5,10 +5,13 @@ The expected values are computed by hand from the semantics in docs/rules.md and
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from support.programs import run as run_program
 
 from graphtide import GraphtideError, LiveGraph
+from graphtide.errors import ActionError
 from graphtide.rdf.changes import ChangeBatch
 
 PREFIX = "PREFIX : <http://example.org/>\n"
@@ -22,18 +25,25 @@ def fired(program):
     return [f"{firing.rule}@{firing.time}" for firing in program.firings()]
 
 
-# --- batches of events ---
-
-
-def push_each(graph, events):
+def goes_on(*calls):
+    """Make all calls, and raise the first error then."""
     errors = []
-    for time, *triple in events:
+    for call in calls:
         try:
-            graph.stream(iri("in")).push([tuple(map(iri, triple))], time=time)
+            call()
         except GraphtideError as error:
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+# --- batches of events ---
+
+
+def push_each(graph, events):
+    """As batches do, it raises the first error when everything is done."""
+    push = graph.stream(iri("in")).push
+    goes_on(*(partial(push, [tuple(map(iri, rest))], time=time) for time, *rest in events))
 
 
 def rows_of(events):
@@ -136,6 +146,48 @@ def test_events_emitted_in_a_batch_are_never_late(given):
     assert (out.received, out.late_count, out.unpublished) == (8, 0, 0)
 
 
+def test_a_log_keeps_the_order_of_its_streams():
+    """Events of two streams by turns, in one log: each is of its time, none is late."""
+    graph = LiveGraph()
+    program = run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
+        "RULE R WHEN EVENT a = A(?x) EVENT b = B(?x) AFTER[1,1] a THEN CALL f(?x)",
+        graph,
+        functions={"f": lambda _: None},
+    )
+    streams = [graph.stream(iri(name)) for name in ("z", "y")]
+    rows = []
+    for time in range(6):
+        kind, stream = ("a", "z") if time % 2 == 0 else ("b", "y")
+        rows.append((time, time, 1, iri("u"), iri(kind), iri("v"), iri(stream)))
+    graph.apply(ChangeBatch.of(rows))
+    assert fired(program) == ["R@1", "R@3", "R@5"]
+    assert [(s.received, s.late_count, s.unpublished) for s in streams] == [(3, 0, 0), (3, 0, 0)]
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_rules_emit_to_the_stream_that_is_fed(given):
+    graph = LiveGraph()
+    program = run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
+        "RULE R ON A(?x) THEN EMIT :in { ?x :b :c } RULE S ON A(?x) THEN EMIT :in { ?x :b :d }\n"
+        "RULE T ON B(?x) THEN INSERT { ?x :seen :b }",
+        graph,
+    )
+    window = graph.watch(
+        PREFIX + "REGISTER RSTREAM :o AS SELECT ?x ?y FROM NAMED WINDOW :w ON :in "
+        "[RANGE 1 STEP 1] WHERE { WINDOW :w { ?x :b ?y } }"
+    )
+    given(graph, [(0, "u", "a", "v"), (1, "w", "a", "v"), (3, "z", "c", "v")])
+    graph.advance(9)
+    assert fired(program) == ["R@0", "S@0", "T@0", "T@0", "R@1", "S@1", "T@1", "T@1"]
+    found = [(r.time, str(row["x"]), str(row["y"])) for r in window.results() for row in r]
+    expected = [(1, "u", "c"), (1, "u", "d"), (2, "w", "c"), (2, "w", "d")]
+    assert sorted(found) == [(time, iri(x), iri(y)) for time, x, y in expected]
+    stream = graph.stream(iri("in"))
+    assert (stream.received, stream.late_count, stream.unpublished) == (7, 0, 0)
+
+
 ENDLESS = """
 QUERY Lit AS SELECT ?x { ?x :is :lit }
 QUERY Dark AS SELECT ?x { ?x :is :dark }
@@ -150,25 +202,47 @@ RULE Other ON B(?x) THEN INSERT { ?x :seen :yes }
 
 @pytest.mark.parametrize("given", GIVEN)
 def test_a_batch_does_not_hide_an_endless_cascade(given):
-    """It is rolled back; the events before and after it happen, and then the error is raised."""
+    """It is rolled back; the events before it and after it have happened."""
     graph = LiveGraph()
     program = run_program(PREFIX + ENDLESS, graph, max_firings=20)
     events = [(1, "u", "b", "v"), (2, "u", "a", "v"), (3, "w", "b", "v"), (4, "z", "b", "v")]
     with pytest.raises(GraphtideError, match="without end: Darken, Lighten"):
         given(graph, events)
     assert fired(program) == ["Other@1", "Other@3", "Other@4"]
-    assert sorted(" ".join(map(str, quad[:3])) for quad in graph.quads()) == [
-        f"{iri(name)} {iri('seen')} {iri('yes')}" for name in "uwz"
-    ]
+    quads = sorted(" ".join(map(str, quad[:3])) for quad in graph.quads())
+    assert quads == [f"{iri(name)} {iri('seen')} {iri('yes')}" for name in "uwz"]
     assert graph.clock == 4
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_an_action_that_fails_stops_no_other(given):
+    graph = LiveGraph()
+
+    def fail(x):
+        if str(x) == iri("bad"):
+            raise ValueError("no")
+
+    program = run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y }\n"
+        "RULE R PRIORITY 1 WHEN EVENT a = A(?x) THEN CALL f(?x) ; INSERT { ?x :seen :r }\n"
+        "RULE S ON A(?x) THEN INSERT { ?x :seen :s }",
+        graph,
+        functions={"f": fail},
+    )
+    with pytest.raises(ActionError, match="the rule R failed at 2"):
+        given(graph, [(1, "u", "a", "v"), (2, "bad", "a", "v"), (5, "w", "a", "v")])
+    assert fired(program) == ["R@1", "S@1", "R@2", "S@2", "R@5", "S@5"]
+    found = sorted((str(s), str(o)) for s, _, o, _ in graph.quads())
+    expected = [("bad", "s"), ("u", "r"), ("u", "s"), ("w", "r"), ("w", "s")]
+    assert found == [(iri(s), iri(o)) for s, o in expected]
+    assert graph.clock == 5
 
 
 # --- steps of the clock ---
 
 
 def tick_by_tick(graph, to):
-    for time in range(graph.clock + 1, to + 1):
-        graph.advance(time)
+    goes_on(*(partial(graph.advance, time) for time in range(graph.clock + 1, to + 1)))
 
 
 def in_one_jump(graph, to):
@@ -176,8 +250,7 @@ def in_one_jump(graph, to):
 
 
 def in_steps_of_seven(graph, to):
-    for time in (*range(graph.clock + 7, to, 7), to):
-        graph.advance(time)
+    goes_on(*(partial(graph.advance, time) for time in (*range(graph.clock + 7, to, 7), to)))
 
 
 STEPS = [tick_by_tick, in_one_jump, in_steps_of_seven]
@@ -192,7 +265,8 @@ EVENT Ends(?x) ON DISAPPEAR OF Waiting(?x)
 PATTERN Left(?x) AS A(?x) -> NOT B(?x) WITHIN 10
 PATTERN Long(?x) AS Waits(?x) -> NOT Ends(?x) WITHIN 20
 RULE Mark  ON Left(?x) THEN INSERT { ?x :is :waiting }
-RULE Quiet WHEN EVENT w = Waits(?x) NO EVENT r = Reset(?x) AFTER[0,5] w THEN INSERT { ?x :is :quiet }
+RULE Quiet WHEN EVENT w = Waits(?x) NO EVENT r = Reset(?x) AFTER[0,5] w
+           THEN INSERT { ?x :is :quiet }
 RULE Loud  WHEN FACT { ?x :is :quiet } EVENT l = Long(?x) THEN DELETE { ?x :is :waiting }
 RULE Again ON Ends(?x) THEN EMIT :out { ?x :a :x }
 """
@@ -242,7 +316,8 @@ def test_an_action_of_an_absence_prevents_a_later_one(steps):
     program = run_program(
         PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
         "EVENT C(?x) AS { ?x :c ?y }\n"
-        "RULE Quick WHEN EVENT a = A(?x) NO EVENT c = C(?x) AFTER[0,3] a THEN EMIT :s { ?x :b ?x }\n"
+        "RULE Quick WHEN EVENT a = A(?x) NO EVENT c = C(?x) AFTER[0,3] a\n"
+        "           THEN EMIT :s { ?x :b ?x }\n"
         "RULE Slow WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,9] a THEN INSERT { ?x :q :c }",
         graph,
     )
@@ -267,3 +342,46 @@ def test_a_call_of_a_timer_sees_the_clock_of_its_firing(steps):
     graph.publish([tuple(map(iri, "uav"))], time=1)
     steps(graph, 30)
     assert clocks == [6, 8]
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_a_timer_that_fails_on_the_way_stops_nothing_else(steps):
+    """R fails at 6; S fires at 8, and the insert at 30 happens."""
+    graph = LiveGraph()
+
+    def fail(_):
+        raise ValueError("no")
+
+    program = run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
+        "PATTERN P(?x) AS A(?x) -> NOT B(?x) WITHIN 7\n"
+        "RULE R WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)\n"
+        "RULE S ON P(?x) THEN INSERT { ?x :seen :s }",
+        graph,
+        functions={"f": fail},
+    )
+    graph.publish([tuple(map(iri, "uav"))], time=1)
+    with pytest.raises(ActionError, match="the rule R failed at 6"):
+        goes_on(lambda: steps(graph, 29), lambda: graph.insert(*map(iri, "xpy"), time=30))
+    assert fired(program) == ["R@6", "S@8"]
+    assert graph.clock == 30
+    assert len(graph) == 2
+
+
+def test_an_insert_wakes_a_timer_that_fails_and_happens():
+    graph = LiveGraph()
+
+    def fail(_):
+        raise ValueError("no")
+
+    run_program(
+        PREFIX + "EVENT A(?x) AS { ?x :a ?y } EVENT B(?x) AS { ?x :b ?y }\n"
+        "RULE R WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)",
+        graph,
+        functions={"f": fail},
+    )
+    graph.publish([tuple(map(iri, "uav"))], time=1)
+    with pytest.raises(ActionError, match="the rule R failed at 6"):
+        graph.insert(*map(iri, "xpy"), time=30)
+    assert len(graph) == 1
+    assert graph.clock == 30

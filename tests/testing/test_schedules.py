@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphtide.testing.fuzz import main
 from graphtide.testing.schedule_programs import random_schedule
 from graphtide.testing.schedules import (
     WAYS,
@@ -61,18 +62,21 @@ def test_schedules_have_all_that_can_be_declared():
         "INSERT", "DELETE", "EMIT", "RETRACT", "CALL", "NO EVENT", "FACT", "PRIORITY", "PATTERN",
         "NOT", "WITHIN", "HOLDS FOR", "STRICT", "IMMEDIATE", "PER ?x", "APPEAR", "DISAPPEAR",
         "UPDATE", "ISTREAM", "DSTREAM", "RSTREAM", "RANGE", "ELEMENTS", "OPTIONAL", "COUNT",
+        "CHANGE OF", "WINDOW :v",
     ):  # fmt: skip
         assert word in texts, word
     assert {item.kind for each in schedules for item in each.items} == {"push", "change", "publish"}
     assert {each.firing for each in schedules} == {"events", "agenda"}
     assert {len(each.programs) for each in schedules} == {1, 2}
+    assert {each.on_error for each in schedules if each.failing} == {"raise", "skip"}
+    assert {each.alignment for each in schedules} == {"close", "w3c", "yabench"}
 
 
 def test_programs_fire_and_cause_each_other():
     runs = [run_one_by_one(random_schedule(Random(seed), items=10)) for seed in range(40)]
     outcomes = [run.outcome().sections for run in runs]
     assert sum(len(each["firings of program 0"]) for each in outcomes) > 80
-    assert sum(bool(each["error"]) for each in outcomes) < 10
+    assert sum(bool(each["first error"]) for each in outcomes) < 10
     assert sum(bool(each["graph"]) for each in outcomes) > 10
 
 
@@ -96,12 +100,13 @@ def test_the_outcome_of_a_run():
     """Computed by hand: A at 1 inserts, no B comes up to 4; B at 7 changes nothing."""
     run = run_one_by_one(schedule_of("1 push s u a v", "7 push t u b v", "8 change -u p c"))
     assert run.outcome().sections == {
-        "error": [],
+        "first error": [],
         "firings of program 0": [
             "0: R at 1 x=u {'A': (1, 1)}",
             "1: S at 4 x=u {'P': (4, 4)}",
         ],
         "complex events P of program 0": ["x=u from 1 to 4"],
+        "skipped errors of program 0": [],
         "calls": ["f(u) at 4"],
         "deltas of Q": ["at 1: ['+1 x=u']", "at 8: ['-1 x=u']"],
         "graph": [],
@@ -113,11 +118,12 @@ def test_the_outcome_of_a_run():
     }
 
 
-def test_an_error_ends_a_run():
+def test_an_error_is_noted_and_the_run_goes_on():
     failing = replace(schedule_of("1 push s u a v", "9 push s w a v"), failing="u")
-    sections = run_one_by_one(failing).outcome().sections
-    assert sections["error"][0].startswith("ActionError: the rule S failed at 4 with ?x=")
-    assert sections["graph"] == ["u p c"]
+    run = run_one_by_one(failing)
+    assert len(run.errors) == 1
+    assert run.errors[0].startswith("ActionError: the rule S failed at 4 with ?x=")
+    assert run.outcome().sections["graph"] == ["u p c", "w p c"]
 
 
 def test_a_difference_shows_where_it_begins():
@@ -142,16 +148,27 @@ def test_shrinking_keeps_what_is_needed():
 def test_a_lost_event_is_found_and_told_as_a_script(monkeypatch):
     """An engine that drops the last event of a batch."""
     push_ids = ScheduledRun._push_ids
-    monkeypatch.setattr(ScheduledRun, "_push_ids", lambda run, items: push_ids(run, items[:-1]))
+    monkeypatch.setattr(
+        ScheduledRun, "_push_ids", lambda run, items: push_ids(run, items[:-1] or items)
+    )
     lines = ["1 push t u b v", "2 push s u a v", "2 push s w a v", "5 push s z a v"]
     with pytest.raises(ScheduleFailure) as found:
         check_schedule(schedule_of(*lines), ["ids"])
     small = found.value.schedule
-    assert len(small.items) == 1
+    assert len(small.items) == 2
     text = str(found.value)
     monkeypatch.undo()
-    assert "find_difference" in text and "1 received" in text
+    assert "find_difference" in text and "end=0," in text and "1 received" in text
     assert find_difference(small, "ids") == ""
+
+
+def test_fuzzing_knows_schedules(monkeypatch, capsys):
+    push_ids = ScheduledRun._push_ids
+    monkeypatch.setattr(
+        ScheduledRun, "_push_ids", lambda run, items: push_ids(run, items[:-1] or items)
+    )
+    assert main(["--kind", "schedules", "--cases", "20"]) == 1
+    assert "find_difference(SCHEDULE, " in capsys.readouterr().out
 
 
 def test_lines_of_items_can_be_read_again():

@@ -57,12 +57,17 @@ PATTERNS: Final = (
 )
 CONTEXTS: Final = ("", "", "", " CONTEXT IMMEDIATE", " CONTEXT STRICT", " CONTEXT STRICT PER ?x")
 
+_WINDOW = "REGISTER {out} :{name} AS SELECT ?x ?y FROM NAMED WINDOW :w ON :{s} [{size}]"
 WINDOWS: Final = (
-    "REGISTER {out} :{name} AS SELECT ?x ?y FROM NAMED WINDOW :w ON :{s} [{size}]"
-    " WHERE {{ WINDOW :w {{ ?x :{e} ?y }} }}",
-    "REGISTER {out} :{name} AS SELECT ?x ?y FROM NAMED WINDOW :w ON :{s} [{size}]"
-    " WHERE {{ WINDOW :w {{ ?x :{e} ?z }} ?x :p ?y }}",
+    f"{_WINDOW} WHERE {{{{ WINDOW :w {{{{ ?x :{{e}} ?y }}}} }}}}",
+    f"{_WINDOW} WHERE {{{{ WINDOW :w {{{{ ?x :{{e}} ?z }}}} ?x :p ?y }}}}",
 )
+_BOTH = _WINDOW.replace("WINDOW", "WINDOW :v ON :{t} [{other}] FROM NAMED WINDOW")
+TWO_WINDOWS: Final = (
+    f"{_BOTH} WHERE {{{{ WINDOW :w {{{{ ?x :{{e}} ?y }}}} WINDOW :v {{{{ ?x :{{f}} ?z }}}} }}}}"
+)
+"""Not mixed with ELEMENTS."""
+
 SIZES: Final = ("RANGE 4 STEP 2", "RANGE 3 STEP 1", "RANGE 5 STEP 5", "ELEMENTS 2 STEP 1")
 
 
@@ -79,7 +84,9 @@ def random_schedule(rng: Random, *, items: int = 16) -> Schedule:
         inputs[-1].time + rng.choice((0, 3, 12)),
         firing=firing,  # type: ignore[arg-type] # one of both
         resolver=rng.choice(("priority", "oldest", "newest")) if firing == "agenda" else "priority",
-        failing="b" if rng.random() < 0.05 else "",
+        alignment=rng.choice(("close", "close", "close", "w3c", "yabench")),
+        failing="b" if rng.random() < 0.08 else "",
+        on_error=rng.choice(("raise", "raise", "skip")),
     )
 
 
@@ -103,16 +110,26 @@ class _ProgramText:
     def add_window(self, number: int) -> None:
         """A query over a window, perhaps with events for its rows."""
         rng, name = self._rng, f"{self._prefix}W{number}"
-        text = rng.choice(WINDOWS).format(
+        two = rng.random() < 0.3
+        text = (TWO_WINDOWS if two else rng.choice(WINDOWS)).format(
             out=rng.choice(("ISTREAM", "DSTREAM", "RSTREAM")),
             name=name.lower(),
             s=rng.choice(STREAMS),
-            size=rng.choice(SIZES),
+            t=rng.choice(STREAMS),
+            size=rng.choice(SIZES[:-1] if two else SIZES),
+            other=rng.choice(SIZES[:-1]),
             e=rng.choice(GRAPH_EVENTS),
+            f=rng.choice(GRAPH_EVENTS),
         )
         self.lines.append(f"QUERY {name} AS {text}")
         if rng.random() < 0.5:
             self._add_changes(name)
+
+    def add_state_change(self) -> None:
+        """An event for nodes that go from one state to another."""
+        name = f"{self._prefix}Turn"
+        self.lines.append(f"EVENT {name}(?x) ON CHANGE OF ?x FROM {{ ?x :p ?y }} TO {{ ?x :q ?y }}")
+        self._add_type(name, 1)
 
     def _add_changes(self, query: str) -> None:
         kinds = self._rng.sample(("APPEAR", "DISAPPEAR", "UPDATE"), self._rng.randint(1, 2))
@@ -178,6 +195,8 @@ def _program(rng: Random, prefix: str = "") -> tuple[str, ...]:
         text.add_query(number)
     if rng.random() < 0.25:
         text.add_window(0)
+    if rng.random() < 0.2:
+        text.add_state_change()
     for number in range(rng.choice((0, 0, 1, 2))):
         text.add_pattern(number)
     for number in range(rng.randint(2, 6)):

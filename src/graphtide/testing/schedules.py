@@ -9,6 +9,7 @@ All of them must fire, emit and answer the same, in the same order (`check_sched
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -21,14 +22,18 @@ from graphtide.rdf.changes import ChangeBatch
 from graphtide.testing.transactions import NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from graphtide.engine.results import DeltaRow
     from graphtide.engine.watch import Query
+    from graphtide.rules.actions import OnError
     from graphtide.rules.agenda import Resolver
     from graphtide.rules.program import FiringMode, RunningProgram
     from graphtide.streams.stream import Stream
+    from graphtide.streams.windows import Alignment
 
 ItemKind = Literal["change", "push", "publish", "advance"]
+How = Literal["feed", "ids", "single"]
 Triple = tuple[str, str, str]
 
 PREFIX: Final = f"PREFIX : <{NAMESPACE}>\n"
@@ -115,13 +120,19 @@ class Schedule:
     firing: FiringMode = "events"
     resolver: Resolver = "priority"
     streams: tuple[str, ...] = STREAMS
+    alignment: Alignment = "close"
     failing: str = ""
     """CALL fails if it gets this name."""
+    on_error: OnError = "raise"
 
     def __str__(self) -> str:
         texts = ["\n".join(program) for program in self.programs]
-        options = [f"firing {self.firing!r}, resolver {self.resolver!r}, end {self.end}"]
-        return "\n".join([*texts, *map(str, self.items), *options])
+        return "\n".join([*texts, *map(str, self.items), *self.options()])
+
+    def options(self) -> list[str]:
+        """All else, as keyword arguments."""
+        names = ("end", "firing", "resolver", "streams", "alignment", "failing", "on_error")
+        return [f"{name}={getattr(self, name)!r}," for name in names]
 
 
 # --- one run ---
@@ -160,14 +171,15 @@ class ScheduledRun:
 
     def __init__(self, schedule: Schedule, *, beside: bool = False) -> None:
         self.schedule = schedule
-        self.graph = LiveGraph()
+        self.graph = LiveGraph(window_alignment=schedule.alignment)
         self.calls: Lines = []
-        self.error: str | None = None
+        self.errors: Lines = []
         self.programs = [
             self.graph.run(
                 Program.parse(PREFIX + "\n".join(text)),
                 functions={"f": self._called},
                 max_firings=MAX_FIRINGS,
+                on_error=schedule.on_error,
                 firing=schedule.firing,
                 resolver=schedule.resolver,
             )
@@ -196,8 +208,24 @@ class ScheduledRun:
 
     # --- input ---
 
-    def give(self, items: Sequence[Item], how: Literal["feed", "ids", "single"]) -> None:
-        """Give items of one kind, and of one stream, in one call of the API."""
+    def advance(self, to: int) -> None:
+        """Advance the clock; an error is noted."""
+        self._noting(lambda: self.graph.advance(to))
+
+    def give(self, items: Sequence[Item], how: How) -> None:
+        """Give items of one kind, and of one stream, in one call of the API; errors are noted.
+
+        A call does all that it can do, and raises the first of its errors then.
+        """
+        self._noting(lambda: self._give(items, how))
+
+    def _noting(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
+            self.errors.append(f"{type(problem).__name__}: {problem}")
+
+    def _give(self, items: Sequence[Item], how: How) -> None:
         first, graph = items[0], self.graph
         match first.kind:
             case "advance":
@@ -227,6 +255,9 @@ class ScheduledRun:
 
     def give_log(self, items: Sequence[Item]) -> None:
         """Give changes of the graph and events of all streams as one log of changes."""
+        self._noting(lambda: self._give_log(items))
+
+    def _give_log(self, items: Sequence[Item]) -> None:
         for name in {item.stream for item in items if item.kind == "push"}:
             self.graph.stream(text_of(name))  # else it is a named graph like any other
         rows = []
@@ -254,9 +285,10 @@ class ScheduledRun:
     def outcome(self) -> Outcome:
         """All that can be seen of it now."""
         graph = self.graph
-        sections: dict[str, Lines] = {"error": [] if self.error is None else [self.error]}
+        sections: dict[str, Lines] = {"first error": self.errors[:1]}
         for number, program in enumerate(self.programs):
             sections[f"firings of program {number}"] = _fired(program)
+            sections[f"skipped errors of program {number}"] = list(map(str, program.problems))
             for pattern in program.program.patterns:
                 found = program.matches(pattern.name)
                 sections[f"complex events {pattern.name} of program {number}"] = [
@@ -271,12 +303,12 @@ class ScheduledRun:
                 ]
             else:
                 sections[f"deltas of {query.name}"] = [
-                    f"at {delta.time}: {sorted(f'{row.diff:+d} {_values(row.row)}' for row in delta)}"
+                    f"at {delta.time}: {sorted(map(_signed_values, delta))}"
                     for delta in query.deltas()
                 ]
         sections["graph"] = sorted(" ".join(map(_short, q[:3])) for q in graph.quads())
-        names = self.schedule.streams
-        sections["streams"] = [_counted(graph.stream(text_of(name))) for name in names]
+        streams = [graph.stream(text_of(name)) for name in self.schedule.streams]
+        sections["streams"] = [_counted(stream) for stream in streams]
         sections["clock"] = [str(graph.clock), *(str(program.clock) for program in self.programs)]
         return Outcome(sections)
 
@@ -290,9 +322,12 @@ def _short(term: object) -> str:
     return str(term).removeprefix("<").removesuffix(">").removeprefix(NAMESPACE)
 
 
-def _values(row: dict[str, object] | object) -> str:
-    listed = row.items() if isinstance(row, dict) else ()
-    return " ".join(f"{name}={_short(term)}" for name, term in listed if term is not None)
+def _values(row: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={_short(term)}" for name, term in row.items() if term is not None)
+
+
+def _signed_values(row: DeltaRow) -> str:
+    return f"{row.diff:+d} {_values(row.row)}"
 
 
 def _counted(stream: Stream) -> str:
@@ -310,109 +345,108 @@ def _fired(program: RunningProgram) -> Lines:
 # --- ways to run a schedule ---
 
 WAYS: Final = ("jumps", "batches", "ids", "log", "reads", "beside", "mixed")
-"""`jumps`: the clock is not advanced in between; the batches have that, too. `mixed`: all at random."""
+"""Ways to run a schedule that must not make a difference.
+
+jumps     the clock is not advanced between items
+batches   so, and consecutive items of a kind in one call: `feed`, `apply`
+ids       so, with `push_ids`
+log       so, and changes and events of all streams in one call of `apply`
+reads     one by one, but answers are read in between
+beside    jumps, beside a program and a callback that do nothing
+mixed     batches, jumps, reads and listeners at random
+"""
 
 
 def run_one_by_one(schedule: Schedule) -> ScheduledRun:
     """The reference: each item in a call of its own, and the clock tick by tick in between."""
-    return _run(schedule, False, _single_steps)
-
-
-def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
-    """The same in another way (see `WAYS`); after an error it goes on with the next call."""
-    rng = Random(f"{way} {seed}")
-    beside = way == "beside" or (way == "mixed" and rng.random() < 0.3)
-    match way:
-        case "jumps" | "beside":
-            return _run(schedule, beside, lambda run: _steps(run, rng, 1, "single"))
-        case "batches":
-            return _run(
-                schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "feed")
-            )
-        case "ids":
-            return _run(
-                schedule, beside, lambda run: _steps(run, rng, len(run.schedule.items), "ids")
-            )
-        case "log":
-            return _run(schedule, beside, _log_steps)
-        case "reads":
-            return _run(schedule, beside, lambda run: _with_reads(run, rng, _single_steps(run)))
-        case _:
-            return _run(
-                schedule, beside, lambda run: _with_reads(run, rng, _steps(run, rng, 4, None))
-            )
-
-
-Step = "Callable[[], None]"
-
-
-def _run(
-    schedule: Schedule,
-    beside: bool,  # noqa: FBT001
-    steps: Callable[[ScheduledRun], Iterator[Callable[[], None]]],
-) -> ScheduledRun:
-    run = ScheduledRun(schedule, beside=beside)
-    for step in steps(run):
-        try:
-            step()
-        except Exception as problem:  # noqa: BLE001 - it is compared, whatever it is
-            run.error = run.error or f"{type(problem).__name__}: {problem}"
+    run = ScheduledRun(schedule)
+    _give_each(run)
     return run
 
 
-def _single_steps(run: ScheduledRun) -> Iterator[Callable[[], None]]:
+def run_otherwise(schedule: Schedule, way: str, seed: int = 0) -> ScheduledRun:
+    """The same in another way (see `WAYS`)."""
+    rng = Random(f"{way} {seed}")
+    beside = way == "beside" or (way == "mixed" and rng.random() < MIXED_BESIDE)
+    run, most = ScheduledRun(schedule, beside=beside), len(schedule.items)
+    match way:
+        case "jumps" | "beside":
+            _give_groups(run, 1, "single")
+        case "batches":
+            _give_groups(run, most, "feed")
+        case "ids":
+            _give_groups(run, most, "ids")
+        case "log":
+            _give_logs(run)
+        case "reads":
+            _give_each(run, rng)
+        case "mixed":
+            _give_mixed(run, rng)
+        case _:
+            raise GraphtideError(f"{way!r} is no way to run", hint=f"use one of {', '.join(WAYS)}")
+    return run
+
+
+MIXED_BESIDE: Final = 0.3
+MIXED_ADVANCES: Final = 0.3
+MIXED_READS: Final = 0.5
+"""How often the way `mixed` does these."""
+
+
+def _give_each(run: ScheduledRun, reads: Random | None = None) -> None:
     for item in (*run.schedule.items, Item(run.schedule.end, "advance")):
         for time in range(run.graph.clock + 1, item.time + 1):
-            yield lambda to=time: run.graph.advance(to)
+            run.advance(time)
         if item.kind != "advance":
-            yield lambda item=item: run.give([item], "single")
+            run.give([item], "single")
+        if reads is not None and reads.random() < MIXED_READS:
+            run.read(reads)
 
 
-def _steps(
-    run: ScheduledRun, rng: Random, most: int, how: Literal["feed", "ids", "single"] | None
-) -> Iterator[Callable[[], None]]:
-    """Groups of up to `most` items; without a given `how`, with random advances in between."""
+def _give_groups(run: ScheduledRun, most: int, how: How) -> None:
     items, at = run.schedule.items, 0
     while at < len(items):
-        first, end = items[at], at + 1
-        size = most if how is not None else rng.randint(1, most)
-        while end < min(len(items), at + size) and _together(first, items[end]):
-            end += 1
-        if how is None:
-            for time in sorted(rng.sample(range(run.graph.clock, first.time + 1), k=1)):
-                if rng.random() < 0.3:
-                    yield lambda to=time: run.graph.advance(to)
-        chosen = how or rng.choice(("feed", "ids"))
-        yield lambda part=items[at:end], how=chosen: run.give(part, how)
+        end = _end_of_group(items, at, most)
+        run.give(items[at:end], how)
         at = end
-    yield lambda: run.graph.advance(run.schedule.end)
+    run.advance(run.schedule.end)
 
 
-def _together(first: Item, other: Item) -> bool:
-    """Whether one call can give both; an event is published alone."""
-    return first.kind == other.kind != "publish" and first.stream == other.stream
+def _give_mixed(run: ScheduledRun, rng: Random) -> None:
+    items, at = run.schedule.items, 0
+    while at < len(items):
+        end = _end_of_group(items, at, rng.randint(1, 4))
+        if rng.random() < MIXED_ADVANCES:
+            run.advance(rng.randint(run.graph.clock, items[at].time))
+        how: How = rng.choice(("feed", "ids"))
+        run.give(items[at:end], how)
+        if rng.random() < MIXED_READS:
+            run.read(rng)
+        at = end
+    run.advance(run.schedule.end)
 
 
-def _log_steps(run: ScheduledRun) -> Iterator[Callable[[], None]]:
-    """Everything between two published events as one log."""
+def _end_of_group(items: Sequence[Item], at: int, most: int) -> int:
+    """Up to where items can be given in one call."""
+    kind, stream = items[at].kind, items[at].stream
+    most = 1 if kind == "publish" else most
+    for end in range(at + 1, min(len(items), at + most)):
+        if (items[end].kind, items[end].stream) != (kind, stream):
+            return end
+    return min(len(items), at + most)
+
+
+def _give_logs(run: ScheduledRun) -> None:
+    """Give everything between two published events as one log."""
     part: list[Item] = []
     for item in (*run.schedule.items, Item(run.schedule.end, "advance")):
         if item.kind in ("change", "push"):
             part.append(item)
             continue
         if part:
-            yield lambda part=part: run.give_log(part)
+            run.give_log(part)
         part = []
-        yield lambda item=item: run.give([item], "single")
-
-
-def _with_reads(
-    run: ScheduledRun, rng: Random, steps: Iterator[Callable[[], None]]
-) -> Iterator[Callable[[], None]]:
-    for step in steps:
-        yield step
-        if rng.random() < 0.5:
-            yield lambda: run.read(rng)
+        run.give([item], "single")
 
 
 # --- checking ---
@@ -432,12 +466,16 @@ def find_difference(schedule: Schedule, way: str, seed: int = 0) -> str:
     return expected.difference(run_otherwise(schedule, way, seed).outcome())
 
 
+def _differs(schedule: Schedule, way: str, seed: int) -> bool:
+    return bool(find_difference(schedule, way, seed))
+
+
 def check_schedule(schedule: Schedule, ways: Sequence[str] = WAYS, seed: int = 0) -> None:
     """Run a schedule in all ways; raise `ScheduleFailure` with a minimised one if two differ."""
     expected = run_one_by_one(schedule).outcome()
     for way in ways:
         if expected.difference(run_otherwise(schedule, way, seed).outcome()):
-            small = shrink(schedule, lambda each: bool(find_difference(each, way, seed)))
+            small = shrink(schedule, partial(_differs, way=way, seed=seed))
             raise ScheduleFailure(small, way, seed, find_difference(small, way, seed))
 
 
@@ -489,6 +527,8 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
             yield replace(schedule, items=schedule.items[:at] + moved)
     if schedule.firing != "events":
         yield replace(schedule, firing="events", resolver="priority")
+    if schedule.alignment != "close" or schedule.failing:
+        yield replace(schedule, alignment="close", failing="", on_error="raise")
 
 
 def schedule_script(schedule: Schedule, way: str, seed: int, problem: str) -> str:
@@ -499,10 +539,7 @@ def schedule_script(schedule: Schedule, way: str, seed: int, problem: str) -> st
     for program in schedule.programs:
         lines += ["    (", *(f"        {text!r}," for text in program), "    ),"]
     lines += [")", "ITEMS = '''", *map(str, schedule.items), "'''", "SCHEDULE = Schedule("]
-    lines += ["    PROGRAMS, tuple(map(Item.parse, ITEMS.strip().splitlines())),"]
-    lines += [
-        f"    end={schedule.end}, firing={schedule.firing!r}, resolver={schedule.resolver!r},"
-    ]
-    lines += [f"    streams={schedule.streams!r}, failing={schedule.failing!r},", ")"]
+    lines += ["    PROGRAMS,", "    tuple(map(Item.parse, ITEMS.strip().splitlines())),"]
+    lines += [*(f"    {option}" for option in schedule.options()), ")"]
     lines += [f"print(find_difference(SCHEDULE, {way!r}, {seed}) or 'no difference')"]
     return "\n".join(lines)

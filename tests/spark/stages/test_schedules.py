@@ -36,7 +36,9 @@ def calling(schedule):
             break
         lines = known
     lines.append("RULE Each ON EA(?x) THEN CALL f(?x)")
-    return replace(schedule, programs=(tuple(lines),), firing="events", failing="")
+    return replace(
+        schedule, programs=(tuple(lines),), firing="events", failing="", alignment="close"
+    )
 
 
 def rows_of(schedule):
@@ -53,7 +55,7 @@ def rows_of(schedule):
 def check(seed):
     schedule = calling(random_schedule(Random(seed)))
     alone = run_one_by_one(schedule)
-    assert alone.error is None
+    assert alone.errors == []
     (program,) = alone.programs
     expected = Counter(
         (pattern.name, each.time, tuple(map(str, each.values.values())))
