@@ -141,6 +141,8 @@ class RuleEngine:
         """Remove an event from the memories of all rules."""
         self._retracted.append(event.order)
         self.rules.retract(event.order)
+        if self.conflicts is not None:
+            self.conflicts.retract(event.order)
 
     def collect(self) -> None:
         """Queue the events that changes of the graph have caused, transaction by transaction."""
