@@ -265,14 +265,14 @@ def test_a_row_that_is_gone_stops_a_rule_with_further_conditions():
     text = EVENTS + """
     QUERY Hot AS SELECT ?x { ?x :is :hot }
     EVENT Heats(?x) ON APPEAR OF Hot(?x)
-    RULE Fact WHEN FACT { ?y :on true } EVENT h = Heats(?y) THEN CALL first(?y)
+    RULE Given WHEN FACT { ?y :on true } EVENT h = Heats(?y) THEN CALL first(?y)
     RULE Const WHEN EVENT h = Heats(:oven) EVENT a = A(?x) THEN CALL second(?x)
     """
     graph, running, calls = started(text, "manual")
     graph.insert(iri("oven"), iri("on"), True)
     graph.insert(iri("oven"), iri("is"), iri("hot"))
     running.assert_event(event("A"))
-    assert sorted(a.rule for a in running.activations()) == ["Const", "Fact"]
+    assert sorted(a.rule for a in running.activations()) == ["Const", "Given"]
     graph.delete(iri("oven"), iri("is"), iri("hot"))
     assert (running.activations(), running.fire_all(), calls) == ([], 0, [])
 

@@ -10,13 +10,8 @@ import pyarrow as pa
 
 from graphtide.kernel.tokens.token_table import SavedTokens
 from graphtide.patterns.compile import compile_pattern
-from graphtide.patterns.detector import (
-    AnyDetector,
-    KernelDetector,
-    MatchColumns,
-    SavedDetector,
-    make_detector,
-)
+from graphtide.patterns.detector import AnyDetector, KernelDetector, make_detector
+from graphtide.patterns.general import MatchColumns, SavedDetector
 from graphtide.patterns.tokens import Configuration, PatternMatch, Token
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.stages.events import send_detected, take_messages
