@@ -112,6 +112,7 @@ class KernelDetector:
             if self._general is None:
                 self._general = Detector(self.automaton)
                 self._general.load(self._as_general())
+                self.table.clear((0, 0, 0))
         elif self._general is not None and not self._general.tokens():
             saved, self._general = self._general.save(), None
             self.table.clear((saved.now or 0, saved.events, saved.born))

@@ -48,15 +48,16 @@ MIN_HISTORY = 1024
 """Most events that are replayed if there are few tokens; else it is two for each token."""
 
 MAX_RETRACTABLE = 1 << 16
-"""The last events of a pattern that can be taken back."""
+"""The last events of a pattern that can surely be taken back."""
 
 
 class SavedInput(NamedTuple):
-    """Saved tokens, the detector's time, and how many entries of input came before."""
+    """Saved tokens, the detector's time, and how many entries and rows of input came before."""
 
     tokens: SavedTokens | SavedDetector
     now: int | None
     first: int
+    rows: int
 
 
 class HistorySavepoint(NamedTuple):
@@ -69,7 +70,7 @@ class HistorySavepoint(NamedTuple):
 class TokenHistory:
     """A detector with its saved tokens, and the input since they were saved.
 
-    With `retracts`, the input is retained for retractions, too: up to MAX_RETRACTABLE events.
+    With `retracts`, the input is retained for retractions, too.
     """
 
     def __init__(self, detector: AnyDetector, *, retracts: bool = False) -> None:
@@ -80,7 +81,7 @@ class TokenHistory:
         """Rows of events, or times to which the detector was advanced."""
         self._removed: list[tuple[int, EventRows]] = []
         self._dropped = 0
-        self._events = 0
+        self._rows = 0
         self._most = 0
         self._forgotten = -1
         if retracts:
@@ -102,30 +103,28 @@ class TokenHistory:
         self.detector.now = to - 1 if now is None else max(now, to - 1)
         return matches
 
-    def _log(self, entry: EventRows | int, events: int) -> None:
+    def _log(self, entry: EventRows | int, rows: int) -> None:
         if self._saved:
             self._input.append(entry)
-            self._events += events
+            self._rows += rows
 
     def _save(self) -> None:
         at = self._dropped + len(self._input)
-        saved = SavedInput(self.detector.save(), self.detector.now, at)
+        saved = SavedInput(self.detector.save(), self.detector.now, at, self._rows)
         self._saved.append(saved)
         self._most = max(MIN_HISTORY, 2 * len(saved.tokens.tokens))
-        self._events = 0
 
     def begin(self) -> None:
         """Discard savepoints; a history that became too long is dropped, or saved again."""
         self._removed.clear()
-        if self._events <= self._most:
+        if not self._saved or self._rows - self._saved[-1].rows <= self._most:
             return
         if not self._retracts:
             self._saved.clear()
             self._input.clear()
-            self._events = 0
             return
         self._save()
-        while len(self._saved) > 1 and len(self._input) > MAX_RETRACTABLE:
+        while len(self._saved) > 1 and self._rows - self._saved[1].rows > MAX_RETRACTABLE:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
@@ -195,7 +194,6 @@ class TokenHistory:
         self.detector.load(saved.tokens)  # type: ignore[arg-type] # it is the detector's own
         self.detector.now = saved.now
         since = self._input[saved.first - self._dropped :]
-        self._events = sum(1 if isinstance(each, int) else len(each.types) for each in since)
         for is_time, entries in groupby(since, lambda entry: isinstance(entry, int)):
             if is_time:
                 for to in entries:
