@@ -61,7 +61,11 @@ def test_any_of_its_types_violates_a_not():
 
 def test_an_event_of_two_awaited_types_is_read_in_both_ways():
     body = either(then("a", "c"), then("b", "d"))
-    for events, expected in (("ab d", [[0, 1]]), ("ab c", [[0, 1]]), ("ab c d a c", [[0, 1], [3, 4]])):
+    for events, expected in (
+        ("ab d", [[0, 1]]),
+        ("ab c", [[0, 1]]),
+        ("ab c d a c", [[0, 1], [3, 4]]),
+    ):
         for running in both_ways(body):
             assert used(running, events) == expected
 
@@ -91,7 +95,10 @@ def test_rows_of_one_type_are_several_occurrences():
     ):
         assert running.take([Event(0, (1,), 0), Event(0, (2,), 0)]) == []
         found = running.take([Event(1, (2,), 5), Event(1, (1,), 5), Event(1, (3,), 5)])
-        assert sorted((each.values, each.used) for each in found) == [((1,), (0, 1)), ((2,), (0, 1))]
+        assert sorted((each.values, each.used) for each in found) == [
+            ((1,), (0, 1)),
+            ((2,), (0, 1)),
+        ]
 
 
 def test_rows_are_arranged_by_key_and_rank():
@@ -153,9 +160,7 @@ def test_events_of_several_types_match_as_the_definitions_say(pattern, stream):
     assert detected(running, stream) == expected(pattern, stream)
 
 
-@given(
-    pattern=st.one_of(declarations(composite=False), per_declarations()), stream=typed_streams()
-)
+@given(pattern=st.one_of(declarations(composite=False), per_declarations()), stream=typed_streams())
 @settings(max_examples=150, deadline=None)
 def test_the_kernel_takes_events_of_several_types(pattern, stream):
     running = make_detector(compile_pattern(pattern, NUMBERS, lambda _: 1))

@@ -221,10 +221,13 @@ def fired(running):
 
 
 def test_a_fact_that_a_rule_of_higher_priority_deletes_stops_the_lower_one():
-    text = EVENTS + """
+    text = (
+        EVENTS
+        + """
     RULE Off PRIORITY 9 WHEN FACT { ?x :on true } EVENT a = A(?x) THEN DELETE { ?x :on true }
     RULE Tell           WHEN FACT { ?x :on true } EVENT a = A(?x) THEN CALL tell(?x)
     """
+    )
     for mode, rules in (("events", ["Off", "Tell"]), ("agenda", ["Off"])):
         graph, running, calls = started(text, mode)
         graph.insert(iri("x"), iri("on"), True)
@@ -245,12 +248,15 @@ def test_a_fact_that_was_deleted_and_inserted_again_is_another_one():
 
 
 def test_an_event_that_a_rule_of_higher_priority_retracts_stops_the_lower_ones():
-    text = EVENTS + """
+    text = (
+        EVENTS
+        + """
     RULE Drop PRIORITY 9 WHEN EVENT b = B(?x) THEN RETRACT b
     RULE One             WHEN EVENT b = B(?x) THEN CALL first(?x)
     RULE Two             WHEN EVENT a = A(?x) EVENT b = B(?x) THEN CALL second(?x)
     RULE Other           WHEN EVENT a = A(?x) THEN CALL tell(?x)
     """
+    )
     for mode, rules in (
         ("events", ["Other", "Drop", "One", "Two"]),
         ("agenda", ["Other", "Drop"]),
@@ -262,12 +268,15 @@ def test_an_event_that_a_rule_of_higher_priority_retracts_stops_the_lower_ones()
 
 
 def test_a_row_that_is_gone_stops_a_rule_with_further_conditions():
-    text = EVENTS + """
+    text = (
+        EVENTS
+        + """
     QUERY Hot AS SELECT ?x { ?x :is :hot }
     EVENT Heats(?x) ON APPEAR OF Hot(?x)
     RULE Given WHEN FACT { ?y :on true } EVENT h = Heats(?y) THEN CALL first(?y)
     RULE Const WHEN EVENT h = Heats(:oven) EVENT a = A(?x) THEN CALL second(?x)
     """
+    )
     graph, running, calls = started(text, "manual")
     graph.insert(iri("oven"), iri("on"), True)
     graph.insert(iri("oven"), iri("is"), iri("hot"))
@@ -289,8 +298,11 @@ def test_a_forbidden_event_removes_what_waits_even_if_it_comes_later():
 
 
 def test_a_forbidden_event_outside_of_its_bounds_removes_nothing():
-    text = EVENTS + """
+    text = (
+        EVENTS
+        + """
     RULE Tell WHEN EVENT a = A(?x) NO EVENT n = N(?x) AFTER[0,5] a THEN CALL tell(?x)"""
+    )
     _, running, calls = started(text, "manual")
     running.assert_event(event("A"), time=1)
     running.assert_event(event("N"), time=7)
@@ -298,10 +310,14 @@ def test_a_forbidden_event_outside_of_its_bounds_removes_nothing():
 
 
 def test_what_is_removed_leaves_nothing_in_the_index():
-    text = EVENTS + """
+    text = (
+        EVENTS
+        + """
     RULE Drop PRIORITY 9 WHEN EVENT b = B(?x) THEN RETRACT b
-    RULE Tell WHEN EVENT a = A(?x) EVENT b = B(?x) AFTER[0,9] a NO EVENT n = N(?x) THEN CALL tell(?x)
+    RULE Tell WHEN EVENT a = A(?x) EVENT b = B(?x) AFTER[0,9] a NO EVENT n = N(?x)
+      THEN CALL tell(?x)
     """
+    )
     _, running, _ = started(text, "agenda")
     for time in range(20):
         running.assert_event(event("A"), time=time)

@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from patterns.random_patterns import declarations, streams
-from rules.pattern_programs import (
-    RDF_TYPE,
-    declared,
-    event_ids,
-    event_triples,
-    iri,
-    program_of,
-)
+from rules.pattern_programs import RDF_TYPE, declared, event_ids, event_triples, iri, program_of
 from support.programs import run
 
 from graphtide import LiveGraph

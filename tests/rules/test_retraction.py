@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,12 +14,12 @@ from rules.pattern_programs import RDF_TYPE, iri
 from support.programs import run
 
 from graphtide import LiveGraph
+from graphtide.patterns import history
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import make_detector
 from graphtide.patterns.event_rows import RowArranger
 from graphtide.patterns.general import Detector
-from graphtide.rules import detection
-from graphtide.rules.detection import EventNumbers, TokenHistory
+from graphtide.patterns.history import EventNumbers, TokenHistory
 
 NUMBERS = {name: number for number, name in enumerate(TYPES)}
 END = 100
@@ -40,7 +42,7 @@ class Fed:
         columns = np.array([NUMBERS[name]]), row, np.array([time]), np.array([number])
         found = self.history.feed(self._arranger.rows(*columns))
         ends = found.first_used.tolist()
-        used = [tuple(found.used[a:b].tolist()) for a, b in zip(ends, ends[1:], strict=False)]
+        used = [tuple(found.used[a:b].tolist()) for a, b in pairwise(ends)]
         columns = found.values.tolist(), found.time.tolist(), found.start.tolist(), used
         return [(tuple(v), t, s, u) for v, t, s, u in zip(*columns, strict=True)]
 
@@ -84,7 +86,7 @@ def test_an_event_that_is_retracted_later_has_no_effect_on_what_follows(short, d
     cut = data.draw(st.integers(1, len(stream)))
     gone = data.draw(st.integers(0, cut - 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(detection, "MIN_HISTORY", short)
+        patch.setattr(history, "MIN_HISTORY", short)
         fed, other = Fed(declared, make_detector), Fed(declared, make_detector)
         matches(fed, stream[:cut])
         left = [None if n == gone else event for n, event in enumerate(stream)]
@@ -116,8 +118,8 @@ def test_a_rollback_brings_a_retracted_event_back(data):
 
 
 def test_of_an_event_long_ago_only_the_instances_that_consumed_it_are_dropped(monkeypatch):
-    monkeypatch.setattr(detection, "MIN_HISTORY", 1)
-    monkeypatch.setattr(detection, "MAX_RETRACTABLE", 4)
+    monkeypatch.setattr(history, "MIN_HISTORY", 1)
+    monkeypatch.setattr(history, "MAX_RETRACTABLE", 4)
     for make in (make_detector, Detector):
         fed = Fed(pattern(then("a(x)", "b(x)"), parameters="x"), make)
         stream = [("a", (number,), number) for number in (1, 2, 3)]
@@ -160,11 +162,14 @@ MODES = ("events", "agenda")
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_retracted_event_is_in_no_pattern(mode):
-    text = EVENTS + """
+    text = (
+        EVENTS
+        + """
     PATTERN Pair(?x) AS A(?x) -> B(?x)
     PATTERN Alone(?x) AS A(?x) -> NOT B(?x) WITHIN 5
     RULE Mute WHEN FACT { ?x :muted true } EVENT a = A(?x) THEN RETRACT a
     """
+    )
     graph = LiveGraph(tick_ms=1000)
     graph.insert(iri("y"), iri("muted"), True)
     running = started(text, mode, graph)
@@ -177,11 +182,14 @@ def test_a_retracted_event_is_in_no_pattern(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_retracted_event_was_no_noise_and_violated_nothing(mode):
-    text = EVENTS + """
+    text = (
+        EVENTS
+        + """
     PATTERN Twice(?x) AS A(?x){2} CONTEXT STRICT
     PATTERN Clear(?x) AS A(?x) -> NOT B(?x) -> A(?x)
     RULE Mute WHEN EVENT b = B(?x) THEN RETRACT b
     """
+    )
     running = started(text, mode)
     for time, kind in enumerate("ABA"):
         running.assert_event(event(kind), time=time)
@@ -191,11 +199,14 @@ def test_a_retracted_event_was_no_noise_and_violated_nothing(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_complex_event_that_is_out_stays_out(mode):
-    text = EVENTS + """
+    text = (
+        EVENTS
+        + """
     PATTERN Pair(?x) AS A(?x) -> B(?x)
     RULE Mute PRIORITY 9 WHEN EVENT b = B(?x) THEN RETRACT b
     RULE Note WHEN EVENT p = Pair(?x) THEN INSERT { ?x :noted true }
     """
+    )
     graph = LiveGraph()
     running = started(text, mode, graph)
     for time, kind in enumerate("ABB"):
@@ -206,12 +217,15 @@ def test_a_complex_event_that_is_out_stays_out(mode):
 
 
 def test_one_of_several_events_of_a_transaction_is_retracted():
-    text = EVENTS + """
+    text = (
+        EVENTS
+        + """
     QUERY Hot AS SELECT ?x { ?x :is :hot }
     EVENT Heats(?x) ON APPEAR OF Hot(?x)
     PATTERN Next(?x) AS Heats(?x) -> A(?x)
     RULE Mute WHEN FACT { ?x :muted true } EVENT h = Heats(?x) THEN RETRACT h
     """
+    )
     for muted in "abc":
         graph = LiveGraph()
         graph.insert(iri(muted), iri("muted"), True)

@@ -235,9 +235,7 @@ def _ambiguous_types(form: Deterministic) -> NDArray[np.bool_]:
     return found
 
 
-def without_users(
-    saved: SavedTokens | SavedDetector, number: int
-) -> SavedTokens | SavedDetector:
+def without_users(saved: SavedTokens | SavedDetector, number: int) -> SavedTokens | SavedDetector:
     """Saved tokens without those that have used an event."""
     if isinstance(saved, SavedDetector):
         return saved._replace(tokens=[t for t in saved.tokens if number not in t.used])

@@ -78,22 +78,23 @@ class RowArranger:
         >>> rows.types.tolist(), rows.begins.tolist()
         ([0, 1, -1], [0, 3, 0])
         """
-        known = self._known[types]
-        columns = (known, np.ascontiguousarray(values, np.int32), np.asarray(times, np.int64))
-        source = np.arange(len(known))
-        if len(known) > 1 and (numbers[1:] == numbers[:-1]).any():
-            begins = np.ones(len(known), np.bool_)
-            begins[1:] = numbers[1:] != numbers[:-1]
-            event = np.cumsum(begins) - 1
-            is_named = np.bincount(event, known >= 0) > 0
-            source = np.flatnonzero((known >= 0) | (begins & ~is_named[event]))
-            event = event[source]
-            if (np.diff(event) == 0).any():
-                types, values, _ = (column[source] for column in columns)
-                order, begins = self._occurrences(types, values, event)
-                return _taken(columns, numbers, begins, source[order])
-            return _taken(columns, numbers, np.zeros(len(source), np.int32), source)
-        return EventRows(*columns, numbers, np.zeros(len(known), np.int32), source)
+        known: Ints = self._known[types]
+        rows: Ints = np.ascontiguousarray(values, np.int32)
+        when: Longs = np.asarray(times, np.int64)
+        source: Longs = np.arange(len(known))
+        begins: Ints = np.zeros(len(known), np.int32)
+        if len(known) < 2 or not (numbers[1:] == numbers[:-1]).any():
+            return EventRows(known, rows, when, numbers, begins, source)
+        is_first = np.ones(len(known), np.bool_)
+        is_first[1:] = numbers[1:] != numbers[:-1]
+        event: Longs = np.cumsum(is_first) - 1
+        is_named = np.bincount(event, known >= 0) > 0
+        source = np.flatnonzero((known >= 0) | (is_first & ~is_named[event]))
+        begins, event = begins[source], event[source]
+        if (np.diff(event) == 0).any():
+            order, begins = self._occurrences(known[source], rows[source], event)
+            source = source[order]
+        return EventRows(known[source], rows[source], when[source], numbers[source], begins, source)
 
     def _occurrences(self, types: Ints, values: Ints, event: Longs) -> tuple[Longs, Ints]:
         """The order of rows by occurrence, and what each row begins."""
@@ -118,7 +119,7 @@ class RowArranger:
         return order, begins
 
 
-def by_first_row(events: Ints) -> Longs:
+def by_first_row(events: Ints | Longs) -> Longs:
     """The order of rows that puts those of one event together, where its first row is.
 
     >>> by_first_row(np.array([4, 9, 4, 9])).tolist()
@@ -126,10 +127,3 @@ def by_first_row(events: Ints) -> Longs:
     """
     _, firsts, inverse = np.unique(events, return_index=True, return_inverse=True)
     return np.argsort(firsts[inverse], kind="stable")
-
-
-def _taken(
-    columns: tuple[Ints, Ints, Longs], numbers: Longs, begins: Ints, source: Longs
-) -> EventRows:
-    types, values, times = (np.ascontiguousarray(column[source]) for column in columns)
-    return EventRows(types, values, times, numbers[source], begins, source)

@@ -308,14 +308,10 @@ class Detector:
             matches += [] if born is None else self._after(born, time)
         return matches
 
-    def _consume(
-        self, ways: Ways, number: int, key: Key, movers: Sequence[Token]
-    ) -> Token | None:
+    def _consume(self, ways: Ways, number: int, key: Key, movers: Sequence[Token]) -> Token | None:
         """The token that consumes an occurrence, if any; none consumes an event twice."""
         tokens = self._tokens.get(key, [])
-        uses = {
-            id(token): token.uses(self.reader, ways) for token in tokens if token not in movers
-        }
+        uses = {id(token): token.uses(self.reader, ways) for token in tokens if token not in movers}
         user = next((t for t in tokens if t.forward(uses.get(id(t), []))), None)
         if user is None and not (self.automaton.context == "STRICT" and tokens):
             born = self._begin(ways, number, key)

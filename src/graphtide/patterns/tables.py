@@ -1,8 +1,8 @@
 """The tables of a deterministic pattern, to be run by a compiled loop.
 
 A token is a state, its slots (0: not bound), the entry time of each zone, the time of its last move
-and a bit for each NOT of its state that was violated (`violated`), and whether there was noise since
-the last move (`noisy`, in contexts other than CHRONICLE). State 0 is no token.
+and a bit for each NOT of its state that was violated (`violated`), and whether there was noise
+since the last move (`noisy`, in contexts other than CHRONICLE). State 0 is no token.
 
 **An event** of type e, with values v, at time t, for a token in state s (s = 0: may one begin?):
 
@@ -14,9 +14,9 @@ the last move (`noisy`, in contexts other than CHRONICLE). State 0 is no token.
 6. `slots.of(m)` in their order, (kind, argument, number): see below; or it cannot.
 
 If it can, the move is *forward* unless `flags[m] & SPARE`. To make it: bind; entry[zone] = t for
-`enters.of(m)`; last = t; violated = 0, not noisy; state = `target[m]`. Then, if one (zone, least) of
-`early.of(m)` has t - entry[zone] < least, the token is dropped: the event was used. Else if
-`flags[m] & FINAL` and all (zone, least) of `ends.of(m)` have t - entry[zone] >= least, it is
+`enters.of(m)`; last = t; violated = 0, noisy = false; state = `target[m]`. Then, if one (zone,
+least) of `early.of(m)` has t - entry[zone] < least, the token is dropped: the event was used. Else
+if `flags[m] & FINAL` and all (zone, least) of `ends.of(m)` have t - entry[zone] >= least, it is
 complete. Else it waits.
 
 **Not used**: each negation n of `state_nots.of(s)` with `not_type[n] == e` whose `not_slots.of(n)`

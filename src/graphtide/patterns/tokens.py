@@ -66,7 +66,9 @@ class ConfigurationMover:
         """All ways to consume an event, which may be of several types."""
         for transition in self.open(at):
             letter = self.automaton.positions[transition.target].letter
-            for event in ways if letter is not None else ():
+            if letter is None:
+                continue
+            for event in ways:
                 values = letter.match(event, at.values)
                 if values is not None and event.time <= self._latest(at, transition):
                     after = self._moved(at, transition, values, event.time)

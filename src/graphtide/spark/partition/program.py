@@ -50,9 +50,7 @@ RETRACTED: Final = EventType(
 )
 """The type of the events by which actions retract other events."""
 
-ANY_EVENT: Final = EventType(
-    "any event", (), (TriplePattern(Var("s"), Var("p"), Var("o")),)
-)
+ANY_EVENT: Final = EventType("any event", (), (TriplePattern(Var("s"), Var("p"), Var("o")),))
 """The type of all graph events."""
 
 

@@ -107,11 +107,11 @@ class PatternsPartition:
         events, _ = event_numbers(rows, own)
         types = self._type_of[rows["type"].to_numpy()]
         if own.any() and len(np.unique(self._type_of)) < len(self._type_of):
-            mine = np.flatnonzero(own)
-            texts = rows.take(mine)["values"].to_pylist()
-            lines = zip(time[mine], tx[mine], types[mine], map(tuple, texts), strict=True)
             first: dict[tuple[object, ...], int] = {}
-            events[mine] = [first.setdefault(line, int(at)) for line, at in zip(lines, events[mine])]
+            texts: Any = rows["values"].to_pylist()
+            for at in np.flatnonzero(own).tolist():
+                line = time[at], tx[at], types[at], *texts[at]
+                events[at] = first.setdefault(line, events[at])
             order = by_first_row(events)
             rows, events = rows.take(order), events[order]
         begins = np.zeros(len(rows), np.int64)
