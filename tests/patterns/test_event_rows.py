@@ -26,7 +26,7 @@ CONTEXTS = ("CHRONICLE", "IMMEDIATE", "STRICT")
 def used(running, events):
     """The events of each match; `ab c` is an event of the types a and b, then one of c."""
     found = []
-    for time, word in enumerate(events.split()):
+    for time, word in enumerate(events.split(), start=(running.now or 0) + 1):
         found += running.take([Event(LETTERS[letter], (), time) for letter in word])
     return [list(each.used) for each in found]
 
