@@ -123,7 +123,11 @@ def test_rows_are_arranged_by_key_and_rank():
 
 @st.composite
 def typed_streams(draw, most=8):
-    """Events of one to three types: their rows (at most one of a type) and times."""
+    """Events of one to three types: their rows (at most one of a type) and times.
+
+    An event of several types has one value: its rows agree on all variables, and so are one
+    occurrence of the event for every pattern.
+    """
     time, events = 0, []
     for _ in range(draw(st.integers(1, most))):
         time += draw(st.integers(0, 3))
@@ -131,8 +135,8 @@ def typed_streams(draw, most=8):
         first = draw(st.integers(1, 2))
         rows = []
         for name in sorted(names, key=NUMBERS.__getitem__):
-            rest = [draw(st.integers(1, 2)) for _ in range(TYPES[name] - 1)]
-            rows.append((name, (first, *rest)[: TYPES[name]]))
+            second = draw(st.integers(1, 2)) if len(names) == 1 else first
+            rows.append((name, (first, second)[: TYPES[name]]))
         events.append((rows, time))
     return events
 
