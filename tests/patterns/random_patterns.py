@@ -186,6 +186,16 @@ def declarations(draw: st.DrawFn, *, composite: bool = True) -> PatternDeclarati
 
 
 @st.composite
+def short_declarations(draw: st.DrawFn) -> PatternDeclaration:
+    """A pattern of two events without variables, in a context where noise counts."""
+    one = st.sampled_from([Atom("a", (None,)), Atom("b", (None,))])
+    first, last = draw(one), draw(one)
+    gap = (Not(draw(atoms((None,)))),) if draw(st.booleans()) else ()
+    context = draw(st.sampled_from(["IMMEDIATE", "STRICT"]))
+    return PatternDeclaration("p", (), Follows((first, *gap, last)), context, (), 1)
+
+
+@st.composite
 def per_declarations(draw: st.DrawFn) -> PatternDeclaration:
     """A pattern whose events all have ?x first, with PER ?x."""
     pattern = draw(declarations())

@@ -17,6 +17,7 @@ class Piece:
     start: int
     used: list[int] = field(default_factory=list)
     violated: set[int] = field(default_factory=set)
+    noisy: bool = False
 
 
 class TableRunner:
@@ -37,11 +38,10 @@ class TableRunner:
         if user is None and not (strict and self.tokens):
             user, born = self._begin(fresh, type_, values, time)
         user = user or next((w for w in ways if w[1]), None)
-        if user is None and self.context != "CHRONICLE":
-            had, self.tokens = bool(self.tokens), []
-            if strict and had:
-                user, born = self._begin(fresh, type_, values, time)
-        self._missed(user and user[0], type_, values, time)
+        had, noise = bool(self.tokens), user is None and self.context != "CHRONICLE"
+        self._missed(user and user[0], type_, values, time, noise=noise)
+        if noise and strict and had and not self.tokens:
+            user, born = self._begin(fresh, type_, values, time)
         if user is None:
             return found
         token, (move, slots) = user
@@ -82,6 +82,7 @@ class TableRunner:
         entry = token.entry
         return (
             any(n in token.violated for (n,) in self.tables.nots.of(move))
+            or (token.noisy and not self.tables.nots.of(move))
             or any(token.last - entry[z] < least for z, least in self.tables.held.of(move))
             or any(entry[i] + amount > entry[o] for i, o, amount in self.tables.order.of(move))
         )
@@ -126,8 +127,9 @@ class TableRunner:
                 best = max(best, self._latest(token, move))
         return best
 
-    def _missed(self, user, type_, values, time):
+    def _missed(self, user, type_, values, time, *, noise):
         for token in self.tokens:
+            token.noisy |= noise
             for (n,) in self.tables.state_nots.of(token.state) if token is not user else ():
                 rows = self.tables.not_slots.of(n)
                 if self.tables.not_type[n] == type_ and self._matched(rows, values, token.slots):
@@ -137,7 +139,7 @@ class TableRunner:
         self.tokens = [t for t in self.tokens if t is user or self._deadline(t) >= time]
 
     def _make(self, token, move, slots, time, *, timer=False):
-        token.slots, token.last, token.violated = slots, time, set()
+        token.slots, token.last, token.violated, token.noisy = slots, time, set(), False
         token.state = int(self.tables.target[move])
         for (zone,) in () if timer else self.tables.enters.of(move):
             token.entry[zone] = time

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+import pytest
 from patterns.patterns import (
+    automaton,
     both,
     detector,
     either,
@@ -16,6 +20,9 @@ from patterns.patterns import (
     used,
     within,
 )
+
+from graphtide.patterns.detector import make_detector
+from graphtide.patterns.general import Detector
 
 
 def test_not_is_about_the_gap_only():
@@ -151,3 +158,88 @@ def test_absence_of_an_absence_that_ends_with_it():
     body = then("a", within(no(then("x", within(no("y"), 3))), 5))
     assert run(detector(body), "a@0 x@2", until=99) == []
     assert len(run(detector(body), "a@0 x@3", until=99)) == 1
+
+
+# --- NOT in every context: all short streams, against the definition for this one pattern ---
+
+
+def by_definition(context, forbidden, stream):
+    """The matches of `a -> NOT forbidden -> c` (or of `a -> c`), straight from docs/patterns.md."""
+    open_, found = [], []
+    for number, event in enumerate(stream):
+        if event == "c" and open_:
+            found.append([open_.pop(0), number])
+        elif event == "a" and not (context == "STRICT" and open_):
+            if forbidden == "a":
+                open_.clear()
+            open_.append(number)
+        elif context != "CHRONICLE":  # noise
+            stays = forbidden is not None and event != forbidden
+            open_ = open_ if stays else []
+            if event == "a" and not open_:  # STRICT begins anew
+                open_ = [number]
+        elif event == forbidden:
+            open_ = []
+    return found
+
+
+@pytest.mark.parametrize("context", ["CHRONICLE", "IMMEDIATE", "STRICT"])
+@pytest.mark.parametrize("forbidden", [None, "a", "b", "d"])
+def test_not_means_the_same_in_every_context(context, forbidden):
+    body = then("a", "c") if forbidden is None else then("a", no(forbidden), "c")
+    compiled = automaton(body, context)
+    for length in range(6):
+        for stream in product("abcd", repeat=length):
+            wanted = by_definition(context, forbidden, stream)
+            assert used(run(Detector(compiled), " ".join(stream))) == wanted, stream
+
+
+@pytest.mark.parametrize("context", ["CHRONICLE", "IMMEDIATE", "STRICT"])
+def test_the_kernel_reads_not_in_every_context(context):
+    compiled = automaton(then("a", no("b"), "c"), context)
+    streams = [s for length in range(6) for s in product("abcd", repeat=length)]
+    for stream in streams[::7]:
+        wanted = by_definition(context, "b", stream)
+        assert used(run(make_detector(compiled), " ".join(stream))) == wanted, stream
+
+
+@pytest.mark.parametrize("context", ["CHRONICLE", "IMMEDIATE", "STRICT"])
+def test_not_makes_a_difference_in_every_context(context):
+    streams = list(product("abcd", repeat=3))
+    without, b, d = (
+        [by_definition(context, forbidden, stream) for stream in streams]
+        for forbidden in (None, "b", "d")
+    )
+    assert without != b != d != without
+    plain, gap = detector(then("a", "c"), context), detector(then("a", no("b"), "c"), context)
+    differs = [s for s in streams if run_anew(plain, s) != run_anew(gap, s)]
+    assert differs
+
+
+def run_anew(running, stream):
+    return used(run(Detector(running.automaton), " ".join(stream)))
+
+
+def test_noise_closes_the_ways_on_without_not():
+    """After z only c may come: d would have to follow a at once."""
+    body = then("a", either(then(no("x"), "c"), "d"))
+    for make in (Detector, make_detector):
+        compiled = automaton(body, "IMMEDIATE")
+        assert used(run(make(compiled), "a z c")) == [[0, 2]]
+        assert run(make(compiled), "a z d") == []
+        assert used(run(make(compiled), "a d")) == [[0, 1]]
+
+
+def test_noise_drops_an_instance_outside_of_a_gap_though_another_is_in_one():
+    body = then("a", "b", no("x"), "c")
+    for make in (Detector, make_detector):
+        assert used(run(make(automaton(body, "IMMEDIATE")), "a b a z b c c")) == [[0, 1, 5]]
+
+
+def test_absence_within_a_time_ignores_noise_in_every_context():
+    body = then("a", within(no("x"), 5))
+    for context in ("CHRONICLE", "IMMEDIATE", "STRICT"):
+        for make in (Detector, make_detector):
+            compiled = automaton(body, context)
+            assert len(run(make(compiled), "a@0 z@3", until=9)) == 1
+            assert run(make(compiled), "a@0 z@2 x@3", until=9) == []

@@ -15,20 +15,29 @@ def iri(name):
     return f"<http://example.org/{name}>"
 
 
-def program_of(pattern):
-    """A program with the random pattern, whose events have their parameters as objects."""
-    events = []
-    for name, arity in TYPES.items():
-        body = " ; ".join([f"a :{name}", *(f":p{i} ?v{i}" for i in range(arity))])
-        query = parse_query(f"PREFIX : <http://example.org/> SELECT * {{ ?e {body} }}")
-        parameters = tuple(v for v in query.variables if v.name != "e")
-        source = GraphPattern(query.root.child.patterns)
-        events.append(EventDeclaration(name, parameters, source, 1))
-    return Program((), tuple(events), patterns=(pattern,))
+def declared(name, body):
+    """`EVENT name(…) AS { ?e body }`; all variables but ?e are parameters."""
+    query = parse_query(f"PREFIX : <http://example.org/> SELECT * {{ ?e {body} }}")
+    parameters = tuple(v for v in query.variables if v.name != "e")
+    return EventDeclaration(name, parameters, GraphPattern(query.root.child.patterns), 1)
+
+
+def program_of(pattern, *, before=(), after=()):
+    """A program with the random pattern, whose events have their parameters as objects.
+
+    `before` and `after` are further declarations.
+    """
+    events = [
+        declared(name, " ; ".join([f"a :{name}", *(f":p{i} ?v{i}" for i in range(arity))]))
+        for name, arity in TYPES.items()
+    ]
+    return Program((), (*before, *events, *after), patterns=(pattern,))
+
+
+def event_triples(name, values):
+    rows = [(iri("e"), RDF_TYPE, iri(name))]
+    return rows + [(iri("e"), iri(f"p{i}"), iri(f"v{value}")) for i, value in enumerate(values)]
 
 
 def event_ids(graph, name, values):
-    encode = graph.terms.encode
-    rows = [(iri("e"), RDF_TYPE, iri(name))]
-    rows += [(iri("e"), iri(f"p{i}"), iri(f"v{value}")) for i, value in enumerate(values)]
-    return [tuple(map(encode, row)) for row in rows]
+    return [tuple(map(graph.terms.encode, row)) for row in event_triples(name, values)]

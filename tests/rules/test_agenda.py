@@ -1,6 +1,10 @@
 """Activations: appeared, fired, updated, disappeared; and which of them fires next."""
 
+from itertools import product
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.programs import run
 
 from graphtide import LiveGraph
@@ -196,3 +200,241 @@ def test_what_was_fired_is_forgotten_with_its_row():
         set_temperature(graph, f"room{number}", 31, None)
     assert len(calls) == 50
     assert running._engine.conflicts._fired == {}
+
+
+# --- an activation lives as long as what its match needs ---
+
+EVENTS = """
+EVENT A(?x) AS { ?e a :A ; :of ?x }
+EVENT B(?x) AS { ?e a :B ; :of ?x }
+EVENT N(?x) AS { ?e a :N ; :of ?x }
+"""
+
+
+def event(kind, of="x"):
+    rdf_type = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    return [(iri("e"), rdf_type, iri(kind)), (iri("e"), iri("of"), iri(of))]
+
+
+def fired(running):
+    return [firing.rule for firing in running.firings()]
+
+
+def test_a_fact_that_a_rule_of_higher_priority_deletes_stops_the_lower_one():
+    text = (
+        EVENTS
+        + """
+    RULE Off PRIORITY 9 WHEN FACT { ?x :on true } EVENT a = A(?x) THEN DELETE { ?x :on true }
+    RULE Tell           WHEN FACT { ?x :on true } EVENT a = A(?x) THEN CALL tell(?x)
+    """
+    )
+    for mode, rules in (("events", ["Off", "Tell"]), ("agenda", ["Off"])):
+        graph, running, calls = started(text, mode)
+        graph.insert(iri("x"), iri("on"), True)
+        running.assert_event(event("A"))
+        assert (fired(running), len(calls)) == (rules, len(rules) - 1)
+
+
+def test_a_fact_that_was_deleted_and_inserted_again_is_another_one():
+    text = EVENTS + "RULE Tell WHEN FACT { ?x :on true } EVENT a = A(?x) THEN CALL tell(?x)"
+    graph, running, calls = started(text, "manual")
+    graph.insert(iri("x"), iri("on"), True)
+    running.assert_event(event("A"))
+    assert len(running.activations()) == 1
+    graph.delete(iri("x"), iri("on"), True)
+    assert running.activations() == []
+    graph.insert(iri("x"), iri("on"), True)
+    assert (running.activations(), running.fire_all(), calls) == ([], 0, [])
+
+
+def test_an_event_that_a_rule_of_higher_priority_retracts_stops_the_lower_ones():
+    text = (
+        EVENTS
+        + """
+    RULE Drop PRIORITY 9 WHEN EVENT b = B(?x) THEN RETRACT b
+    RULE One             WHEN EVENT b = B(?x) THEN CALL first(?x)
+    RULE Two             WHEN EVENT a = A(?x) EVENT b = B(?x) THEN CALL second(?x)
+    RULE Other           WHEN EVENT a = A(?x) THEN CALL tell(?x)
+    """
+    )
+    for mode, rules in (
+        ("events", ["Other", "Drop", "One", "Two"]),
+        ("agenda", ["Other", "Drop"]),
+    ):
+        _, running, _ = started(text, mode)
+        running.assert_event(event("A"), time=1)
+        running.assert_event(event("B"), time=2)
+        assert fired(running) == rules
+
+
+def test_a_row_that_is_gone_stops_a_rule_with_further_conditions():
+    text = (
+        EVENTS
+        + """
+    QUERY Hot AS SELECT ?x { ?x :is :hot }
+    EVENT Heats(?x) ON APPEAR OF Hot(?x)
+    RULE Given WHEN FACT { ?y :on true } EVENT h = Heats(?y) THEN CALL first(?y)
+    RULE Const WHEN EVENT h = Heats(:oven) EVENT a = A(?x) THEN CALL second(?x)
+    """
+    )
+    graph, running, calls = started(text, "manual")
+    graph.insert(iri("oven"), iri("on"), True)
+    graph.insert(iri("oven"), iri("is"), iri("hot"))
+    running.assert_event(event("A"))
+    assert sorted(a.rule for a in running.activations()) == ["Const", "Given"]
+    graph.delete(iri("oven"), iri("is"), iri("hot"))
+    assert (running.activations(), running.fire_all(), calls) == ([], 0, [])
+
+
+def test_a_forbidden_event_removes_what_waits_even_if_it_comes_later():
+    text = EVENTS + "RULE Tell WHEN EVENT a = A(?x) NO EVENT n = N(?x) THEN CALL tell(?x)"
+    _, running, calls = started(text, "manual")
+    running.assert_event(event("A", "x"), time=1)
+    running.assert_event(event("A", "y"), time=2)
+    running.assert_event(event("N", "x"), time=3)
+    assert [name_of(a.values["x"]) for a in running.activations()] == ["y"]
+    running.assert_event(event("A", "x"), time=4)  # N at 3 forbids it, too
+    assert (running.fire_all(), calls) == (1, [("tell", "y")])
+
+
+def test_a_forbidden_event_outside_of_its_bounds_removes_nothing():
+    text = (
+        EVENTS
+        + """
+    RULE Tell WHEN EVENT a = A(?x) NO EVENT n = N(?x) AFTER[0,5] a THEN CALL tell(?x)"""
+    )
+    _, running, calls = started(text, "manual")
+    running.assert_event(event("A"), time=1)
+    running.assert_event(event("N"), time=7)
+    assert (running.fire_all(), calls) == (1, [("tell", "x")])
+
+
+def test_what_is_removed_leaves_nothing_in_the_index():
+    text = (
+        EVENTS
+        + """
+    RULE Drop PRIORITY 9 WHEN EVENT b = B(?x) THEN RETRACT b
+    RULE Tell WHEN EVENT a = A(?x) EVENT b = B(?x) AFTER[0,9] a NO EVENT n = N(?x)
+      THEN CALL tell(?x)
+    """
+    )
+    _, running, _ = started(text, "agenda")
+    for time in range(20):
+        running.assert_event(event("A"), time=time)
+        running.assert_event(event("B"), time=time)
+    conflicts = running._engine.conflicts
+    assert (conflicts._index, conflicts._waiting) == ({}, {})
+
+
+# --- random rules, against the definition ---
+
+CONDITIONS = {
+    "fact": ("FACT { ?x :on true } EVENT a = A(?x)", "A", True, False),
+    "one": ("EVENT a = B(?x)", "B", False, False),
+    "pair": ("EVENT a = A(?x) EVENT b = B(?x)", "AB", False, False),
+    "pair of facts": ("FACT { ?x :on true } EVENT a = A(?x) EVENT b = B(?x)", "AB", True, False),
+    "absence": ("EVENT a = A(?x) NO EVENT n = N(?x)", "A", False, True),
+    "absence of two": ("EVENT a = A(?x) EVENT b = B(?x) NO EVENT n = N(?x)", "AB", False, True),
+}
+ACTIONS = {
+    "call": "CALL tell(?x)",
+    "off": "DELETE { ?x :on true }",
+    "on": "DELETE { ?x :on true } ; INSERT { ?x :set true }",
+    "retract": "RETRACT a",
+    "deny": "EMIT :out { [] a :N ; :of ?x }",
+}
+
+
+class ByDefinition:
+    """Activations in one list, each looked at from scratch before the next one fires."""
+
+    def __init__(self, rules):
+        self.rules = rules
+        self.events, self.gone, self.on = [], set(), {}
+        self.activations, self.fired, self.transactions = [], [], 0
+
+    def change(self, of, *, on):
+        if on is (of not in self.on):
+            self.transactions += 1
+            if on:
+                self.on[of] = self.transactions
+            else:
+                del self.on[of]
+
+    def publish(self, kind, of):
+        self.take(kind, of)
+        while self.step():
+            pass
+
+    def take(self, kind, of):
+        order = len(self.events)
+        self.events.append((kind, of, self.transactions))
+        alive = [n for n, e in enumerate(self.events) if e[1] == of and n not in self.gone]
+        for number, (_, (_, kinds, needs_fact, denied), _) in enumerate(self.rules):
+            if kind not in kinds:
+                continue
+            parts = [[order] if k == kind else [n for n in alive if self.events[n][0] == k]
+                     for k in kinds]  # fmt: skip
+            spoilt = denied and any(self.events[n][0] == "N" for n in alive)
+            for chosen in [[]] if spoilt else product(*parts):
+                if chosen and (not needs_fact or self.holds(of, chosen)):
+                    self.activations.append((number, tuple(chosen), of, len(self.events)))
+
+    def holds(self, of, chosen):
+        return of in self.on and all(self.on[of] <= self.events[n][2] for n in chosen)
+
+    def valid(self, activation):
+        number, chosen, of, since = activation
+        _, (_, _, needs_fact, denied), _ = self.rules[number]
+        later = [e for e in self.events[since:] if e[:2] == ("N", of)]
+        return (
+            not self.gone.intersection(chosen)
+            and (not needs_fact or self.holds(of, chosen))
+            and not (denied and later)
+        )
+
+    def step(self):
+        self.activations = [each for each in self.activations if self.valid(each)]
+        if not self.activations:
+            return False
+        chosen = min(self.activations, key=lambda each: (-self.rules[each[0]][0], each[0]))
+        self.activations.remove(chosen)
+        number, events, of, _ = chosen
+        self.fired.append((f"R{number}", of))
+        action = self.rules[number][2]
+        if action in ("off", "on"):
+            self.change(of, on=False)
+        elif action == "retract":
+            self.gone.add(events[0])
+        elif action == "deny":
+            self.take("N", of)
+        return True
+
+
+@given(
+    rules=st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from([*CONDITIONS]), st.sampled_from([*ACTIONS])),
+        min_size=2,
+        max_size=4,
+    ),
+    history=st.lists(
+        st.tuples(st.sampled_from("AABBN+-"), st.sampled_from("xy")), min_size=2, max_size=8
+    ),
+)
+@settings(max_examples=60, deadline=None)
+def test_random_rules_fire_as_the_definition_says(rules, history):
+    text = EVENTS + "".join(
+        f"RULE R{number} PRIORITY {priority} WHEN {CONDITIONS[when][0]} THEN {ACTIONS[action]}\n"
+        for number, (priority, when, action) in enumerate(rules)
+    )
+    graph, running, _ = started(text, "agenda")
+    wanted = ByDefinition([(priority, CONDITIONS[when], act) for priority, when, act in rules])
+    for time, (what, of) in enumerate(history):
+        if what in "+-":
+            (graph.insert if what == "+" else graph.delete)(iri(of), iri("on"), True)
+            wanted.change(of, on=what == "+")
+        else:
+            running.assert_event(event(what, of), time=time)
+            wanted.publish(what, of)
+    got = [(firing.rule, name_of(firing.values["x"])) for firing in running.firings()]
+    assert got == wanted.fired

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patterns.random_patterns import declarations, streams
-from rules.pattern_programs import RDF_TYPE, event_ids, iri, program_of
+from patterns.random_patterns import declarations, short_declarations, streams
+from rules.pattern_programs import RDF_TYPE, declared, event_ids, event_triples, iri, program_of
 from support.programs import publish, run
 
 from graphtide import LiveGraph
@@ -266,3 +266,104 @@ def test_rows_of_a_window_that_come_and_go_are_events_too() -> None:
     graph.advance(41)
     assert [row[0] for row in found(running, "Relapse")] == ["s"]
     assert found(running, "Relapse")[0][1:] == (10, 30)
+
+
+# --- events of several types, and declarations that nobody uses ---
+
+PAYMENTS = """
+EVENT Small(?x) AS { ?e a :Small ; :by ?x }
+PATTERN Twice(?x) AS Small(?x){2} CONTEXT %s
+"""
+
+
+@pytest.mark.parametrize("context", ["CHRONICLE", "IMMEDIATE", "STRICT"])
+def test_a_supertype_that_nobody_uses_changes_nothing(context) -> None:
+    for unused in ("", "EVENT Pay(?x) AS { ?e a :Pay ; :by ?x }\n"):
+        running = started(unused + PAYMENTS % context)
+        for time in range(4):
+            triples = [(iri("e"), RDF_TYPE, iri(kind)) for kind in ("Small", "Pay")]
+            running.assert_event([*triples, (iri("e"), iri("by"), iri("me"))], time=time)
+        assert found(running, "Twice") == [("me", 0, 1), ("me", 2, 3)]
+
+
+@pytest.mark.parametrize("unused", ["", "EVENT Bell() AS { ?x a :Bell }\n"])
+def test_every_graph_event_may_be_noise_declared_or_not(unused) -> None:
+    for context, expected in (("CHRONICLE", 1), ("IMMEDIATE", 0), ("STRICT", 0)):
+        text = DOORS + unused + "PATTERN Used(?d) AS Opened(?d) -> Closed(?d) CONTEXT " + context
+        running = started(text)
+        running.assert_event(event("Opened", door=iri("front")), time=1)
+        running.assert_event(event("Bell"), time=2)
+        running.assert_event(event("Closed", door=iri("front")), time=3)
+        assert len(found(running, "Used")) == expected
+
+
+def test_two_names_for_one_change_are_one_event() -> None:
+    graph = LiveGraph()
+    text = """
+        QUERY Hot AS SELECT ?r { ?r :is :hot }
+        EVENT Heats(?r) ON APPEAR OF Hot(?r)
+        EVENT Warms(?r) ON APPEAR OF Hot(?r)
+        EVENT Cools(?r) ON DISAPPEAR OF Hot(?r)
+        PATTERN Alike(?r) AS Heats(?r) -> Warms(?r)
+        PATTERN Flaps(?r) AS (Heats(?r) -> Cools(?r)){2} CONTEXT STRICT
+        """
+    running = started(text, graph)
+    for time in range(1, 5):
+        with graph.transaction(time=time) as change:
+            for room in ("a", "b") if time < 3 else ("a",):
+                (change.insert if time % 2 else change.delete)(iri(room), iri("is"), iri("hot"))
+    assert found(running, "Alike") == [("a", 1, 3)]
+    assert found(running, "Flaps") == []  # that of b is noise
+    with graph.transaction(time=5) as change:
+        change.insert(iri("a"), iri("is"), iri("hot"))
+    with graph.transaction(time=6) as change:
+        change.delete(iri("a"), iri("is"), iri("hot"))
+    assert found(running, "Flaps") == [("a", 3, 6)]
+
+
+UNUSED = {
+    "super": declared("Super", "a ?type"),
+    "sub": declared("Sub", "a :a ; :p0 ?v0 ; :p1 ?v1"),
+    "same": declared("Same", "a :a ; :p0 ?v0"),
+    "part": declared("Part", "a :b"),
+    "any": declared("Any", "?p ?o"),
+    "other": declared("Other", "a :other"),
+}
+
+
+@given(
+    pattern=st.one_of(short_declarations(), declarations()),
+    stream=st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "ab", "ba", "ac", "z", "other"]),
+            st.tuples(st.integers(1, 2), st.integers(1, 2)),
+            st.integers(0, 2),
+        ),
+        min_size=3,
+        max_size=8,
+    ),
+    before=st.lists(st.sampled_from([*UNUSED]), min_size=1, max_size=3, unique=True),
+    after=st.lists(st.sampled_from([*UNUSED]), max_size=3, unique=True),
+)
+@settings(max_examples=60, deadline=None)
+def test_declarations_that_nobody_uses_change_nothing(pattern, stream, before, after) -> None:
+    after = [name for name in after if name not in before]
+    programs = (
+        program_of(pattern),
+        program_of(
+            pattern,
+            before=[UNUSED[name] for name in before],
+            after=[UNUSED[name] for name in after],
+        ),
+    )
+    results = []
+    for program in programs:
+        running, time = run(program, LiveGraph(tick_ms=1)), 0
+        for kinds, values, gap in stream:
+            time += gap
+            names = [kinds] if kinds == "other" else kinds
+            triples = [t for name in names for t in event_triples(name, values)]
+            running.assert_event(list(dict.fromkeys(triples)), time=time)
+        running.advance(END)
+        results.append(found(running, "p"))
+    assert results[0] == results[1]

@@ -7,7 +7,8 @@ meanwhile. There is no trap state: a token that would be in one is dropped.
 
 A transition from p to q is taken by an event at time t that matches the letter of q:
 
-1. it is blocked if one of `nots` was seen since p;
+1. it is blocked if one of `nots` was seen since p, or if there are none and there was noise since p
+   (in contexts that care about noise: it may come only where a NOT applies);
 2. `held`: of each (zone, least), the time at p minus the zone's entry must be at least `least`;
 3. `bounds`: one of them must allow t (see `Bound`), so that the end can still be reached;
 4. the slots of the letter are bound or compared; zones in `enters` get t as their entry;
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.lang.tide.ast import Context, Not
+    from graphtide.patterns.tokens import Event
 
 ANY: Final = 0
 CONSTANT: Final = 1
@@ -48,23 +50,26 @@ class Letter:
     type: int
     arguments: tuple[Argument, ...]
 
-    def match(self, values: tuple[int, ...], slots: tuple[int, ...]) -> tuple[int, ...] | None:
+    def match(self, event: Event, slots: tuple[int, ...]) -> tuple[int, ...] | None:
         """The slots after this letter has consumed an event; None if it does not match.
 
-        >>> Letter(0, ((SLOT, 0), (SLOT, 0))).match((7, 7), (0,))
+        >>> from graphtide.patterns.tokens import Event
+        >>> Letter(0, ((SLOT, 0), (SLOT, 0))).match(Event(0, (7, 7), 1), (0,))
         (7,)
-        >>> Letter(0, ((SLOT, 0), (CONSTANT, 3))).match((7, 4), (0,)) is None
+        >>> Letter(0, ((SLOT, 0), (CONSTANT, 3))).match(Event(0, (7, 4), 1), (0,)) is None
         True
         """
-        found = list(slots)
-        for (kind, number), value in zip(self.arguments, values, strict=True):
+        if event.type != self.type:
+            return None
+        bound = list(slots)
+        for (kind, number), value in zip(self.arguments, event.values, strict=True):
             if kind == CONSTANT and value != number:
                 return None
             if kind == SLOT:
-                if found[number] not in {0, value}:
+                if bound[number] not in {0, value}:
                     return None
-                found[number] = value
-        return tuple(found)
+                bound[number] = value
+        return tuple(bound)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,22 @@
 """The tables of a deterministic pattern, to be run by a compiled loop.
 
 A token is a state, its slots (0: not bound), the entry time of each zone, the time of its last move
-and a bit for each NOT of its state that was violated (`violated`). State 0 is no token.
+and a bit for each NOT of its state that was violated (`violated`), and whether there was noise
+since the last move (`noisy`, in contexts other than CHRONICLE). State 0 is no token.
 
 **An event** of type e, with values v, at time t, for a token in state s (s = 0: may one begin?):
 
 1. m = `move_of[s, e]`; if it is -1, the token cannot use the event.
-2. If one of `nots.of(m)` is violated: it cannot.
+2. If one of `nots.of(m)` is violated, or there are none and the token is noisy: it cannot.
 3. Each (zone, least) of `held.of(m)`: last - entry[zone] >= least, or it cannot.
 4. Each (zone, amount) of `latest.of(m)`: t <= entry[zone] + amount, or it cannot.
 5. Each (inner, outer, amount) of `order.of(m)`: entry[inner] + amount <= entry[outer], or not.
 6. `slots.of(m)` in their order, (kind, argument, number): see below; or it cannot.
 
 If it can, the move is *forward* unless `flags[m] & SPARE`. To make it: bind; entry[zone] = t for
-`enters.of(m)`; last = t; violated = 0; state = `target[m]`. Then, if one (zone, least) of
-`early.of(m)` has t - entry[zone] < least, the token is dropped: the event was used. Else if
-`flags[m] & FINAL` and all (zone, least) of `ends.of(m)` have t - entry[zone] >= least, it is
+`enters.of(m)`; last = t; violated = 0, noisy = false; state = `target[m]`. Then, if one (zone,
+least) of `early.of(m)` has t - entry[zone] < least, the token is dropped: the event was used. Else
+if `flags[m] & FINAL` and all (zone, least) of `ends.of(m)` have t - entry[zone] >= least, it is
 complete. Else it waits.
 
 **Not used**: each negation n of `state_nots.of(s)` with `not_type[n] == e` whose `not_slots.of(n)`
@@ -367,6 +368,7 @@ class _KernelTables:
             ops_from=tables.slots.first.astype(np.int32),
             guards=tables.latest.cells,
             guards_from=tables.latest.first.astype(np.int32),
+            noise_stops=self._noise_stops(),
             key=key,
             key_slots=np.array(slots, np.int32),
             shown=np.array(automaton.parameters, np.int32),
@@ -432,6 +434,10 @@ class _KernelTables:
                 place = state * self.types + letter.type
                 groups[place].append((first, first + len(own), mask))
         return groups, not_ops
+
+    def _noise_stops(self) -> Longs:
+        plain = [[m for m in moves if not self.tables.nots.of(m)] for moves in self.out]
+        return np.array([sum(1 << self.bit[m] for m in moves) for moves in plain], np.int64)
 
     def _watched(self, watches: list[Rows]) -> list[list[int]]:
         states = range(len(self.out))

@@ -7,13 +7,13 @@ from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from graphtide.patterns.automaton import Automaton, Spans, Transition
 
 
 class Event(NamedTuple):
-    """The input of a detector: type, values (ids), time."""
+    """One way to read an event: its type, values (ids) and time."""
 
     type: int
     values: tuple[int, ...]
@@ -26,7 +26,8 @@ class Configuration:
 
     `entries` are the times at which zones began (None: not active), `last` is the time of the
     position. `violated` are the NOTs that were violated since, `runs` the partial matches of
-    composite NOTs, `fired` the timer positions that it was copied to.
+    composite NOTs, `fired` the timer positions that it was copied to. `noisy`: there was noise
+    since, in a context that allows it only where a NOT applies.
     """
 
     position: int
@@ -36,6 +37,7 @@ class Configuration:
     violated: frozenset[int] = frozenset()
     runs: tuple[tuple[int, frozenset[Configuration]], ...] = ()
     fired: frozenset[int] = frozenset()
+    noisy: bool = False
 
 
 class Used(NamedTuple):
@@ -60,57 +62,68 @@ class ConfigurationMover:
         """The initial configuration; `values` are the slots that are bound already."""
         return Configuration(0, values, (None,) * len(self.automaton.zones), 0)
 
-    def use(self, at: Configuration, event: Event) -> Iterator[Used]:
-        """All ways to consume an event."""
+    def use(self, at: Configuration, ways: Sequence[Event]) -> Iterator[Used]:
+        """All ways to consume an event, which may be of several types."""
         for transition in self.open(at):
             letter = self.automaton.positions[transition.target].letter
-            if letter is None or letter.type != event.type:
+            if letter is None:
                 continue
-            values = letter.match(event.values, at.values)
-            if values is not None and event.time <= self._latest(at, transition):
-                after = self._moved(at, transition, values, event.time)
-                yield Used(after, transition.spare)
+            for event in ways:
+                values = letter.match(event, at.values)
+                if values is not None and event.time <= self._latest(at, transition):
+                    after = self._moved(at, transition, values, event.time)
+                    yield Used(after, transition.spare)
 
     def open(self, at: Configuration) -> Iterator[Transition]:
         """The transitions that are not blocked."""
         for transition in self.automaton.transitions[at.position]:
-            closed = at.violated.intersection(transition.nots) or transition.target in at.fired
+            closed = (
+                at.violated.intersection(transition.nots)
+                or transition.target in at.fired
+                or (at.noisy and not transition.nots)
+            )
             if not closed and _have_held(at, transition.held, at.last):
                 yield transition
 
-    def miss(self, at: Configuration, event: Event) -> Configuration | None:
+    def miss(
+        self, at: Configuration, ways: Sequence[Event], time: int, *, noise: bool = False
+    ) -> Configuration | None:
         """The configuration after an event that it did not consume; None if it is dead."""
         watched = self.watched[at.position]
         if not watched:
-            return at
+            return None if noise else at
         violated, runs = set(at.violated), dict(at.runs)
         for number in watched.difference(violated):
             letter = self.automaton.negations[number].letter
             if letter is not None:
-                seen = letter.type == event.type and (
-                    letter.match(event.values, at.values) is not None
-                )
+                seen = any(letter.match(event, at.values) is not None for event in ways)
             else:
                 run = runs.get(number, frozenset())
-                found = self.inner[number].run(run, event, at.values)
-                seen, runs[number] = found is None, found or frozenset()
+                after = self.inner[number].run(run, ways, time, at.values)
+                seen, runs[number] = after is None, after or frozenset()
             if seen:
                 violated.add(number)
-        return self._after_miss(at, violated, runs, event.time)
+        if noise:
+            at = replace(at, noisy=True)
+        return self._after_miss(at, violated, runs, time)
 
     def run(
-        self, run: frozenset[Configuration], event: Event, values: tuple[int, ...]
+        self,
+        run: frozenset[Configuration],
+        ways: Sequence[Event],
+        time: int,
+        values: tuple[int, ...],
     ) -> frozenset[Configuration] | None:
         """All partial matches of a NOT after one more event; None if one of them is complete."""
         after: set[Configuration] = set()
         for at in (*run, self.start(values)):
-            for used in self.use(at, event):
+            for used in self.use(at, ways):
                 if used.after is not None and self.final(used.after):
                     return None
                 after.update([used.after] if used.after is not None else [])
-            stays = self.miss(at, event) if at.position else None
+            stays = self.miss(at, ways, time) if at.position else None
             after.update([stays] if stays is not None else [])
-        return frozenset(at for at in after if self.deadline(at) >= event.time)
+        return frozenset(at for at in after if self.deadline(at) >= time)
 
     def final(self, at: Configuration) -> bool:
         """Whether it accepts."""
@@ -286,24 +299,26 @@ class Token:
         """Whether a use does more than repeat a loop."""
         return any(not use.spare for use in uses)
 
-    def uses(self, reader: ConfigurationMover, event: Event) -> list[Used]:
+    def uses(self, reader: ConfigurationMover, ways: Sequence[Event]) -> list[Used]:
         """All ways to consume an event."""
-        return [use for at in self.configurations for use in reader.use(at, event)]
+        return [use for at in self.configurations for use in reader.use(at, ways)]
 
-    def take(self, reader: ConfigurationMover, uses: list[Used], event: Event, number: int) -> None:
+    def take(self, reader: ConfigurationMover, uses: list[Used], time: int, number: int) -> None:
         """Consume an event: only the configurations that used it remain."""
         self.used.append(number)
-        self.settle(reader, [use.after for use in uses if use.after is not None], event.time)
+        self.retain(reader, [use.after for use in uses if use.after is not None], time)
 
-    def settle(self, reader: ConfigurationMover, after: list[Configuration], time: int) -> None:
+    def retain(self, reader: ConfigurationMover, after: list[Configuration], time: int) -> None:
         """Retain the configurations that accept or can still get there."""
         self.configurations = distinct(
             at for at in after if reader.final(at) or reader.deadline(at) >= time
         )
 
-    def miss(self, reader: ConfigurationMover, event: Event) -> bool:
+    def miss(
+        self, reader: ConfigurationMover, ways: Sequence[Event], time: int, *, noise: bool
+    ) -> bool:
         """An event that it did not consume; False if it cannot complete now."""
-        after = (reader.miss(at, event) for at in self.configurations)
+        after = (reader.miss(at, ways, time, noise=noise) for at in self.configurations)
         self.configurations = distinct(at for at in after if at is not None)
         return bool(self.configurations)
 
@@ -333,4 +348,4 @@ class Token:
                     moved, rest = reader.fire(rest, transition, time)
                     after += [moved] if moved is not None else []
             after += [rest] if rest is not None else []
-        self.settle(reader, after, time)
+        self.retain(reader, after, time)

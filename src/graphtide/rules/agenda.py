@@ -7,7 +7,7 @@ fired one at a time, in an order that can be chosen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from random import Random
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.change_events import RowTracker
+    from graphtide.rules.matching.absence import Absence, Denial
     from graphtide.rules.matching.types import Match, Matches
     from graphtide.rules.rule_set import RuleEntry
 
@@ -194,8 +195,10 @@ def _ranks(ids: Ints, terms: TermDictionary) -> Longs:
 
 # --- ConflictSet
 #
-# An activation of a rule that reacts to a row of a query is valid only while the row is as it was:
-# if the row is removed before the activation fires, it is dropped.
+# An activation is valid while all that its match needs is there: its facts, its events, and the
+# rows of queries whose changes are its events; and while no forbidden event (NO EVENT) has come.
+# Retracted and forbidden events remove activations at once, by an index. Facts and rows are looked
+# up when an activation is about to fire or to be listed: one look-up each.
 
 Order = Literal["priority", "oldest", "newest", "random"]
 Resolver = Order | Callable[["Activation"], object]
@@ -230,27 +233,50 @@ class Activation:
         return self.firing.values
 
 
+TrackedQuery = tuple[str, tuple["Var", ...]]
+"""A query, and the variables that its rows are projected to."""
+
+RowOfRule = tuple[str, tuple[int, ...]]
+"""A rule, and the row whose change alone makes it fire."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """An event of a rule that is the change of a query's row."""
+
+    query: TrackedQuery
+    arguments: tuple[Var | Term, ...]
+    present: bool
+    """Whether the row has to be there; of a row that disappeared, it must not."""
+
+
 class ConflictSet:
     """Activations that wait to be fired, and those fired whose rows are still there."""
 
     def __init__(
         self,
         rules: Sequence[RuleDeclaration],
+        entries: Iterable[RuleEntry],
         tracker: Callable[[str, tuple[Var, ...]], RowTracker],
         resolver: Resolver,
         seed: int,
     ) -> None:
         self._heap: list[tuple[object, int, Activation]] = []
         self._waiting: dict[int, Activation] = {}
-        self._last: dict[tuple[str, tuple[int, ...]], int] = {}
-        self._fired: dict[tuple[str, tuple[int, ...]], Activation] = {}
-        self._changes = {rule.name: _change(rule) for rule in rules}
-        asked = {(c.query, c.variables) for c in self._changes.values() if c is not None}
-        self._trackers = {key: tracker(*key) for key in sorted(asked, key=str)}
-        self._rules = {
-            key: [n for n, c in self._changes.items() if c and (c.query, c.variables) == key]
-            for key in self._trackers
-        }
+        self._last: dict[RowOfRule, int] = {}
+        self._fired: dict[RowOfRule, Activation] = {}
+        self._index: dict[tuple[object, ...], set[int]] = {}
+        self._conditions = {rule.name: list(_row_conditions(rule)) for rule in rules}
+        self._triggers = {rule.name: _trigger(rule) for rule in rules}
+        queries = {each.query for of_rule in self._conditions.values() for each in of_rule}
+        self._trackers = {key: tracker(*key) for key in sorted(queries, key=str)}
+        self._rules: dict[TrackedQuery, list[str]] = {key: [] for key in self._trackers}
+        for name, trigger in self._triggers.items():
+            if trigger is not None:
+                self._rules[self._conditions[name][0].query].append(name)
+        self._denying = [each for each in entries if each.matcher.absence is not None]
+        for entry in self._denying:
+            _absence(entry).denials = []
         self._prune_at = MIN_PRUNED
         self._numbers = {rule.name: number for number, rule in enumerate(rules)}
         self._random = Random(seed)  # noqa: S311 - an order, not a secret
@@ -272,17 +298,21 @@ class ConflictSet:
             )
         return keys[resolver]
 
+    # --- what waits ---
+
     def add(self, firing: Firing, entry: RuleEntry, depth: int) -> None:
         """Add an activation."""
-        state = _state(self._changes[firing.rule])
+        trigger, number = self._triggers[firing.rule], self._count
         priority = entry.matcher.rule.priority
-        activation = Activation(firing, state, priority, self._count, entry, depth)
-        change, row = self._row(activation)
-        if change is not None:  # it replaces the activation of an earlier change of the row
-            self._waiting.pop(self._last.get((firing.rule, row), -1), None)
-            self._last[firing.rule, row] = self._count
-        self._waiting[self._count] = activation
-        heappush(self._heap, (self._key(activation), self._count, activation))
+        activation = Activation(firing, _state(trigger), priority, number, entry, depth)
+        if trigger is not None:  # it replaces the activation of an earlier change of the row
+            row = self._row(activation)
+            self._remove(self._last.get((firing.rule, row), -1))
+            self._last[firing.rule, row] = number
+        self._waiting[number] = activation
+        for key in _keys(activation):
+            self._index.setdefault(key, set()).add(number)
+        heappush(self._heap, (self._key(activation), number, activation))
         self._count += 1
         self._prune()
 
@@ -291,8 +321,7 @@ class ConflictSet:
         self.catch_up()
         while self._heap:
             _, number, chosen = heappop(self._heap)
-            waited = self._waiting.pop(number, None) is not None
-            if waited and self._forget_row(chosen) and self._is_valid(chosen):
+            if self._remove(number) is not None and self._is_valid(chosen):
                 return chosen
         return None
 
@@ -304,25 +333,21 @@ class ConflictSet:
                 f"this activation of {activation.rule} does not wait to be fired",
                 hint="activations() lists those that do",
             )
-        self._forget_row(activation)
-        return self._waiting.pop(activation.number)
-
-    def _forget_row(self, activation: Activation) -> bool:
-        _, row = self._row(activation)
-        self._last.pop((activation.rule, row), None)
-        return True
+        self._remove(activation.number)
+        return activation
 
     def fired(self, activation: Activation) -> None:
         """An activation was fired; one ON APPEAR is listed while its row is there."""
-        change, row = self._row(activation)
+        trigger = self._triggers[activation.rule]
         activation.state = "fired"
-        if isinstance(change, QueryChange) and change.appears:
-            self._fired[activation.rule, row] = activation
+        if isinstance(trigger, QueryChange) and trigger.appears:
+            self._fired[activation.rule, self._row(activation)] = activation
 
     def clear(self) -> None:
         """Drop all that wait."""
         self._waiting.clear()
         self._last.clear()
+        self._index.clear()
         self._heap.clear()
 
     def activations(self) -> list[Activation]:
@@ -331,42 +356,102 @@ class ConflictSet:
         waiting = [each for each in self._waiting.values() if self._is_valid(each)]
         return [*waiting, *self._fired.values()]
 
+    # --- what removes activations ---
+
+    def retract(self, order: int) -> None:
+        """An event was retracted: drop the activations that it is part of."""
+        for number in sorted(self._index.get((order,), ())):
+            self._remove(number)
+
     def catch_up(self) -> None:
-        """Apply the changes of queries: drop fired activations of removed rows."""
-        for key, tracker in self._trackers.items():
+        """Apply the changes of queries to fired activations, and forbidden events to waiting ones.
+
+        Changes of facts and rows that waiting ones need are seen when these are looked at.
+        """
+        for query, tracker in self._trackers.items():
             removed, updated = tracker.catch_up()
-            for rule in self._rules[key] if removed or updated else ():
+            for rule in self._rules[query] if removed or updated else ():
                 for row in removed:
                     self._fired.pop((rule, row), None)
                 for row in updated:
                     if (rule, row) in self._fired:
                         self._fired[rule, row].state = "updated"
+        for entry in self._denying:
+            denials = _absence(entry).denials
+            if denials:
+                _absence(entry).denials = []
+                for denial in denials:
+                    self._deny(entry, denial)
+
+    def _deny(self, entry: RuleEntry, denial: Denial) -> None:
+        """Drop the activations of a rule that a later event forbids."""
+        absence, name = _absence(entry), denial.condition.name
+        values = tuple(denial.binding[v] for v in absence.known[name])
+        for number in sorted(self._index.get((entry.matcher.rule.name, name, values), ())):
+            match = self._waiting[number].firing.match
+            assert match is not None  # noqa: S101 - it is in the index
+            last = max(event.order for event in match.events.values())
+            if last < denial.event.order and absence.cancels(denial, match):
+                self._remove(number)
+
+    def _remove(self, number: int) -> Activation | None:
+        """Remove an activation that waits, if there is one of this number."""
+        activation = self._waiting.pop(number, None)
+        if activation is not None:
+            for key in _keys(activation):
+                self._index[key].discard(number)
+                if not self._index[key]:
+                    del self._index[key]
+            if self._triggers[activation.rule] is not None:
+                self._last.pop((activation.rule, self._row(activation)), None)
+        return activation
 
     def _prune(self) -> None:
         """Drop invalid activations once the set has doubled."""
         if len(self._heap) < self._prune_at:
             return
-        self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
-        for _, number, lost in self._heap:
-            if not self._is_valid(lost):
-                self._forget_row(self._waiting.pop(number))
+        for number, waiting in list(self._waiting.items()):
+            if not self._is_valid(waiting):
+                self._remove(number)
         self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
         heapify(self._heap)
         self._prune_at = max(MIN_PRUNED, 2 * len(self._heap))
 
     def _is_valid(self, activation: Activation) -> bool:
-        change, row = self._row(activation)
-        if change is None:
-            return True
-        there = row in self._trackers[change.query, change.variables].rows
-        return there if not isinstance(change, QueryChange) or change.appears else not there
-
-    def _row(self, activation: Activation) -> tuple[RowTrigger | None, tuple[int, ...]]:
-        change = self._changes[activation.rule]
+        """Whether facts and rows are still as the match found them."""
         match = activation.firing.match
-        if change is None or match is None:
-            return None, ()
-        return change, tuple(match.binding.get(v, 0) for v in change.variables)
+        if match is None:
+            return True
+        for condition in self._conditions[activation.rule]:
+            tracker = self._trackers[condition.query]
+            if (tracker.row(condition.arguments, match.binding) in tracker.rows) is not (
+                condition.present
+            ):
+                return False
+        return activation.entry.matcher.facts_hold(match)
+
+    def _row(self, activation: Activation) -> tuple[int, ...]:
+        """The row whose change alone makes the rule fire."""
+        match, condition = activation.firing.match, self._conditions[activation.rule][0]
+        binding = {} if match is None else match.binding
+        return self._trackers[condition.query].row(condition.arguments, binding)
+
+
+def _keys(activation: Activation) -> Iterator[tuple[object, ...]]:
+    """The keys of an activation in the index: its events, and what NO EVENT may cancel it by."""
+    match, absence = activation.firing.match, activation.entry.matcher.absence
+    if match is None:
+        return
+    yield from {(event.order,) for event in match.events.values()}
+    if absence is not None:
+        for name, known in absence.known.items():
+            yield activation.rule, name, tuple(match.binding[v] for v in known)
+
+
+def _absence(entry: RuleEntry) -> Absence:
+    absence = entry.matcher.absence
+    assert absence is not None  # noqa: S101 - the rule has NO EVENT
+    return absence
 
 
 def _state(change: RowTrigger | None) -> ActivationState:
@@ -376,11 +461,18 @@ def _state(change: RowTrigger | None) -> ActivationState:
     return "disappeared" if isinstance(change, QueryChange) and not change.appears else "appeared"
 
 
-def _change(rule: RuleDeclaration) -> RowTrigger | None:
+def _row_conditions(rule: RuleDeclaration) -> Iterator[RowCondition]:
+    """The events of a rule that are changes of rows."""
+    for use in rule.events:
+        source = use.type.source
+        if isinstance(source, (QueryChange, QueryUpdate)) and not use.negated:
+            present = isinstance(source, QueryUpdate) or source.appears
+            yield RowCondition((source.query, use.type.parameters), use.arguments, present)
+
+
+def _trigger(rule: RuleDeclaration) -> RowTrigger | None:
     """The row change that alone makes a rule fire; None if the rule has other conditions."""
     if len(rule.events) != 1 or rule.facts is not None:
         return None
     source = rule.events[0].type.source
-    arguments = rule.events[0].arguments
-    whole = isinstance(source, (QueryChange, QueryUpdate)) and source.variables == arguments
-    return source if whole else None  # type: ignore[return-value]
+    return source if isinstance(source, (QueryChange, QueryUpdate)) else None

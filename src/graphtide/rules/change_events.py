@@ -9,17 +9,18 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Project, SelectQuery
 from graphtide.algebra.variables import merge
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from graphtide.algebra.expressions import Var
     from graphtide.engine.watch import Query
     from graphtide.lang.tide.ast import StateChange
+    from graphtide.rdf.terms import Term
     from graphtide.rules.effects import GraphConnection
 
 Row = tuple[int, ...]
@@ -150,11 +151,19 @@ class RowTracker:
         self, graph: GraphConnection, select: SelectQuery, variables: tuple[Var, ...]
     ) -> None:
         self.rows: set[tuple[int, ...]] = set()
+        self._encode = graph.terms.encode
         whole = set(variables) == set(select.variables)
         self._updates = None if whole else RowUpdates(graph, select, variables)
         self._changes = RowChanges(graph, select, variables, appears=True)
         own = self._changes.watches
         self.watches: tuple[Query, ...] = own + (self._updates.watches if self._updates else ())
+
+    def row(self, arguments: tuple[Var | Term, ...], binding: Mapping[Var, int]) -> Row:
+        """The row that arguments stand for, given the values of variables."""
+        return tuple(
+            binding.get(each, 0) if isinstance(each, Var) else self._encode(each)
+            for each in arguments
+        )
 
     def catch_up(self) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
         """Apply the changes since the last call; the rows removed and the rows updated by them."""

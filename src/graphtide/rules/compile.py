@@ -11,12 +11,14 @@ from graphtide.algebra.nodes import GraphNames, Path, SelectQuery, TriplePattern
 from graphtide.algebra.paths import link_iris, matches_zero_length
 from graphtide.algebra.traverse import parts
 from graphtide.lang.tide import ast as tide
+from graphtide.lang.tide.pattern_facts import walk
 from graphtide.rules.model import EventCondition, EventType, Rule
 from graphtide.rules.temporal import AllTests, AnyTest, ExpressionTest, NotTest, Temporal, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from graphtide.lang.tide.program import Program
     from graphtide.rdf.terms import Term
 
 
@@ -81,6 +83,14 @@ class Compiler:
                 return NotTest(self.test(part))
             case _:
                 assert_never(test)  # type: ignore[arg-type]
+
+
+def events_in_use(program: Program) -> list[tide.EventDeclaration]:
+    """The declared events that rules or patterns name, in order; the others change nothing."""
+    atoms = (part for pattern in program.patterns for part in walk(pattern.body))
+    names = {atom.event for atom in atoms if isinstance(atom, tide.Atom)}
+    names |= {use.type.name for rule in program.rules for use in rule.events}
+    return [event for event in program.events if event.name in names]
 
 
 def _parts(test: Test) -> tuple[Test, ...]:

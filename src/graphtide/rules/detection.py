@@ -13,100 +13,33 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.engine.events import EventBatch, concat_events, typed_events
+from graphtide.engine.events import GRAPH_EVENT, EventBatch, concat_events, typed_events
+from graphtide.lang.tide.ast import PatternDeclaration, Retract
 from graphtide.patterns.compile import compile_pattern
-from graphtide.patterns.detector import AnyDetector, MatchColumns, SavedDetector, make_detector
+from graphtide.patterns.detector import AnyDetector, make_detector
+from graphtide.patterns.event_rows import UNNAMED, RowArranger, by_first_row
+from graphtide.patterns.history import EventNumbers, HistorySavepoint, TokenHistory
 from graphtide.patterns.tokens import NEVER, PatternMatch
+from graphtide.rules.compile import Compiler, events_in_use
 from graphtide.rules.firing import MAX_LISTED
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from graphtide.kernel.batch import Ints, Longs
-    from graphtide.kernel.tokens.token_table import SavedTokens
-    from graphtide.lang.tide.ast import PatternDeclaration
     from graphtide.lang.tide.program import Program
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
-    from graphtide.rules.compile import Compiler
     from graphtide.rules.model import EventType
-
-
-# --- TokenHistory
-#
-# Tokens are saved now and then, together with the input since: a rollback loads the saved tokens
-# and replays the input. So a savepoint costs nothing, however many tokens there are, and saving
-# costs little for each event, as it is done once for many.
-
-MIN_HISTORY = 1024
-"""Most events that are replayed if there are few tokens; else it is two for each token."""
-
-
-class TokenHistory:
-    """A detector with its saved tokens, and the input since they were saved."""
-
-    def __init__(self, detector: AnyDetector) -> None:
-        self.detector = detector
-        self._saved: SavedTokens | SavedDetector | None = None
-        self._now: int | None = None
-        self._since: list[tuple[Ints, Ints, Longs] | int] = []
-        self._events = 0
-        self._most = 0
-
-    def feed(self, types: Ints, values: Ints, times: Longs) -> MatchColumns:
-        """Feed events to the detector."""
-        if self._saved is not None:
-            self._since.append((types, values, times))
-            self._events += len(times)
-        return self.detector.feed(types, values, times)
-
-    def advance(self, to: int) -> list[PatternMatch]:
-        """Fire the timers before `to`; events may still come at `to - 1`."""
-        if self._saved is not None:
-            self._since.append(to)
-            self._events += 1
-        return self._advance(to)
-
-    def _advance(self, to: int) -> list[PatternMatch]:
-        now = self.detector.now
-        found = self.detector.advance(to)
-        self.detector.now = to - 1 if now is None else max(now, to - 1)
-        return found
-
-    def begin(self) -> None:
-        """Discard savepoints; a history that became too long is dropped."""
-        if self._events > self._most:
-            self._saved, self._events = None, 0
-            self._since.clear()
-
-    def savepoint(self) -> int:
-        """A savepoint, valid until `begin`."""
-        if self._saved is None:
-            self._saved, self._now = self.detector.save(), self.detector.now
-            self._most = max(MIN_HISTORY, 2 * len(self._saved.tokens))
-        return len(self._since)
-
-    def rollback(self, to: int) -> None:
-        """Restore a savepoint."""
-        assert self._saved is not None  # noqa: S101 - there is a savepoint
-        self.detector.load(self._saved)  # type: ignore[arg-type] # it is the detector's own
-        self.detector.now = self._now
-        del self._since[to:]
-        for each in self._since:
-            if isinstance(each, int):
-                self._advance(each)
-            else:
-                self.detector.feed(*each)
-
-
-# --- PatternRunner
 
 
 class PatternSavepoint(NamedTuple):
     """A savepoint of the tokens of a pattern, and its number of complex events then."""
 
-    history: int
+    history: HistorySavepoint
     total: int
 
 
@@ -120,16 +53,32 @@ class ComplexEvent:
     time: int
 
 
+class TypedRows(NamedTuple):
+    """The input of patterns: rows of events with a type and its values, in order.
+
+    `events` are the indices of the events in their batch, `numbers` those of all events so far.
+    """
+
+    events: Longs
+    types: Ints
+    values: Ints
+    times: Longs
+    numbers: Longs
+
+
 class PatternRunner:
     """The detector of a pattern, and its last complex events."""
 
-    def __init__(self, detector: AnyDetector, type_: EventType) -> None:
+    def __init__(self, detector: AnyDetector, type_: EventType, *, retracts: bool) -> None:
+        automaton = detector.automaton
         self.detector = detector
         self.total = 0
-        self._history = TokenHistory(detector)
-        self._reads_all = detector.automaton.context != "CHRONICLE"
-        self._types_read = {letter.type for letter in detector.automaton.letters()}
-        self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MAX_LISTED)
+        self.reads_all = automaton.context != "CHRONICLE" and not automaton.per
+        """Whether any event may be noise."""
+        self._history = TokenHistory(detector, retracts=retracts)
+        self._arranger = RowArranger(automaton)
+        self._types_read = {letter.type for letter in automaton.letters()}
+        self.last: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MAX_LISTED)
         self.type_id = type_.id
         self._name, self._parameters = type_.name, type_.parameters
 
@@ -138,22 +87,27 @@ class PatternRunner:
         now = self.detector.now
         if now is not None and to <= now:
             return []
-        found = self._history.advance(to)
-        for each in found:
+        matches = self._history.advance(to)
+        for each in matches:
             self._append(each.values, each.start, each.time)
-        return found
+        return matches
 
-    def feed(self, types: Ints, values: Ints, times: Longs) -> Iterator[tuple[list[int], int, int]]:
-        """The complex events that some events complete: values, time, and index of the event."""
-        found = self._history.feed(types, values, times)
-        columns = (found.values, found.start, found.time, found.at)
+    def feed(self, rows: TypedRows) -> Iterator[tuple[list[int], int, int]]:
+        """The complex events that some events complete: values, time, and index of the row."""
+        arranged = self._arranger.rows(rows.types, rows.values, rows.times, rows.numbers)
+        matches = self._history.feed(arranged).of_input(arranged)
+        columns = (matches.values, matches.start, matches.time, matches.at)
         for row, start, time, at in zip(*(column.tolist() for column in columns), strict=True):
             self._append(row, start, time)
             yield row, time, at
 
     def reads(self, types: Iterable[int]) -> bool:
-        """Whether events of some types can change the state of the pattern."""
-        return self._reads_all or not self._types_read.isdisjoint(types)
+        """Whether it names one of some types."""
+        return not self._types_read.isdisjoint(types)
+
+    def retract(self, number: int, now: int) -> None:
+        """Take an event back: tokens become those of the other events; see `TokenHistory`."""
+        self._history.retract(number, now)
 
     def begin(self) -> None:
         """Discard savepoints."""
@@ -166,18 +120,18 @@ class PatternRunner:
     def rollback(self, to: PatternSavepoint) -> None:
         """Restore a savepoint, and remove the complex events since."""
         self._history.rollback(to.history)
-        for _ in range(min(self.total - to.total, len(self.found))):
-            self.found.pop()
+        for _ in range(min(self.total - to.total, len(self.last))):
+            self.last.pop()
         self.total = to.total
 
     def _append(self, values: Sequence[int], start: int, time: int) -> None:
         self.total += 1
-        self.found.append((tuple(values), start, time))
+        self.last.append((tuple(values), start, time))
 
     def events(self, terms: TermDictionary, last: int | None = None) -> list[ComplexEvent]:
         """The retained complex events of the pattern, or the `last` ones, oldest first."""
         names = [v.name for v in self._parameters]
-        first = 0 if last is None else max(0, len(self.found) - last)
+        first = 0 if last is None else max(0, len(self.last) - last)
         return [
             ComplexEvent(
                 self._name,
@@ -185,7 +139,7 @@ class PatternRunner:
                 start,
                 time,
             )
-            for values, start, time in islice(self.found, first, None)
+            for values, start, time in islice(self.last, first, None)
         ]
 
 
@@ -219,7 +173,8 @@ def complex_batch(events: Sequence[CompleteEvent]) -> EventBatch:
 class Detection:
     """All patterns of a program.
 
-    `types` are the events that it declares, by name; `complex_types` those of its patterns.
+    `types` are the declared events that rules and patterns use, `complex_types` those of patterns.
+    With `retracts`, events can be taken back.
     """
 
     def __init__(
@@ -229,6 +184,8 @@ class Detection:
         complex_types: Mapping[str, EventType],
         terms: TermDictionary,
         tick_ms: int,
+        *,
+        retracts: bool = False,
     ) -> None:
         numbers = {name: number for number, name in enumerate(types)}
         self._terms = terms
@@ -240,9 +197,14 @@ class Detection:
             pattern.name: PatternRunner(
                 make_detector(compile_pattern(pattern, numbers, terms.encode, tick_ms)),
                 complex_types[pattern.name],
+                retracts=retracts,
             )
             for pattern in patterns
         }
+        self._reads_all = any(each.reads_all for each in self.patterns.values())
+        self._numbers = EventNumbers() if retracts else None
+        self._number = 0
+        self._now = 0
 
     def next_time(self) -> int:
         """The time of the next timer, at which a token may be completed or dropped."""
@@ -250,12 +212,24 @@ class Detection:
 
     def pass_time(self, to: int) -> list[CompleteEvent]:
         """The complex events that timers before `to` complete."""
-        found = [
+        self._now = max(self._now, to - 1)
+        completed = [
             CompleteEvent(0, each.time, number, detected.type_id, each.values)
             for number, detected in enumerate(self.patterns.values())
             for each in detected.pass_time(to)
         ]
-        return sorted(found, key=lambda each: each.order)
+        return sorted(completed, key=lambda each: each.order)
+
+    def retract(self, order: int) -> None:
+        """Take an event back, given by its number among the events of the rules.
+
+        The instances of each pattern are then those that they would be if it had never come.
+        Complex events that are out stay out.
+        """
+        number = None if self._numbers is None else self._numbers.of(order)
+        if number is not None:
+            for each in self.patterns.values():
+                each.retract(number, self._now)
 
     def begin(self) -> None:
         """A cascade begins: discard savepoints."""
@@ -271,70 +245,93 @@ class Detection:
         for each, savepoint in zip(self.patterns.values(), to, strict=True):
             each.rollback(savepoint)
 
-    def expand(self, events: EventBatch) -> EventBatch:
-        """Events with the complex events that they complete, each in its place."""
+    def expand(self, events: EventBatch, order: int) -> EventBatch:
+        """Events with the complex events that they complete, each in its place.
+
+        `order` is the number that the first of them will have among the events of the rules.
+        """
+        number = self._number
         more = self._of_one(events) if len(events.ends) == 1 else self._of_many(events)
+        if self._numbers is not None:
+            index = np.arange(len(events))
+            before = np.searchsorted([each.place for each in more], 2 * index, side="right")
+            self._numbers.add(order + index + before, number)
         return _inserted(events, more) if more else events
 
-    def expand_one(self, event: EventBatch) -> list[EventBatch]:
+    def expand_one(self, event: EventBatch, order: int) -> list[EventBatch]:
         """An event and the complex events that it completes, one after the other."""
+        number = self._number
         made = [(each.place, complex_batch([each])) for each in self._of_one(event)]
         before = [batch for place, batch in made if not place]
+        if self._numbers is not None:
+            self._numbers.add(np.array([order + len(before)]), number)
         return [*before, event, *(batch for place, batch in made if place)]
 
     def _of_many(self, events: EventBatch) -> list[CompleteEvent]:
         """The complex events of several events, in order."""
-        hits = self._types.hits(events)
-        places, types, values = self._seen(hits, together=events.simultaneous)
-        times = events.ends[places]
+        rows = self._rows(events)
         more: list[CompleteEvent] = []
         for number, detected in enumerate(self.patterns.values()):
-            for row, time, at in detected.feed(types, values, times):
-                after = 2 * int(places[at]) + 1
-                if time < times[at]:
+            for row, time, at in detected.feed(rows):
+                after = 2 * int(rows.events[at]) + 1
+                if time < rows.times[at]:
                     after = 2 * int(np.searchsorted(events.ends, time, side="right"))
                 more.append(CompleteEvent(after, time, number, detected.type_id, row))
         if len(events):
             for each in self.pass_time(int(events.ends[-1])):
                 after = 2 * int(np.searchsorted(events.ends, each.time, side="right"))
                 more.append(each._replace(place=after, pattern=len(self.patterns)))
+            self._now = max(self._now, int(events.ends[-1]))
         return sorted(more, key=lambda each: each.order)
 
     def _of_one(self, event: EventBatch) -> list[CompleteEvent]:
-        """The complex events of one event; only patterns that read its types are fed."""
+        """The complex events of one event; only patterns that it concerns are fed."""
         hits, now = self._types.hits(event), int(event.ends[0])
+        noise = self._reads_all and (bool(hits) or bool(_are_graph_events(event)[0]))
         more: list[CompleteEvent] = []
-        if hits and any(each.reads(hits) for each in self.patterns.values()):
-            _, types, values = self._seen(hits, together=False)
-            times = np.full(len(types), now, np.int64)
+        if noise or hits:
+            rows = self._rows(event, hits)
             for number, each in enumerate(self.patterns.values()):
-                if each.reads(hits):
-                    for row, time, _ in each.feed(types, values, times):
+                if (noise and each.reads_all) or each.reads(hits):
+                    for row, time, _ in each.feed(rows):
                         place = int(time == now)
                         more.append(CompleteEvent(place, time, number, each.type_id, row))
+        else:
+            self._number += 1
         if self.next_time() < now:
             last = len(self.patterns)
             more += [each._replace(pattern=last) for each in self.pass_time(now)]
+        self._now = max(self._now, now)
         return sorted(more, key=lambda each: each.order) if len(more) > 1 else more
 
-    def _seen(self, found: dict[int, Ints], *, together: bool) -> tuple[Longs, Ints, Ints]:
+    def _rows(self, events: EventBatch, hits: dict[int, Ints] | None = None) -> TypedRows:
         """The input of patterns: of each event its types in order, with their values.
 
-        Simultaneous events have no order of their own: they are ordered as if they were one.
+        Simultaneous events have no order of their own: they are ordered as if they were one. A
+        graph event has a row even if it has no type, where it may be noise.
         """
-        parts = []
-        for number, hits in found.items():
-            rows = np.zeros((len(hits), 2 + self._width), np.int32)
-            rows[:, 0], rows[:, 1] = hits[:, 0], number
-            rows[:, 2 : 1 + hits.shape[1]] = hits[:, 1:]
+        hits = self._types.hits(events) if hits is None else hits
+        parts = [np.zeros((0, 2 + self._width), np.int32)]
+        for type_, found in hits.items():
+            rows = np.zeros((len(found), 2 + self._width), np.int32)
+            rows[:, 0], rows[:, 1] = found[:, 0], type_
+            rows[:, 2 : 1 + found.shape[1]] = found[:, 1:]
             parts.append(rows)
-        if not parts:
-            empty = np.zeros((0, 2 + self._width), np.int32)
-            return empty[:, 0].astype(np.int64), empty[:, 1], empty[:, 2:]
-        seen = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if self._reads_all:
+            other = _are_graph_events(events)
+            for found in hits.values():
+                other[found[:, 0]] = False
+            rows = np.zeros((int(other.sum()), 2 + self._width), np.int32)
+            rows[:, 0], rows[:, 1] = np.flatnonzero(other), UNNAMED
+            parts.append(rows)
+        seen = np.concatenate(parts)
         if len(seen) > 1:
-            seen = self._in_order(seen, together=together)
-        return seen[:, 0].astype(np.int64), seen[:, 1], np.ascontiguousarray(seen[:, 2:])
+            seen = self._in_order(seen, together=events.simultaneous)
+        index = seen[:, 0].astype(np.int64)
+        numbers = self._number + index
+        self._number += len(events)
+        values = np.ascontiguousarray(seen[:, 2:])
+        return TypedRows(index, seen[:, 1], values, events.ends[index], numbers)
 
     def _in_order(self, rows: Ints, *, together: bool) -> Ints:
         """Rows by event, then by type, then by the texts of their values."""
@@ -351,18 +348,25 @@ class Detection:
                     own = rows[begin:end].tolist()
                     own.sort(key=lambda row: [text(i) if i else "" for i in row[2:]])
                     rows[begin:end] = own
-        return rows
+        return rows[by_first_row(rows[:, 0])] if together else rows
+
+
+def _are_graph_events(events: EventBatch) -> NDArray[np.bool_]:
+    if events.types is None:
+        return np.ones(len(events.ends), np.bool_)
+    return np.asarray(events.types == GRAPH_EVENT)
 
 
 def detect(
     program: Program, compiler: Compiler, terms: TermDictionary, tick_ms: int
 ) -> Detection | None:
-    """The patterns of a program, with the events that it declares; None if it has no pattern."""
+    """The patterns of a program, with the events that it uses; None if it has no pattern."""
     if not program.patterns:
         return None
-    types = {event.name: compiler.type_of(event) for event in program.events}
+    types = {event.name: compiler.type_of(event) for event in events_in_use(program)}
     complex_types = {pattern.name: compiler.complex_type(pattern) for pattern in program.patterns}
-    return Detection(program.patterns, types, complex_types, terms, tick_ms)
+    retracts = any(isinstance(action, Retract) for r in program.rules for action in r.actions)
+    return Detection(program.patterns, types, complex_types, terms, tick_ms, retracts=retracts)
 
 
 def _inserted(events: EventBatch, more: list[CompleteEvent]) -> EventBatch:

@@ -138,7 +138,9 @@ class RunningProgram:
 
     def resolve_conflicts(self, resolver: Resolver, seed: int, *, manual: bool) -> None:
         """Put matches into a conflict set, to be fired one at a time."""
-        self._engine.conflicts = ConflictSet(self.program.rules, self._row_tracker, resolver, seed)
+        self._engine.conflicts = ConflictSet(
+            self.program.rules, self._engine.rules, self._row_tracker, resolver, seed
+        )
         self._engine.manual = manual
 
     def start(self, start: StartAt) -> None:

@@ -162,9 +162,13 @@ class RuleEngine:
         self._cause(make_events([ids], [self.clock]))
 
     def retract(self, event: MatchedEvent) -> None:
-        """Remove an event from the memories of all rules."""
+        """Remove an event from the memories of rules, the conflict set and the patterns."""
         self._retracted.append(event.order)
         self.rules.retract(event.order)
+        if self.conflicts is not None:
+            self.conflicts.retract(event.order)
+        if self.detection is not None:
+            self.detection.retract(event.order)
 
     def collect(self) -> None:
         """Queue the events that changes of the graph have caused, transaction by transaction."""
@@ -210,10 +214,10 @@ class RuleEngine:
     def _take_with_complex(self, events: EventBatch, detection: Detection) -> None:
         """Match events, each with the complex events that it completes right after it."""
         if len(events.ends) == 1 and not events.simultaneous:
-            for one in detection.expand_one(events):
+            for one in detection.expand_one(events, self.rules.order):
                 self._take_part(one.scheduled_as(events))
             return
-        expanded, at = detection.expand(events), 0
+        expanded, at = detection.expand(events, self.rules.order), 0
         while at < len(expanded):
             at += self._take_part(expanded.slice(at, len(expanded)))
 

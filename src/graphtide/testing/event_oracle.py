@@ -25,12 +25,13 @@ Binding = tuple[tuple[Var, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class OracleEvent:
-    """An event with its sequence number."""
+    """An event with its sequence number; `others` are further types that it has, with values."""
 
     number: int
     type: str
     values: tuple[int, ...]
     time: int
+    others: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,12 @@ class OracleReader:
         now: int,
         tick_ms: int = 1,
         encode: Callable[[Term], int] | None = None,
+        noise: frozenset[int] = frozenset(),
     ) -> None:
         self.used, self.stream, self.now = used, stream, now
         self._tick_ms = tick_ms
         self._encode = encode
+        self._noise = noise
 
     def readings(self, pattern: tide.EventPattern) -> Iterator[Reading]:
         """All readings of the consumed events, complete or partial."""
@@ -118,26 +121,27 @@ class OracleReader:
                 yield replace(at, partial=True)
             return
         event = self.used[at.taken]
-        binding = self._unified(atom, event, at.binding)
         gap = [e for e in self.stream if at.last < e.number < event.number]
         zones = tuple(replace(z, first=event.time) if z.first is None else z for z in at.zones)
         fits = all(event.time - (z.first or 0) <= z.most for z in zones)
-        if (
-            binding is not None
-            and event.number > at.last
-            and at.early is None
-            and fits
-            and self._clear(gap, at)
-        ):
-            yield Reading(
-                at.taken + 1, event.number, event.time, binding, zones=zones, spare=at.round
-            )
+        if event.number <= at.last or at.early is not None:
+            return
+        if not fits or not self._clear(gap, at):
+            return
+        for type_, values in ((event.type, event.values), *event.others):
+            binding = self._unified(atom, type_, values, at.binding)
+            if binding is not None:
+                yield Reading(
+                    at.taken + 1, event.number, event.time, binding, zones=zones, spare=at.round
+                )
 
-    def _unified(self, atom: tide.Atom, event: OracleEvent, binding: Binding) -> Binding | None:
-        if atom.event != event.type:
+    def _unified(
+        self, atom: tide.Atom, type_: str, values: tuple[int, ...], binding: Binding
+    ) -> Binding | None:
+        if atom.event != type_:
             return None
         known = dict(binding)
-        for argument, value in zip(atom.arguments, event.values, strict=True):
+        for argument, value in zip(atom.arguments, values, strict=True):
             if argument is None:
                 continue
             if isinstance(argument, Var):
@@ -150,7 +154,9 @@ class OracleReader:
         return tuple(sorted(known.items(), key=lambda pair: pair[0].name))
 
     def _clear(self, gap: Sequence[OracleEvent], at: Reading) -> bool:
-        """Whether no absent pattern matches in the gap."""
+        """Whether no absent pattern matches in the gap, and noise is only where one is absent."""
+        if not at.absent and any(event.number in self._noise for event in gap):
+            return False
         return not any(self._happens(pattern, gap, at.binding) for pattern in at.absent)
 
     def _happens(
@@ -260,7 +266,9 @@ class OracleReader:
         zones = tuple(
             replace(z, first=events[0].time) if z.first is None and events else z for z in at.zones
         )
-        for binding, partial, early in self._together(parts, shares, at.binding):
+        first = events[0].number if events else 1 << 60
+        noise = frozenset(number for number in self._noise if number > first)
+        for binding, partial, early in self._together(parts, shares, at.binding, noise):
             if partial and not may_end:
                 continue
             alive = all(z.first is None or self.now - z.first <= z.most for z in zones)
@@ -283,17 +291,19 @@ class OracleReader:
         parts: Sequence[tide.EventPattern],
         shares: Sequence[Sequence[OracleEvent]],
         binding: Binding,
+        noise: frozenset[int],
     ) -> Iterator[tuple[Binding, bool, bool]]:
         """Read each part with its share: the binding; whether one is partial, or early."""
         if not parts:
             yield binding, False, False
             return
-        inner = OracleReader(shares[0], self.stream, self.now, self._tick_ms, self._encode)
+        inner = OracleReader(shares[0], self.stream, self.now, self._tick_ms, self._encode, noise)
         start = Reading(0, -1, -1, binding)
         for reading in inner.read(parts[0], start):
             if reading.taken < len(shares[0]):
                 continue
-            for more, partial, early in self._together(parts[1:], shares[1:], reading.binding):
+            rest = self._together(parts[1:], shares[1:], reading.binding, noise)
+            for more, partial, early in rest:
                 yield more, partial or reading.partial, early or reading.early is not None
 
 
@@ -362,22 +372,41 @@ class EventOracle:
         self.stream: list[OracleEvent] = []
         self.instances: dict[tuple[int, ...], list[tuple[OracleEvent, ...]]] = {}
         self.now = 0
-        self._keys = _key_places(pattern)
+        self._keys = _key_arguments(pattern)
+        self._noise: list[OracleEvent] = []
 
-    def step(self, type_: str, values: tuple[int, ...], time: int) -> list[OracleMatch]:
-        """Process an event; the matches that are completed by it, or by the time until it."""
+    def step(
+        self,
+        type_: str,
+        values: tuple[int, ...],
+        time: int,
+        others: tuple[tuple[str, tuple[int, ...]], ...] = (),
+    ) -> list[OracleMatch]:
+        """Process an event; the matches that are completed by it, or by the time until it.
+
+        `others` are further types of it; with PER, all have to be of one stream.
+        """
         found = self.advance(time)
-        event = OracleEvent(len(self.stream), type_, values, time)
+        event = OracleEvent(len(self.stream), type_, values, time, others)
         before = [*self.stream]
         self.stream.append(event)
-        if self.pattern.per and type_ not in self._keys:
+        key = self._key(event)
+        if key is None:
             return found
-        key = tuple(values[place] for place in self._keys[type_]) if self.pattern.per else ()
         instances = self.instances.get(key, [])
         instances = [used for used in instances if self._viable(used, before)]
         kept, done = self._offer(instances, event)
         self.instances[key] = [used for used in kept if self._viable(used, self.stream)]
         return found + done
+
+    def _key(self, event: OracleEvent) -> tuple[int, ...] | None:
+        """The values of PER; None if the event is in no stream."""
+        if not self.pattern.per:
+            return ()
+        for type_, values in ((event.type, event.values), *event.others):
+            if type_ in self._keys:
+                return tuple(values[argument] for argument in self._keys[type_])
+        return None
 
     def _offer(
         self, instances: list[tuple[OracleEvent, ...]], event: OracleEvent
@@ -394,7 +423,9 @@ class EventOracle:
             return self._used(instances, round_, event)
         if context == "CHRONICLE":
             return instances, []
-        return self._used([()], 0, event) if begins else ([], [])
+        self._noise.append(event)
+        left = [used for used in instances if self._viable(used, self.stream)]
+        return (left, []) if left or not begins else self._used([()], 0, event)
 
     def _first(
         self, instances: list[tuple[OracleEvent, ...]], event: OracleEvent, *, spare: bool
@@ -421,7 +452,12 @@ class EventOracle:
         return list(self._reader(used, self.stream).readings(self.pattern.body))
 
     def _reader(self, used: tuple[OracleEvent, ...], stream: Sequence[OracleEvent]) -> OracleReader:
-        return OracleReader(used, stream, self.now, self._tick_ms, self._encode)
+        noise = frozenset(
+            event.number
+            for event in self._noise
+            if event.number > used[0].number and self._key(event) == self._key(used[0])
+        )
+        return OracleReader(used, stream, self.now, self._tick_ms, self._encode, noise)
 
     def _viable(self, used: tuple[OracleEvent, ...], stream: Sequence[OracleEvent]) -> bool:
         readings = self._reader(used, stream).readings(self.pattern.body)
@@ -464,10 +500,10 @@ class EventOracle:
             yield from instances
 
 
-def _key_places(pattern: tide.PatternDeclaration) -> dict[str, tuple[int, ...]]:
+def _key_arguments(pattern: tide.PatternDeclaration) -> dict[str, tuple[int, ...]]:
     """For each event type, the argument positions of the PER variables."""
-    places: dict[str, tuple[int, ...]] = {}
+    found: dict[str, tuple[int, ...]] = {}
     for atom in atoms_of(pattern.body):
         if set(pattern.per) <= set(atom.arguments):
-            places[atom.event] = tuple(atom.arguments.index(v) for v in pattern.per)
-    return places
+            found[atom.event] = tuple(atom.arguments.index(v) for v in pattern.per)
+    return found

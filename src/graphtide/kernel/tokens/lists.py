@@ -54,8 +54,39 @@ def chain_in(z: TokenArrays, token: Int) -> None:
 
 
 @inlined
+def expose(a: KernelAutomaton, z: TokenArrays, token: Int) -> None:
+    """Chain a token that noise concerns; with PER, noise finds it by its partition."""
+    if a.context == col.CHRONICLE or a.per_key:
+        return
+    if a.noise_stops[z.data[token, col.STATE]] & ~z.data[token, col.BLOCKED] == 0:
+        return
+    first = z.regs[col.EXPOSED]
+    z.data[token, col.PREV_EXPOSED] = -1
+    z.data[token, col.NEXT_EXPOSED] = first
+    if first != 0:
+        z.data[first - 1, col.PREV_EXPOSED] = token + 1
+    z.regs[col.EXPOSED] = token + 1
+
+
+@inlined
+def hide(z: TokenArrays, token: Int) -> None:
+    """Remove a token from the chain of those that noise concerns, if it is there."""
+    before, following = z.data[token, col.PREV_EXPOSED], z.data[token, col.NEXT_EXPOSED]
+    if before == 0:
+        return
+    if before < 0:
+        z.regs[col.EXPOSED] = following
+    else:
+        z.data[before - 1, col.NEXT_EXPOSED] = following
+    if following != 0:
+        z.data[following - 1, col.PREV_EXPOSED] = before
+    z.data[token, col.PREV_EXPOSED] = 0
+
+
+@inlined
 def chain_out(z: TokenArrays, token: Int) -> None:
     """Remove a token from the chain of its partition and state."""
+    hide(z, token)
     partition, first = z.data[token, col.PARTITION], 2 * z.data[token, col.STATE]
     before, following = z.data[token, col.PREV], z.data[token, col.NEXT]
     if before == 0:
@@ -155,9 +186,9 @@ def due_before(z: TokenArrays, left: Int, right: Int) -> bool:
 def swap(z: TokenArrays, left: Int, right: Int) -> None:
     """Exchange two entries of the heap."""
     for k in range(z.heap.shape[1]):
-        kept = z.heap[left, k]
+        other = z.heap[left, k]
         z.heap[left, k] = z.heap[right, k]
-        z.heap[right, k] = kept
+        z.heap[right, k] = other
 
 
 @inlined

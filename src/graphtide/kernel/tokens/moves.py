@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from graphtide.jit import inlined
 from graphtide.kernel.tokens import tables as col
-from graphtide.kernel.tokens.lists import chain_in, chain_out, drop_token, set_timer, use_event
+from graphtide.kernel.tokens.lists import (
+    chain_in,
+    chain_out,
+    drop_token,
+    expose,
+    set_timer,
+    use_event,
+)
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Ints, Longs
@@ -111,6 +118,7 @@ def enter(a: KernelAutomaton, z: TokenArrays, token: Int, edge: Int, time: Int) 
             blocked |= a.orders[h, col.ORDER_BLOCKS]
     z.data[token, col.STATE] = a.edges[edge, col.TARGET]
     z.data[token, col.BLOCKED] = blocked
+    z.data[token, col.LAST] = time
     z.data[token, col.VERSION] += 1
     return final
 
@@ -158,7 +166,7 @@ def finish_move(
     out: Longs,
     out_used: Longs,
 ) -> bool:
-    """After an edge: write the match, or keep the token in its new state; whether it is kept."""
+    """After an edge: write the match, or leave the token in its new state; whether it lives on."""
     chain_in(z, token)
     if final:
         write_match(a, z, token, time, out, out_used)
@@ -168,6 +176,7 @@ def finish_move(
         drop_token(z, token)
         return False
     set_timers(a, z, token)
+    expose(a, z, token)
     return True
 
 
@@ -176,7 +185,7 @@ def take_edge(
     a: KernelAutomaton, z: TokenArrays, token: Int, edge: Int, values: Ints, i: Int, time: Int,
     number: Int, out: Longs, out_used: Longs,
 ) -> bool:  # fmt: skip
-    """Let a token use an event; whether the token is kept."""
+    """Let a token use an event; whether the token lives on."""
     chain_out(z, token)
     for op in range(a.ops_from[edge], a.ops_from[edge + 1]):
         if a.ops[op, col.SLOT] >= 0:

@@ -11,6 +11,8 @@ from graphtide.kernel.tokens.lists import (
     chain_in,
     chain_out,
     drop_token,
+    expose,
+    hide,
     new_partition,
     new_token,
     partition_of,
@@ -64,6 +66,12 @@ def has_no_room(z: TokenArrays) -> bool:
 
 
 @inlined
+def has_used(z: TokenArrays, token: Int, number: Int) -> bool:
+    """Whether an event is the last one that a token has used."""
+    return bool(z.links[z.data[token, col.USED] - 1, 0] == number)
+
+
+@inlined
 def find_token(
     a: KernelAutomaton,
     z: TokenArrays,
@@ -73,8 +81,12 @@ def find_token(
     i: Int,
     time: Int,
     spare: Int,
+    but: Int,
 ) -> Int:
-    """The oldest token of a partition that can use an event (`spare`: in a loop); or -1."""
+    """The oldest token of a partition that can use a row (`spare`: in a loop); or -1.
+
+    Not one that has used the event `but`.
+    """
     best = -1
     for k in range(a.sources_from[type_], a.sources_from[type_ + 1]):
         state = a.sources[k]
@@ -86,7 +98,7 @@ def find_token(
             if best >= 0 and z.data[best, col.ORDER] < z.data[token, col.ORDER]:
                 break
             following = z.data[token, col.NEXT] - 1
-            if can_take(a, z, token, edge, values, i, time):
+            if can_take(a, z, token, edge, values, i, time) and not has_used(z, token, but):
                 best = token
                 break
             if z.data[token, col.DEADLINE] < time:
@@ -100,7 +112,7 @@ def begin(
     a: KernelAutomaton, z: TokenArrays, partition: Int, edge: Int, values: Ints, i: Int, time: Int,
     number: Int, out: Longs, out_used: Longs,
 ) -> Int:  # fmt: skip
-    """Let a new token use an event; the token, or -1 if it is not kept."""
+    """Let a new token use an event; the token, or -1 if it is complete or dropped."""
     if partition < 0:
         partition = new_partition(z)
     token = new_token(z, partition)
@@ -113,37 +125,47 @@ def begin(
 
 
 @inlined
-def drop_all(z: TokenArrays) -> None:
-    """Drop every token."""
-    token = z.regs[col.OLDEST] - 1
-    while token >= 0:
-        following = z.data[token, col.NEWER] - 1
+def stop_by_noise(a: KernelAutomaton, z: TokenArrays, token: Int) -> None:
+    """Block the edges of a token to which no NOT applies; drop it if it has no others."""
+    z.data[token, col.BLOCKED] |= a.noise_stops[z.data[token, col.STATE]]
+    if not set_deadline(a, z, token):
         drop_token(z, token)
-        token = following
 
 
 @inlined
-def drop_partition(a: KernelAutomaton, z: TokenArrays, partition: Int) -> None:
-    """Drop every token of a partition."""
-    left = z.keys.rows[partition, z.keys.width]
-    for state in range(a.edge_of.shape[0]):
-        while left > 0 and z.chains[partition, 2 * state] != 0:
-            drop_token(z, z.chains[partition, 2 * state] - 1)
-            left -= 1
+def take_noise(a: KernelAutomaton, z: TokenArrays, partition: Int) -> None:
+    """An event that no token uses: it may come only where a NOT applies."""
+    if not a.per_key:
+        token = z.regs[col.EXPOSED] - 1
+        while token >= 0:
+            following = z.data[token, col.NEXT_EXPOSED] - 1
+            hide(z, token)
+            stop_by_noise(a, z, token)
+            token = following
+    elif partition >= 0:
+        for state in range(a.edge_of.shape[0]):
+            token = z.chains[partition, 2 * state] - 1 if a.noise_stops[state] != 0 else -1
+            while token >= 0:
+                following = z.data[token, col.NEXT] - 1
+                stop_by_noise(a, z, token)
+                token = following
 
 
 @inlined
 def block_tokens(
     a: KernelAutomaton, z: TokenArrays, partition: Int, type_: Int, values: Ints, i: Int, but: Int
 ) -> None:
-    """Block the edges of tokens for which an event must not occur between two others."""
+    """Block the edges of tokens for which an event must not occur between two others.
+
+    Not of tokens that have used the event `but`.
+    """
     for k in range(a.watched_from[type_], a.watched_from[type_ + 1]):
         state = a.watched[k]
         entry = state * a.edge_of.shape[1] + type_
         token = z.chains[partition, 2 * state] - 1
         while token >= 0:
             following = z.data[token, col.NEXT] - 1
-            if token != but:
+            if not has_used(z, token, but):
                 for w in range(a.watches_from[entry], a.watches_from[entry + 1]):
                     first, last = a.watches[w, col.OPS_FROM], a.watches[w, col.OPS_TO]
                     if agrees(a, z, token, first, last, values, i):
@@ -172,52 +194,85 @@ def count_others(a: KernelAutomaton, z: TokenArrays, partition: Int, time: Int) 
 
 
 @inlined
-def take_event(
-    a: KernelAutomaton, z: TokenArrays, type_: Int, values: Ints, i: Int, time: Int, out: Longs,
-    out_used: Longs,
-) -> None:  # fmt: skip
-    """Offer an event to the tokens."""
-    number = z.regs[col.NUMBER]
-    if type_ < 0:
-        if a.context != col.CHRONICLE and not a.per_key:
-            drop_all(z)
-        return
-    strict = (
-        a.context == col.STRICT
-        and count_others(a, z, partition_of(a, z, type_, values, i), time) > 0
-    )
-    partition = partition_of(a, z, type_, values, i)
-    start = a.edge_of[0, type_]
-    begins = start >= 0 and agrees(a, z, -1, a.ops_from[start], a.ops_from[start + 1], values, i)
+def beginning(
+    a: KernelAutomaton, z: TokenArrays, types: Ints, values: Ints, first: Int, last: Int
+) -> Int:
+    """The first of some rows with which a token can begin; or -1."""
+    for i in range(first, last):
+        if types[i] >= 0:
+            edge = a.edge_of[0, types[i]]
+            if edge >= 0 and agrees(a, z, -1, a.ops_from[edge], a.ops_from[edge + 1], values, i):
+                return i
+    return -1
+
+
+@inlined
+def take_occurrence(
+    a: KernelAutomaton, z: TokenArrays, types: Ints, values: Ints, first: Int, last: Int,
+    time: Int, number: Int, out: Longs, out_used: Longs,
+) -> bool:  # fmt: skip
+    """Offer an occurrence of an event, given by its rows, to the tokens; whether one uses it.
+
+    At most one row can move a given token: other occurrences are not given to the kernel.
+    """
+    if types[first] < 0:
+        return False
+    partition = partition_of(a, z, types[first], values, first)
+    strict = a.context == col.STRICT and count_others(a, z, partition, time) > 0
+    partition = partition_of(a, z, types[first], values, first)
+    begins = beginning(a, z, types, values, first, last)
     token: Int = -1
-    edge: Int = start
+    row: Int = begins
     if partition >= 0:
-        token = find_token(a, z, partition, type_, values, i, time, 0)
-        if token < 0 and (strict or not begins):
-            token = find_token(a, z, partition, type_, values, i, time, 1)
+        for spare in range(2):
+            if token >= 0 or (spare == 1 and begins >= 0 and not strict):
+                break
+            for i in range(first, last):
+                found = find_token(a, z, partition, types[i], values, i, time, spare, number)
+                if found >= 0 and (
+                    token < 0 or z.data[found, col.ORDER] < z.data[token, col.ORDER]
+                ):
+                    token = found
+                    row = i
         if z.keys.rows[partition, z.keys.width] == 0:  # all its tokens had expired
             partition = -1
-    used: Int = -1
     if token >= 0:
-        edge = a.edge_of[z.data[token, col.STATE], type_]
-        if take_edge(a, z, token, edge, values, i, time, number, out, out_used):
-            used = token
-    elif begins and not strict:
-        used = begin(a, z, partition, edge, values, i, time, number, out, out_used)
-    elif a.context != col.CHRONICLE:
-        if a.per_key:
-            if partition >= 0:
-                drop_partition(a, z, partition)
-        else:
-            drop_all(z)
-        if begins:
+        edge = a.edge_of[z.data[token, col.STATE], types[row]]
+        take_edge(a, z, token, edge, values, row, time, number, out, out_used)
+        return True
+    if begins >= 0 and not strict:
+        edge = a.edge_of[0, types[row]]
+        begin(a, z, partition, edge, values, row, time, number, out, out_used)
+        return True
+    return False
+
+
+@inlined
+def end_event(
+    a: KernelAutomaton, z: TokenArrays, types: Ints, values: Ints, first: Int, last: Int,
+    time: Int, number: Int, out: Longs, out_used: Longs,
+) -> None:  # fmt: skip
+    """After all occurrences of an event (with PER, of one key): noise, NOT; STRICT begins anew."""
+    noise = z.regs[col.CONSUMED] == 0 and a.context != col.CHRONICLE
+    if noise:
+        partition: Int = -1
+        if a.per_key and types[first] >= 0:
+            partition = partition_of(a, z, types[first], values, first)
+        take_noise(a, z, partition)
+    for i in range(first, last):
+        type_ = types[i]
+        if type_ >= 0 and a.watched_from[type_] < a.watched_from[type_ + 1]:
             partition = partition_of(a, z, type_, values, i)
-            begin(a, z, partition, edge, values, i, time, number, out, out_used)
-        return
-    if a.watched_from[type_] < a.watched_from[type_ + 1]:
-        partition = partition_of(a, z, type_, values, i)
-        if partition >= 0:
-            block_tokens(a, z, partition, type_, values, i, used)
+            if partition >= 0:
+                block_tokens(a, z, partition, type_, values, i, number)
+    if noise and a.context == col.STRICT:
+        row = beginning(a, z, types, values, first, last)
+        if row >= 0:
+            partition = partition_of(a, z, types[row], values, row)
+            if count_others(a, z, partition, time) == 0:
+                partition = partition_of(a, z, types[row], values, row)
+                edge = a.edge_of[0, types[row]]
+                begin(a, z, partition, edge, values, row, time, number, out, out_used)
 
 
 @inlined
@@ -247,24 +302,40 @@ def tokens_step(
     types: Ints,
     values: Ints,
     times: Longs,
+    numbers: Longs,
+    begins: Ints,
     out: Longs,
     out_used: Longs,
 ) -> Int:
-    """Process events one by one, from `regs[AT]` on; the reason for stopping."""
-    while z.regs[col.AT] < len(types):
-        i = z.regs[col.AT]
-        time = times[i]
-        stopped = run_timers(a, z, time, out, out_used)
-        if stopped != DONE:
-            return stopped
+    """Process events one by one, from row `regs[AT]` on; the reason for stopping."""
+    many = len(types)
+    new_group = col.NEW_KEY if a.per_key else col.NEW_EVENT
+    while z.regs[col.AT] < many:
+        first = z.regs[col.AT]
+        time = times[first]
+        if begins[first] == col.NEW_EVENT:
+            stopped = run_timers(a, z, time, out, out_used)
+            if stopped != DONE:
+                return stopped
         if is_full(z, out, out_used):
             return FULL
         if has_no_room(z):
             return NO_ROOM
         z.regs[col.NOW] = time
-        take_event(a, z, types[i], values, i, time, out, out_used)
-        z.regs[col.NUMBER] += 1
-        z.regs[col.AT] = i + 1
+        last = first + 1
+        while last < many and begins[last] == col.SAME_OCCURRENCE:
+            last += 1
+        if begins[first] <= new_group:
+            z.regs[col.GROUP] = first
+            z.regs[col.CONSUMED] = 0
+        number = numbers[first]
+        if take_occurrence(a, z, types, values, first, last, time, number, out, out_used):
+            z.regs[col.CONSUMED] = 1
+        if last == many or begins[last] <= new_group:
+            group = z.regs[col.GROUP]
+            end_event(a, z, types, values, group, last, time, number, out, out_used)
+        z.regs[col.NUMBER] = number + 1
+        z.regs[col.AT] = last
     return DONE
 
 
@@ -286,14 +357,14 @@ def tokens_sweep(z: TokenArrays) -> None:
         if z.data[token, col.DEADLINE] < z.regs[col.NOW]:
             drop_token(z, token)
         token = following
-    kept = 0
+    left = 0
     for at in range(z.regs[col.HEAP_SIZE]):
         if z.data[z.heap[at, 2], col.VERSION] == z.heap[at, 3]:
             for k in range(z.heap.shape[1]):
-                z.heap[kept, k] = z.heap[at, k]
-            kept += 1
-    z.regs[col.HEAP_SIZE] = kept
-    for at in range(kept // 2, -1, -1):
+                z.heap[left, k] = z.heap[at, k]
+            left += 1
+    z.regs[col.HEAP_SIZE] = left
+    for at in range(left // 2, -1, -1):
         sift_down(z, at)
 
 
@@ -316,6 +387,7 @@ def tokens_put(
         z.data[token, col.STARTED] = saved[i, 1]
         z.data[token, col.STATE] = saved[i, 2]
         z.data[token, col.BLOCKED] = saved[i, 3]
+        z.data[token, col.LAST] = saved[i, 4]
         for k in range(a.zones + a.slots):
             z.data[token, col.FIELDS + k] = saved[i, col.SAVED + k]
         for k in range(first, used_to[i]):
@@ -325,3 +397,4 @@ def tokens_put(
         chain_in(z, token)
         set_deadline(a, z, token)
         set_timers(a, z, token)
+        expose(a, z, token)

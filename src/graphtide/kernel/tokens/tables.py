@@ -4,9 +4,11 @@ State 0 is the start. Each state has at most one outgoing edge for each type of 
 timers. A token is a partial match of the pattern; its line in `data` is:
 
     state | order | started | deadline | blocked | partition | next, prev | older, newer
-          | used | count | version | zones… | slots…
+          | used | count | version | last | next and previous exposed | zones… | slots…
 
-`blocked` has a bit for each edge of the state that the token can no longer take. Tokens of one
+`blocked` has a bit for each edge of the state that the token can no longer take. `last` is the time
+of the last move. A token is *exposed* while it has an open edge to which no NOT applies: noise
+blocks these edges. Exposed tokens are chained, where every event may be noise. Tokens of one
 partition (a value of the key) and state are chained by age; `used` is the head of the chain of the
 events that the token has used, the last one first. Timers are in a heap. A *zone* is a part of the
 pattern with a time limit; the token stores when it entered each zone.
@@ -47,11 +49,17 @@ TIMER_EDGE, TIMER_ZONE, TIMER_LENGTH = 0, 1, 2
 """Columns of `timers`: the edge that is taken when a zone has lasted longer than a duration."""
 
 STATE, ORDER, STARTED, DEADLINE, BLOCKED, PARTITION = 0, 1, 2, 3, 4, 5
-NEXT, PREV, OLDER, NEWER, USED, COUNT, VERSION, FIELDS = 6, 7, 8, 9, 10, 11, 12, 13
-"""Columns of `data`, before zones and slots. Links are token + 1, 0 for none."""
+NEXT, PREV, OLDER, NEWER, USED, COUNT, VERSION = 6, 7, 8, 9, 10, 11, 12
+LAST, NEXT_EXPOSED, PREV_EXPOSED, FIELDS = 13, 14, 15, 16
+"""Columns of `data`, before zones and slots. Links are token + 1, 0 for none; the previous exposed
+token of the first one is -1, and 0 if a token is not exposed."""
 
-SAVED = 4
-"""Columns of a saved token before its zones and slots: order, started, state, blocked."""
+SAVED = 5
+"""Columns of a saved token before its zones and slots: order, started, state, blocked, last."""
+
+NEW_EVENT, NEW_KEY, NEW_OCCURRENCE, SAME_OCCURRENCE = 0, 1, 2, 3
+"""What a row of the input begins: an event, a further occurrence of it with another key or with the
+same, or nothing: then it is another type of the same occurrence."""
 
 NO_END = 1 << 62
 """The deadline of a token without one."""
@@ -59,10 +67,12 @@ NO_END = 1 << 62
 AT, NOW, NUMBER, WRITTEN, USED_WRITTEN = 0, 1, 2, 3, 4
 FREE_TOKEN, FREE_LINK, HIGH_TOKEN, HIGH_LINK, LIVE_TOKENS = 5, 6, 7, 8, 9
 OLDEST, NEWEST, NEXT_ORDER, HEAP_SIZE, MAX_USED, SWEEP_AT, PEAK_LIVE = 10, 11, 12, 13, 14, 15, 16
-REGISTERS = 17
-"""Cells of `regs`: current event of the batch, time, number of events, rows of output; free lists,
-peaks and counts of tokens and links, ends of the chain by age; the size of the heap, the longest
-chain of used events, and the number of tokens at which to sweep."""
+EXPOSED, GROUP, CONSUMED = 17, 18, 19
+REGISTERS = 20
+"""Cells of `regs`: current row of the batch, time, number of the next event, rows of output; free
+lists, peaks and counts of tokens and links, ends of the chain by age; the size of the heap, the
+longest chain of used events, and the number of tokens at which to sweep; the first exposed token,
+the first row of the current event (with PER, of its current key), and whether it was consumed."""
 
 OUT_TIME, OUT_STARTED, OUT_AT, OUT_USED, OUT_VALUES = 0, 1, 2, 3, 4
 """Columns of the output: when a match ended and began, the event of the batch that completed it (or
@@ -90,6 +100,8 @@ class KernelAutomaton(NamedTuple):
     watches_from: Ints
     watched: Ints
     watched_from: Ints
+    noise_stops: Longs
+    """By state the edges, as bits, that noise blocks: those to which no NOT applies."""
     timers: Longs
     timers_from: Ints
     key: Ints

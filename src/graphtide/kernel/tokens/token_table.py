@@ -59,7 +59,7 @@ class SavedTokens(NamedTuple):
 
 
 class TokenTable:
-    """The tokens of one pattern. Events are numbered from 0 in the order of their arrival."""
+    """The tokens of one pattern."""
 
     def __init__(self, automaton: KernelAutomaton) -> None:
         self._automaton = automaton
@@ -97,18 +97,19 @@ class TokenTable:
         z = self._tokens
         return z.data.nbytes + z.links.nbytes + z.chains.nbytes + z.heap.nbytes + self._keys.nbytes
 
-    def feed(self, types: Ints, values: Ints, times: Longs) -> TokenMatches:
-        """Process events in order of time; type -1 is an event of no type of the pattern."""
-        return self._run(lambda z, out, used: self._step(z, types, values, times, out, used))
+    def feed(
+        self, types: Ints, values: Ints, times: Longs, numbers: Longs, begins: Ints
+    ) -> TokenMatches:
+        """Process rows of events in order of time; type -1 is of no type of the pattern.
+
+        `numbers` has the number of each row's event, `begins` what the row begins.
+        """
+        rows = types, values, times, numbers, begins
+        return self._run(lambda z, out, used: tokens_step(self._automaton, z, *rows, out, used))
 
     def advance(self, to: int) -> TokenMatches:
         """Advance the time: fire the timers that are due before `to`."""
         return self._run(lambda z, out, used: tokens_advance(self._automaton, z, to, out, used))
-
-    def _step(
-        self, z: TokenArrays, types: Ints, values: Ints, times: Longs, out: Longs, used: Longs
-    ) -> Int:
-        return tokens_step(self._automaton, z, types, values, times, out, used)
 
     def _run(self, loop: Callable[[TokenArrays, Longs, Longs], Int]) -> TokenMatches:
         out: Longs = np.empty((LEAST, col.OUT_VALUES + len(self._automaton.shown)), np.int64)
@@ -168,7 +169,8 @@ class TokenTable:
                 link = int(links[link - 1, 1])
             used += reversed(own)
             ends.append(len(used))
-        fields = [col.ORDER, col.STARTED, col.STATE, col.BLOCKED, *range(col.FIELDS, rows.shape[1])]
+        fields = [col.ORDER, col.STARTED, col.STATE, col.BLOCKED, col.LAST]
+        fields += range(col.FIELDS, rows.shape[1])
         counts = self._tokens.regs[[col.NOW, col.NUMBER, col.NEXT_ORDER]]
         return SavedTokens(
             rows[:, fields], np.array(ends, np.int64), np.array(used, np.int64), counts
@@ -179,6 +181,16 @@ class TokenTable:
         self._tokens = self._empty(len(saved.tokens), len(saved.used))
         self._tokens.regs[[col.NOW, col.NUMBER, col.NEXT_ORDER]] = saved.counts
         tokens_put(self._automaton, self._tokens, saved.tokens, saved.used_to, saved.used)
+
+    def clear(self, counts: tuple[int, int, int]) -> None:
+        """Drop all tokens, and set the counts of a savepoint."""
+        self._tokens = self._empty(0, 0)
+        self._tokens.regs[[col.NOW, col.NUMBER, col.NEXT_ORDER]] = counts
+
+    @property
+    def events(self) -> int:
+        """The number of the next event, one more than that of the last."""
+        return int(self._tokens.regs[col.NUMBER])
 
     def rows(self) -> Longs:
         """The live tokens, the oldest first, with the columns of `tables`."""

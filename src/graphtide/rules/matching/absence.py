@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -136,6 +136,14 @@ Hit = tuple[int, int, "Binding"]
 """The index of an event, the number of the NO EVENT condition, and what it binds."""
 
 
+class Denial(NamedTuple):
+    """An event that a NO EVENT condition forbids: its values, and when it came."""
+
+    condition: EventCondition
+    event: MatchedEvent
+    binding: Binding
+
+
 class Absence:
     """The pending matches of a rule, and its memory of forbidden events."""
 
@@ -154,7 +162,6 @@ class Absence:
             for name, test in planned.denied.items()
         }
         self._facts = facts
-        self._fact_columns = planned.plan.fact_columns.tolist()
         self._terms = terms
         self._conditions = rule.negative
         own = {v for c in rule.negative for v in c.variables}
@@ -165,12 +172,15 @@ class Absence:
             for at, c in enumerate(rule.negative)
         ]
         bound = {v for c in rule.positive for v in c.variables}
-        self._known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
-        self._waiting = PendingMatches(self._known)
+        self.known = {c.name: tuple(v for v in c.variables if v in bound) for c in rule.negative}
+        """By condition, the variables that it shares with a match."""
+        self._waiting = PendingMatches(self.known)
         self._undo: Undo | None = None
+        self.denials: list[Denial] | None = None
+        """Forbidden events since they were last read; None if nobody reads them."""
         retained = rule_retentions(rule, max_duration)
         self._memories = {
-            c.name: EventMemory(retained[c.name], self._known[c.name]) for c in rule.negative
+            c.name: EventMemory(retained[c.name], self.known[c.name]) for c in rule.negative
         }
 
     @property
@@ -259,31 +269,30 @@ class Absence:
 
     def _still_holds(self, waiting: PendingMatch) -> bool:
         """Whether the facts of a pending match still hold."""
-        if self._facts is None:
-            return True
-        since = min(event.since for event in waiting.match.events.values())
-        return self._facts.held_since([waiting.row[1 + v] for v in self._fact_columns], since)
+        return self._facts is None or self._facts.hold_for(waiting.match)
 
     def _deny(self, hits: list[Hit] | tuple[()], event: list[int]) -> None:
         """Forbidden events came: cancel matches, and remember the events."""
         span = Span(event[START], event[END])
         for _, number, binding in hits:
             condition = self._conditions[number]
-            for place, waiting in self._waiting.like(condition.name, binding):
-                if self._cancels(condition, span, binding, waiting.match):
-                    self._waiting.drop(place)
-            event_ = MatchedEvent(span, event[ORDER], event[SINCE])
-            self._memories[condition.name].add(event_, binding)
+            denial = Denial(condition, MatchedEvent(span, event[ORDER], event[SINCE]), binding)
+            for at, waiting in self._waiting.like(condition.name, binding):
+                if self.cancels(denial, waiting.match):
+                    self._waiting.drop(at)
+            self._memories[condition.name].add(denial.event, binding)
+            if self.denials is not None:
+                self.denials.append(denial)
 
-    def _cancels(
-        self, condition: EventCondition, span: Span, binding: Binding, match: Match
-    ) -> bool:
-        if any(binding[v] != match.binding[v] for v in self._known[condition.name]):
+    def cancels(self, denial: Denial, match: Match) -> bool:
+        """Whether a forbidden event cancels a match."""
+        name, binding = denial.condition.name, denial.binding
+        if any(binding[v] != match.binding[v] for v in self.known[name]):
             return False
-        spans = {name: each.span for name, each in match.events.items()}
-        spans[condition.name] = span
+        spans = {other: each.span for other, each in match.events.items()}
+        spans[name] = denial.event.span
         values = self._values({**binding, **match.binding})
-        return holds(self._denied[condition.name], spans, values)
+        return holds(self._denied[name], spans, values)
 
     def _values(self, binding: Binding) -> dict[Var, Term]:
         return {v: self._terms.decode(i) for v, i in binding.items() if i}
@@ -295,7 +304,7 @@ class Absence:
         for condition in self._conditions:
             memory = self._memories[condition.name]
             past = memory.find(match.binding)
-            if any(self._cancels(condition, event.span, bound, match) for event, bound in past):
+            if any(self.cancels(Denial(condition, *each), match) for each in past):
                 return None
             bounds = self._bounds[condition.name]
             latest = min(

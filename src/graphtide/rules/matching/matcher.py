@@ -28,6 +28,7 @@ from graphtide.rules.matching.types import ConditionMatcher, Matches, Shape, com
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rules.matching.types import Match
     from graphtide.rules.model import EventCondition, EventType, Rule
 
 
@@ -194,15 +195,15 @@ class Matcher:
         self._spans: Longs = np.empty((16, 4 * len(rule.positive)), np.int64)
         self._state = np.zeros(3, np.int64)
         self._loop: Callable[..., None] | None = None
-        self._absence = None
+        self.absence: Absence | None = None
         if rule.negative:
-            self._absence = Absence(self.shape, planned, facts, terms, types)
+            self.absence = Absence(self.shape, planned, facts, terms, types)
         self._nothing = completed(self._rows[:0], self._spans[:0], np.empty(0, np.int64))
 
     @property
     def retained(self) -> int:
         """How many events and pending matches are retained."""
-        return self._memory.live + (self._absence.retained if self._absence else 0)
+        return self._memory.live + (self.absence.retained if self.absence else 0)
 
     @property
     def max_retained(self) -> int:
@@ -211,20 +212,20 @@ class Matcher:
 
     def savepoint(self) -> MatcherSavepoint:
         """A savepoint of the memories: changes are journaled from here on."""
-        absence = self._absence.savepoint() if self._absence else 0
+        absence = self.absence.savepoint() if self.absence else 0
         return MatcherSavepoint(self._memory.savepoint(), absence)
 
     def rollback(self, to: MatcherSavepoint) -> None:
         """Restore the memories of a savepoint."""
         self._memory.rollback(to.memory)
-        if self._absence is not None:
-            self._absence.rollback(to.absence)
+        if self.absence is not None:
+            self.absence.rollback(to.absence)
 
     def release(self) -> None:
         """Discard savepoints and stop journaling."""
         self._memory.release()
-        if self._absence is not None:
-            self._absence.release()
+        if self.absence is not None:
+            self.absence.release()
 
     def begin(self) -> None:
         """A cascade begins: discard the journal of facts."""
@@ -246,6 +247,11 @@ class Matcher:
         """Apply the changes of the facts; whether there were any."""
         return self.facts is not None and self.facts.catch_up()
 
+    def facts_hold(self, match: Match) -> bool:
+        """Whether the facts of a match have held since before its first event, and still do."""
+        self.catch_up()
+        return self.facts is None or self.facts.hold_for(match)
+
     def looks_changed(self) -> bool:
         """Whether the facts have changed since `catch_up`."""
         return self.facts is not None and self.facts.looks_changed()
@@ -253,24 +259,24 @@ class Matcher:
     @property
     def waits(self) -> bool:
         """Whether matches wait until a NO EVENT is certain."""
-        return self._absence is not None
+        return self.absence is not None
 
     def next_deadline(self) -> float:
         """The first time with which the wait of a match ends."""
-        return inf if self._absence is None else self._absence.next_deadline()
+        return inf if self.absence is None else self.absence.next_deadline()
 
     def advance(self, now: int) -> Matches:
         """Move time on: evict events; the matches whose NO EVENT can no longer happen."""
         self._memory.pass_time(now)
-        if self._absence is None:
+        if self.absence is None:
             return self._nothing
         self.catch_up()
-        return self._absence.advance(now, self._nothing)
+        return self.absence.advance(now, self._nothing)
 
     def take(self, hits: Hits, events: Longs) -> Matches:
         """Match events; the matches that they complete, in the order in which they are found."""
         rows = self._hits(hits)
-        if not len(rows) and self._absence is None:
+        if not len(rows) and self.absence is None:
             return self._nothing
         written = self._join(rows, events)
         found = self._nothing
@@ -279,13 +285,13 @@ class Matcher:
             found = completed(joined, spans, events[:, layout.END])
             if self._has_checks:
                 found = self._checked(found)
-        return found if self._absence is None else self._absence.take(hits, events, found)
+        return found if self.absence is None else self.absence.take(hits, events, found)
 
     def retract(self, order: int) -> None:
         """Remove an event from the memories."""
         self._memory.remove(order)
-        if self._absence is not None:
-            self._absence.retract(order)
+        if self.absence is not None:
+            self.absence.retract(order)
 
     def _hits(self, hits: Hits) -> Ints:
         """The hits of all conditions, in order of events, then of conditions."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphtide.engine.results import TransactionTimes
     from graphtide.engine.watch import Query
     from graphtide.rules.expiry import Retention
-    from graphtide.rules.matching.types import Binding, MatchedEvent
+    from graphtide.rules.matching.types import Binding, Match, MatchedEvent
 
 MIN_CAPACITY = 16
 LONG_AGO = -(1 << 62)
@@ -221,6 +221,7 @@ class FactMemory:
 
     def __init__(self, watch: Query, columns: Sequence[Var], shared: int) -> None:
         self._watch = watch
+        self._variables = tuple(columns)
         order = [DELTA_VALUES + watch.variables.index(v.name) for v in columns]
         self._columns = np.array(order, np.int32)
         self._shared = shared
@@ -288,11 +289,11 @@ class FactMemory:
             refill_facts(self.facts, larger, self._shared)
             self.facts = larger
 
-    def held_since(self, row: Sequence[int], since: int) -> bool:
-        """Whether a fact has held since before a number of transactions."""
-        values = np.array(row, np.int32)
-        number = fact_number(self.facts, values, self._shared)
-        return bool(ABSENT < number < since)
+    def hold_for(self, match: Match) -> bool:
+        """Whether the facts of a match have held since before its first event."""
+        values = np.array([match.binding[v] for v in self._variables], np.int32)
+        since = min(event.since for event in match.events.values())
+        return bool(ABSENT < fact_number(self.facts, values, self._shared) < since)
 
     def __len__(self) -> int:
         return int(self.facts.meta[layout.LIVE])

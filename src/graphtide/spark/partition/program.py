@@ -20,9 +20,10 @@ from graphtide.algebra.variables import merge
 from graphtide.errors import UnsupportedError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.lang.tide import ast as tide
+from graphtide.lang.tide.pattern_facts import walk
 from graphtide.patterns.compile import compile_pattern
 from graphtide.rdf.dictionary import TermDictionary
-from graphtide.rules.compile import Compiler
+from graphtide.rules.compile import Compiler, events_in_use
 from graphtide.rules.matching.matcher import make_plan
 from graphtide.rules.model import EventType, Rule
 from graphtide.spark.partition.fingerprint import fingerprint_text
@@ -48,6 +49,9 @@ RETRACTED: Final = EventType(
     "RETRACT", (Var("event"),), (TriplePattern(Var("event"), RETRACTS, Var("event")),)
 )
 """The type of the events by which actions retract other events."""
+
+ANY_EVENT: Final = EventType("any event", (), (TriplePattern(Var("s"), Var("p"), Var("o")),))
+"""The type of all graph events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +132,20 @@ class ProgramSpec:
 
     @cached_property
     def named(self) -> dict[str, EventType]:
-        """The types of the events that patterns see, by name: all that are declared."""
+        """The types of the events that patterns see, by name: all declared ones that are used."""
         if not self.source.patterns:
             return {}
-        return {event.name: self._compiler.type_of(event) for event in self.source.events}
+        used = events_in_use(self.source)
+        return {event.name: self._compiler.type_of(event) for event in used}
+
+    @cached_property
+    def noise_patterns(self) -> frozenset[int]:
+        """The patterns for which every graph event may be noise."""
+        return frozenset(
+            number
+            for number, pattern in enumerate(self.source.patterns)
+            if pattern.context != "CHRONICLE" and not pattern.per
+        )
 
     @cached_property
     def complex(self) -> dict[str, EventType]:
@@ -143,6 +157,7 @@ class ProgramSpec:
         """All types of events, with their indices."""
         used = [condition.type for rule in self.rules for condition in rule.events]
         extra = [RETRACTED] if self.retracts else []
+        extra += [ANY_EVENT] if self.noise_patterns else []
         every = dict.fromkeys([*self.named.values(), *self.complex.values(), *used, *extra])
         return {type_: number for number, type_ in enumerate(every)}
 
@@ -281,6 +296,24 @@ class ProgramSpec:
     def check(self) -> None:
         """Raise what cannot run on partitions."""
         _ = self.internal_queries, self.rule_keys, self.pattern_keys
+        for rule, declared in zip(self.rules, self.source.rules, strict=True):
+            types = {condition.name: condition.type for condition in rule.positive}
+            for action in declared.actions:
+                if isinstance(action, tide.Retract) and self._patterns_see(types[action.event]):
+                    raise UnsupportedError(
+                        f"the rule {rule.name} retracts {action.event}, which may be an event of a "
+                        "pattern: that does not run on Spark",
+                        hint="run the program in one process, or the patterns in another program",
+                    )
+
+    def _patterns_see(self, type_: EventType) -> bool:
+        """Whether events of a type may be events of a pattern; a graph event may have any type."""
+        graph_types = {each for _, each in self.graph_types}
+        atoms = (part for each in self.source.patterns for part in walk(each.body))
+        seen = {self.named[atom.event] for atom in atoms if isinstance(atom, tide.Atom)}
+        if type_ in graph_types:
+            return bool(self.noise_patterns or graph_types & seen)
+        return type_ in seen or (bool(self.noise_patterns) and type_ in self.named.values())
 
 
 def is_feedback(tx: NDArray[np.int64]) -> NDArray[np.bool_]:

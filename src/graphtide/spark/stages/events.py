@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphtide.engine.events import group_events
+from graphtide.patterns.event_rows import UNNAMED
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rules.matching.types import TypeMatcher
 from graphtide.rules.temporal import is_true
@@ -27,6 +28,8 @@ from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from graphtide.kernel.batch import Longs
     from graphtide.spark.state.cache import PartitionEngine, PartitionState
@@ -74,6 +77,18 @@ def in_order(messages: pa.Table) -> pa.Table:
     }
     keys: Any = [(name, "ascending") for name in columns]
     return messages.take(pc.sort_indices(pa.table(columns), sort_keys=keys))
+
+
+def event_numbers(rows: pa.Table, own: NDArray[np.bool_]) -> tuple[Longs, Longs]:
+    """The event of each row, and the first row of each event.
+
+    All that one graph event matches is one event; rows that are `own` are an event each.
+    """
+    time, tx, seq = (rows[name].to_numpy() for name in ("time", "tx", "seq"))
+    begins = np.ones(len(rows), np.bool_)
+    begins[1:] = (time[1:] != time[:-1]) | (tx[1:] != tx[:-1]) | (seq[1:] != seq[:-1])
+    begins[1:] |= own[1:] | own[:-1]
+    return np.cumsum(begins) - 1, np.flatnonzero(begins)
 
 
 # --- from changes to events ---
@@ -249,6 +264,10 @@ def _to_patterns(events: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Se
                 rows = msg.addressed(rows, msg.MessageKind.PATTERN_EVENT, pattern, index)
                 width, columns = len(type_.parameters), key.columns[index]
                 yield from _by_key(rows, width, columns, key, spec.partitions)
+        if pattern in spec.noise_patterns:
+            rows = msg.of_kind(events, msg.MessageKind.EVENT, spec.types[program.ANY_EVENT])
+            rows = msg.addressed(rows, msg.MessageKind.PATTERN_EVENT, pattern, UNNAMED)
+            yield from _by_key(rows, 0, ((),), key, spec.partitions)
 
 
 def _to_rules(events: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Sent]:

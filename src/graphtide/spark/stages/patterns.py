@@ -10,16 +10,12 @@ import pyarrow as pa
 
 from graphtide.kernel.tokens.token_table import SavedTokens
 from graphtide.patterns.compile import compile_pattern
-from graphtide.patterns.detector import (
-    AnyDetector,
-    KernelDetector,
-    MatchColumns,
-    SavedDetector,
-    make_detector,
-)
+from graphtide.patterns.detector import AnyDetector, KernelDetector, make_detector
+from graphtide.patterns.event_rows import by_first_row
+from graphtide.patterns.general import MatchColumns, SavedDetector
 from graphtide.patterns.tokens import Configuration, PatternMatch, Token
 from graphtide.rdf.dictionary import TermDictionary
-from graphtide.spark.stages.events import send_detected, take_messages
+from graphtide.spark.stages.events import event_numbers, send_detected, take_messages
 from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
@@ -27,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from graphtide.kernel.batch import Longs
     from graphtide.spark.job import JobSpec
     from graphtide.spark.partition.program import ProgramSpec
     from graphtide.spark.state.cache import PartitionState
@@ -59,6 +56,7 @@ class PatternsPartition:
         self._widths = [len(type_.parameters) for type_ in spec.named.values()]
         indices = {name: index for index, name in enumerate(spec.named)}
         self._types = [spec.types[type_] for type_ in spec.complex.values()]
+        self._type_of = np.array([*(spec.types[type_] for type_ in spec.named.values()), -1])
         self.detectors: list[AnyDetector] = [
             make_detector(compile_pattern(pattern, indices, self._terms.encode, spec.tick_ms))
             for pattern in spec.source.patterns
@@ -87,8 +85,10 @@ class PatternsPartition:
     def _detect(self, pattern: int, rows: pa.Table, time: int) -> Iterator[pa.Table]:
         detector = self.detectors[pattern]
         if len(rows):
-            types = rows["type"].to_numpy()
-            found = detector.feed(types, self._values(rows, types), rows["time"].to_numpy())
+            rows, events = self._events(rows)
+            types, times = rows["type"].to_numpy(), rows["time"].to_numpy()
+            numbers = detector.events + events
+            found = detector.feed(types, self._values(rows, types), times, numbers)
             if len(found.time):
                 yield self._complex(pattern, rows, found)
         if detector.now is None or time > detector.now:
@@ -96,9 +96,31 @@ class PatternsPartition:
             if passed:
                 yield self._passed(pattern, passed)
 
+    def _events(self, rows: pa.Table) -> tuple[pa.Table, Longs]:
+        """The rows, those of one event together; and the index of each one's event.
+
+        All that one graph event matches is one event. So is what one change of the graph matches,
+        if it has several names.
+        """
+        time, tx, seq = (rows[name].to_numpy() for name in ("time", "tx", "seq"))
+        own = seq <= 0
+        events, _ = event_numbers(rows, own)
+        types = self._type_of[rows["type"].to_numpy()]
+        if own.any() and len(np.unique(self._type_of)) < len(self._type_of):
+            first: dict[tuple[object, ...], int] = {}
+            texts: Any = rows["values"].to_pylist()
+            for at in np.flatnonzero(own).tolist():
+                line = time[at], tx[at], types[at], *texts[at]
+                events[at] = first.setdefault(line, events[at])
+            order = by_first_row(events)
+            rows, events = rows.take(order), events[order]
+        begins = np.zeros(len(rows), np.int64)
+        begins[1:] = events[1:] != events[:-1]
+        return rows, np.cumsum(begins)
+
     def _values(self, rows: pa.Table, types: NDArray[np.integer]) -> NDArray[np.int32]:
         values = np.zeros((len(rows), max(self._widths, default=0)), np.int32)
-        for type_ in np.unique(types).tolist():
+        for type_ in np.unique(types[types >= 0]).tolist():
             mine = np.flatnonzero(types == type_)
             width = self._widths[type_]
             values[mine, :width] = msg.value_ids(rows.take(mine), width, self._terms)
@@ -151,7 +173,8 @@ def save_tokens(detector: AnyDetector, terms: TermDictionary) -> bytes:
 
     if isinstance(detector, KernelDetector):
         detector.table.sweep()
-        saved = detector.save()
+    saved = detector.save()
+    if isinstance(saved, SavedTokens):
         tokens, slots = saved.tokens.copy(), len(detector.automaton.variables)
         first = tokens.shape[1] - slots
         values = numbered(tokens[:, first:].reshape(-1).tolist())
@@ -159,9 +182,8 @@ def save_tokens(detector: AnyDetector, terms: TermDictionary) -> bytes:
         state: Any = [part.tolist() for part in saved._replace(tokens=tokens)]
         now = detector.now
     else:
-        own = detector.save()
-        state = [[_token(t, numbered) for t in own.tokens], own.events, own.born]
-        now = own.now
+        state = [[_token(t, numbered) for t in saved.tokens], saved.events, saved.born]
+        now = saved.now
     words = [terms.text(i) for i in texts]
     return json.dumps([words, now, state], separators=(",", ":")).encode()
 
@@ -174,10 +196,10 @@ def load_tokens(detector: AnyDetector, saved: bytes, terms: TermDictionary) -> N
     def numbered(numbers: Sequence[int]) -> tuple[int, ...]:
         return tuple(ids[number] for number in numbers)
 
-    if isinstance(detector, KernelDetector):
+    if isinstance(detector, KernelDetector) and len(state) == len(SavedTokens._fields):
         rows, used_to, used, counts = (np.array(part, np.int64) for part in state)
         slots = len(detector.automaton.variables)
-        tokens = rows if len(rows) else detector.save().tokens[:0]
+        tokens = rows if len(rows) else detector.table.save().tokens[:0]
         first = tokens.shape[1] - slots
         values = numbered(tokens[:, first:].reshape(-1).tolist())
         tokens[:, first:] = np.array(values, np.int64).reshape(len(tokens), slots)
@@ -203,11 +225,11 @@ def _made_token(state: list[Any], numbered: Numbered) -> Token:
 def _configuration(at: Configuration, numbered: Numbered) -> list[Any]:
     runs = [[n, sorted((_configuration(c, numbered) for c in run), key=repr)] for n, run in at.runs]
     sets = sorted(at.violated), runs, sorted(at.fired)
-    return [at.position, numbered(at.values), at.entries, at.last, *sets]
+    return [at.position, numbered(at.values), at.entries, at.last, *sets, at.noisy]
 
 
 def _made_configuration(state: list[Any], numbered: Numbered) -> Configuration:
-    position, values, entries, last, violated, runs, fired = state
+    position, values, entries, last, violated, runs, fired, noisy = state
     inner = tuple((n, frozenset(_made_configuration(c, numbered) for c in run)) for n, run in runs)
     sets = frozenset(violated), inner, frozenset(fired)
-    return Configuration(position, numbered(values), tuple(entries), last, *sets)
+    return Configuration(position, numbered(values), tuple(entries), last, *sets, noisy)

@@ -20,7 +20,7 @@ from graphtide.rules.matching.matcher import Matcher
 from graphtide.rules.matching.memory import FactMemory
 from graphtide.spark.partition import program
 from graphtide.spark.partition.grids import key_partitions
-from graphtide.spark.stages.events import take_messages
+from graphtide.spark.stages.events import event_numbers, take_messages
 from graphtide.spark.state import messages as msg
 from graphtide.spark.state.messages import START
 
@@ -295,18 +295,6 @@ class PartitionRule:
             mine = ~facts & (rows["type"].to_numpy() == type_)
             needed |= mine & (rows["time"].to_numpy() + ticks >= now)
         return needed
-
-
-def event_numbers(rows: pa.Table, own: NDArray[np.bool_]) -> tuple[Longs, Longs]:
-    """The event of each row, and the first row of each event.
-
-    All that one graph event matches is one event; rows that are `own` are an event each.
-    """
-    time, tx, seq = (rows[name].to_numpy() for name in ("time", "tx", "seq"))
-    begins = np.ones(len(rows), np.bool_)
-    begins[1:] = (time[1:] != time[:-1]) | (tx[1:] != tx[:-1]) | (seq[1:] != seq[:-1])
-    begins[1:] |= own[1:] | own[:-1]
-    return np.cumsum(begins) - 1, np.flatnonzero(begins)
 
 
 def latest_inserts(rows: pa.Table, width: int) -> NDArray[np.bool_]:

@@ -1,0 +1,385 @@
+"""Detector: runs one pattern over events in Python; each token has all its configurations.
+
+`docs/patterns.md` has the semantics of tokens, contexts and timers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import chain, pairwise
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from graphtide.errors import GraphtideError
+from graphtide.kernel.tokens.tables import NEW_EVENT, NEW_OCCURRENCE
+from graphtide.patterns.automaton import SLOT, Automaton, Letter
+from graphtide.patterns.event_rows import EventRows, RowArranger
+from graphtide.patterns.tokens import (
+    NEVER,
+    Configuration,
+    ConfigurationMover,
+    Event,
+    PatternMatch,
+    Token,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from graphtide.kernel.batch import Ints, Longs
+
+
+@dataclass(frozen=True, slots=True)
+class MatchColumns:
+    """The matches of a batch in columns; `used[first_used[i]:first_used[i + 1]]` are i's events.
+
+    `at` is the index of the input row with which it was found: a timer fires with the first event
+    after its time.
+    """
+
+    values: NDArray[np.int64]
+    time: NDArray[np.int64]
+    start: NDArray[np.int64]
+    at: NDArray[np.int64]
+    first_used: NDArray[np.int64]
+    used: NDArray[np.int64]
+
+    def of_input(self, rows: EventRows) -> MatchColumns:
+        """The same, with `at` as the index of a row before rows were arranged."""
+        return replace(self, at=rows.source[self.at])
+
+
+def as_columns(found: list[tuple[int, PatternMatch]], parameters: int) -> MatchColumns:
+    """Matches, each with the index of the event that found it, as columns.
+
+    >>> from graphtide.patterns.tokens import PatternMatch
+    >>> as_columns([(3, PatternMatch((7,), 12, 10, (1, 3)))], 1).used.tolist()
+    [1, 3]
+    """
+    lengths = [0, *(len(one.used) for _, one in found)]
+    values = [one.values for _, one in found]
+    return MatchColumns(
+        values=np.array(values, np.int64).reshape(len(found), parameters),
+        time=np.array([one.time for _, one in found], np.int64),
+        start=np.array([one.start for _, one in found], np.int64),
+        at=np.array([row for row, _ in found], np.int64),
+        first_used=np.cumsum(np.array(lengths, np.int64)),
+        used=np.array([number for _, one in found for number in one.used], np.int64),
+    )
+
+
+def event_arrays(rows: Sequence[Event], number: int) -> tuple[Longs, Ints, Longs, Longs]:
+    """The rows of one event as columns: types, values, times, numbers.
+
+    >>> event_arrays([Event(2, (7,), 10), Event(3, (), 10)], 5)[1].tolist()
+    [[7], [0]]
+    """
+    width = max(len(row.values) for row in rows)
+    values = [(*row.values, *(0,) * (width - len(row.values))) for row in rows]
+    return (
+        np.array([row.type for row in rows]),
+        np.array(values, np.int32).reshape(len(rows), width),
+        np.array([row.time for row in rows]),
+        np.full(len(rows), number),
+    )
+
+
+Key = tuple[int, ...]
+
+Ways = list[Event]
+"""The rows of one occurrence of an event."""
+
+
+class KeyedStreams:
+    """The keys of events by PER: each key has a stream of its own; without PER there is one."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        self.per = automaton.per
+        self.arity: dict[int, int] = {}
+        self._columns: dict[int, list[tuple[int, ...]]] = {}
+        self._everywhere: set[int] = set()
+        for letter in automaton.letters():
+            self.arity[letter.type] = len(letter.arguments)
+            columns = self._columns_of(letter)
+            if columns is None:
+                self._everywhere.add(letter.type)
+            elif columns not in self._columns.setdefault(letter.type, []):
+                self._columns[letter.type].append(columns)
+
+    def keys(self, ways: Sequence[Event]) -> list[Key]:
+        """The keys of an event."""
+        if not self.per:
+            return [()]
+        return list(
+            dict.fromkeys(
+                tuple(event.values[i] for i in columns)
+                for event in ways
+                for columns in self._columns.get(event.type, [])
+            )
+        )
+
+    def everywhere(self, ways: Sequence[Event]) -> bool:
+        """Whether a NOT without the variables of PER reads an event."""
+        return any(event.type in self._everywhere for event in ways)
+
+    def _columns_of(self, letter: Letter) -> tuple[int, ...] | None:
+        """The arguments that are the variables of PER; None if one of them is missing."""
+        first = {n: i for i, (kind, n) in reversed([*enumerate(letter.arguments)]) if kind == SLOT}
+        return tuple(first[slot] for slot in self.per) if first.keys() >= set(self.per) else None
+
+
+class SavedDetector(NamedTuple):
+    """The state of a detector: its tokens, the time, the numbers of events and tokens so far."""
+
+    tokens: list[Token]
+    now: int | None
+    events: int
+    born: int
+
+
+class Detector:
+    """The general detector: a token has all configurations of its events.
+
+    >>> from graphtide.patterns.compile import compile_pattern
+    >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration
+    >>> body = Follows((Atom("A", ()), Atom("B", ())))
+    >>> pattern = PatternDeclaration("P", (), body, "CHRONICLE", (), 1)
+    >>> detector = Detector(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1))
+    >>> detector.step(0, (), 10)
+    []
+    >>> detector.step(1, (), 12)
+    [PatternMatch(values=(), time=12, start=10, used=(0, 1))]
+    """
+
+    def __init__(self, automaton: Automaton) -> None:
+        self.automaton = automaton
+        self.now: int | None = None
+        self.reader = ConfigurationMover(automaton)
+        self._streams = KeyedStreams(automaton)
+        self._arranger = RowArranger(automaton)
+        self._tokens: dict[Key, list[Token]] = {}
+        self._due: list[tuple[float, int, Token]] = []
+        self.events = 0
+        """The number of the next event, if it is given none."""
+        self._born = 0
+        self._inner_timers = any(reader.timed for reader in self.reader.inner.values())
+
+    def tokens(self) -> list[Token]:
+        """The live tokens, oldest first."""
+        alive = chain.from_iterable(self._tokens.values())
+        return sorted(alive, key=lambda token: token.order)
+
+    def step(self, type: int, values: tuple[int, ...], time: int) -> list[PatternMatch]:  # noqa: A002
+        """Take in an event, after all timers before it; the matches, in order."""
+        return self.take([Event(type, values, time)])
+
+    def take(self, rows: Sequence[Event]) -> list[PatternMatch]:
+        """Take in one event of several rows, after all timers before it; the matches, in order."""
+        arranged = self._arranger.rows(*event_arrays(rows, self.events))
+        return [match for _, match in self._feed(arranged)]
+
+    def _step(self, occurrences: list[Ways], time: int, number: int) -> list[PatternMatch]:
+        """Take in an event, after all timers before it; the matches, in order."""
+        matches = self.advance(time)
+        self.events = number + 1
+        every = [event for ways in occurrences for event in ways]
+        keys = self._streams.keys(every)
+        for key in keys:
+            own = [ways for ways in occurrences if key in self._streams.keys(ways)]
+            matches += self._offer(own, time, number, key)
+        if self._streams.everywhere(every):
+            for key in [key for key in self._tokens if key not in keys]:
+                self._missed(key, every, time, ())
+        return matches
+
+    def advance(self, to: int) -> list[PatternMatch]:
+        """Move time on: timers before `to` fire, tokens past their deadline are dropped."""
+        if self.now is not None and to < self.now:
+            raise GraphtideError(
+                f"time went back from {self.now} to {to}",
+                hint="events have to be in order of time; streams can put them in order",
+            )
+        self.now = to
+        matches: list[PatternMatch] = []
+        while self._due and self._due[0][0] < to:
+            due, _, token = heappop(self._due)
+            token.due.discard(due)
+            if token in self._tokens.get(token.key, ()):
+                matches += self._fall_due(token, due)
+        if self._inner_timers:
+            self._pass_inner_time(to - 1)
+        return matches
+
+    def save(self) -> SavedDetector:
+        """The state of the detector, to be loaded later, or in another process."""
+        tokens = [replace(t, used=[*t.used], due=set()) for t in self.tokens()]
+        return SavedDetector(tokens, self.now, self.events, self._born)
+
+    def load(self, saved: SavedDetector) -> None:
+        """Load a saved state; the ids of terms have to be the same."""
+        self.now, self.events, self._born = saved.now, saved.events, saved.born
+        self._tokens, self._due = {}, []
+        for token in saved.tokens:
+            own = replace(token, used=[*token.used], due=set())
+            self._tokens.setdefault(own.key, []).append(own)
+            self._schedule(own)
+
+    def next_time(self) -> int:
+        """The time of the next timer or deadline; NEVER if there is none."""
+        return int(self._due[0][0]) if self._due else NEVER
+
+    def feed(
+        self,
+        types: NDArray[np.integer],
+        values: NDArray[np.integer],
+        times: NDArray[np.integer],
+        numbers: Longs | None = None,
+    ) -> MatchColumns:
+        """Take in rows of events in order of time; rows of values are padded.
+
+        Rows of one number are one event. Without numbers each row is an event.
+        """
+        if numbers is None:
+            numbers = np.arange(self.events, self.events + len(types))
+        rows = self._arranger.rows(types, values, times, numbers)
+        return self.feed_rows(rows).of_input(rows)
+
+    def feed_rows(self, rows: EventRows) -> MatchColumns:
+        """Take in arranged rows; `at` are their indices."""
+        return as_columns(self._feed(rows), len(self.automaton.parameters))
+
+    def _feed(self, rows: EventRows) -> list[tuple[int, PatternMatch]]:
+        """The matches of arranged rows, each with the index of the first row of its event."""
+        matches: list[tuple[int, PatternMatch]] = []
+        columns = (rows.types, rows.values, rows.times, rows.numbers, rows.begins)
+        lines = list(zip(*(column.tolist() for column in columns), strict=True))
+        firsts = [i for i, line in enumerate(lines) if line[4] == NEW_EVENT]
+        for first, end in pairwise([*firsts, len(lines)]):
+            occurrences: list[Ways] = []
+            for type_, values, time, _, begins in lines[first:end]:
+                event = Event(type_, tuple(values[: self._streams.arity.get(type_, 0)]), time)
+                if begins <= NEW_OCCURRENCE:
+                    occurrences.append([])
+                occurrences[-1].append(event)
+            _, _, time, number, _ = lines[first]
+            matches += [(first, one) for one in self._step(occurrences, time, number)]
+        return matches
+
+    def _fall_due(self, token: Token, due: float) -> list[PatternMatch]:
+        """A timer or deadline of a token; outdated entries of the queue do nothing."""
+        if token.timer(self.reader) == due:
+            token.fire(self.reader, int(due))
+            return self._after(token, int(due))
+        if token.deadline(self.reader) <= due:
+            self._drop(token)
+        return []
+
+    def _pass_inner_time(self, until: int) -> None:
+        for token in self.tokens():
+            passed = (self.reader.pass_time(at, until) for at in token.configurations)
+            token.configurations = [at for at in passed if at is not None]
+            if token.configurations:
+                self._schedule(token)
+            else:
+                self._drop(token)
+
+    def _offer(
+        self, occurrences: list[Ways], time: int, number: int, key: Key
+    ) -> list[PatternMatch]:
+        """The three steps of the contexts, for one key of PER."""
+        matches: list[PatternMatch] = []
+        movers: list[Token] = []
+        context, had_tokens = self.automaton.context, key in self._tokens
+        for ways in occurrences:
+            mover = self._consume(ways, number, key, movers)
+            if mover is not None:
+                movers.append(mover)
+                matches += self._after(mover, time)
+        noise = not movers and context != "CHRONICLE"
+        every = [event for ways in occurrences for event in ways]
+        self._missed(key, every, time, movers, noise=noise)
+        if noise and context == "STRICT" and had_tokens and key not in self._tokens:
+            born = next(filter(None, (self._begin(w, number, key) for w in occurrences)), None)
+            matches += [] if born is None else self._after(born, time)
+        return matches
+
+    def _consume(self, ways: Ways, number: int, key: Key, movers: Sequence[Token]) -> Token | None:
+        """The token that consumes an occurrence, if any; none consumes an event twice."""
+        tokens = self._tokens.get(key, [])
+        uses = {id(token): token.uses(self.reader, ways) for token in tokens if token not in movers}
+        user = next((t for t in tokens if t.forward(uses.get(id(t), []))), None)
+        if user is None and not (self.automaton.context == "STRICT" and tokens):
+            born = self._begin(ways, number, key)
+            if born is not None:
+                return born
+        if user is None:
+            user = next((t for t in tokens if uses.get(id(t))), None)
+        if user is not None:
+            user.take(self.reader, uses[id(user)], ways[0].time, number)
+        return user
+
+    def _begin(self, ways: Ways, number: int, key: Key) -> Token | None:
+        """A new token, if a trace of this key can begin with an occurrence."""
+        nothing = self.reader.start((0,) * len(self.automaton.variables))
+        uses = [u for u in self.reader.use(nothing, ways) if self._belongs(u.after, key)]
+        if not uses:
+            return None
+        token = Token(self._born, ways[0].time, key, [], [])
+        self._born += 1
+        token.take(self.reader, uses, ways[0].time, number)
+        self._tokens.setdefault(key, []).append(token)
+        return token
+
+    def _belongs(self, at: Configuration | None, key: Key) -> bool:
+        return at is not None and tuple(at.values[slot] for slot in self.automaton.per) == key
+
+    def _missed(
+        self,
+        key: Key,
+        ways: Sequence[Event],
+        time: int,
+        movers: Sequence[Token],
+        *,
+        noise: bool = False,
+    ) -> None:
+        """All tokens of a key but some did not consume an event: it may violate their NOTs."""
+        for token in list(self._tokens.get(key, ())):
+            if token in movers:
+                continue
+            before = token.configurations
+            if not token.miss(self.reader, ways, time, noise=noise):
+                self._drop(token)
+            elif token.configurations != before:
+                self._schedule(token)
+
+    def _after(self, token: Token, time: int) -> list[PatternMatch]:
+        """After a token has moved: it is complete, dropped, or waits.
+
+        If its configurations give the parameters different values, each is a match.
+        """
+        ends = token.ends(self.reader)
+        if ends or not token.configurations:
+            self._drop(token)
+        else:
+            self._schedule(token)
+        parameters = self.automaton.parameters
+        rows = {tuple(end.values[slot] for slot in parameters) for end in ends}
+        return [PatternMatch(row, time, token.start, tuple(token.used)) for row in sorted(rows)]
+
+    def _schedule(self, token: Token) -> None:
+        """Queue the next timer and the deadline of a token; outdated entries do no harm."""
+        dues = {token.timer(self.reader), token.deadline(self.reader)} - {inf} - token.due
+        token.due |= dues
+        for due in dues:
+            heappush(self._due, (due, token.order, token))
+
+    def _drop(self, token: Token) -> None:
+        stream = self._tokens[token.key]
+        stream.remove(token)
+        if not stream:
+            del self._tokens[token.key]
