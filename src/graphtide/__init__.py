@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from logging import NullHandler, getLogger
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
+
+# Records go to the handlers of the program, if it has any, and otherwise nowhere.
+getLogger("graphtide").addHandler(NullHandler())
 
 # Loaded when first asked for: a command that only prints its help should not wait for a compiler.
 _HOMES = {

@@ -17,18 +17,22 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from logging import getLogger
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 log = getLogger(__name__)
 
 PACKAGE: Final = Path(__file__).parent
 
-_IMPORT: Final = re.compile(r"^\s*from graphtide\b([\w.]*) import (\([^)]*\)|[^\n#]*)", re.MULTILINE)
+_IMPORT: Final = re.compile(
+    r"^\s*from graphtide\b([\w.]*) import (\([^)]*\)|[^\n#]*)", re.MULTILINE
+)
 
 
 @cache

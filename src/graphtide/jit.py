@@ -1,7 +1,7 @@
 """Numba decorators for the kernels, and what is seen of Numba's compiler.
 
-Machine code is stored by Numba, in the folders that `code_cache` chooses. A loop is compiled when it
-is first called; the search loop takes most of a minute. So a line on standard error says what is
+Machine code is stored by Numba, in the folders that `code_cache` chooses. A loop is compiled when
+it is first called; the search loop takes most of a minute. So a line on standard error says what is
 compiled, if standard error is a terminal or `show_progress` was called; if not, a log record does.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from inspect import getfile
 from logging import getLogger
 from pathlib import Path
@@ -82,7 +82,7 @@ def _cache_in(config: Any, folder: Path | None) -> Iterator[None]:  # noqa: ANN4
 class LenientCache:
     """A Numba cache, of which a file that cannot be read or written costs a compilation at most.
 
-    A full disk, or a file that was cut off by one, must not stop the program.
+    A full disk or a damaged file must not stop the program.
     """
 
     def __init__(self, cache: Any) -> None:  # noqa: ANN401 - Numba has no annotations
@@ -94,6 +94,8 @@ class LenientCache:
             return self._cache.load_overload(signature, context)
         except Exception as error:  # noqa: BLE001 - unpickling a damaged file raises anything
             log.warning("cannot read machine code in %s: %r", self._cache.cache_path, error)
+            with suppress(OSError):
+                self._cache.flush()  # what is stored next replaces it
             return None
 
     def save_overload(self, signature: object, result: object) -> None:
@@ -107,7 +109,7 @@ class LenientCache:
         return getattr(self._cache, name)
 
 
-class Progress:
+class CompilerProgress:
     """Shows which loop is compiled, and how many of the functions it is made of are done."""
 
     def __init__(self) -> None:
@@ -142,15 +144,15 @@ class Progress:
         self._done.add(dispatcher)
         if not self._stack and _is_ours(dispatcher):
             if _is_terminal():
-                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+                _say("\r\x1b[K")
             log.debug("compiled %s in %.1f s", _name(dispatcher), perf_counter() - self._start)
 
     def _show(self, name: str, done: int, total: int) -> None:
         text = f"graphtide: compiling {name}: {done} of {total} functions are done"
         if _is_terminal():
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            _say(f"\r\x1b[K{text}")
         elif self.forced and len(self._stack) == 1:
-            print(text, file=sys.stderr, flush=True)
+            _say(f"{text}\n")
         elif not self._announced:
             log.info(
                 "compiling the inner loops, once per version, which takes a minute or two; machine "
@@ -160,23 +162,23 @@ class Progress:
         self._announced = True
 
 
-PROGRESS: Final = Progress()
+PROGRESS: Final = CompilerProgress()
 
 
-def show_progress() -> None:
-    """Say what is compiled on standard error even if that is no terminal."""
-    PROGRESS.forced = True
+def show_progress(*, shown: bool) -> None:
+    """Whether to say what is compiled on standard error even if that is no terminal."""
+    PROGRESS.forced = shown
 
 
-def _listener(event: Any, progress: Progress) -> object:  # noqa: ANN401 - a module
-    class Listener(event.Listener):  # type: ignore[misc]
+def _listener(event: Any, progress: CompilerProgress) -> object:  # noqa: ANN401 - a module
+    class CompilerListener(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:  # noqa: ANN401
             progress.begin(event.data["dispatcher"])
 
         def on_end(self, _event: object) -> None:
             progress.end()
 
-    return Listener()
+    return CompilerListener()
 
 
 def _functions_of(dispatcher: Any) -> set[Any]:  # noqa: ANN401 - of Numba
@@ -203,4 +205,12 @@ def _name(dispatcher: Any) -> str:  # noqa: ANN401 - of Numba
 
 
 def _is_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()
+    with suppress(ValueError):  # it is closed
+        return sys.stderr is not None and sys.stderr.isatty()
+    return False
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError):  # nobody listens: no reason not to compile
+        sys.stderr.write(text)
+        sys.stderr.flush()
