@@ -52,6 +52,7 @@ class Assault:
 
     def release(self, count: int) -> None:
         """Make some more files of the input visible; their times keep their order."""
+        assert self.held or not self.job.get("paced"), "the input is used up: the test needs more"
         for _ in range(min(count, len(self.held))):
             path = self.held.popleft()
             path.rename(Path(self.job["input"], path.name))
@@ -77,26 +78,43 @@ class Assault:
             )
 
     def kill(self, kind: str) -> None:
-        """Let some micro-batches pass, then kill at a random moment of one."""
+        """Let some micro-batches pass, then kill at a random moment of one.
+
+        If that one is over before a worker was seen, and its workers have ended, those of the next
+        one wait to be seen. So a kill uses up five files at most, on however busy a machine.
+        """
         self.await_batches(self.random.randint(1, 2))
         seen = self.last_batch()
         self.release(1)
         time.sleep(self.random.uniform(0, 0.4))
         deadline = time.monotonic() + PATIENCE
-        while not (victims := self.victims(kind)):
-            if self.last_batch() > seen:  # the batch is over, and idle workers may have ended
-                seen = self.last_batch()
+        holds = False
+        while not self.strike(kind):
+            if self.job.get("paced") and not holds and self.last_batch() > seen:
+                holds = True
+                Path(self.job["notes"], "hold").touch()
                 self.release(1)
             self.check(deadline, f"there is no {kind} to kill")
             time.sleep(0.02)
-        os.kill(self.random.choice(victims), signal.SIGKILL)
+        if holds:
+            Path(self.job["notes"], "hold").unlink()
         self.kills[kind] += 1
         if kind in {"driver", "command"}:
             self.clear()
 
+    def strike(self, kind: str) -> bool:
+        """Kill a process of a kind; whether there was one."""
+        victims = self.victims(kind)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            if victims:
+                os.kill(self.random.choice(victims), signal.SIGKILL)
+                return True
+        return False
+
     def finish(self) -> None:
         """Wait until the job has used up its input."""
-        self.release(len(self.held))
+        if self.held:
+            self.release(len(self.held))
         if self.job.get("paced"):
             Path(self.job["notes"], "finish").touch()
         code = self.process.wait(2 * PATIENCE)
