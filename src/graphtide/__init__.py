@@ -1,4 +1,4 @@
-"""Graphtide: standing questions over a graph that keeps changing, answered with exact deltas."""
+"""Graphtide: standing queries over an RDF graph that changes, with exact deltas."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class QueryRegistry:
                 number += 1
             return f"query{number}"
         if name in self._queries:
-            raise GraphtideError(f"a query named {name!r} already watches this graph")
+            raise GraphtideError(f"a query named {name!r} is already registered on this graph")
         return name
 
     def add(self, query: Query, stamps: TransactionTimes) -> None:
