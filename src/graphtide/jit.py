@@ -55,10 +55,11 @@ def _njit(function: Function, *, cache: bool, forceinline: bool, nrt: bool) -> F
     import numba  # noqa: PLC0415 - the twins run where Numba is not installed
 
     PROGRESS.follow()
-    folder = code_folder(Path(getfile(function)), numba.config.CACHE_DIR) if cache else None
+    config: Any = numba.config
+    folder = code_folder(Path(getfile(function)), config.CACHE_DIR) if cache else None
     # `_nrt` switches reference counting off; Numba's stubs do not know it.
     compiler: Any = numba.njit
-    with _cache_in(numba.config, folder):
+    with _cache_in(config, folder):
         dispatcher = compiler(
             cache=folder is not None, forceinline=forceinline, nogil=True, _nrt=nrt
         )(function)
@@ -127,7 +128,8 @@ class CompilerProgress:
             from numba.core import event  # noqa: PLC0415 - as above
 
             self._follows = True
-            event.register("numba:compile", _listener(event, self))
+            events: Any = event
+            events.register("numba:compile", _listener(events, self))
 
     def begin(self, dispatcher: Any) -> None:  # noqa: ANN401 - of Numba
         """A function begins to be compiled; inside others, if it is a helper of theirs."""
@@ -170,8 +172,8 @@ def show_progress(*, shown: bool) -> None:
     PROGRESS.forced = shown
 
 
-def _listener(event: Any, progress: CompilerProgress) -> object:  # noqa: ANN401 - a module
-    class CompilerListener(event.Listener):  # type: ignore[misc]
+def _listener(events: Any, progress: CompilerProgress) -> object:  # noqa: ANN401 - a module
+    class CompilerListener(events.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:  # noqa: ANN401
             progress.begin(event.data["dispatcher"])
 

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 JOB = Path(__file__).with_name("stream_job.py")
 
-FORKED = "graphtide.spark.stages.worker"
+FORKED = "-m graphtide.spark.stages.worker"
 """In the command of the process that forks workers, and of workers."""
+
+JAVA = "org.apache.spark"
+"""In the command of a driver's Java half and of executors."""
 
 PATIENCE = 300.0
 """Seconds after which a job that makes no progress is given up."""
@@ -122,11 +125,17 @@ class Assault:
         self.clear()
 
     def victims(self, kind: str) -> list[int]:
-        """The processes of a kind in this life: `driver` is its Java half, `command` its Python."""
+        """The processes of a kind in this life.
+
+        `driver` is its Java half, `command` its Python. `daemon` forks the workers; if it is
+        killed, they go on without a parent.
+        """
         found = []
         for pid, parent, command in self.family():
             match kind:
-                case "worker" if FORKED in command and FORKED in self.command(parent):
+                case "worker" if FORKED in command and JAVA not in self.command(parent):
+                    found.append(pid)
+                case "daemon" if FORKED in command and JAVA in self.command(parent):
                     found.append(pid)
                 case "executor" if "CoarseGrainedExecutorBackend" in command:
                     found.append(pid)
@@ -183,8 +192,14 @@ class Assault:
         assert time.monotonic() < deadline, f"{problem} for {PATIENCE} s\n{self.log()}"
 
     def log(self) -> str:
-        """The end of what the job has said in this life."""
-        return (self.folder / f"log-{self.lives}.txt").read_text(encoding="utf-8")[-5000:]
+        """How far the job is, and the end of what it has said in this life."""
+        offsets = [path.name for path in Path(self.job["checkpoint"], "offsets").glob("[0-9]*")]
+        far = f"committed batch {self.last_batch()}, planned {sorted(map(int, offsets))[-1:]}"
+        seen = f"{len(self.held)} files are held; {self.family()}"
+        return (
+            f"{far}; {seen}\n"
+            + (self.folder / f"log-{self.lives}.txt").read_text(encoding="utf-8")[-5000:]
+        )
 
     def found(self) -> Counter:
         """How often engines were found to be right, behind, ahead, missing, of another attempt."""

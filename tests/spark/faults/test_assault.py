@@ -48,6 +48,25 @@ def test_a_worker_that_ends_too_soon_is_held_in_the_next_batch(job):
     assert 12 - len(job.held) <= 5
 
 
+JAVA = "java -cp x org.apache.spark.deploy.SparkSubmit --conf d=graphtide.spark.stages.worker"
+PYTHON = "python -m graphtide.spark.stages.worker pyspark.worker"
+COMMANDS = {1: "init", 7: "python stream_job.py", 10: JAVA, 20: PYTHON, 21: PYTHON, 22: PYTHON}
+PARENTS = {7: 1, 10: 7, 20: 10, 21: 20, 22: 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "pids"), [("worker", [21, 22]), ("daemon", [20]), ("driver", [10]), ("executor", [])]
+)
+def test_who_is_who(kind, pids, tmp_path, monkeypatch):
+    """Workers outlive the process that forked them; Java's options name its module."""
+    job = Assault(tmp_path, {}, Random(1), process=subprocess.Popen(["true"]))
+    job.process.wait()
+    family = [(pid, parent, COMMANDS[pid]) for pid, parent in PARENTS.items()]
+    monkeypatch.setattr(job, "family", lambda: family)
+    monkeypatch.setattr(Assault, "command", staticmethod(COMMANDS.get))
+    assert job.victims(kind) == pids
+
+
 def test_a_victim_that_has_just_ended_is_none(job):
     job.worker.kill()
     job.worker.wait()
