@@ -57,7 +57,7 @@ EXTENTS = ("RANGE 10 STEP 5", "RANGE 4 STEP 4", "RANGE 3 STEP 7", "RANGE 6 STEP 
 ELEMENTS = ("ELEMENTS 4 STEP 2", "ELEMENTS 5 STEP 3", "ELEMENTS 2 STEP 5")
 
 
-@pytest.mark.parametrize("shape", quick_sample(BODIES, 4))
+@pytest.mark.parametrize("shape", quick_sample(BODIES, 8))
 def test_as_in_one_process(shape, monkeypatch):
     body, select, second = BODIES[shape]
     rng = Random(shape)
