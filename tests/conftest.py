@@ -1,17 +1,35 @@
-"""What all tests share: no deadlines, and how the W3C suites are summed up at the end of a run."""
+"""What all tests share: profiles of Hypothesis, and how the W3C suites are summed up at the end."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from textwrap import fill
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # Compiling, and a busy machine, make a case slow now and then: that says nothing about it.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("full")
+
+QUICK_SHARE = 5
+"""`make quick` tries one in so many examples of a property; `make test` tries all."""
+
+FEWEST = 10
+"""Examples that `make quick` tries at least, if a property has as many."""
 
 _INDENT = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
+
+
+def pytest_collection_modifyitems(config, items) -> None:
+    """Without the slow tests, properties are tried on fewer examples."""
+    if config.getoption("markexpr") != "not slow":
+        return
+    tests = [getattr(item, "obj", None) for item in items]
+    for test in {id(test): test for test in tests if is_hypothesis_test(test)}.values():
+        # The settings of a test are chosen where it is defined; a profile would not change them.
+        chosen = test._hypothesis_internal_use_settings
+        fewer = min(chosen.max_examples, max(FEWEST, chosen.max_examples // QUICK_SHARE))
+        test._hypothesis_internal_use_settings = settings(chosen, max_examples=fewer)
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -1,8 +1,9 @@
-"""Graphtide: standing questions over a graph that keeps changing, answered with exact deltas."""
+"""Graphtide: standing queries over an RDF graph that changes, with exact deltas."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from logging import NullHandler, getLogger
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
+
+# Records go to the handlers of the program, if it has any, and otherwise nowhere.
+getLogger("graphtide").addHandler(NullHandler())
 
 # Loaded when first asked for: a command that only prints its help should not wait for a compiler.
 _HOMES = {

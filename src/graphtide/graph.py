@@ -1,4 +1,4 @@
-"""LiveGraph: a graph that keeps changing, and everything that can be registered on it."""
+"""LiveGraph: a graph that changes, and everything that can be registered on it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Changes = ChangeBatch | Iterable[ChangeBatch] | pa.Table | str | Path
 
 
 class LiveGraph:
-    """The current set of quads, kept in step with every change, and what is registered on it.
+    """The current set of quads, maintained with every change, and what is registered on it.
 
     With `strict`, an insert of a present quad and a delete of an absent one are errors; otherwise
     they have no effect and are counted. `store="matched"` stores only what a registered query can

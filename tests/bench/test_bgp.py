@@ -73,6 +73,7 @@ def test_without_quads_nothing_else_is_kept(results):
             assert result.quad_bytes < 1000
 
 
+@pytest.mark.slow
 def test_reports(results, tmp_path):
     pytest.importorskip("matplotlib")
     found = report(results)

@@ -152,6 +152,7 @@ def test_engines_that_disagree_are_reported():
         check_agreement(found)
 
 
+@pytest.mark.slow
 def test_a_failing_measurement_is_reported():
     with pytest.raises(GraphtideError, match=r"measurement \(.* in nope\) failed: KeyError"):
         BENCHMARK.measure_apart(RouteSensorTask("nope", EDGES))

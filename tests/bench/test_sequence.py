@@ -94,6 +94,7 @@ def test_different_answers_are_refused():
         check_agreement([one, other])
 
 
+@pytest.mark.slow
 def test_the_command_prints_json(capsys):
     assert main(["bench", "sequence", "--events", "2000", "--keys", "5", "--json"]) == 0
     captured = capsys.readouterr()

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from support.sampling import quick_sample
 
 from graphtide import LiveGraph
 from graphtide.bench.report import write_plot
@@ -38,7 +39,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+@pytest.mark.parametrize("operator", quick_sample(OPERATORS, 4), ids=lambda operator: operator.name)
 def test_answers(operator):
     result = measure(OperatorTask(operator.name, 1000))
     assert result.rows == ROWS[operator.name]
@@ -82,12 +83,14 @@ def test_the_table_has_a_column_for_each_size_and_the_growth():
     assert cells == ["MIN", "2.00", "3.00", "1.5", "logarithmic"]
 
 
+@pytest.mark.slow
 def test_plot(tmp_path):
     files = write_plot(report(results()).plot, tmp_path / "cost")
     assert [file.name for file in files] == ["cost.png", "cost.svg"]
     assert all(file.stat().st_size for file in files)
 
 
+@pytest.mark.slow
 def test_command(capsys):
     options = "--sizes", "1000,2000", "--operators", "COUNT; distinct", "--json"
     assert main(["bench", "sparql", *options]) == 0

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from support.sampling import quick_sample
 
 from graphtide.cli.inputs import LineReader, read_pieces
 from graphtide.errors import DataError
@@ -16,7 +17,7 @@ DISAPPEARS = "- time=18 tx=1 ?route=:route1 ?sensor=:sensor1\n"
 FOLLOW = "watch", "route.rq", "--data", "rail.ttl", "--follow", "--changes"
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signal_number", quick_sample([signal.SIGINT, signal.SIGTERM], 2))
 def test_rows_come_as_the_file_grows_until_a_signal_ends_it(files, start, signal_number):
     text = (files / "log.rdfp").read_text()
     half = text.index("A ex:route1") + 5  # in the middle of a row of an open transaction
@@ -81,7 +82,7 @@ def test_an_interrupt_without_follow_is_no_success(files, start):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", quick_sample(["1", ""], 2))
 def test_a_reader_that_has_enough_ends_it_silently(files, start, unbuffered):
     lines = (f"<ex:a> <ex:p> <ex:b{n}> .\n" for n in range(50_000))
     (files / "many.nt").write_text("".join(lines))

@@ -157,6 +157,7 @@ def test_events_of_streams(doors, run):
     assert any(line.startswith("+ time=3") and "?x=<ex:a>" in line for line in ran.lines)
 
 
+@pytest.mark.slow
 def test_standard_input(doors, start):
     tokens = "run", "doors.tide", "--engine", "process", "--changes", "-"
     process = start(*tokens, stdin=-1)
@@ -164,6 +165,7 @@ def test_standard_input(doors, start):
     assert (process.returncode, out.splitlines()) == (0, LINES)
 
 
+@pytest.mark.slow
 def test_a_directory_is_followed(doors, start):
     (doors / "logs" / "2.rdfp").unlink()
     process = start(

@@ -167,6 +167,7 @@ def test_deletes_from_a_stream(folder, run):
     assert "rejected: 1 delete from streams" in ran.err
 
 
+@pytest.mark.slow
 def test_a_log_that_grows(folder, start):
     with (folder / "readings.rdfp").open("a") as log:
         log.write(at(12, shows(1)))

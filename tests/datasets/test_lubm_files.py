@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 from pyoxigraph import RdfFormat, parse
-from support.sampling import slow
+from support.sampling import quick_sample, slow
 
 from graphtide.cli.main import main
 from graphtide.graph import LiveGraph
@@ -29,7 +29,8 @@ def loaded(path):
 
 
 @pytest.mark.parametrize(
-    "name", ["a.nt", "a.nq.gz", "a.ttl", "a.parquet", "a.arrows", "a.rdfp", "a.rdfp.gz"]
+    "name",
+    quick_sample(["a.nt", "a.nq.gz", "a.ttl", "a.parquet", "a.arrows", "a.rdfp", "a.rdfp.gz"], 3),
 )
 def test_every_format_holds_the_model(name, tmp_path, lubm_lines, command):
     code, out, err = command("generate", "lubm", "--out", tmp_path / name)
@@ -49,7 +50,7 @@ def test_lines_are_n_triples(lubm_lines):
     assert sum(1 for _ in parse(lubm_lines, format=RdfFormat.N_TRIPLES)) == 100_543
 
 
-@pytest.mark.parametrize("name", ["a.rdfp", "a.parquet"])
+@pytest.mark.parametrize("name", quick_sample(["a.parquet", "a.rdfp"], 2))
 @pytest.mark.parametrize(("size", "events"), [slow(1, 100_543), (20, 5_028)])
 def test_a_stream(name, size, events, tmp_path, lubm_lines, command):
     code, _, _ = command(

@@ -57,7 +57,9 @@ def test_names_are_given_or_made_up_and_unique(graph):
     third, fourth = watch(graph), watch(graph)
     assert [w.name for w in graph.queries] == ["who", "query2", "query4", "query5", "query6"]
     assert graph.queries == (named, first, second, third, fourth)
-    with pytest.raises(GraphtideError, match="a query named 'who' already watches this graph"):
+    with pytest.raises(
+        GraphtideError, match="a query named 'who' is already registered on this graph"
+    ):
         watch(graph, name="who")
     named.close()
     assert watch(graph, name="who").name == "who"

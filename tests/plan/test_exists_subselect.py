@@ -6,6 +6,7 @@ import pytest
 from engine.against_reference import PREFIX, check, iri, streams, unhurried
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sampling import quick_sample
 
 from graphtide import LiveGraph
 from graphtide.errors import UnsupportedError
@@ -30,7 +31,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", MAINTAINED)
+@pytest.mark.parametrize("name", quick_sample(MAINTAINED, 3))
 @pytest.mark.parametrize("negation", ["", "NOT "])
 def test_maintained(name, negation):
     @settings(unhurried, max_examples=40)

@@ -205,7 +205,8 @@ def test_a_grown_graph_is_planned_for_anew_and_nobody_notices():
         assert [row.diff for row in each.delta()] == [-1] * 2000
 
 
-def test_replanning_can_be_asked_for():
+def test_replanning_can_be_asked_for(caplog):
+    caplog.set_level("INFO", "graphtide.engine")
     graph = LiveGraph()
     watch = graph.watch(parsed("?a :p ?b . ?b :q ?c . ?c :r ?d"), strategy="rete")
     with graph.transaction() as tx:
@@ -215,6 +216,8 @@ def test_replanning_can_be_asked_for():
         tx.insert(iri("c7"), iri("r"), iri("d"))
     before = watch.count()
     assert watch.replan()
+    said = "query query1 is planned again at 601 quads: from rete to rete"
+    assert caplog.messages == [said]
     assert {v.name for v in joins(watch.plan)[0].schema} == {"b", "c", "d"}
     assert not watch.replan()
     assert watch.count() == before == 100

@@ -251,7 +251,8 @@ def test_one_kind_of_handle_for_queries_with_and_without_windows():
     assert graph.queries == (plain,)
 
 
-def test_late_events_are_counted_and_kept_apart():
+def test_late_events_are_counted_and_kept_apart(caplog):
+    caplog.set_level("INFO", "graphtide")
     graph = LiveGraph()
     query = graph.watch(ALL.format("RANGE 4 STEP 2"))
     stream = graph.stream("<ex:s>", lateness=0)
@@ -260,6 +261,8 @@ def test_late_events_are_counted_and_kept_apart():
     graph.advance(8)
     assert stream.late_count == 1
     assert [time for time, _ in stream.late] == [3]
+    assert len(caplog.messages) == 1
+    assert "1 in all: older than the watermark 5" in caplog.messages[0]
     assert seen(query) == {4: [1], 6: [5], 8: [5]}
 
 

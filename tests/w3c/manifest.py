@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,12 +106,14 @@ def _name(file: str, iri: str) -> str:
     return f"{path_of(file).parent.relative_to(suite_folder())}/{iri.rpartition('#')[2]}"
 
 
+@cache
 def suite_folder() -> Path:
     """Where the suites are: beside the repository, or where the environment says."""
     default = Path(__file__).parents[3] / "shared" / "data" / "w3c-sparql-tests"
     return Path(os.environ.get("GRAPHTIDE_W3C_TESTS", default))
 
 
+@cache
 def evaluation_tests() -> list[EvaluationTest]:
     """Every query evaluation test of the SPARQL 1.0 and 1.1 suites; none when they are absent."""
     return [_test(*entry) for name in _MANIFESTS for entry in _entries(BASE + name, _KINDS)]

@@ -18,9 +18,14 @@ ABSENT = pytest.param(
 )
 
 
-def parameters(tests) -> list:
-    """Tests for `parametrize`, by name; one that is skipped when the suites are absent."""
-    return [pytest.param(test, id=test.name) for test in tests] or [ABSENT]
+def parameters(tests, every: int = 1) -> list:
+    """Tests for `parametrize`, by name; of each `every` of them, one is quick.
+
+    One that is skipped when the suites are absent.
+    """
+    return [
+        (slow if at % every else pytest.param)(test, id=test.name) for at, test in enumerate(tests)
+    ] or [ABSENT]
 
 
 def sampled_parameters(tests, others: Sequence[object], every: int) -> list:

@@ -28,7 +28,7 @@ from graphtide.testing.reference_update import (
 from graphtide.testing.transactions import terms_of
 
 
-@pytest.mark.parametrize("test", parameters(evaluation_tests()))
+@pytest.mark.parametrize("test", parameters(evaluation_tests(), 3))
 def test_evaluation(test: EvaluationTest, record_property) -> None:
     record_property(*line(test, "reference"))
     query = query_of(test)

@@ -17,7 +17,7 @@ from graphtide.kernel.batch import DIFF
 from graphtide.testing.answers import row_of
 
 
-@pytest.mark.parametrize(("test", "way"), sampled_parameters(evaluation_tests(), tuple(WAYS), 4))
+@pytest.mark.parametrize(("test", "way"), sampled_parameters(evaluation_tests(), tuple(WAYS), 10))
 def test_maintained(test: EvaluationTest, way: str, record_property) -> None:
     query = text_of(test)
     record_property(*line(test, way))
@@ -30,7 +30,7 @@ def test_maintained(test: EvaluationTest, way: str, record_property) -> None:
         assert problem is None, f"{watch.strategy}: {problem}"
 
 
-@pytest.mark.parametrize("test", parameters(evaluation_tests()))
+@pytest.mark.parametrize("test", parameters(evaluation_tests(), 3))
 def test_asked_once(test: EvaluationTest, record_property) -> None:
     record_property(*line(test, "asked-once"))
     graph = loaded(quads_of(test))

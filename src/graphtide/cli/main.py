@@ -7,17 +7,20 @@ the arguments; 70 a bug of Graphtide; 130 interrupted.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import shorten
+from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
 from graphtide import __version__
-from graphtide.cli.options import command_line_error
+from graphtide.cli.options import VerboseOption, command_line_error
 from graphtide.errors import GraphtideError
 
 MISTAKE = 2
@@ -145,12 +148,24 @@ for command in COMMANDS:
     app.command(f"graphtide.cli.{command.target}", name=command.name, help=command.help)
 
 
+@app.meta.default
+def launch(
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    verbose: VerboseOption = 0,
+) -> object:
+    """Run a command, after the options that all commands have."""
+    with log_to_stderr(verbose):
+        return app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+
+
 def main(tokens: Sequence[str] | None = None) -> int:
     """Run a command; every failure becomes a message on standard error and an exit code."""
     debug = bool(os.environ.get("GRAPHTIDE_DEBUG"))
     _buffer_output()
     try:
-        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        code = app.meta(
+            tokens, exit_on_error=False, print_error=False, result_action="return_value"
+        )
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output is gone. Python would complain again when it closes it.
@@ -177,6 +192,28 @@ def main(tokens: Sequence[str] | None = None) -> int:
         )
         return BUG
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def log_to_stderr(verbose: int) -> Iterator[None]:
+    """Print log records on standard error: with 1 what a user may act on, with 2 everything."""
+    if not verbose:
+        yield
+        return
+    from graphtide.jit import show_progress
+
+    logger, handler = logging.getLogger("graphtide"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
+    show_progress(shown=True)
+    try:
+        yield
+    finally:
+        show_progress(shown=False)
+        logger.setLevel(before)
+        logger.removeHandler(handler)
 
 
 def _buffer_output() -> None:

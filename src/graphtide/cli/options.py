@@ -105,6 +105,16 @@ MasterOption = Annotated[
         help="Spark's master URL, such as spark://HOST:7077; by default this machine.",
     ),
 ]
+VerboseOption = Annotated[
+    int,
+    Parameter(
+        name=["--verbose", "-v"],
+        count=True,
+        show_default=False,
+        help="Of every command: say on standard error what happens, such as loops that are "
+        "compiled, plans that change, late and rejected input, checkpoints. -vv says more.",
+    ),
+]
 
 
 def invalid(option: str, value: object, allowed: str) -> GraphtideError:

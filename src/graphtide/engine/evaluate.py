@@ -101,7 +101,7 @@ class FreshExpression:
         self._value = compile_expression(expression, None, volatile.functions)
 
     def sizes(self) -> dict[str, int]:
-        """Nothing is kept."""
+        """Nothing is stored."""
         return {}
 
     def values(self, batch: Ints) -> Iterator[Term | None]:

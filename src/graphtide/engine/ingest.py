@@ -130,7 +130,7 @@ def cut(changes: Ints, time: Longs, tx: Longs) -> Iterator[Piece]:
 
 
 def first_backwards(clock: int, time: Longs) -> tuple[int, GraphtideError] | None:
-    """Times must not run backwards: the place of the first that does."""
+    """Times must not run backwards: the index of the first that does."""
     earlier = np.flatnonzero(np.diff(np.concatenate([[clock], time])) < 0)
     if not len(earlier):
         return None

@@ -5,6 +5,7 @@ Queries share quads, indexes and equal plan nodes; the registry knows which quer
 
 from __future__ import annotations
 
+from logging import getLogger
 from typing import TYPE_CHECKING
 
 from graphtide.engine.dataflow.network import Network, NodeIds, actual_rows
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Ints
     from graphtide.rdf.dictionary import TermDictionary
+
+log = getLogger(__name__)
 
 DRIFT = 1.2
 """Statistics are measured anew when the number of quads has changed by this factor: a plan hardly
@@ -139,7 +142,7 @@ class QueryRegistry:
                 number += 1
             return f"query{number}"
         if name in self._queries:
-            raise GraphtideError(f"a query named {name!r} already watches this graph")
+            raise GraphtideError(f"a query named {name!r} is already registered on this graph")
         return name
 
     def add(self, query: Query, stamps: TransactionTimes) -> None:
@@ -148,6 +151,7 @@ class QueryRegistry:
             self._replan_at = max(FIRST_REPLAN, GROWTH * len(self._store))
         query.take(self._attach(query), stamps)
         self._queries[query.name] = query
+        log.debug("query %s is watched by %s", query.name, query.plan.strategy)
 
     def remove(self, query: Query) -> None:
         """Unregister a query and free what only it needed."""
@@ -173,6 +177,10 @@ class QueryRegistry:
         chosen = choose_plan(select, known, strategy=strategy, union=self.union)
         if chosen == query.plan:
             return False
+        log.info(
+            "query %s is planned again at %d quads: from %s to %s",
+            query.name, len(self._store), query.plan.strategy, chosen.strategy,
+        )  # fmt: skip
         self._detach(query)
         query.plan = chosen
         self._attach(query)

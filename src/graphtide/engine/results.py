@@ -1,6 +1,6 @@
 """What queries give back: deltas, results of windows, and Arrow tables of answers.
 
-Rows are kept as ids; they become terms when somebody looks at them, and not before.
+Rows are stored as ids; they become terms when somebody looks at them, and not before.
 """
 
 from __future__ import annotations

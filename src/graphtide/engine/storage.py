@@ -24,11 +24,11 @@ def first_redundant(
     present = dict(
         zip(quads, store.contains(np.array(quads, np.int32).reshape(-1, 4)), strict=True)
     )
-    for place, (diff, ids) in enumerate(changes):
+    for index, (diff, ids) in enumerate(changes):
         if bool(present[ids]) == (diff > 0):
             what = "insert of a quad that is present" if diff > 0 else "delete of an absent quad"
             text = " ".join(terms.text(i) for i in ids if i)
-            return place, StrictError(
+            return index, StrictError(
                 f"{what}: {text}",
                 hint="nothing of this transaction was applied; LiveGraph(strict=False) ignores it",
             )
@@ -54,9 +54,9 @@ def make_store(storage: Storage, *, strict: bool) -> QuadStore:
         hint = 'use "all", "matched" or "none"'
         raise GraphtideError(f"store={storage!r} is unknown", hint=hint)
     if strict and storage != "all":
-        kept = "a store of matched quads drops some" if storage == "matched" else "none is stored"
+        stored = "a store of matched quads drops some" if storage == "matched" else "none is stored"
         raise GraphtideError(
-            f"strict mode has to know every quad, but {kept}",
+            f"strict mode has to know every quad, but {stored}",
             hint='use strict=True with store="all"',
         )
     return QuadStream() if storage == "none" else QuadStore(store_all=storage == "all")

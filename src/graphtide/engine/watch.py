@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.dictionary import TermDictionary
 
 DEFAULT_HISTORY: Final = 100_000
-"""Delta rows that a query keeps unless told otherwise."""
+"""Delta rows that a query retains by default."""
 
 LARGE_HISTORY: Final = 1000
 """A history of more rows than this evicts a quarter of them at a time."""
@@ -55,7 +55,7 @@ Callback = TypeVar("Callback")
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """What a query keeps in memory besides the shared quads: entries in its nodes, and bytes."""
+    """What a query stores in memory besides the shared quads: entries in its nodes, and bytes."""
 
     entries: int
     bytes: int
@@ -361,7 +361,7 @@ class Query:
     ) -> str:
         """The plan with the rows that each node is expected to have, has and stores.
 
-        Counting the `actual` rows of every node evaluates the query once more: unless told, that
+        Counting the `actual` rows of every node evaluates the query once more: unless asked, that
         is left out for large graphs.
         """
         facts = self._host.plan_facts(self, self._count, actual=actual)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
+
+log = getLogger(__name__)
 
 
 def check_numbers(**columns: object) -> None:
@@ -342,5 +345,6 @@ class RejectedRows:
         """
         if self.on_error == "raise":
             raise DataError(reason, source=self.source, line=line, column=column)
+        log.info("rejected %s:%d:%d: %s", self.source, line, column, reason)
         if self.rows is not None:
             self.rows.append(RejectedRow(self.source, line, column, text, reason))

@@ -208,7 +208,7 @@ class PlanOrigin:
 
 
 class Planner:
-    """Makes plans of states; watches the previewed queries on the graph of the space."""
+    """Makes plans of states; registers the previewed queries on the graph of the space."""
 
     def __init__(self, space: SearchSpace, origin: PlanOrigin) -> None:
         self._space = space

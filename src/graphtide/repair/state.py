@@ -120,8 +120,8 @@ class SeenState:
         """
         if any(steps <= depth and spent <= price for steps, spent in self.ways):
             return False
-        kept = [(steps, spent) for steps, spent in self.ways if steps < depth or spent < price]
-        self.ways = [*kept, (depth, price)]
+        ways = [(steps, spent) for steps, spent in self.ways if steps < depth or spent < price]
+        self.ways = [*ways, (depth, price)]
         return True
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from logging import getLogger
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from graphtide.algebra.expressions import Var
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from graphtide.rules.matching.types import Match
     from graphtide.rules.model import EventCondition
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
+
+log = getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +265,7 @@ class Cascade:
         """The cascade has no end: restore the savepoint, if there is one."""
         if self._start is not None:
             states, fired, tokens = self._start
+            log.warning("rolled back a cascade without end, after %d firings", self._count)
             self._rules.rollback_all(states)
             self._log.truncate(self._log.total - fired)
             if self._detection is not None:

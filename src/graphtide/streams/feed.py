@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from graphtide.engine.ingest import Piece, check_order
 from graphtide.engine.locking import synchronized
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.streams.windows import GRAPH_COLUMN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from graphtide.rdf.changes import ChangeBatch
     from graphtide.streams.registry import Streams
     from graphtide.streams.stream import Stream
-
-GRAPH_COLUMN: Final = VALUES + 3
-"""The column of a change that has its graph."""
 
 
 class FeedStep(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
 
+log = getLogger(__name__)
 
 Rows = np.ndarray[Any, Any]
 
@@ -273,6 +275,10 @@ class Stream:
     def _without_late(self, lines: Lines, late: Mask) -> Lines:
         times, quads, numbers = lines
         self.late_count += int(late.sum())
+        log.info(
+            "stream %s: late quads are left out, %d in all: older than the watermark %d",
+            self.name, self.late_count, self.watermark,
+        )  # fmt: skip
         room = MAX_LATE - len(self.late)
         found = zip(times[late].tolist(), quads[late].tolist(), strict=True)
         self.late += [(time, tuple(quad)) for time, quad in found][:room]

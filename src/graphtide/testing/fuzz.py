@@ -101,8 +101,8 @@ def check_case(
     except runs.Disagreement as problem:
         raise FuzzFailure(str(problem), query, transactions) from problem
     except Exception as problem:
-        told = f"the engine raised {type(problem).__name__}: {problem}"
-        raise FuzzFailure(told, query, transactions) from problem
+        message = f"the engine raised {type(problem).__name__}: {problem}"
+        raise FuzzFailure(message, query, transactions) from problem
     return True
 
 

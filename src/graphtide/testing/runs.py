@@ -170,11 +170,11 @@ def heard(query: str, stream: Stream, make: MakeGraph) -> list[answers.Bag]:
     """The rows that `on_appear` and `on_disappear` get per transaction, for one batch."""
     graph = make()
     watch = graph.watch(query)
-    told: list[answers.Bag] = [Counter() for _ in stream]
-    watch.on_appear(lambda row: told[row.tx].update({answers.row_of(row.row): 1}))
-    watch.on_disappear(lambda row: told[row.tx].update({answers.row_of(row.row): -1}))
+    reported: list[answers.Bag] = [Counter() for _ in stream]
+    watch.on_appear(lambda row: reported[row.tx].update({answers.row_of(row.row): 1}))
+    watch.on_disappear(lambda row: reported[row.tx].update({answers.row_of(row.row): -1}))
     graph.apply(batch_of(stream))
-    return told
+    return reported
 
 
 # --- oracles for every snapshot of a change stream ---

@@ -157,6 +157,7 @@ def queries(**options):
     return [query for result in results(**options) for query in result.queries()]
 
 
+@pytest.mark.slow
 def test_plots_are_written_twice(tmp_path):
     pytest.importorskip("matplotlib")
     plot = report([*results(), *results(triples=11_000)]).plot
@@ -177,6 +178,7 @@ def test_queries_that_ran_together_are_drawn_once(tmp_path):
     assert "SwitchSet: check" not in together.read_text()
 
 
+@pytest.mark.slow
 def test_plots_without_rounds(tmp_path):
     pytest.importorskip("matplotlib")
     assert write_plot(report(results(transform_ms=[], recheck_ms=[])).plot, tmp_path / "batch")

@@ -18,8 +18,8 @@ MOST = {"ActiveRoute": 8, "RouteReachability": 2, "RouteLength": 2}
 """Sizes up to this are tested: pairs of connected elements are many, and all of them are stored."""
 
 CASES = [(*model, query) for model in EXTRA for query in NAMES if model[1] <= MOST[query]]
-LONGEST = {"RouteReachability": 2}
-"""Sizes from this on take seconds."""
+LONGEST = {"ActiveRoute": 4, "RouteReachability": 1, "RouteLength": 2}
+"""Sizes from this on take long; the same queries follow changes of a small graph below."""
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Runs of several rounds against the published traces."""
 
 import pytest
+from support.sampling import quick_sample
 from support.train_expected import FIRST_ROUND, TOGETHER, TRACES
 
 from graphtide.bench.train.benchmark import TrainTask, make_tasks
@@ -11,7 +12,7 @@ from graphtide.errors import GraphtideError
 STRATEGIES = ("search", "rete", "auto")
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", quick_sample(STRATEGIES, 3))
 @pytest.mark.parametrize(("scenario", "size", "query"), TRACES)
 def test_a_single_query(scenario, size, query, strategy):
     found = TrainTask(scenario, size, (query,), strategy, rounds=3, select="fixed:10").run()
@@ -19,7 +20,7 @@ def test_a_single_query(scenario, size, query, strategy):
     assert len(found.transform_ms) == len(found.recheck_ms) == 3
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", quick_sample(STRATEGIES, 3))
 @pytest.mark.parametrize(("scenario", "size"), TOGETHER)
 def test_the_default_workloads(scenario, size, strategy):
     (workload,) = make_tasks(scenario, [size], ["all"], [strategy], ["default"], together=True)
@@ -42,7 +43,7 @@ LAID_OUT = [
 ]
 
 
-@pytest.mark.parametrize("scenario", ["inject", "repair"])
+@pytest.mark.parametrize("scenario", quick_sample(["inject", "repair"], 2))
 @pytest.mark.parametrize(("size", "query", "plan"), LAID_OUT)
 def test_every_layout_has_the_same_trace(scenario, size, query, plan):
     found = TrainTask(scenario, size, (query,), plan=plan, rounds=3, select="fixed:10").run()

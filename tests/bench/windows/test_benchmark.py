@@ -73,6 +73,7 @@ def test_the_table_shows_what_the_paper_has(results):
     assert columns["triples/s"] == ["5"]
 
 
+@pytest.mark.slow
 def test_plots(results, tmp_path):
     pytest.importorskip("matplotlib")
     assert [path.name for path in write_plot(report(results).plot, tmp_path / "windows")] == [

@@ -68,7 +68,7 @@ def agree(program, changes):
 
 @needs_jit
 @pytest.mark.parametrize("negated", [True, False], ids=["not exists", "exists"])
-@pytest.mark.parametrize("check", quick_sample_of(SHAPES, 3))
+@pytest.mark.parametrize("check", quick_sample_of(SHAPES, 9))
 def test_shapes_agree_with_the_twin(check, negated):
     @often
     @given(graph_streams(3, [EDGE, MARK, ROAD, ROAD], graphs=(0, 0, 0, 1), most=80))

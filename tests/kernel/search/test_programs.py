@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel.batches import in_order, needs_jit, net, often
 from kernel.quads import as_changes, graph_streams, nets, programs, streams
-from support.sampling import quick_sample_of
+from support.sampling import quick_sample, quick_sample_of
 
 from graphtide.kernel.search.program import ExistsCheck, SearchProgram
 from graphtide.kernel.search.quadstore import QuadStore
@@ -92,7 +92,7 @@ def run(stores, changes, number):
     return kernel.get(number)
 
 
-@pytest.mark.parametrize("program", quick_sample_of(SHAPES, 3))
+@pytest.mark.parametrize("program", quick_sample_of(SHAPES, 9))
 def test_shapes_agree_with_the_twin(program):
     @often
     @given(graph_streams(4, [EDGE, EDGE, MARK], graphs=(0, 0, 0, 1, 2), most=40))
@@ -188,7 +188,7 @@ def test_contains_says_what_the_twin_says(changes):
     assert stores[0].contains(asked).tolist() == stores[1].contains(asked).tolist()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", quick_sample(range(4), 4))
 def test_long_streams_end_where_a_fresh_evaluation_ends(seed):
     """Thousands of changes of a small dense graph: rows are freed, used again and relinked."""
     rng = np.random.default_rng(seed)
@@ -229,7 +229,7 @@ def test_indexes_come_and_go_with_the_programs_that_need_them():
     assert store.index_count == 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", quick_sample(range(4), 4))
 def test_indexes_made_later_serve_as_those_made_first(seed):
     """Programs one by one over a changing graph of freed rows, in chunks, against all at once."""
     rng = np.random.default_rng(seed)

@@ -32,13 +32,18 @@ def deltas(*rows):
     return pa.table({"time": time, "tx": tx, "diff": diff, "x": x})
 
 
-def test_a_batch_is_written_once_however_often_it_is_run(tmp_path):
+def test_a_batch_is_written_once_however_often_it_is_run(tmp_path, caplog):
+    caplog.set_level("INFO", "graphtide")
     first, other = deltas((1, 0, 1, "<ex:a>")), deltas((1, 0, 5, "<ex:wrong>"))
     for table in (first, other):
         sink = Sink(tmp_path, "run", ["q"])
         sink.write(0, {"q": table}, ROWS)
     assert pq.read_table(tmp_path / "q").to_pylist() == first.to_pylist()
     assert pq.read_table(tmp_path / "quarantine").to_pylist() == ROWS.to_pylist()
+    assert caplog.messages == [
+        "micro-batch 0: 1 rows to quarantine, 1 in all",
+        "micro-batch 0 had been written before: its files stay",
+    ]
     progress = json.loads((tmp_path / "_progress.json").read_text())
     assert progress == {
         "batch": 0,
@@ -125,9 +130,11 @@ def test_a_query_cannot_take_the_quarantines_place(tmp_path):
         Sink(tmp_path, "run", ["Quarantine"])
 
 
-def test_a_checkpoint_goes_on_with_its_own_program_only(tmp_path):
+def test_a_checkpoint_goes_on_with_its_own_program_only(tmp_path, caplog):
+    caplog.set_level("INFO", "graphtide")
     made = claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, "in")
     assert claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, "in") == made
+    assert [text.split(" checkpoint")[0] for text in caplog.messages] == ["made", "resumes from"]
     assert read_fingerprint(tmp_path / "c") == made
     for queries, partitions, changes, said in [
         ({"a": "x"}, 2, "in", "query b is missing"),

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 JOB = Path(__file__).with_name("stream_job.py")
 
-FORKED = "graphtide.spark.stages.worker"
+FORKED = "-m graphtide.spark.stages.worker"
 """In the command of the process that forks workers, and of workers."""
+
+JAVA = "org.apache.spark"
+"""In the command of a driver's Java half and of executors."""
 
 PATIENCE = 300.0
 """Seconds after which a job that makes no progress is given up."""
@@ -52,6 +55,7 @@ class Assault:
 
     def release(self, count: int) -> None:
         """Make some more files of the input visible; their times keep their order."""
+        assert self.held or not self.job.get("paced"), "the input is used up: the test needs more"
         for _ in range(min(count, len(self.held))):
             path = self.held.popleft()
             path.rename(Path(self.job["input"], path.name))
@@ -77,26 +81,43 @@ class Assault:
             )
 
     def kill(self, kind: str) -> None:
-        """Let some micro-batches pass, then kill at a random moment of one."""
+        """Let some micro-batches pass, then kill at a random moment of one.
+
+        If that one is over before a worker was seen, and its workers have ended, those of the next
+        one wait to be seen. So a kill uses up five files at most, on however busy a machine.
+        """
         self.await_batches(self.random.randint(1, 2))
         seen = self.last_batch()
         self.release(1)
         time.sleep(self.random.uniform(0, 0.4))
         deadline = time.monotonic() + PATIENCE
-        while not (victims := self.victims(kind)):
-            if self.last_batch() > seen:  # the batch is over, and idle workers may have ended
-                seen = self.last_batch()
+        holds = False
+        while not self.strike(kind):
+            if self.job.get("paced") and not holds and self.last_batch() > seen:
+                holds = True
+                Path(self.job["notes"], "hold").touch()
                 self.release(1)
             self.check(deadline, f"there is no {kind} to kill")
             time.sleep(0.02)
-        os.kill(self.random.choice(victims), signal.SIGKILL)
+        if holds:
+            Path(self.job["notes"], "hold").unlink()
         self.kills[kind] += 1
         if kind in {"driver", "command"}:
             self.clear()
 
+    def strike(self, kind: str) -> bool:
+        """Kill a process of a kind; whether there was one."""
+        victims = self.victims(kind)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            if victims:
+                os.kill(self.random.choice(victims), signal.SIGKILL)
+                return True
+        return False
+
     def finish(self) -> None:
         """Wait until the job has used up its input."""
-        self.release(len(self.held))
+        if self.held:
+            self.release(len(self.held))
         if self.job.get("paced"):
             Path(self.job["notes"], "finish").touch()
         code = self.process.wait(2 * PATIENCE)
@@ -104,11 +125,17 @@ class Assault:
         self.clear()
 
     def victims(self, kind: str) -> list[int]:
-        """The processes of a kind in this life: `driver` is its Java half, `command` its Python."""
+        """The processes of a kind in this life.
+
+        `driver` is its Java half, `command` its Python. `daemon` forks the workers; if it is
+        killed, they go on without a parent.
+        """
         found = []
         for pid, parent, command in self.family():
             match kind:
-                case "worker" if FORKED in command and FORKED in self.command(parent):
+                case "worker" if FORKED in command and JAVA not in self.command(parent):
+                    found.append(pid)
+                case "daemon" if FORKED in command and JAVA in self.command(parent):
                     found.append(pid)
                 case "executor" if "CoarseGrainedExecutorBackend" in command:
                     found.append(pid)
@@ -165,8 +192,14 @@ class Assault:
         assert time.monotonic() < deadline, f"{problem} for {PATIENCE} s\n{self.log()}"
 
     def log(self) -> str:
-        """The end of what the job has said in this life."""
-        return (self.folder / f"log-{self.lives}.txt").read_text(encoding="utf-8")[-5000:]
+        """How far the job is, and the end of what it has said in this life."""
+        offsets = [path.name for path in Path(self.job["checkpoint"], "offsets").glob("[0-9]*")]
+        far = f"committed batch {self.last_batch()}, planned {sorted(map(int, offsets))[-1:]}"
+        seen = f"{len(self.held)} files are held; {self.family()}"
+        return (
+            f"{far}; {seen}\n"
+            + (self.folder / f"log-{self.lives}.txt").read_text(encoding="utf-8")[-5000:]
+        )
 
     def found(self) -> Counter:
         """How often engines were found to be right, behind, ahead, missing, of another attempt."""

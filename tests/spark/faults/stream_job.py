@@ -3,7 +3,7 @@
 Every task of the match writes down how it found the cached engine. If the job says so, one task
 fails right after the engine took its changes in; the query then starts again on the same workers.
 Logs are compacted from `small_log` changes on. A `paced` job waits for further input until a file
-in `notes` says that there is no more.
+in `notes` says that there is no more. While there is a file `hold`, tasks of the match wait.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class Noted(processor.PartitionProcessor):
         head = self._log.head()
         oldest = 0 if head is None else head.oldest
         self._note({"found": found(cached, head, self._log), "oldest": oldest})
+        while Path(self.notes, "hold").exists():
+            time.sleep(0.02)
         yield from super().handleInputRows(key, rows, timerValues)
         Path(self.notes, f"done-{engine_key.partition}-{batch_id()}").touch()
         if (

@@ -1,6 +1,6 @@
 """Whatever is killed, and whenever: nothing is lost and nothing comes out twice.
 
-There are 22 kills in all. Starting Spark takes most of the time, so there are few starts.
+There are 23 kills in all. Starting Spark takes most of the time, so there are few starts.
 """
 
 from collections import Counter
@@ -59,13 +59,13 @@ def test_drivers_and_python_workers(make_assault):
     )
     assault.pace()
     assault.start([2] * 5)
-    for victim in ["worker"] * 4 + ["driver"]:
+    for victim in ["worker"] * 2 + ["daemon"] + ["worker"] * 2 + ["driver"]:
         assault.kill(victim)
     assault.start([3] * 5)
     for _ in range(4):
         assault.kill("worker")
     assault.finish()
-    assert assault.kills == {"driver": 1, "worker": 8}
+    assert assault.kills == {"driver": 1, "worker": 8, "daemon": 1}
     assert_exact(assault, expected)
     found = assault.found()
     assert found["missing"] > 0 and found["behind"] > 0, found

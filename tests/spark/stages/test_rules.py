@@ -32,7 +32,7 @@ def program(*names):
     return PREFIX + EVENTS + "".join(rules)
 
 
-@pytest.mark.parametrize("shape", quick_sample(RULES, 5))
+@pytest.mark.parametrize("shape", quick_sample(RULES, 15))
 def test_as_in_one_process(shape, monkeypatch):
     rng = Random(shape)
     names = (shape, rng.choice(list(RULES)))

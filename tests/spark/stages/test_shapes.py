@@ -19,13 +19,13 @@ def parsed(shape):
     return with_dataset(parse_query(query(shape)))
 
 
-@pytest.mark.parametrize("shape", quick_sample(SHAPES, 7))
+@pytest.mark.parametrize("shape", quick_sample(SHAPES, 14))
 def test_chosen_grid(shape):
     for partitions in (1, 3, 8):
         check_partitions({shape: query(shape)}, stream(partitions), partitions, seed=partitions)
 
 
-@pytest.mark.parametrize("shape", quick_sample(SHAPES, 10))
+@pytest.mark.parametrize("shape", quick_sample(SHAPES, 30))
 def test_other_grids(shape, monkeypatch):
     body = grids.body_of(parsed(shape))
     variables = tuple(sorted(grids.partition_variables(body), key=lambda v: v.name))

@@ -57,7 +57,7 @@ EXTENTS = ("RANGE 10 STEP 5", "RANGE 4 STEP 4", "RANGE 3 STEP 7", "RANGE 6 STEP 
 ELEMENTS = ("ELEMENTS 4 STEP 2", "ELEMENTS 5 STEP 3", "ELEMENTS 2 STEP 5")
 
 
-@pytest.mark.parametrize("shape", quick_sample(BODIES, 4))
+@pytest.mark.parametrize("shape", quick_sample(BODIES, 8))
 def test_as_in_one_process(shape, monkeypatch):
     body, select, second = BODIES[shape]
     rng = Random(shape)
@@ -69,7 +69,7 @@ def test_as_in_one_process(shape, monkeypatch):
         check(queries, rng)
 
 
-@pytest.mark.parametrize("extent", ELEMENTS)
+@pytest.mark.parametrize("extent", quick_sample(ELEMENTS, 3))
 def test_windows_of_elements(extent, monkeypatch):
     rng = Random(extent)
     for shape in ("a join inside", "rows that meet", "two windows", "event graphs"):
@@ -80,7 +80,7 @@ def test_windows_of_elements(extent, monkeypatch):
         check({"q": windowed(output, body, select, extent, second)}, rng)
 
 
-@pytest.mark.parametrize("alignment", ["w3c", "yabench"])
+@pytest.mark.parametrize("alignment", quick_sample(["w3c", "yabench"], 2))
 def test_other_alignments_and_origins(alignment):
     rng = Random(alignment)
     clock = Clock(window_origin=3, window_alignment=alignment)

@@ -51,13 +51,15 @@ def test_hit(two_workers):
     assert counts(run) == (1, 3, 0, 0)
 
 
-def test_no_cache(two_workers):
+def test_no_cache(two_workers, caplog):
+    caplog.set_level("INFO", "graphtide")
     run = two_workers
     for number in range(3):
         assert run.batch(insert(number)) == out(number)
         run.lose(0)
     assert run.batch(insert(3)) == out(3)
     assert counts(run) == (0, 0, 0, 1)
+    assert set(caplog.messages) == {"match, partition 0: rebuilt from its log"}
 
 
 def test_behind_catches_up(two_workers):

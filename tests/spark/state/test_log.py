@@ -48,7 +48,7 @@ def test_the_newest_chunks_and_all_tokens_stay():
         assert all(log.chunk(at)[0] == f"token {at}" for at in log.versions())
 
 
-@pytest.mark.parametrize("seed", quick_sample(range(20), 5))
+@pytest.mark.parametrize("seed", quick_sample(range(20), 20))
 def test_large_chunks_are_left_alone_and_the_order_is_kept(seed, monkeypatch):
     monkeypatch.setattr(log_module, "LARGE", 12_000)
     random, log, expected = Random(seed), MemoryLog(), []

@@ -186,7 +186,7 @@ class OrderedState:
         return total_order(self._terms.decode(value)), value
 
     def term(self, at: int) -> Term:
-        """The value at a place in the order."""
+        """The value at an index of the order."""
         return self._terms.decode(self.order[at][1])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+log = getLogger(__name__)
 
 FEEDBACK_SQL: Final = (
     "time bigint, tx bigint, diff int, seq bigint, "
@@ -93,6 +95,7 @@ class FeedbackLog:
             unfinished = self.directory / f"_batch-{batch:08}.json"
             replace_text(unfinished, text)
             unfinished.replace(self.directory / f"batch-{batch:08}.json")
+            log.debug("micro-batch %d: actions feed back %d changes", batch, len(lines))
         if batch % RETAINED_BATCHES == 0:
             self._evict(batch - RETAINED_BATCHES)
 

@@ -9,6 +9,7 @@ import json
 import re
 import uuid
 from dataclasses import asdict, dataclass
+from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from graphtide.lang.tide.program import Program
     from graphtide.streams.windows import Alignment
 
+log = getLogger(__name__)
 
 OnError = Literal["raise", "skip"]
 Start = Literal["earliest", "latest"]
@@ -216,6 +218,7 @@ def claim_checkpoint(
             replace_text(checkpoint / _CHECKPOINT_FILE, json.dumps(asdict(wanted), indent=1))
         except OSError as error:
             raise GraphtideError(f"{checkpoint} cannot be written: {error.strerror}") from None
+        log.info("made checkpoint %s, for %d partitions", checkpoint, partitions)
         return wanted
     differences = _differences(found, wanted)
     if differences:
@@ -223,6 +226,7 @@ def claim_checkpoint(
             f"{checkpoint} was made by another program: {'; '.join(differences)}",
             hint=_CHECKPOINT_HINT,
         )
+    log.info("resumes from checkpoint %s, of run %s", checkpoint, found.run)
     return found
 
 

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from graphtide.spark.driver.actions import ActionRunner
     from graphtide.spark.job import JobSpec
 
+log = getLogger(__name__)
 
 OutputFormat = Literal["parquet", "json"]
 
@@ -116,6 +118,7 @@ class Sink:
             if table is not None and len(table):
                 self._write(self.out / name / f"batch-{batch:08}.{self._format}", table)
         if batch <= self.progress.batch:
+            log.info("micro-batch %d had been written before: its files stay", batch)
             return
         self.progress.batch = batch
         self.progress.quarantined += len(rejected)
@@ -127,6 +130,12 @@ class Sink:
                 before = (self.progress.time or 0, self.progress.tx or 0)
                 self.progress.time, self.progress.tx = max(last, before)
         replace_text(self.out / _PROGRESS, json.dumps(asdict(self.progress)))
+        log.debug("wrote micro-batch %d, up to time %s", batch, self.progress.time)
+        if len(rejected):
+            log.warning(
+                "micro-batch %d: %d rows to quarantine, %d in all",
+                batch, len(rejected), self.progress.quarantined,
+            )  # fmt: skip
 
     def _claim(self, run: str, queries: list[str]) -> None:
         """Make the directories; reject those of another run, whose files are not ours."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass, field, replace
+from logging import getLogger
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import pyarrow as pa
@@ -20,6 +21,8 @@ from graphtide.spark.state.messages import START, from_chunk, to_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+log = getLogger(__name__)
 
 SMALL_LOG = 1000
 """A log of fewer rows than this is not compacted."""
@@ -140,6 +143,7 @@ class PartitionState:
                 cache.caught_up += 1
                 self._replay(known, cached.version, head)
                 return Recovered(known, head, None)
+        log.info("%s, partition %d: rebuilt from its log", self.key.stage, self.partition)
         cache.rebuilt += 1
         engine = make()
         engine.first()
@@ -156,6 +160,7 @@ class PartitionState:
         output = engine.apply(rows, head.frontier.time)
         version, token, oldest = head.version + 1, uuid.uuid4().hex, head.oldest
         if engine.log_rows > SMALL_LOG + 2 * engine.live_rows:
+            log.debug("%s, partition %d: log is compacted", self.key.stage, self.partition)
             self.log.clear()
             oldest, chunk = version, to_chunk(engine.snapshot())
         self.log.put_chunk(version, token, chunk or to_chunk(rows))
