@@ -16,7 +16,7 @@ from graphtide.engine.dataflow.operators import Operator, make_operator
 from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
-from graphtide.functions.table import FUNCTIONS, VOLATILE
+from graphtide.functions.table import VOLATILE, entry_of
 from graphtide.functions.terms import Volatile
 from graphtide.functions.values import effective_boolean
 from graphtide.kernel import count_values
@@ -68,7 +68,7 @@ def calls_volatile(expression: Expression) -> bool:
     """Whether an expression calls a function that the standing ones may not call."""
     if not isinstance(expression, Call):
         return False
-    known = expression.name in FUNCTIONS and expression.name not in VOLATILE
+    known = entry_of(expression.name) is not None and expression.name not in VOLATILE
     return not known or any(map(calls_volatile, expression.args))
 
 

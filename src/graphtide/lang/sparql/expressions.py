@@ -62,8 +62,14 @@ class ExpressionParser(TriplesParser, ABC):
         """`{ … }` as an algebra node."""
 
     def expression(self) -> Expression:
-        """An expression of any precedence."""
-        return self._chain(self._conjunction, "||")
+        """An expression of any precedence; operators in a row are one call."""
+        either: list[Expression] = []
+        while not either or self.accept("||"):
+            both = [self._relation()]
+            while self.accept("&&"):
+                both.append(self._relation())
+            either.append(_in_a_row("&&", both))
+        return _in_a_row("||", either)
 
     def constraint(self, after: str) -> Expression:
         """The condition of FILTER or HAVING: brackets, a built-in call or a function call."""
@@ -88,15 +94,6 @@ class ExpressionParser(TriplesParser, ABC):
         uses, level.uses = level.uses, []
         return found, uses
 
-    def _chain(self, operand: Callable[[], Expression], *signs: str) -> Expression:
-        left = operand()
-        while sign := self.accept(*signs):
-            left = Call(sign.text, (left, operand()))
-        return left
-
-    def _conjunction(self) -> Expression:
-        return self._chain(self._relation, "&&")
-
     def _relation(self) -> Expression:
         left = self._sum()
         if sign := self.accept(*_COMPARISONS):
@@ -112,10 +109,17 @@ class ExpressionParser(TriplesParser, ABC):
         return left
 
     def _sum(self) -> Expression:
-        return self._chain(self._product, "+", "-")
-
-    def _product(self) -> Expression:
-        return self._chain(self._signed, "*", "/")
+        summands: list[Expression] = []
+        signs = ""
+        while not summands or (sign := self.accept("+", "-")):
+            signs += sign.text if summands else ""
+            factors = [self._signed()]
+            by = ""
+            while factor_sign := self.accept("*", "/"):
+                by += factor_sign.text
+                factors.append(self._signed())
+            summands.append(_in_a_row(by, factors))
+        return _in_a_row(signs, summands)
 
     def _signed(self) -> Expression:
         if self.at_literal():
@@ -148,7 +152,9 @@ class ExpressionParser(TriplesParser, ABC):
         return variable
 
     def _rest_of_brackets(self) -> Expression:
+        self.enter()
         inner = self.expression()
+        self.leave()
         self.expect(")")
         return inner
 
@@ -239,8 +245,14 @@ class ExpressionParser(TriplesParser, ABC):
             return ()
         if distinct:
             self.accept("DISTINCT")
+        self.enter()
         args = [self.expression()]
         while self.accept(","):
             args.append(self.expression())
+        self.leave()
         self.expect(")")
         return tuple(args)
+
+
+def _in_a_row(name: str, operands: list[Expression]) -> Expression:
+    return operands[0] if len(operands) == 1 else Call(name, tuple(operands))
