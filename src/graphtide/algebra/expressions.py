@@ -20,6 +20,9 @@ class Var:
 
     name: str
 
+    def __hash__(self) -> int:  # without the tuple that a dataclass hashes
+        return hash(self.name)
+
     def __str__(self) -> str:
         return f"?{self.name}"
 

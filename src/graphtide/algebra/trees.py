@@ -15,8 +15,8 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
-DERIVED = frozenset(("schema", "certain"))
-"""Fields that follow from the others: long, and of no use in a hash."""
+DERIVED = "certain"
+"""A field that follows from the others: it may be long, and is of no use in a hash."""
 
 
 class Deep:
@@ -31,7 +31,7 @@ class Deep:
             return self._hash
         except AttributeError:  # plans share sub-plans: each is hashed once
             for node in bottom_up(self, known=_is_hashed):
-                names = (name for name in _names(type(node)) if name not in DERIVED)
+                names = (name for name in _names(type(node)) if name != DERIVED)
                 own = hash((type(node), *(getattr(node, name) for name in names)))
                 object.__setattr__(node, "_hash", own)
             return self._hash

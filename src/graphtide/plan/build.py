@@ -275,7 +275,7 @@ class _Builder:
                 matched = yield self._condition(matched, part)
         sources = make.renamed(matched, originals, left.schema)
         unmatched = make.semijoin(left, sources, left.schema, negated=True)
-        schema = (*left.schema, *(v for v in other.schema if v not in left.schema))
+        schema = merge(left.schema, other.schema)
         return make.union(make.keep(matched, schema), unmatched)
 
     def _minus(

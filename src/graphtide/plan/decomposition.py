@@ -132,9 +132,13 @@ class Instantiated:
     above: int
 
 
+Nodes = frozenset[int]
+"""Numbers of classes of variables that occur in the same patterns."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Subtree:
-    root: Schema
+    root: int
     below: tuple[_Subtree, ...]
     cost: OrderCost
 
@@ -152,14 +156,14 @@ def instantiation_order(query: Sequence[TriplePattern]) -> tuple[Instantiated, .
     """
     edges = frozenset(frozenset(pattern_variables(p)) for p in query)
     near = _Neighbours(_classes(query_variables(query), edges), edges)
-    trees: dict[frozenset[Schema], _Subtree] = {}
+    trees: dict[Nodes, _Subtree] = {}
     out: list[Instantiated] = []
-    for part in near.components(near.rank):
+    for part in near.components(range(len(near.classes))):
         rest = [(finish(_best(part, near, trees)), -1)]
         while rest:
             tree, above = rest.pop()
             rest += [(below, len(out)) for below in reversed(tree.below)]
-            out.append(Instantiated(tree.root, above))
+            out.append(Instantiated(near.classes[tree.root], above))
     return tuple(out)
 
 
@@ -176,45 +180,45 @@ def _classes(variables: Schema, edges: Iterable[frozenset[Var]]) -> list[Schema]
 
 
 class _Neighbours:
-    """Which nodes share a pattern; a node is a class of variables."""
+    """Which classes of variables share a pattern, by number in order of their names."""
 
-    def __init__(self, nodes: Sequence[Schema], edges: frozenset[frozenset[Var]]) -> None:
-        ordered = sorted(nodes, key=lambda node: [v.name for v in node])
-        self.rank = {node: rank for rank, node in enumerate(ordered)}
-        self.edges = edges
-        node_of = {v: node for node in nodes for v in node}
-        self._near: dict[Schema, set[Schema]] = {node: set() for node in nodes}
-        for edge in edges:
-            together = {node_of[v] for v in edge}
-            for node in together:
-                self._near[node] |= together
+    def __init__(self, classes: Iterable[Schema], edges: Iterable[frozenset[Var]]) -> None:
+        self.classes = sorted(classes, key=lambda each: [v.name for v in each])
+        self._sizes = [*map(len, self.classes)]
+        number = {v: i for i, each in enumerate(self.classes) for v in each}
+        self._edges = {frozenset(number[v] for v in edge) for edge in edges}
+        self._near: list[set[int]] = [set() for _ in self.classes]
+        for edge in self._edges:
+            for node in edge:
+                self._near[node] |= edge
 
-    def components(self, nodes: Iterable[Schema]) -> Iterator[frozenset[Schema]]:
+    def components(self, nodes: Iterable[int]) -> Iterator[Nodes]:
         """The connected components of a set of nodes, in a fixed order."""
         rest = set(nodes)
-        for first in sorted(rest, key=self.rank.__getitem__):
+        for first in sorted(rest):
             if first in rest:
                 rest.remove(first)
                 part = [first]
                 for node in part:
-                    found = self._near[node] & rest
-                    rest -= found
-                    part += found
+                    if found := self._near[node] & rest:
+                        rest -= found
+                        part += found
                 yield frozenset(part)
 
-    def outside(self, part: frozenset[Schema]) -> frozenset[Var]:
-        """The variables outside of a part that share a pattern with it."""
-        around: set[Schema] = set().union(*(self._near[node] for node in part))
-        return frozenset(v for node in around - part for v in node)
+    def outside(self, part: Nodes) -> Nodes:
+        """The nodes outside of a part that share a pattern with it."""
+        return frozenset().union(*map(self._near.__getitem__, part)) - part
 
-    def is_unguarded(self, outside: frozenset[Var]) -> bool:
-        """Whether some variables are not those of one pattern."""
-        return bool(outside) and outside not in self.edges
+    def size(self, nodes: Nodes) -> int:
+        """The number of variables of some nodes."""
+        return sum(map(self._sizes.__getitem__, nodes))
+
+    def is_unguarded(self, outside: Nodes) -> bool:
+        """Whether some nodes are not those of one pattern."""
+        return bool(outside) and outside not in self._edges
 
 
-def _best(
-    part: frozenset[Schema], near: _Neighbours, known: dict[frozenset[Schema], _Subtree]
-) -> Steps[_Subtree]:
+def _best(part: Nodes, near: _Neighbours, known: dict[Nodes, _Subtree]) -> Steps[_Subtree]:
     """The best tree over connected nodes; those of parts of it are remembered."""
     if part in known:
         return known[part]
@@ -227,7 +231,7 @@ def _best(
         costs = [tree.cost for tree in below]
         cost = OrderCost(
             near.is_unguarded(outside) + sum(c.unguarded for c in costs),
-            len(outside) + sum(c.dependences for c in costs),
+            near.size(outside) + sum(c.dependences for c in costs),
             1 + max((c.depth for c in costs), default=0),
         )
         trees.append(_Subtree(node, tuple(below), cost))
@@ -235,17 +239,17 @@ def _best(
     return known[part]
 
 
-def _candidates(part: frozenset[Schema], near: _Neighbours) -> list[Schema]:
+def _candidates(part: Nodes, near: _Neighbours) -> list[int]:
     """The nodes that may be bound first: in a large part, the one that looks best."""
-    ordered = sorted(part, key=near.rank.__getitem__)
+    ordered = sorted(part)
     if len(ordered) <= MAX_EXACT:
         return ordered
     return [min(ordered, key=lambda node: _ahead(part - {node}, near))]
 
 
-def _ahead(rest: frozenset[Schema], near: _Neighbours) -> OrderCost:
+def _ahead(rest: Nodes, near: _Neighbours) -> OrderCost:
     """A greedy cost of binding a node first, for parts with too many orders."""
     parts = list(near.components(rest))
     around = [near.outside(part) for part in parts]
     unguarded = sum(map(near.is_unguarded, around))
-    return OrderCost(unguarded, max(map(len, parts), default=0), sum(map(len, around)))
+    return OrderCost(unguarded, max(map(len, parts), default=0), sum(map(near.size, around)))
