@@ -57,6 +57,7 @@ class SharedPrograms:
     def __init__(self, store: QuadStore) -> None:
         self._store = store
         self._numbers: dict[SearchProgram, int] = {}
+        self._installed: dict[int, SearchProgram] = {}
         self._users: dict[int, int] = {}
 
     def acquire(self, program: SearchProgram) -> int:
@@ -65,6 +66,7 @@ class SharedPrograms:
         if number is None:
             number = self._store.install(program)
             self._numbers[program] = number
+            self._installed[number] = program
             self._users[number] = 0
         self._users[number] += 1
         return number
@@ -77,8 +79,7 @@ class SharedPrograms:
         """One user less; without users the program is removed from the store."""
         self._users[number] -= 1
         if self._users[number] == 0:
-            del self._users[number]
-            self._numbers = {p: n for p, n in self._numbers.items() if n != number}
+            del self._users[number], self._numbers[self._installed.pop(number)]
             self._store.remove(number)
 
     def __len__(self) -> int:
