@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from pyoxigraph import Literal
 
@@ -12,6 +12,7 @@ from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.rewrite import conjuncts, rewrite
+from graphtide.algebra.traverse import walk
 from graphtide.algebra.trees import Steps, finish
 from graphtide.algebra.variables import certain_columns, merge
 from graphtide.algebra.variables import schema as schema_of
@@ -29,6 +30,9 @@ from graphtide.plan.patterns import (
     reads_outer,
 )
 from graphtide.plan.physical import Constant, Physical, QueryPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def build_plan(query: alg.SelectQuery, choices: Choices | Strategy) -> QueryPlan:
@@ -106,9 +110,12 @@ class _Builder:
                 counting = frozenset(schema_of(right)).intersection(columns) - ignoring
                 rest = yield self._minus(rows, right, counting, known)
                 return make.without_copies(rest, given, known)
-            case alg.Extend(child, var, expression):
-                rows = yield self.build(child, given)
-                return (yield self._extend(rows, var, expression))
+            case alg.Extend():
+                columns: list[tuple[Var, Expression]] = []
+                while isinstance(node, alg.Extend):
+                    columns.append((node.var, node.expression))
+                    node = node.child
+                return (yield self._extend((yield self.build(node, given)), columns[::-1]))
             case alg.Values(variables, rows):
                 bound = certain_columns(variables, rows)
                 return self._joined(given, Constant(rows, variables, bound))
@@ -179,17 +186,32 @@ class _Builder:
             return make.anchored(given)
         return given
 
-    def _extend(self, plan: Physical, var: Var, expression: Expression) -> Steps[Physical]:
+    def _extend(
+        self, plan: Physical, columns: Sequence[tuple[Var, Expression]]
+    ) -> Steps[Physical]:
+        """Add columns; those in a row that are plain calculations are one node."""
+        seen = set(plan.schema)
+        plain: list[tuple[Var, Expression]] = []
+        for var, expression in columns:
+            if var not in seen and not any(isinstance(e, Exists) for e in walk(expression)):
+                plain.append((var, expression))
+            else:
+                plan = yield self._extend_one(make.compute(plan, *plain), var, expression)
+                plain = []
+            seen.add(var)
+        return make.compute(plan, *plain)
+
+    def _extend_one(self, plan: Physical, var: Var, expression: Expression) -> Steps[Physical]:
         """Add a column; inside EXISTS it must equal the value of the outer row, if there is one."""
         schema = merge(plan.schema, (var,))
         wide, flat = yield self._flatten_exists(plan, expression)
         if var not in plan.schema:
-            return make.keep(make.compute(wide, var, flat), schema)
+            return make.keep(make.compute(wide, (var, flat)), schema)
         value, either = (Var(f".value{next(self.numbers)}") for _ in range(2))
         agree = Call("SAMETERM", (Call("COALESCE", (value, var)), Call("COALESCE", (var, value))))
         both_unbound = Call("!", (Call("||", (Call("BOUND", (value,)), Call("BOUND", (var,)))),))
-        kept = make.select(make.compute(wide, value, flat), Call("||", (both_unbound, agree)))
-        filled = make.compute(kept, either, Call("COALESCE", (value, var)))
+        kept = make.select(make.compute(wide, (value, flat)), Call("||", (both_unbound, agree)))
+        filled = make.compute(kept, (either, Call("COALESCE", (value, var))))
         return make.renamed(filled, tuple(either if v == var else v for v in schema), schema)
 
     def _filter(
@@ -241,7 +263,7 @@ class _Builder:
                 sides = []
                 for there in (True, False):
                     rows = yield self._exists(plan, pattern, negated=not there)
-                    sides.append(make.compute(rows, flag, Const(Literal(there))))
+                    sides.append(make.compute(rows, (flag, Const(Literal(there)))))
                 return make.union(sides[0], sides[1]), flag
             case Call(name, args):
                 flat: list[Expression] = []

@@ -208,8 +208,9 @@ def describe(node: phys.Physical) -> str:
             return f"{'antijoin' if negated else 'semijoin'} on {names(keys)}"
         case phys.Select(_, condition):
             return f"select {expression_text(condition)}"
-        case phys.Compute(_, var, expression):
-            return f"compute {names((var,))} as {expression_text(expression)}"
+        case phys.Compute(_, columns):
+            each = (f"{names((var,))} as {expression_text(value)}" for var, value in columns)
+            return f"compute {', '.join(each)}"
         case phys.Merge():
             return "union"
         case phys.Unique():

@@ -210,9 +210,10 @@ class Estimator:
                 return semijoined(self(left), self(right), keys, negated=negated)
             case phys.Select(child, condition):
                 return self(child).scaled(_selectivity(condition))
-            case phys.Compute(child, var):
+            case phys.Compute(child, columns):
                 found = self(child)
-                return Estimate(found.rows, {**found.values, var: found.rows})
+                computed = dict.fromkeys((var for var, _ in columns), found.rows)
+                return Estimate(found.rows, {**found.values, **computed})
             case phys.Merge(left, right):
                 one, other = self(left), self(right)
                 values = {v: one.of(v) + other.of(v) for v in node.schema}

@@ -95,9 +95,14 @@ def select(child: phys.Physical, condition: Expression) -> phys.Select:
     return phys.Select(child, condition, child.schema, child.certain)
 
 
-def compute(child: phys.Physical, var: Var, expression: Expression) -> phys.Compute:
-    """One more column."""
-    return phys.Compute(child, var, expression, (*child.schema, var), child.certain)
+def compute(child: phys.Physical, *columns: tuple[Var, Expression]) -> phys.Physical:
+    """More columns; computed columns in a row are one node."""
+    if not columns:
+        return child
+    if isinstance(child, phys.Compute):
+        child, columns = child.child, child.columns + columns
+    schema = (*child.schema, *(each for each, _ in columns))
+    return phys.Compute(child, columns, schema, child.certain)
 
 
 def union(left: phys.Physical, right: phys.Physical) -> phys.Merge:

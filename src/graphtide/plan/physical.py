@@ -107,11 +107,13 @@ class Select(Deep):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Compute(Deep):
-    """Rows with an additional computed column; an error leaves it unbound."""
+    """Rows with additional computed columns; an error leaves one unbound.
+
+    An expression reads the columns of the child and those computed before it.
+    """
 
     child: Physical
-    var: Var
-    expression: Expression
+    columns: tuple[tuple[Var, Expression], ...]
     schema: Schema
     certain: Certain
 
