@@ -63,7 +63,7 @@ _DEEPEST = 60
 def draw_tree(
     root: T, show: Callable[[T], tuple[Sequence[str], Sequence[T]]], first: str = "└─ "
 ) -> list[str]:
-    """The lines of a tree; `show` gives the lines of a node and its inputs, parents first.
+    r"""The lines of a tree; `show` gives the lines of a node and its inputs, parents first.
 
     >>> print("\\n".join(draw_tree("ab", lambda text: ([text], text if len(text) > 1 else ""))))
     └─ ab

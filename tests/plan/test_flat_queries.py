@@ -1,4 +1,4 @@
-"""Flat queries of any length: operators, lists, groups and paths in a row, as generators write them.
+"""Flat queries of any length: operators, lists, groups and paths in a row, as generators write.
 
 The long ones have answers that can be worked out by hand; the random ones are compared with
 pyoxigraph, and their deltas with evaluation from scratch.
@@ -64,8 +64,9 @@ QUERIES = {
     ),
     "VALUES": (lambda n: f"VALUES ?x {{ {row(' ', '#', n)} }} FILTER(?x = ?o)", lambda o, n: o),
     "BIND": (
-        lambda n: f"BIND(?o AS ?v0) {row(' ', 'BIND(?v# + 1 AS ?v#.)', n - 1)}"
-        f" BIND(?v{n - 1} AS ?x)",
+        lambda n: (
+            f"BIND(?o AS ?v0) {row(' ', 'BIND(?v# + 1 AS ?v#.)', n - 1)} BIND(?v{n - 1} AS ?x)"
+        ),
         lambda o, n: o + n - 1,
     ),
     "UNION": (
@@ -186,15 +187,18 @@ def random_query(seed: int) -> str:
     n = rng.choice((2, 3, 10, 100, 1000))
     conditions = [random_operand(rng) for _ in range(n)]
     joined = rng.choice((" || ", " && ")).join(conditions)
-    numbers = " ".join(f"{rng.choice('+-')} {rng.choice(('?o', '0.5', '3', '1e0'))}" for _ in range(n))
+    numbers = " ".join(
+        f"{rng.choice('+-')} {rng.choice(('?o', '0.5', '3', '1e0'))}" for _ in range(n)
+    )
     predicates = [rng.choice(("p", "q", "none")) for _ in range(n)]
+    optionals = " ".join(f"OPTIONAL {{ ?s :{p} ?x }}" for p in predicates)
     return PREFIX + rng.choice(
         (
             f"SELECT ?s ?o {{ ?s :p ?o FILTER({joined}) }}",
             f"SELECT ?s ?o {{ ?s :p ?o {' '.join(f'FILTER({c})' for c in conditions[:50])} }}",
             f"SELECT ?s (?o {numbers} AS ?x) {{ ?s :p ?o }}",
             f"SELECT ?s ?o {{ {' UNION '.join(f'{{ ?s :{p} ?o }}' for p in predicates)} }}",
-            f"SELECT ?s ?o ?x {{ ?s :p ?o {' '.join(f'OPTIONAL {{ ?s :{p} ?x }}' for p in predicates)} }}",
+            f"SELECT ?s ?o ?x {{ ?s :p ?o {optionals} }}",
             f"SELECT ?s ?o {{ ?s {'|'.join(f':{p}' for p in predicates)} ?o }}",
         )
     )

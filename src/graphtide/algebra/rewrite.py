@@ -170,9 +170,7 @@ def _reading(
     return _divided(parts, lambda part: part.reads & possible <= there)
 
 
-def _divided(
-    parts: list[Part], test: Callable[[Part], bool]
-) -> tuple[list[Part], list[Part]]:
+def _divided(parts: list[Part], test: Callable[[Part], bool]) -> tuple[list[Part], list[Part]]:
     sides: tuple[list[Part], list[Part]] = [], []
     for part in parts:
         sides[not test(part)].append(part)

@@ -1,7 +1,7 @@
 """Trees of any depth: frozen dataclasses that contain each other, handled without recursion.
 
-A group with ten thousand OPTIONALs is a tree with ten thousand levels; Python's stack has room for a
-thousand calls. So whatever follows the inputs of a node does it in a loop: hashes, equality and
+A group with ten thousand OPTIONALs is a tree with ten thousand levels; Python's stack has room for
+a thousand calls. So whatever follows the inputs of a node does it in a loop: hashes, equality and
 texts (`Deep`), and the passes over plans and algebra (`bottom_up`, `rebuilt`, `finish`). Only the
 nesting of brackets in a query is recursive, and the parser limits that.
 """
@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields, replace
-from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -31,7 +30,7 @@ class Deep:
             return self._hash
         except AttributeError:  # plans share sub-plans: each is hashed once
             for node in bottom_up(self, known=_is_hashed):
-                names = (name for name in _names(type(node)) if name != DERIVED)
+                names = (name for name in _fields(node).all if name != DERIVED)
                 own = hash((type(node), *(getattr(node, name) for name in names)))
                 object.__setattr__(node, "_hash", own)
             return self._hash
@@ -50,7 +49,7 @@ class Deep:
             if len(one_inputs) != len(two_inputs):
                 return False
             pairs += zip(one_inputs, two_inputs, strict=True)
-            if any(getattr(one, name) != getattr(two, name) for name in _own(type(one))):
+            if any(getattr(one, name) != getattr(two, name) for name in _fields(one).own):
                 return False
         return True
 
@@ -74,7 +73,7 @@ def _is_hashed(node: object) -> bool:
 def _written(node: Deep) -> list[object]:
     """The text of a node in pieces, with its inputs as they are."""
     pieces: list[object] = [f"{type(node).__name__}("]
-    for number, name in enumerate(_names(type(node))):
+    for number, name in enumerate(_fields(node).all):
         value = getattr(node, name)
         pieces += (", " if number else "", f"{name}=", value if name in INPUTS else repr(value))
     return [*pieces, ")"]
@@ -87,25 +86,31 @@ MANY = "inputs"
 """The field that holds a tuple of inputs."""
 
 
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
+class Fields(NamedTuple):
+    """The names of the fields of a kind of node."""
+
+    all: tuple[str, ...]
+    own: tuple[str, ...]  # those that hold no inputs
+    single: tuple[str, ...]  # those that hold an input each
 
 
-@cache
-def _own(kind: type) -> tuple[str, ...]:
-    """The fields of a kind of node that hold no inputs."""
-    return tuple(name for name in _names(kind) if name not in INPUTS and name != MANY)
+_FIELDS: dict[type, Fields] = {}
 
 
-@cache
-def _single(kind: type) -> tuple[str, ...]:
-    return tuple(name for name in INPUTS if name in _names(kind))
+def _fields(node: object) -> Fields:
+    kind = type(node)
+    found = _FIELDS.get(kind)
+    if found is None:
+        names = tuple(each.name for each in fields(cast("Any", node)))
+        own = tuple(name for name in names if name not in INPUTS and name != MANY)
+        found = Fields(names, own, tuple(name for name in INPUTS if name in names))
+        _FIELDS[kind] = found
+    return found
 
 
 def inputs(node: Any) -> tuple[Any, ...]:  # noqa: ANN401 - algebra and plans alike
     """The inputs of a node, left before right."""
-    single = tuple(getattr(node, name) for name in _single(type(node)))
+    single = tuple(getattr(node, name) for name in _fields(node).single)
     return single or getattr(node, MANY, ())
 
 
@@ -138,7 +143,7 @@ def rebuilt(root: T, change: Callable[[T], T]) -> T:
 
 def _over(node: T, new: dict[int, T]) -> T:
     """The same node over other inputs; a leaf, or a node with the same inputs, as it is."""
-    old = {name: getattr(node, name) for name in _single(type(node))}
+    old = {name: getattr(node, name) for name in _fields(node).single}
     changed = {name: new[id(each)] for name, each in old.items() if new[id(each)] is not each}
     return cast("T", replace(cast("Any", node), **changed)) if changed else node
 

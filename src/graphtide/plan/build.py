@@ -186,9 +186,7 @@ class _Builder:
             return make.anchored(given)
         return given
 
-    def _extend(
-        self, plan: Physical, columns: Sequence[tuple[Var, Expression]]
-    ) -> Steps[Physical]:
+    def _extend(self, plan: Physical, columns: Sequence[tuple[Var, Expression]]) -> Steps[Physical]:
         """Add columns; those in a row that are plain calculations are one node."""
         seen = set(plan.schema)
         plain: list[tuple[Var, Expression]] = []

@@ -225,9 +225,9 @@ def _best(part: Nodes, near: _Neighbours, known: dict[Nodes, _Subtree]) -> Steps
     outside = near.outside(part)
     trees = []
     for node in _candidates(part, near):
-        below = []
+        below: list[_Subtree] = []
         for rest in near.components(part - {node}):
-            below.append((yield _best(rest, near, known)))
+            below += ((yield _best(rest, near, known)),)
         costs = [tree.cost for tree in below]
         cost = OrderCost(
             near.is_unguarded(outside) + sum(c.unguarded for c in costs),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 import numpy as np
 
 from graphtide.algebra.expressions import Var
-from graphtide.engine.dataflow.aggregates import GroupRows
 from graphtide.algebra.variables import mentioned
+from graphtide.engine.dataflow.aggregates import GroupRows
 from graphtide.engine.dataflow.conditions import Condition, Memo
 from graphtide.engine.dataflow.programs import instance_numbers
 from graphtide.engine.dataflow.reach import Reach

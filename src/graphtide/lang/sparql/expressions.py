@@ -22,8 +22,6 @@ from graphtide.functions.terms import ARITIES
 from graphtide.lang.sparql.triples import TriplesParser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from graphtide.algebra.nodes import Node
 
 

@@ -9,7 +9,6 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
-from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.nodes import Extend, Filter, LeftJoin, Minus, Node, Union, Values
 from graphtide.algebra.rewrite import conjunction
 from graphtide.algebra.trees import balanced
@@ -20,6 +19,7 @@ from graphtide.lang.sparql.expressions import ExpressionParser
 from graphtide.lang.sparql.scanner import PATTERN_KEYWORDS, word_hint
 
 if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Expression, Var
     from graphtide.rdf.terms import Term
 
 
