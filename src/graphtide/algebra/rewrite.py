@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Expression, Var
@@ -121,7 +121,8 @@ def _push(node: alg.Node, parts: list[Part], bound: Mapping[int, Bindings]) -> a
     """
     passed: list[tuple[alg.Node, list[Part]]] = []  # on the way down, with what stays above them
     while parts:
-        here, lower = node, []
+        here = node
+        lower: list[Part] = []
         possible = bound[id(node)].possible
         match node:
             case alg.Join(left, right):
@@ -136,7 +137,7 @@ def _push(node: alg.Node, parts: list[Part], bound: Mapping[int, Bindings]) -> a
                 here = alg.Union(_push(left, parts, bound), _push(right, parts, bound))
                 parts = []
             case alg.Extend(_, var, _):
-                lower, parts = _divided(parts, lambda part, var=var: var not in part.reads)
+                lower, parts = _reading(parts, frozenset((var,)), frozenset())
             case alg.Group(child, keys) if keys:
                 visible = possible | bound[id(child)].possible
                 lower, parts = _reading(parts, visible, frozenset(keys))
@@ -155,7 +156,7 @@ def _push(node: alg.Node, parts: list[Part], bound: Mapping[int, Bindings]) -> a
     filtered = _under(own, here)
     for here, own in reversed(passed):
         name = "left" if isinstance(here, alg.Join | alg.LeftJoin | alg.Minus) else "child"
-        filtered = _under(own, replace(here, **{name: filtered}))
+        filtered = _under(own, cast("alg.Node", replace(cast("Any", here), **{name: filtered})))
     return filtered
 
 

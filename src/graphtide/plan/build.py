@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, assert_never, cast
 
 from pyoxigraph import Literal
 
@@ -93,14 +93,14 @@ class _Builder:
             case alg.Bgp(patterns):
                 return self._joined(given, plan_patterns(patterns, self.choices))
             case alg.Join(left, right):
-                return (yield self._join(left, right, given))
+                return cast("Physical", (yield self._join(left, right, given)))
             case alg.LeftJoin(left, right, condition):
                 known = self._anchored(given, right)
                 rows = yield self.build(left, known)
                 joined = yield self._left_join(rows, right, condition, known)
                 return make.without_copies(joined, given, known)
             case alg.Filter(condition, child):
-                return (yield self._filter(condition, child, given))
+                return cast("Physical", (yield self._filter(condition, child, given)))
             case alg.Union(left, right):
                 return make.union((yield self.build(left, given)), (yield self.build(right, given)))
             case alg.Minus(left, right, ignoring):
@@ -111,11 +111,14 @@ class _Builder:
                 rest = yield self._minus(rows, right, counting, known)
                 return make.without_copies(rest, given, known)
             case alg.Extend():
-                columns: list[tuple[Var, Expression]] = []
+                computed: list[tuple[Var, Expression]] = []
                 while isinstance(node, alg.Extend):
-                    columns.append((node.var, node.expression))
+                    computed.append((node.var, node.expression))
                     node = node.child
-                return (yield self._extend((yield self.build(node, given)), columns[::-1]))
+                return cast(
+                    "Physical",
+                    (yield self._extend((yield self.build(node, given)), computed[::-1])),
+                )
             case alg.Values(variables, rows):
                 bound = certain_columns(variables, rows)
                 return self._joined(given, Constant(rows, variables, bound))
@@ -163,7 +166,7 @@ class _Builder:
                 parts += yield self._parts(operand)
             return join_best(parts, self.choices.statistics)
         if not reads_outer(right, frozenset(schema_of(left)) - given.certain):
-            return (yield self.build(right, (yield self.build(left, given))))
+            return cast("Physical", (yield self.build(right, (yield self.build(left, given)))))
         known = make.anchored(given)
         rows = yield self.build(left, known)
         other = yield self.build(right, make.unique(known))
@@ -232,7 +235,9 @@ class _Builder:
     def _condition(self, plan: Physical, part: Expression) -> Steps[Physical]:
         existence = as_existence(part)
         if existence is not None:
-            return (yield self._exists(plan, existence[0].pattern, negated=existence[1]))
+            return cast(
+                "Physical", (yield self._exists(plan, existence[0].pattern, negated=existence[1]))
+            )
         schema = plan.schema
         wide, flat = yield self._flatten_exists(plan, part)
         return make.keep(make.select(wide, flat), schema)
@@ -279,8 +284,8 @@ class _Builder:
     def _right_side(self, right: alg.Node, given: Physical | None) -> Steps[Physical]:
         """The right side of OPTIONAL or MINUS; inside EXISTS for the outer rows."""
         if given is not None and reads_outer(right, frozenset(given.schema)):
-            return (yield self.build(right, make.unique(given)))
-        return (yield self.build(right))
+            return cast("Physical", (yield self.build(right, make.unique(given))))
+        return cast("Physical", (yield self.build(right)))
 
     def _left_join(
         self, left: Physical, right: alg.Node, condition: Expression | None, given: Physical | None

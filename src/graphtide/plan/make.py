@@ -100,7 +100,8 @@ def compute(child: phys.Physical, *columns: tuple[Var, Expression]) -> phys.Phys
     if not columns:
         return child
     if isinstance(child, phys.Compute):
-        child, columns = child.child, child.columns + columns
+        columns = child.columns + columns
+        child = child.child
     schema = (*child.schema, *(each for each, _ in columns))
     return phys.Compute(child, columns, schema, child.certain)
 

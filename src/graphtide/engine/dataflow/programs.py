@@ -114,10 +114,10 @@ def _positions(node: phys.Physical, terms: TermDictionary) -> tuple[Hashable, ..
             return (_columns(keys, left.schema), negated)
         case phys.Select(child, condition):
             return (by_position(condition, _numbers(child.schema)),)
-        case phys.Compute(child, columns):
+        case phys.Compute(child, computed):
             numbers = _numbers(child.schema)
             found: list[Hashable] = []
-            for var, expression in columns:
+            for var, expression in computed:
                 found.append(by_position(expression, numbers))
                 numbers[var] = len(numbers)
             return tuple(found)

@@ -107,17 +107,20 @@ class ExpressionParser(TriplesParser, ABC):
         return left
 
     def _sum(self) -> Expression:
-        summands: list[Expression] = []
+        summands = [self._product()]
         signs = ""
-        while not summands or (sign := self.accept("+", "-")):
-            signs += sign.text if summands else ""
-            factors = [self._signed()]
-            by = ""
-            while factor_sign := self.accept("*", "/"):
-                by += factor_sign.text
-                factors.append(self._signed())
-            summands.append(_in_a_row(by, factors))
+        while sign := self.accept("+", "-"):
+            signs += sign.text
+            summands.append(self._product())
         return _in_a_row(signs, summands)
+
+    def _product(self) -> Expression:
+        factors = [self._signed()]
+        signs = ""
+        while sign := self.accept("*", "/"):
+            signs += sign.text
+            factors.append(self._signed())
+        return _in_a_row(signs, factors)
 
     def _signed(self) -> Expression:
         if self.at_literal():

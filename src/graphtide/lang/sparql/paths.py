@@ -126,5 +126,5 @@ def path_pattern(
 def _joined(parts: list[Node]) -> Node:
     """The steps of a path, joined; the patterns that it begins with are one basic graph pattern."""
     first = list(takewhile(lambda part: isinstance(part, Bgp), parts))
-    patterns = Bgp(tuple(p for part in first if isinstance(part, Bgp) for p in part.patterns))
+    patterns: Node = Bgp(tuple(p for part in first if isinstance(part, Bgp) for p in part.patterns))
     return reduce(join, parts[len(first) :], patterns)
