@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from html import escape
 from math import inf
 from textwrap import wrap
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
 
 Direction = Literal["down", "up"]
 """The direction in which most edges point."""
@@ -50,6 +52,43 @@ class Mermaid:
 def _mermaid_text(label: str) -> str:
     """Mermaid reads labels as HTML; it does not know the entity that `escape` has for `'`."""
     return escape(label, quote=False).replace('"', "&quot;")
+
+
+# --- trees as text ---
+
+_DEEPEST = 60
+"""Levels that are drawn below each other; what is deeper is drawn afterwards, from the margin."""
+
+
+def draw_tree(
+    root: T, show: Callable[[T], tuple[Sequence[str], Sequence[T]]], first: str = "└─ "
+) -> list[str]:
+    r"""The lines of a tree; `show` gives the lines of a node and its inputs, parents first.
+
+    >>> print("\\n".join(draw_tree("ab", lambda text: ([text], text if len(text) > 1 else ""))))
+    └─ ab
+       ├─ a
+       └─ b
+    """
+    lines: list[str] = []
+    later = [root]
+    for number, top in enumerate(later):
+        if number:
+            lines.append(f"… {number}")
+        rest = [(top, "", first if not number else "└─ ")]
+        while rest:
+            node, prefix, branch = rest.pop()
+            if len(prefix) + len(branch) > 3 * _DEEPEST:
+                lines.append(f"{prefix}{branch}… {len(later)}")
+                later.append(node)
+                continue
+            shown, inputs = show(node)
+            below = prefix + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
+            beside = below + ("│  " if inputs else "   ")
+            lines += [f"{prefix}{branch}{shown[0]}", *(f"{beside}{line}" for line in shown[1:])]
+            branches = ["├─ "] * (len(inputs) - 1) + ["└─ "] * bool(inputs)
+            rest += [(n, below, b) for n, b in zip(inputs, branches, strict=True)][::-1]
+    return lines
 
 
 # --- SVG ---

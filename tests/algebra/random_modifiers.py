@@ -16,7 +16,7 @@ paths = st.builds(
     Path,
     ends,
     st.sampled_from(
-        (ZeroOrOne(P), ZeroOrMore(P), OneOrMore(P), OneOrMore(Alternative(P, Inverse(Q))))
+        (ZeroOrOne(P), ZeroOrMore(P), OneOrMore(P), OneOrMore(Alternative((P, Inverse(Q)))))
     ),
     ends,
 )

@@ -160,13 +160,13 @@ P = Link(term("p"))
     [
         (P, False),
         (NegatedSet(()), False),
-        (Inverse(Sequence(P, P)), False),
+        (Inverse(Sequence((P, P))), False),
         (OneOrMore(P), False),
         (ZeroOrOne(P), True),
         (ZeroOrMore(P), True),
-        (Sequence(ZeroOrMore(P), P), False),
-        (Sequence(ZeroOrMore(P), ZeroOrOne(P)), True),
-        (Alternative(P, ZeroOrOne(P)), True),
+        (Sequence((ZeroOrMore(P), P)), False),
+        (Sequence((ZeroOrMore(P), ZeroOrOne(P))), True),
+        (Alternative((P, ZeroOrOne(P))), True),
         (OneOrMore(Inverse(ZeroOrOne(P))), True),
     ],
 )

@@ -20,6 +20,9 @@ class Var:
 
     name: str
 
+    def __hash__(self) -> int:  # without the tuple that a dataclass hashes
+        return hash(self.name)
+
     def __str__(self) -> str:
         return f"?{self.name}"
 
@@ -43,10 +46,27 @@ class Call:
     built-in (`STRLEN`, `ENCODE_FOR_URI`, `ISIRI`, `IF`, `COALESCE`, `BOUND`), or the IRI of a cast
     (`<http://www.w3.org/2001/XMLSchema#integer>`). The first argument of `IN` and `NOT IN` is the
     needle, the others the list.
+
+    Operators in a row are one call, however many there are: `&&` and `||` take any number of
+    arguments, and `a + b - c` is the call `+-` of three, computed from left to right, because sums
+    of floating-point numbers depend on their order.
     """
 
     name: str
     args: tuple[Expression, ...]
+
+
+SIGNS = (frozenset("+-"), frozenset("*/"))
+"""The signs of one precedence that one call may have in a row."""
+
+
+def is_calculation(name: str) -> bool:
+    """Whether a name consists of signs in a row, each between two arguments.
+
+    >>> is_calculation("+-+"), is_calculation("+*"), is_calculation("UMINUS")
+    (True, False, False)
+    """
+    return bool(name) and any(signs.issuperset(name) for signs in SIGNS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.trees import Deep
+
 if TYPE_CHECKING:
     from pyoxigraph import NamedNode
 
@@ -58,8 +60,8 @@ class Bgp:
     patterns: tuple[TriplePattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Join(Deep):
     """https://www.w3.org/TR/sparql11-query/#defn_algJoin.
 
     d(L ⋈ R) = dL ⋈ R + L ⋈ dR + dL ⋈ dR.
@@ -69,8 +71,8 @@ class Join:
     right: Node
 
 
-@dataclass(frozen=True, slots=True)
-class LeftJoin:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LeftJoin(Deep):
     """https://www.w3.org/TR/sparql11-query/#defn_algLeftJoin. `condition` None means true.
 
     L ⟕ R = J + (L ▷ J), J = σ(L ⋈ R): each part by its own rule.
@@ -81,8 +83,8 @@ class LeftJoin:
     condition: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Filter(Deep):
     """https://www.w3.org/TR/sparql11-query/#defn_algFilter.
 
     d(σ(R)) = σ(dR); an EXISTS inside the condition is a semijoin or antijoin.
@@ -92,8 +94,8 @@ class Filter:
     child: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Union:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Union(Deep):
     """https://www.w3.org/TR/sparql11-query/#defn_algUnion.
 
     d(L + R) = dL + dR.
@@ -103,8 +105,8 @@ class Union:
     right: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Minus:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Minus(Deep):
     """https://www.w3.org/TR/sparql11-query/#defn_algMinus.
 
     `ignoring` holds variables that do not count as shared: the variable of an enclosing GRAPH,
@@ -118,8 +120,8 @@ class Minus:
     ignoring: frozenset[Var] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Extend:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Extend(Deep):
     """https://www.w3.org/TR/sparql11-query/#defn_extend (BIND). An error leaves `var` unbound.
 
     d(extend(R)) = extend(dR).
@@ -151,8 +153,8 @@ class GraphNames:
     var: Var
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Project(Deep):
     """https://www.w3.org/TR/sparql11-query/#modProjection, keeping duplicates.
 
     d(π(R)) = π(dR).
@@ -162,8 +164,8 @@ class Project:
     variables: tuple[Var, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Distinct:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Distinct(Deep):
     """https://www.w3.org/TR/sparql11-query/#modDistinct.
 
     d(δ(R)): +1 where a row's count rises from 0, -1 where it falls to 0.
@@ -205,8 +207,8 @@ class Aggregate:
     separator: str = " "
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Group(Deep):
     """https://www.w3.org/TR/sparql11-query/#aggregateAlgebra. Its columns: keys, then aggregates.
 
     Rows with the same values for all keys (unbound is a value here) are one group. Without keys
@@ -227,8 +229,8 @@ class OrderKey:
     descending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Slice(Deep):
     """https://www.w3.org/TR/sparql11-query/#solutionModifiers: ORDER BY, LIMIT and OFFSET in one.
 
     The rows are sorted by `keys` in SPARQL's order, ties by the N-Triples texts of `variables`,

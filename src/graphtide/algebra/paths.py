@@ -54,24 +54,22 @@ class Inverse:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One path and then another: `first/second`."""
+    """Paths one after the other: `path/path/…`."""
 
-    first: PathExpression
-    second: PathExpression
+    steps: tuple[PathExpression, ...]
 
     def __str__(self) -> str:
-        return f"({self.first}/{self.second})"
+        return f"({'/'.join(map(str, self.steps))})"
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Either of two paths: `first|second`."""
+    """Any one of several paths: `path|path|…`."""
 
-    first: PathExpression
-    second: PathExpression
+    choices: tuple[PathExpression, ...]
 
     def __str__(self) -> str:
-        return f"({self.first}|{self.second})"
+        return f"({'|'.join(map(str, self.choices))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +130,10 @@ def matches_zero_length(path: PathExpression) -> bool:
             return True
         case Inverse(inner) | OneOrMore(inner):
             return matches_zero_length(inner)
-        case Sequence(first, second):
-            return matches_zero_length(first) and matches_zero_length(second)
-        case Alternative(first, second):
-            return matches_zero_length(first) or matches_zero_length(second)
+        case Sequence(steps):
+            return all(map(matches_zero_length, steps))
+        case Alternative(choices):
+            return any(map(matches_zero_length, choices))
         case _:
             assert_never(path)
 
@@ -154,10 +152,8 @@ def link_iris(path: PathExpression) -> tuple[NamedNode, ...] | None:
             return None
         case Inverse(inner) | ZeroOrOne(inner) | ZeroOrMore(inner) | OneOrMore(inner):
             return link_iris(inner)
-        case Sequence(first, second) | Alternative(first, second):
-            sides = link_iris(first), link_iris(second)
-            return (
-                None if None in sides else tuple(dict.fromkeys(i for s in sides for i in s or ()))
-            )
+        case Sequence(inside) | Alternative(inside):
+            each = [link_iris(part) for part in inside]
+            return None if None in each else tuple(dict.fromkeys(i for s in each for i in s or ()))
         case _:
             assert_never(path)

@@ -7,15 +7,15 @@ and `with_dataset` works FROM and FROM NAMED into its patterns. What is below ma
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import TYPE_CHECKING, TypeVar, assert_never, cast
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Expression, Var
 from graphtide.algebra.paths import OneOrMore, ToBlank
-from graphtide.algebra.traverse import map_parts, rename
+from graphtide.algebra.traverse import rename, replaced
+from graphtide.algebra.trees import balanced
 from graphtide.algebra.variables import schema
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _construct(select: alg.SelectQuery, template: tuple[alg.TriplePattern, ...])
     root = alg.Project(select.root, select.variables)
     renamed, patterns = rename(root, names), rename(template, names)
     triples = [_instances(renamed, pattern, names) for pattern in patterns]
-    return alg.Distinct(reduce(alg.Union, triples) if triples else alg.Values(TRIPLE, ()))
+    return alg.Distinct(balanced(alg.Union, triples) if triples else alg.Values(TRIPLE, ()))
 
 
 def _instances(root: alg.Node, pattern: alg.TriplePattern, names: dict[Var, Var]) -> alg.Node:
@@ -140,7 +140,7 @@ def _describe(select: alg.SelectQuery, targets: tuple[Var | Term, ...]) -> alg.N
         else alg.Values((target,), ((t,),))
         for t in targets
     ]
-    named = alg.Distinct(reduce(alg.Union, sources) if sources else alg.Values((target,), ()))
+    named = alg.Distinct(balanced(alg.Union, sources) if sources else alg.Values((target,), ()))
     nested = alg.Project(
         alg.Join(named, alg.Path(target, OneOrMore(ToBlank()), inside, alg.DEFAULT_GRAPH)),
         (inside,),
@@ -162,17 +162,15 @@ def with_dataset(query: alg.SelectQuery, *, union: bool = False) -> alg.SelectQu
     query without FROM is the union of all graphs.
     """
     if query.dataset is not None:
-        return replace(query, root=_with_graphs(query.root, query.dataset), dataset=None)
+        return replace(query, root=_in_dataset(query.root, query.dataset), dataset=None)
     return replace(query, root=_with_default(query.root, EVERYTHING)) if union else query
 
 
-def _with_graphs(part: T, dataset: alg.Dataset) -> T:
-    if not isinstance(part, alg.Bgp | alg.Path | alg.GraphNames):
-        return map_parts(part, lambda each: _with_graphs(each, dataset))
-    return cast("T", _leaf_with_graphs(part, dataset))
+def _in_dataset(root: alg.Node, dataset: alg.Dataset) -> alg.Node:
+    return replaced(root, lambda part: _with_graphs(part, dataset))
 
 
-def _leaf_with_graphs(leaf: alg.Bgp | alg.Path | alg.GraphNames, dataset: alg.Dataset) -> alg.Node:
+def _with_graphs(leaf: object, dataset: alg.Dataset) -> alg.Node | None:
     """A leaf over the graphs of a dataset: no rows where it names a graph outside of it."""
     graphs: tuple[object, ...]
     match leaf:
@@ -183,7 +181,7 @@ def _leaf_with_graphs(leaf: alg.Bgp | alg.Path | alg.GraphNames, dataset: alg.Da
         case alg.GraphNames(var):
             graphs = (var,)
         case _:
-            assert_never(leaf)
+            return None
     if any(not isinstance(g, Var | alg.DefaultGraph) and g not in dataset.named for g in graphs):
         return alg.Values(schema(leaf), ())
     default = dataset.default[0] if len(dataset.default) == 1 else alg.MergedGraph(dataset.default)
@@ -196,6 +194,4 @@ def _leaf_with_graphs(leaf: alg.Bgp | alg.Path | alg.GraphNames, dataset: alg.Da
 
 def _with_default(part: T, graph: NamedNode | alg.MergedGraph) -> T:
     """A node with another graph in place of the default graph."""
-    if isinstance(part, alg.DefaultGraph):
-        return cast("T", graph)
-    return map_parts(part, lambda each: _with_default(each, graph))
+    return replaced(part, lambda each: graph if isinstance(each, alg.DefaultGraph) else None)

@@ -8,13 +8,13 @@ pattern gives a set of rows, and a join of sets is a set, so nothing is counted 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from typing import Any, NamedTuple, cast
 
 from graphtide.algebra import nodes as alg
-from graphtide.algebra.expressions import Call, Expression
-from graphtide.algebra.traverse import map_children
+from graphtide.algebra.expressions import Call, Expression, Var
+from graphtide.algebra.trees import bottom_up, inputs, rebuilt
 from graphtide.algebra.variables import certain, mentioned, schema
 
 
@@ -27,12 +27,16 @@ def drop_order(node: alg.Node) -> alg.Node:
     ... )
     True
     """
+    return rebuilt(node, _without_order)
+
+
+def _without_order(node: alg.Node) -> alg.Node:
     match node:
         case alg.Slice(child, variables, _, distinct, 0, None):
-            projected = alg.Project(drop_order(child), variables)
+            projected = alg.Project(child, variables)
             return alg.Distinct(projected) if distinct else projected
         case _:
-            return map_children(node, drop_order)
+            return node
 
 
 def merge_patterns(node: alg.Node) -> alg.Node:
@@ -46,13 +50,17 @@ def merge_patterns(node: alg.Node) -> alg.Node:
     ... ) == alg.Bgp((one, two))
     True
     """
-    match map_children(node, merge_patterns):
+    return rebuilt(node, _merged)
+
+
+def _merged(node: alg.Node) -> alg.Node:
+    match node:
         case alg.Join(alg.Bgp(first), alg.Bgp(second)):
             return alg.Bgp(first + second)
         case alg.Join(alg.Bgp(()), other) | alg.Join(other, alg.Bgp(())):
             return other
-        case merged:
-            return merged
+        case _:
+            return node
 
 
 def push_filters(node: alg.Node) -> alg.Node:
@@ -68,9 +76,15 @@ def push_filters(node: alg.Node) -> alg.Node:
     ... )
     True
     """
-    if isinstance(node, alg.Filter):
-        return reduce(_push, conjuncts(node.condition), push_filters(node.child))
-    return map_children(node, push_filters)
+    return rebuilt(node, _filtered)
+
+
+def _filtered(node: alg.Node) -> alg.Node:
+    if not isinstance(node, alg.Filter):
+        return node
+    parts = [Part(each, mentioned(each)) for each in conjuncts(node.condition)]
+    bound = _bindings(node.child, frozenset().union(*(part.reads for part in parts)))
+    return _push(node.child, parts, bound)
 
 
 def conjuncts(condition: Expression) -> list[Expression]:
@@ -80,51 +94,114 @@ def conjuncts(condition: Expression) -> list[Expression]:
     return [condition]
 
 
-def conjunction(parts: list[Expression]) -> Expression:
+def conjunction(parts: Sequence[Expression]) -> Expression:
     """One condition that is true when all parts are."""
-    return reduce(lambda a, b: Call("&&", (a, b)), parts)
+    return parts[0] if len(parts) == 1 else Call("&&", tuple(parts))
 
 
-def _push(node: alg.Node, part: Expression) -> alg.Node:
-    """Filter `node` by one condition, placed as deep inside it as possible.
+class Part(NamedTuple):
+    """One condition of a filter, and the variables that it mentions."""
+
+    condition: Expression
+    reads: frozenset[Var]
+
+
+class Bindings(NamedTuple):
+    """The variables that a node may bind, and those that it binds in every row."""
+
+    possible: frozenset[Var]
+    certain: frozenset[Var]
+
+
+def _push(node: alg.Node, parts: list[Part], bound: Mapping[int, Bindings]) -> alg.Node:
+    """Filter `node` by some conditions, each placed as deep inside it as possible.
 
     A condition may move below a node if it reads the same values there: every variable that it
     mentions and the node binds at all must be bound, in every row, by the input it moves to.
     """
-    match node:
-        case alg.Join(left, right):
-            if _reads_only(part, node, left):
-                return replace(node, left=_push(left, part))
-            if _reads_only(part, node, right):
-                return replace(node, right=_push(right, part))
-        case alg.LeftJoin(left, _) if _reads_only(part, node, left):
-            return replace(node, left=_push(left, part))
-        case alg.Minus(left, _):
-            return replace(node, left=_push(left, part))
-        case alg.Union(left, right):
-            return alg.Union(_push(left, part), _push(right, part))
-        case alg.Extend(child, var, _) if var not in mentioned(part):
-            return replace(node, child=_push(child, part))
-        case alg.Distinct(child):
-            return alg.Distinct(_push(child, part))
-        case alg.Group(child, keys) if keys and _reads_keys(part, node):
-            return replace(node, child=_push(child, part))
-        case alg.Filter(condition, child):
-            return alg.Filter(conjunction([*conjuncts(condition), part]), child)
-        case _:
-            pass
-    return alg.Filter(part, node)
+    passed: list[tuple[alg.Node, list[Part]]] = []  # on the way down, with what stays above them
+    while parts:
+        here = node
+        lower: list[Part] = []
+        possible = bound[id(node)].possible
+        match node:
+            case alg.Join(left, right):
+                lower, parts = _reading(parts, possible, bound[id(left)].certain)
+                over, parts = _reading(parts, possible, bound[id(right)].certain)
+                here = replace(node, right=_push(right, over, bound))
+            case alg.LeftJoin(left, _):
+                lower, parts = _reading(parts, possible, bound[id(left)].certain)
+            case alg.Minus() | alg.Distinct():
+                lower, parts = parts, []
+            case alg.Union(left, right):
+                here = alg.Union(_push(left, parts, bound), _push(right, parts, bound))
+                parts = []
+            case alg.Extend(_, var, _):
+                lower, parts = _reading(parts, frozenset((var,)), frozenset())
+            case alg.Group(child, keys) if keys:
+                visible = possible | bound[id(child)].possible
+                lower, parts = _reading(parts, visible, frozenset(keys))
+            case alg.Filter(condition, child):
+                here = child
+                parts = [*(Part(each, frozenset()) for each in conjuncts(condition)), *parts]
+            case _:
+                pass
+        passed.append((here, parts))
+        if lower:
+            node = inputs(here)[0]
+        parts = lower
+    if not passed:
+        return node
+    here, own = passed.pop()
+    filtered = _under(own, here)
+    for here, own in reversed(passed):
+        name = "left" if isinstance(here, alg.Join | alg.LeftJoin | alg.Minus) else "child"
+        filtered = _under(own, cast("alg.Node", replace(cast("Any", here), **{name: filtered})))
+    return filtered
 
 
-def _reads_only(part: Expression, node: alg.Node, side: alg.Node) -> bool:
-    """Whether a condition on `node`'s rows says the same on those of one of its inputs."""
-    return mentioned(part) & frozenset(schema(node)) <= certain(side)
+def _under(parts: list[Part], node: alg.Node) -> alg.Node:
+    return alg.Filter(conjunction([part.condition for part in parts]), node) if parts else node
 
 
-def _reads_keys(part: Expression, group: alg.Group) -> bool:
-    """Whether a condition on groups reads nothing but keys, which all rows of a group share."""
-    visible = frozenset(schema(group)) | frozenset(schema(group.child))
-    return mentioned(part) & visible <= frozenset(group.keys)
+def _reading(
+    parts: list[Part], possible: frozenset[Var], there: frozenset[Var]
+) -> tuple[list[Part], list[Part]]:
+    """The conditions for which all variables that a node may bind are `there`; the others."""
+    return _divided(parts, lambda part: part.reads & possible <= there)
+
+
+def _divided(parts: list[Part], test: Callable[[Part], bool]) -> tuple[list[Part], list[Part]]:
+    sides: tuple[list[Part], list[Part]] = [], []
+    for part in parts:
+        sides[not test(part)].append(part)
+    return sides
+
+
+def _bindings(root: alg.Node, wanted: frozenset[Var]) -> dict[int, Bindings]:
+    """For each node by its id, which of some variables it binds."""
+    found: dict[int, Bindings] = {}
+    for node in bottom_up(root):
+        below = [found[id(each)] for each in inputs(node)]
+        match node:
+            case alg.Join() | alg.LeftJoin() | alg.Union():
+                left, right = below
+                both = left.possible | right.possible
+                if isinstance(node, alg.Join):
+                    sure = left.certain | right.certain
+                else:
+                    optional = isinstance(node, alg.LeftJoin)
+                    sure = left.certain if optional else left.certain & right.certain
+                found[id(node)] = Bindings(both, sure)
+            case alg.Minus() | alg.Filter() | alg.Distinct():
+                found[id(node)] = below[0]
+            case alg.Extend(_, var, _):
+                possible, sure = below[0]
+                found[id(node)] = Bindings(possible | (wanted & {var}), sure)
+            case _:
+                own = frozenset(schema(node)) & wanted
+                found[id(node)] = Bindings(own, certain(node) & wanted)
+    return found
 
 
 Rule = Callable[["alg.Node"], "alg.Node"]

@@ -1,8 +1,8 @@
-"""Traversal of algebra trees: one `walk` and one `map` for nodes, expressions and paths.
+"""Traversal of algebra trees: one `walk` and one `replaced` for nodes, expressions and paths.
 
-Everything in the algebra is a frozen dataclass, or a tuple or frozenset of such. `children` and
-`map_children` see only a node's inputs; `parts`, `map_parts` and `walk` see everything, the
-expressions and the EXISTS patterns inside them included.
+Everything in the algebra is a frozen dataclass, or a tuple or frozenset of such. `parts`,
+`map_parts`, `walk` and `replaced` see everything, the expressions and the EXISTS patterns inside
+them included; `trees` follows only the inputs of nodes.
 """
 
 from __future__ import annotations
@@ -11,28 +11,15 @@ from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from graphtide.algebra.expressions import Var
+from graphtide.algebra.trees import Deep, bottom_up
+from graphtide.rdf.terms import TERM_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from graphtide.algebra.nodes import Node
     from graphtide.rdf.terms import Term
 
 T = TypeVar("T")
-
-INPUTS = ("left", "right", "child")
-"""The fields of a node that hold other nodes."""
-
-
-def children(node: Node) -> tuple[Node, ...]:
-    """The inputs of a node, left before right."""
-    return tuple(getattr(node, name) for name in INPUTS if hasattr(node, name))
-
-
-def map_children(node: Node, f: Callable[[Node], Node]) -> Node:
-    """The same node over other inputs; a leaf is returned as it is."""
-    inputs: dict[str, Any] = {n: f(getattr(node, n)) for n in INPUTS if hasattr(node, n)}
-    return replace(node, **inputs) if inputs else node
 
 
 def parts(part: object) -> Iterable[Any]:
@@ -45,24 +32,56 @@ def parts(part: object) -> Iterable[Any]:
 
 
 def walk(part: object) -> Iterator[Any]:
-    """A node or expression and everything below it, parents first.
+    """A node or expression and everything below it, parents first; a node that is shared once.
 
     >>> from graphtide.algebra.expressions import Call
     >>> [each for each in walk(Call("+", (Var("a"), Var("b")))) if isinstance(each, Var)]
     [Var(name='a'), Var(name='b')]
     """
-    yield part
-    for each in parts(part):
-        yield from walk(each)
+    seen: set[int] = set()
+    rest: list[Any] = [part]
+    while rest:
+        each = rest.pop()
+        if isinstance(each, Deep):
+            if id(each) in seen:
+                continue
+            seen.add(id(each))
+        yield each
+        rest += reversed(tuple(parts(each)))
 
 
 def map_parts(part: T, f: Callable[[Any], Any]) -> T:
-    """A copy of a node, expression or collection with `f` applied to each of its `parts`."""
+    """A node, expression or collection with `f` applied to each of its `parts`."""
+    old = tuple(parts(part))
+    new = tuple(map(f, old))
+    if all(one is other for one, other in zip(old, new, strict=True)):
+        return part
     if isinstance(part, tuple | frozenset):
-        return cast("T", type(part)(map(f, part)))
-    if is_dataclass(part) and not isinstance(part, type | Var):
-        return replace(part, **{each.name: f(getattr(part, each.name)) for each in fields(part)})
-    return part
+        return cast("T", type(part)(new))
+    names = (each.name for each in fields(cast("Any", part)))
+    return cast("T", replace(cast("Any", part), **dict(zip(names, new, strict=True))))
+
+
+def replaced(part: T, f: Callable[[Any], Any]) -> T:
+    """A node or expression with some of its parts replaced, wherever they occur.
+
+    `f` gives what takes the place of a part, or None to look for such parts inside of it.
+    """
+    new: dict[int, tuple[Any, Any]] = {}  # with the old node, so that its id stays taken
+
+    def one(each: Any) -> Any:  # noqa: ANN401 - a part of any kind
+        if id(each) not in new:
+            if not isinstance(each, Deep):
+                return inside(each)
+            for node in bottom_up(each, known=lambda below: id(below) in new):
+                new[id(node)] = node, inside(node)
+        return new[id(each)][1]
+
+    def inside(each: Any) -> Any:  # noqa: ANN401 - a part of any kind
+        found = f(each)
+        return map_parts(each, one) if found is None else found
+
+    return cast("T", one(part))
 
 
 def rename(part: T, names: Mapping[Var, Var]) -> T:
@@ -72,9 +91,7 @@ def rename(part: T, names: Mapping[Var, Var]) -> T:
     >>> rename(Call("+", (Var("a"), Var("b"))), {Var("b"): Var("c")})
     Call(name='+', args=(Var(name='a'), Var(name='c')))
     """
-    if isinstance(part, Var):
-        return cast("T", names.get(part, part))
-    return map_parts(part, lambda each: rename(each, names))
+    return replaced(part, lambda each: names.get(each) if isinstance(each, Var) else None)
 
 
 def substitute(part: T, terms: Mapping[Term, Term]) -> T:
@@ -86,6 +103,4 @@ def substitute(part: T, terms: Mapping[Term, Term]) -> T:
     >>> substitute(Const(a), {a: b})
     Const(term=<NamedNode value=ex:b>)
     """
-    if part in terms:
-        return cast("T", terms[cast("Term", part)])
-    return map_parts(part, lambda each: substitute(each, terms))
+    return replaced(part, lambda each: terms.get(each) if isinstance(each, TERM_TYPES) else None)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.traverse import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Schema = tuple[Var, ...]
 
@@ -19,53 +22,64 @@ def pattern_variables(pattern: alg.TriplePattern) -> Schema:
 
 def schema(node: alg.Node) -> Schema:
     """The columns of a node's rows, in order of first appearance."""
-    match node:
-        case alg.Bgp(patterns):
-            return merge(*(pattern_variables(p) for p in patterns))
-        case alg.Join(left, right) | alg.LeftJoin(left, right) | alg.Union(left, right):
-            return merge(schema(left), schema(right))
-        case alg.Minus(left, _):
-            return schema(left)
-        case alg.Filter(_, child) | alg.Distinct(child):
-            return schema(child)
-        case alg.Extend(child, var, _):
-            return merge(schema(child), (var,))
-        case alg.Values(variables, _) | alg.Project(_, variables) | alg.Slice(_, variables):
-            return variables
-        case alg.GraphNames(var):
-            return (var,)
-        case alg.Path(subject, _, object_, graph):
-            return merge(tuple(p for p in (subject, object_, graph) if isinstance(p, Var)))
-        case alg.Group(_, keys, aggregates):
-            return merge(keys, tuple(a.var for a in aggregates))
-        case _:
-            assert_never(node)
+    found: dict[Var, None] = {}
+    rest: list[alg.Node | Var] = [node]
+    while rest:
+        match rest.pop():
+            case Var() as var:
+                found[var] = None
+            case alg.Bgp(patterns):
+                found.update((v, None) for p in patterns for v in pattern_variables(p))
+            case alg.Join(left, right) | alg.LeftJoin(left, right) | alg.Union(left, right):
+                rest += (right, left)
+            case alg.Minus(child, _) | alg.Filter(_, child) | alg.Distinct(child):
+                rest.append(child)
+            case alg.Extend(child, var, _):
+                rest += (var, child)
+            case alg.Values(variables, _) | alg.Project(_, variables) | alg.Slice(_, variables):
+                found.update(dict.fromkeys(variables))
+            case alg.GraphNames(var):
+                found[var] = None
+            case alg.Path(subject, _, object_, graph):
+                found.update((p, None) for p in (subject, object_, graph) if isinstance(p, Var))
+            case alg.Group(_, keys, aggregates):
+                found.update(dict.fromkeys((*keys, *(a.var for a in aggregates))))
+            case other:
+                assert_never(other)
+    return tuple(found)
 
 
 def certain(node: alg.Node) -> frozenset[Var]:
     """The variables that are bound in every row of `node`; the others may be unbound."""
-    match node:
-        case alg.Bgp() | alg.GraphNames() | alg.Path():
-            return frozenset(schema(node))
-        case alg.Join(left, right):
-            return certain(left) | certain(right)
-        case alg.LeftJoin(left, _) | alg.Minus(left, _):
-            return certain(left)
-        case alg.Union(left, right):
-            return certain(left) & certain(right)
-        case alg.Filter(_, child) | alg.Distinct(child) | alg.Extend(child, _, _):
-            return certain(child)
-        case alg.Values(variables, rows):
-            return frozenset(
-                v for i, v in enumerate(variables) if all(row[i] is not None for row in rows)
-            )
-        case alg.Project(child, variables) | alg.Slice(child, variables):
-            return certain(child) & frozenset(variables)
-        case alg.Group(child, keys, aggregates):
-            counts = frozenset(a.var for a in aggregates if a.function == "COUNT")
-            return certain(child) & frozenset(keys) | counts
-        case _:
-            assert_never(node)
+    found: frozenset[Var] = frozenset()
+    rest: list[alg.Node] = [node]
+    while rest:
+        match rest.pop():
+            case alg.Bgp() | alg.GraphNames() | alg.Path() as leaf:
+                found |= frozenset(schema(leaf))
+            case alg.Join(left, right):
+                rest += (left, right)
+            case alg.LeftJoin(child, _) | alg.Minus(child, _) | alg.Filter(_, child):
+                rest.append(child)
+            case alg.Distinct(child) | alg.Extend(child, _, _):
+                rest.append(child)
+            case alg.Union(left, right):
+                found |= certain(left) & certain(right)
+            case alg.Values(variables, rows):
+                found |= certain_columns(variables, rows)
+            case alg.Project(child, variables) | alg.Slice(child, variables):
+                found |= certain(child) & frozenset(variables)
+            case alg.Group(child, keys, aggregates):
+                counts = frozenset(a.var for a in aggregates if a.function == "COUNT")
+                found |= certain(child) & frozenset(keys) | counts
+            case other:
+                assert_never(other)
+    return found
+
+
+def certain_columns(variables: Schema, rows: Sequence[Sequence[object]]) -> frozenset[Var]:
+    """The variables that are bound in every row of VALUES."""
+    return frozenset(v for i, v in enumerate(variables) if all(row[i] is not None for row in rows))
 
 
 def mentioned(part: alg.Node | Expression) -> frozenset[Var]:

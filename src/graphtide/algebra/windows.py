@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from pyoxigraph import NamedNode
 
 from graphtide.algebra import nodes as alg
-from graphtide.algebra.traverse import map_parts
+from graphtide.algebra.traverse import replaced
 from graphtide.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -69,20 +69,23 @@ def reify(node: T, where: NamedNode, fresh: Callable[[], Var]) -> T:
 
     Each quad is described by four triples, `SUBJECT` to `GRAPH`, about a node of its own.
     """
-    match node:
+    return replaced(node, lambda part: _reified(part, where, fresh))
+
+
+def _reified(part: object, where: NamedNode, fresh: Callable[[], Var]) -> alg.Node | None:
+    match part:
         case alg.Bgp(patterns):
-            reified = (each for p in patterns for each in _describe(p, where, fresh()))
-            return cast("T", alg.Bgp(tuple(reified)))
+            return alg.Bgp(tuple(each for p in patterns for each in _describe(p, where, fresh())))
         case alg.GraphNames(var):
             graphs = alg.Bgp((alg.TriplePattern(fresh(), GRAPH, var, where),))
-            return cast("T", alg.Distinct(alg.Project(graphs, (var,))))
+            return alg.Distinct(alg.Project(graphs, (var,)))
         case alg.Path():
             raise UnsupportedError(
                 "a property path inside GRAPH inside WINDOW cannot be maintained",
                 hint="leave GRAPH out: a path may lead over the events of the whole window",
             )
         case _:
-            return map_parts(node, lambda part: reify(part, where, fresh))
+            return None
 
 
 def _describe(

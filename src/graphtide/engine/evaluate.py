@@ -6,6 +6,7 @@ non-deterministic functions: NOW, RAND, UUID, STRUUID, BNODE.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from graphtide.engine.dataflow.operators import Operator, make_operator
 from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
-from graphtide.functions.table import FUNCTIONS, VOLATILE
+from graphtide.functions.table import VOLATILE, entry_of
 from graphtide.functions.terms import Volatile
 from graphtide.functions.values import effective_boolean
 from graphtide.kernel import count_values
@@ -56,8 +57,13 @@ def in_order(rows: Ints, plan: Physical, order: Slice, terms: TermDictionary) ->
 
 def _operator(node: Physical, terms: TermDictionary, volatile: RowVolatile) -> Operator:
     match node:
-        case Compute(_, _, expression) if calls_volatile(expression):
-            return FreshCompute(expression, node.child.schema, terms, volatile)
+        case Compute(child, columns) if any(calls_volatile(each) for _, each in columns):
+            width = len(child.schema)
+            each = (
+                FreshCompute(expression, node.schema[: width + i], terms, volatile)
+                for i, (_, expression) in enumerate(columns)
+            )
+            return FreshColumns(tuple(each))
         case Select(_, condition) if calls_volatile(condition):
             return FreshSelect(condition, node.child.schema, terms, volatile)
         case _:
@@ -68,7 +74,7 @@ def calls_volatile(expression: Expression) -> bool:
     """Whether an expression calls a function that the standing ones may not call."""
     if not isinstance(expression, Call):
         return False
-    known = expression.name in FUNCTIONS and expression.name not in VOLATILE
+    known = entry_of(expression.name) is not None and expression.name not in VOLATILE
     return not known or any(map(calls_volatile, expression.args))
 
 
@@ -131,6 +137,24 @@ class FreshCompute(FreshExpression):
         rows = self.apart(batch)
         ids = [0 if value is None else self._terms.encode(value) for value in self.values(rows)]
         return np.concatenate([rows, np.array(ids, np.int32).reshape(-1, 1)], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FreshColumns:
+    """Several more columns, one after the other."""
+
+    columns: tuple[FreshCompute, ...]
+    nbytes: int = 0
+
+    def sizes(self) -> dict[str, int]:
+        """Nothing is kept."""
+        return {}
+
+    def step(self, batch: Ints) -> Ints:
+        """The rows with their values."""
+        for column in self.columns:
+            batch = column.step(batch)
+        return batch
 
 
 class FreshSelect(FreshExpression):

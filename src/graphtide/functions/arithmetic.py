@@ -18,10 +18,23 @@ from graphtide.functions import temporal, xsd
 from graphtide.functions.values import Value, number_of, to_term, value_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from graphtide.rdf.terms import Term
 
 
 _HALF = Decimal("0.5")
+
+
+def calculation(steps: Sequence[Callable[[Term, Term], Term]]) -> Callable[..., Term]:
+    """The function that applies operations in a row, from left to right, to one argument more."""
+
+    def calculate(first: Term, *others: Term) -> Term:
+        for step, other in zip(steps, others, strict=True):
+            first = step(first, other)
+        return first
+
+    return calculate
 
 
 def op_add(left: Term, right: Term) -> Term:

@@ -14,7 +14,15 @@ from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import Node
 from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.logic import Compiled, Row
-from graphtide.functions.table import FUNCTIONS, VOLATILE, BoundForm, Form, Function, check_call
+from graphtide.functions.table import (
+    FUNCTIONS,
+    VOLATILE,
+    BoundForm,
+    Form,
+    Function,
+    check_call,
+    entry_of,
+)
 from graphtide.functions.values import boolean_term
 
 if TYPE_CHECKING:
@@ -110,7 +118,7 @@ def _compile_call(
     exists: ExistsTest | None,
     others: OtherFunctions | None,
 ) -> Compiled:
-    entry = FUNCTIONS[name]
+    entry = entry_of(name)
     match entry:
         case BoundForm():
             return _compile_bound(args[0])
@@ -119,6 +127,8 @@ def _compile_call(
         case Function(apply):
             arguments = [compile_expression(arg, exists, others) for arg in args]
             return _compile_function(apply, arguments)
+        case None:
+            raise UnsupportedError(f"unknown function {name}")
         case _:
             assert_never(entry)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from graphtide.algebra.expressions import is_calculation
 from graphtide.algebra.queries import TEMPLATE_NODE
 from graphtide.errors import UnsupportedError
 from graphtide.functions import (
@@ -57,6 +58,13 @@ class BoundForm:
     most: int | None = 1
 
 
+_OPERATIONS: Final = {
+    "+": arithmetic.op_add,
+    "-": arithmetic.op_subtract,
+    "*": arithmetic.op_multiply,
+    "/": arithmetic.op_divide,
+}
+
 FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
     "=": Function(comparison.op_equal, 2, 2),
     "!=": Function(comparison.op_unequal, 2, 2),
@@ -74,10 +82,7 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
     "COALESCE": Form(logic.build_coalesce, 0, None),
     "BOUND": BoundForm(),
     TEMPLATE_NODE: Form(templates.build_template_node, 1, None),
-    "+": Function(arithmetic.op_add, 2, 2),
-    "-": Function(arithmetic.op_subtract, 2, 2),
-    "*": Function(arithmetic.op_multiply, 2, 2),
-    "/": Function(arithmetic.op_divide, 2, 2),
+    **{sign: Function(operation, 2, 2) for sign, operation in _OPERATIONS.items()},
     "UMINUS": Function(arithmetic.op_negate, 1, 1),
     "UPLUS": Function(arithmetic.op_plus, 1, 1),
     "ABS": Function(arithmetic.absolute, 1, 1),
@@ -141,6 +146,15 @@ VOLATILE: Final[dict[str, str]] = {
 """Non-deterministic functions, each with the reason why a standing query cannot have it."""
 
 
+def entry_of(name: str) -> Function | Form | BoundForm | None:
+    """What a name stands for: an entry of the table, or the calculation of its signs in a row."""
+    entry = FUNCTIONS.get(name)
+    if entry is None and is_calculation(name):
+        steps = [_OPERATIONS[sign] for sign in name]
+        return Function(arithmetic.calculation(steps), len(steps) + 1, len(steps) + 1)
+    return entry
+
+
 def check_call(name: str, n_args: int) -> None:
     """Raise `UnsupportedError` for a call that cannot be evaluated, with the reason and a hint.
 
@@ -152,7 +166,7 @@ def check_call(name: str, n_args: int) -> None:
     """
     if name in VOLATILE:
         raise UnsupportedError(f"{name} cannot be maintained: {VOLATILE[name]}")
-    entry = FUNCTIONS.get(name)
+    entry = entry_of(name)
     if entry is None:
         close = get_close_matches(name, FUNCTIONS, n=1) or get_close_matches(
             name.upper(), FUNCTIONS, n=1

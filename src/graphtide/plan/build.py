@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never, cast
 
 from pyoxigraph import Literal
 
@@ -12,7 +12,9 @@ from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.rewrite import conjuncts, rewrite
-from graphtide.algebra.variables import merge
+from graphtide.algebra.traverse import walk
+from graphtide.algebra.trees import Steps, finish
+from graphtide.algebra.variables import certain_columns, merge
 from graphtide.algebra.variables import schema as schema_of
 from graphtide.errors import UnsupportedError
 from graphtide.plan import make
@@ -29,14 +31,26 @@ from graphtide.plan.patterns import (
 )
 from graphtide.plan.physical import Constant, Physical, QueryPlan
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def build_plan(query: alg.SelectQuery, choices: Choices | Strategy) -> QueryPlan:
     """The physical plan of a query, for a strategy or for detailed choices."""
     if not isinstance(choices, Choices):
         choices = Choices(choices)
+    return build_prepared(prepared(query, choices), choices)
+
+
+def prepared(query: alg.SelectQuery, choices: Choices) -> alg.SelectQuery:
+    """A query with its dataset worked in and rewritten: the same for all strategies."""
     query = with_dataset(query, union=choices.union)
-    node = query.root if choices.pinned == "written" else rewrite(query.root)
-    root = make.keep(_Builder(choices).build(node), query.variables)
+    return query if choices.pinned == "written" else replace(query, root=rewrite(query.root))
+
+
+def build_prepared(query: alg.SelectQuery, choices: Choices) -> QueryPlan:
+    """The physical plan of a query that is `prepared`."""
+    root = make.keep(finish(_Builder(choices).build(query.root)), query.variables)
     return QueryPlan(root, query.variables, choices.strategy, query.text, query.form)
 
 
@@ -53,59 +67,76 @@ def as_existence(condition: Expression) -> tuple[Exists, bool] | None:
 
 def _operands(node: alg.Node) -> list[alg.Node]:
     """The operands of nested joins, from left to right."""
-    if isinstance(node, alg.Join):
-        return [*_operands(node.left), *_operands(node.right)]
-    return [node]
+    found: list[alg.Node] = []
+    rest = [node]
+    while rest:
+        match rest.pop():
+            case alg.Join(left, right):
+                rest += (right, left)
+            case operand:
+                found.append(operand)
+    return found
 
 
 @dataclass(slots=True)
 class _Builder:
-    """Builds nodes; inside EXISTS, `given` is the plan of the outer rows."""
+    """Builds nodes; inside EXISTS, `given` is the plan of the outer rows.
+
+    Its methods are steps for `finish`, because groups may be deep.
+    """
 
     choices: Choices
     numbers: count[int] = field(default_factory=count)
 
-    def build(self, node: alg.Node, given: Physical | None = None) -> Physical:
+    def build(self, node: alg.Node, given: Physical | None = None) -> Steps[Physical]:
         match node:
             case alg.Bgp(patterns):
                 return self._joined(given, plan_patterns(patterns, self.choices))
             case alg.Join(left, right):
-                return self._join(left, right, given)
+                return cast("Physical", (yield self._join(left, right, given)))
             case alg.LeftJoin(left, right, condition):
                 known = self._anchored(given, right)
-                joined = self._left_join(self.build(left, known), right, condition, known)
+                rows = yield self.build(left, known)
+                joined = yield self._left_join(rows, right, condition, known)
                 return make.without_copies(joined, given, known)
             case alg.Filter(condition, child):
-                return self._filter(condition, child, given)
+                return cast("Physical", (yield self._filter(condition, child, given)))
             case alg.Union(left, right):
-                return make.union(self.build(left, given), self.build(right, given))
+                return make.union((yield self.build(left, given)), (yield self.build(right, given)))
             case alg.Minus(left, right, ignoring):
-                counting = frozenset(schema_of(left)) & frozenset(schema_of(right)) - ignoring
                 known = self._anchored(given, right)
-                rest = self._minus(self.build(left, known), right, counting, known)
+                rows = yield self.build(left, known)
+                columns = rows.schema if given is None else schema_of(left)
+                counting = frozenset(schema_of(right)).intersection(columns) - ignoring
+                rest = yield self._minus(rows, right, counting, known)
                 return make.without_copies(rest, given, known)
-            case alg.Extend(child, var, expression):
-                return self._extend(self.build(child, given), var, expression)
-            case alg.Values(variables, rows):
-                certain = frozenset(
-                    v for i, v in enumerate(variables) if all(row[i] is not None for row in rows)
+            case alg.Extend():
+                computed: list[tuple[Var, Expression]] = []
+                while isinstance(node, alg.Extend):
+                    computed.append((node.var, node.expression))
+                    node = node.child
+                return cast(
+                    "Physical",
+                    (yield self._extend((yield self.build(node, given)), computed[::-1])),
                 )
-                return self._joined(given, Constant(rows, variables, certain))
+            case alg.Values(variables, rows):
+                bound = certain_columns(variables, rows)
+                return self._joined(given, Constant(rows, variables, bound))
             case alg.GraphNames(var):
                 return self._joined(given, make.graph_names(var))
             case alg.Project(child, variables):
                 kept = () if given is None else given.schema
-                return make.keep(self.build(child, given), merge(variables, kept))
+                return make.keep((yield self.build(child, given)), merge(variables, kept))
             case alg.Distinct(child):
-                return make.unique(self.build(child, given))
+                return make.unique((yield self.build(child, given)))
             case alg.Path():
                 return self._joined(given, plan_path(node))
             case alg.Group(child, keys, aggregates):
                 self._refuse_per_row(given, node)
-                return self._joined(given, make.group(self.build(child), keys, aggregates))
+                return self._joined(given, make.group((yield self.build(child)), keys, aggregates))
             case alg.Slice(child):
                 self._refuse_per_row(given, node)
-                return self._joined(given, make.top(self.build(child), node))
+                return self._joined(given, make.top((yield self.build(child)), node))
             case _:
                 assert_never(node)
 
@@ -121,7 +152,7 @@ class _Builder:
     def _joined(self, given: Physical | None, plan: Physical) -> Physical:
         return plan if given is None else make.join(given, plan)
 
-    def _join(self, left: alg.Node, right: alg.Node, given: Physical | None) -> Physical:
+    def _join(self, left: alg.Node, right: alg.Node, given: Physical | None) -> Steps[Physical]:
         """Join; inside EXISTS, the rows of the left side become the outer rows of the right side.
 
         Except if an expression on the right would read a value that only the left side binds: then
@@ -129,25 +160,26 @@ class _Builder:
         """
         if given is None:
             if self.choices.pinned is not None:
-                return make.join(self.build(left), self.build(right))
-            parts = (
-                part for each in _operands(alg.Join(left, right)) for part in self._parts(each)
-            )
-            return join_best(list(parts), self.choices.statistics)
+                return make.join((yield self.build(left)), (yield self.build(right)))
+            parts: list[Physical] = []
+            for operand in _operands(alg.Join(left, right)):
+                parts += yield self._parts(operand)
+            return join_best(parts, self.choices.statistics)
         if not reads_outer(right, frozenset(schema_of(left)) - given.certain):
-            return self.build(right, self.build(left, given))
+            return cast("Physical", (yield self.build(right, (yield self.build(left, given)))))
         known = make.anchored(given)
-        sides = self.build(left, known), self.build(right, make.unique(known))
-        return make.without_copies(make.join(*sides), given, known)
+        rows = yield self.build(left, known)
+        other = yield self.build(right, make.unique(known))
+        return make.without_copies(make.join(rows, other), given, known)
 
-    def _parts(self, node: alg.Node) -> list[Physical]:
+    def _parts(self, node: alg.Node) -> Steps[list[Physical]]:
         """The plans that a join combines for a node.
 
         Patterns that share no variable are separate parts: a path or a union may connect them, and
         their product would be needlessly large.
         """
         if not isinstance(node, alg.Bgp):
-            return [self.build(node)]
+            return [(yield self.build(node))]
         groups = connected(node.patterns) or [[]]
         return [plan_patterns(group, self.choices) for group in groups]
 
@@ -157,20 +189,35 @@ class _Builder:
             return make.anchored(given)
         return given
 
-    def _extend(self, plan: Physical, var: Var, expression: Expression) -> Physical:
+    def _extend(self, plan: Physical, columns: Sequence[tuple[Var, Expression]]) -> Steps[Physical]:
+        """Add columns; those in a row that are plain calculations are one node."""
+        seen = set(plan.schema)
+        plain: list[tuple[Var, Expression]] = []
+        for var, expression in columns:
+            if var not in seen and not any(isinstance(e, Exists) for e in walk(expression)):
+                plain.append((var, expression))
+            else:
+                plan = yield self._extend_one(make.compute(plan, *plain), var, expression)
+                plain = []
+            seen.add(var)
+        return make.compute(plan, *plain)
+
+    def _extend_one(self, plan: Physical, var: Var, expression: Expression) -> Steps[Physical]:
         """Add a column; inside EXISTS it must equal the value of the outer row, if there is one."""
         schema = merge(plan.schema, (var,))
-        wide, flat = self._flatten_exists(plan, expression)
+        wide, flat = yield self._flatten_exists(plan, expression)
         if var not in plan.schema:
-            return make.keep(make.compute(wide, var, flat), schema)
+            return make.keep(make.compute(wide, (var, flat)), schema)
         value, either = (Var(f".value{next(self.numbers)}") for _ in range(2))
         agree = Call("SAMETERM", (Call("COALESCE", (value, var)), Call("COALESCE", (var, value))))
         both_unbound = Call("!", (Call("||", (Call("BOUND", (value,)), Call("BOUND", (var,)))),))
-        kept = make.select(make.compute(wide, value, flat), Call("||", (both_unbound, agree)))
-        filled = make.compute(kept, either, Call("COALESCE", (value, var)))
+        kept = make.select(make.compute(wide, (value, flat)), Call("||", (both_unbound, agree)))
+        filled = make.compute(kept, (either, Call("COALESCE", (value, var))))
         return make.renamed(filled, tuple(either if v == var else v for v in schema), schema)
 
-    def _filter(self, condition: Expression, child: alg.Node, given: Physical | None) -> Physical:
+    def _filter(
+        self, condition: Expression, child: alg.Node, given: Physical | None
+    ) -> Steps[Physical]:
         parts = conjuncts(condition)
         if given is None and isinstance(child, alg.Bgp):
             plan, parts = fuse_checks(
@@ -179,88 +226,90 @@ class _Builder:
                 self.choices,
             )
         else:
-            plan = self.build(child, given)
+            plan = yield self.build(child, given)
         # Plain conditions first: they are cheap, and leave fewer rows for the others to store.
         for part in sorted(parts, key=lambda part: as_existence(part) is not None):
-            plan = self._condition(plan, part)
+            plan = yield self._condition(plan, part)
         return plan
 
-    def _condition(self, plan: Physical, part: Expression) -> Physical:
+    def _condition(self, plan: Physical, part: Expression) -> Steps[Physical]:
         existence = as_existence(part)
         if existence is not None:
-            return self._exists(plan, existence[0].pattern, negated=existence[1])
+            return cast(
+                "Physical", (yield self._exists(plan, existence[0].pattern, negated=existence[1]))
+            )
         schema = plan.schema
-        wide, flat = self._flatten_exists(plan, part)
+        wide, flat = yield self._flatten_exists(plan, part)
         return make.keep(make.select(wide, flat), schema)
 
-    def _exists(self, left: Physical, pattern: alg.Node, *, negated: bool) -> Physical:
+    def _exists(self, left: Physical, pattern: alg.Node, *, negated: bool) -> Steps[Physical]:
         """Left rows for which a pattern has a solution, or if negated has none."""
         if not reads_outer(pattern, frozenset(left.schema)):
-            right = self.build(pattern)
+            right = yield self.build(pattern)
             keys = make.shared(left, right)
             if all(v in left.certain and v in right.certain for v in keys):
                 return make.semijoin(left, right, keys, negated=negated)
         taken = assigned(pattern)
         open_columns = [v for v in left.schema if v not in left.certain or v in taken]
         wide, originals = make.with_copies(left, open_columns)
-        solutions = self.build(pattern, make.unique(wide))
+        solutions = yield self.build(pattern, make.unique(wide))
         matched = make.renamed(solutions, originals, left.schema)
         return make.semijoin(left, matched, left.schema, negated=negated)
 
     def _flatten_exists(
         self, plan: Physical, expression: Expression
-    ) -> tuple[Physical, Expression]:
+    ) -> Steps[tuple[Physical, Expression]]:
         """Replace each EXISTS in an expression by a hidden boolean column."""
         match expression:
             case Exists(pattern):
                 flag = Var(f".exists{next(self.numbers)}")
-                sides = [
-                    make.compute(
-                        self._exists(plan, pattern, negated=negated),
-                        flag,
-                        Const(Literal(not negated)),
-                    )
-                    for negated in (False, True)
-                ]
+                sides = []
+                for there in (True, False):
+                    rows = yield self._exists(plan, pattern, negated=not there)
+                    sides.append(make.compute(rows, (flag, Const(Literal(there)))))
                 return make.union(sides[0], sides[1]), flag
             case Call(name, args):
                 flat: list[Expression] = []
                 for arg in args:
-                    plan, one = self._flatten_exists(plan, arg)
+                    plan, one = (
+                        (yield self._flatten_exists(plan, arg))
+                        if isinstance(arg, Call | Exists)
+                        else (plan, arg)
+                    )
                     flat.append(one)
                 return plan, Call(name, tuple(flat))
             case _:
                 return plan, expression
 
-    def _right_side(self, right: alg.Node, given: Physical | None) -> Physical:
+    def _right_side(self, right: alg.Node, given: Physical | None) -> Steps[Physical]:
         """The right side of OPTIONAL or MINUS; inside EXISTS for the outer rows."""
         if given is not None and reads_outer(right, frozenset(given.schema)):
-            return self.build(right, make.unique(given))
-        return self.build(right)
+            return cast("Physical", (yield self.build(right, make.unique(given))))
+        return cast("Physical", (yield self.build(right)))
 
     def _left_join(
         self, left: Physical, right: alg.Node, condition: Expression | None, given: Physical | None
-    ) -> Physical:
+    ) -> Steps[Physical]:
         """L ⟕ R = J + (L ▷ J) with J = σ(L ⋈ R)."""
-        other = self._right_side(right, given)
+        other = yield self._right_side(right, given)
         open_columns = [v for v in make.shared(left, other) if v not in left.certain]
         wide, originals = make.with_copies(left, open_columns)
         matched = make.join(wide, other)
         if condition is not None:
             for part in conjuncts(condition):
-                matched = self._condition(matched, part)
+                matched = yield self._condition(matched, part)
         sources = make.renamed(matched, originals, left.schema)
         unmatched = make.semijoin(left, sources, left.schema, negated=True)
-        schema = (*left.schema, *(v for v in other.schema if v not in left.schema))
+        schema = merge(left.schema, other.schema)
         return make.union(make.keep(matched, schema), unmatched)
 
     def _minus(
         self, left: Physical, right: alg.Node, counting: frozenset[Var], given: Physical | None
-    ) -> Physical:
+    ) -> Steps[Physical]:
         """Left rows without a compatible right row that shares a bound variable of `counting`."""
         if not counting:
             return left
-        other = self._right_side(right, given)
+        other = yield self._right_side(right, given)
         both = make.shared(left, other)
         if all(v in left.certain and v in other.certain for v in both):
             return make.semijoin(left, other, both, negated=True)

@@ -15,17 +15,19 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.variables import pattern_variables
+from graphtide.algebra.nodes import Bgp
+from graphtide.algebra.traverse import walk
 from graphtide.errors import GraphtideError
 from graphtide.plan import physical as phys
-from graphtide.plan.build import build_plan
+from graphtide.plan.build import build_plan, build_prepared, prepared
 from graphtide.plan.decomposition import decompose, is_loosely_connected
 from graphtide.plan.estimate import Estimate, Estimator, Statistics, pattern_estimate
 from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import SelectQuery, TriplePattern
     from graphtide.plan.order import Pin
 
@@ -102,28 +104,38 @@ def _walks(leaf: phys.Search, statistics: Statistics) -> list[tuple[float, float
     for checked in ((), *(check.patterns for check in leaf.checks)):
         group = (*leaf.patterns, *checked)
         expected = [pattern_estimate(p, statistics) for p in group]
+        readers: dict[Var, list[int]] = {}
+        for i, each in enumerate(expected):
+            for var in each.values:
+                readers.setdefault(var, []).append(i)
         starts = range(len(leaf.patterns) if checked else 0, len(group))
-        found += [(expected[at].rows, _walked(group, expected, at)) for at in starts]
+        found += [(expected[at].rows, _walked(expected, readers, at)) for at in starts]
     return found
 
 
-def _walked(patterns: Sequence[TriplePattern], expected: Sequence[Estimate], start: int) -> float:
+def _walked(
+    expected: Sequence[Estimate], readers: Mapping[Var, Sequence[int]], start: int
+) -> float:
     """The rows looked up by a search from one matched pattern, greedily by fewest matches."""
-    known = set(pattern_variables(patterns[start]))
-    rest = [i for i in range(len(patterns)) if i != start]
+    matches = {i: each.rows for i, each in enumerate(expected)}
+    near: set[int] = set()
+    known: set[Var] = set()
     rows, walked = 1.0, 1.0
-    while rest:
-        matches = {
-            i: expected[i].rows / prod(expected[i].of(v) for v in expected[i].values if v in known)
-            for i in rest
-        }
-        near = [i for i in rest if known & expected[i].values.keys()] or rest
-        following = min(near, key=matches.__getitem__)
-        rest.remove(following)
+    following = start
+    while True:
+        del matches[following]
+        near.discard(following)
+        new = expected[following].values.keys() - known
+        known |= new
+        for i in {i for var in new for i in readers[var] if i in matches}:
+            near.add(i)
+            bound = (expected[i].of(v) for v in expected[i].values if v in known)
+            matches[i] = expected[i].rows / prod(bound)
+        if not matches:
+            return walked
+        following = min(sorted(near) or matches, key=matches.__getitem__)
         walked += rows * (1 + matches[following])
         rows *= matches[following]
-        known |= expected[following].values.keys()
-    return walked
 
 
 LONG_WALK = 50
@@ -171,21 +183,23 @@ def choose_plan(
 
 def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
     statistics = choices.statistics
-    search = build_plan(query, choices)
-    decomposed = build_plan(query, replace(choices, strategy="decomposed"))
-    if _is_long_product(decomposed.root):
-        return decomposed
+    query = prepared(query, choices)
+    if _has_long_product(query):
+        decomposed = build_prepared(query, replace(choices, strategy="decomposed"))
+        if _is_long_product(decomposed.root):
+            return decomposed
+    search = build_prepared(query, choices)
     if not statistics.known:
         return search
-    walk = change_cost(search.root, statistics)
+    average = change_cost(search.root, statistics)
     walks = pattern_costs(search.root, statistics)
-    if walk <= LONG_WALK and max(walks.values(), default=0.0) <= LONGEST_WALK:
+    if average <= LONG_WALK and max(walks.values(), default=0.0) <= LONGEST_WALK:
         return search
-    rete = build_plan(query, replace(choices, strategy="rete"))
+    rete = build_prepared(query, replace(choices, strategy="rete"))
     if stored_rows(rete.root, statistics) > MAX_STORED * statistics.quads:
         return search
     sent = change_cost(rete.root, statistics)
-    if walk > LONG_WALK and sent * ADVANTAGE < walk:
+    if average > LONG_WALK and sent * ADVANTAGE < average:
         return rete
     sent_for = pattern_costs(rete.root, statistics)
     saves = any(
@@ -193,15 +207,24 @@ def _cheapest(query: SelectQuery, choices: Choices) -> phys.QueryPlan:
         for pattern, cost in walks.items()
         if pattern in sent_for
     )
-    return rete if saves and sent <= walk else search
+    return rete if saves and sent <= average else search
+
+
+def _has_long_product(query: SelectQuery) -> bool:
+    """Whether a basic graph pattern is a product of several stars: if none is, none is planned."""
+    every = (part.patterns for part in walk(query.root) if isinstance(part, Bgp))
+    return any(map(_is_product_of_stars, every))
+
+
+def _is_product_of_stars(patterns: Sequence[TriplePattern]) -> bool:
+    return is_loosely_connected(patterns) and len(decompose(patterns).open) >= LONG_PRODUCT
 
 
 def _is_long_product(root: phys.Physical) -> bool:
     """Whether a decomposed plan reads the quads only in one product of several stars."""
     every = phys.nodes(root)
     products = [node for node in every if isinstance(node, phys.Decomposed)]
-    if len(products) != 1 or not is_loosely_connected(products[0].patterns):
+    if len(products) != 1 or not _is_product_of_stars(products[0].patterns):
         return False
     own = frozenset(phys.nodes(products[0]))
-    only = all(node in own for node in every if isinstance(node, phys.Search))
-    return only and len(decompose(products[0].patterns).open) >= LONG_PRODUCT
+    return all(node in own for node in every if isinstance(node, phys.Search))

@@ -15,13 +15,13 @@ dependences of the second kind, their total length, and the depth of the tree.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from graphtide.algebra.trees import Steps, finish
 from graphtide.algebra.variables import Schema, merge, pattern_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import TriplePattern
@@ -59,15 +59,23 @@ def variable_partition(query: Sequence[TriplePattern]) -> tuple[frozenset[Var], 
     >>> [sorted(v.name for v in part) for part in variable_partition(query)]
     [['x', 'y'], ['z']]
     """
-    parts: list[frozenset[Var]] = []
+    return tuple(frozenset(part) for part in _partition(query)[0].values())
+
+
+def _partition(query: Iterable[TriplePattern]) -> tuple[dict[int, list[Var]], dict[Var, int]]:
+    """The components by number, in order of first occurrence, and the number of each variable."""
+    parts: dict[int, list[Var]] = {}
+    numbers: dict[Var, int] = {}
     for pattern in query:
-        together = frozenset(pattern_variables(pattern))
-        if together:
-            meeting = [part for part in parts if part & together]
-            at = parts.index(meeting[0]) if meeting else len(parts)
-            parts = [part for part in parts if part not in meeting]
-            parts.insert(at, together.union(*meeting))
-    return tuple(parts)
+        together = pattern_variables(pattern)
+        if not together:
+            continue
+        first, *others = sorted({numbers[v] for v in together if v in numbers}) or [len(numbers)]
+        joined = [v for number in others for v in parts.pop(number)]
+        joined += (v for v in together if v not in numbers)
+        parts.setdefault(first, []).extend(joined)
+        numbers.update(dict.fromkeys(joined, first))
+    return parts, numbers
 
 
 def decompose(query: Sequence[TriplePattern]) -> Parts:
@@ -82,11 +90,13 @@ def decompose(query: Sequence[TriplePattern]) -> Parts:
     (2, 1)
     """
     patterns = tuple(dict.fromkeys(query))
-    open_parts = tuple(
-        tuple(p for p in patterns if variables & frozenset(pattern_variables(p)))
-        for variables in variable_partition(patterns)
-    )
-    return Parts(open_parts, tuple(p for p in patterns if not pattern_variables(p)))
+    parts, numbers = _partition(patterns)
+    found: dict[int, list[TriplePattern]] = {number: [] for number in parts}
+    for pattern in patterns:
+        if variables := pattern_variables(pattern):
+            found[numbers[variables[0]]].append(pattern)
+    ground = tuple(p for p in patterns if not pattern_variables(p))
+    return Parts(tuple(map(tuple, found.values())), ground)
 
 
 def is_loosely_connected(query: Sequence[TriplePattern]) -> bool:
@@ -122,9 +132,13 @@ class Instantiated:
     above: int
 
 
+Nodes = frozenset[int]
+"""Numbers of classes of variables that occur in the same patterns."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Subtree:
-    root: Schema
+    root: int
     below: tuple[_Subtree, ...]
     cost: OrderCost
 
@@ -141,80 +155,101 @@ def instantiation_order(query: Sequence[TriplePattern]) -> tuple[Instantiated, .
     [(['y'], -1), (['x'], 0), (['z'], 0)]
     """
     edges = frozenset(frozenset(pattern_variables(p)) for p in query)
-    classes = _classes(query_variables(query), edges)
-    best = _planner(edges)
+    near = _Neighbours(_classes(query_variables(query), edges), edges)
+    trees: dict[Nodes, _Subtree] = {}
     out: list[Instantiated] = []
-
-    def place(tree: _Subtree, above: int) -> None:
-        out.append(Instantiated(tree.root, above))
-        at = len(out) - 1
-        for each in tree.below:
-            place(each, at)
-
-    for part in _components(frozenset(classes), edges):
-        place(best(part), -1)
+    for part in near.components(range(len(near.classes))):
+        rest = [(finish(_best(part, near, trees)), -1)]
+        while rest:
+            tree, above = rest.pop()
+            rest += [(below, len(out)) for below in reversed(tree.below)]
+            out.append(Instantiated(near.classes[tree.root], above))
     return tuple(out)
 
 
 def _classes(variables: Schema, edges: Iterable[frozenset[Var]]) -> list[Schema]:
     """Variables grouped by the set of patterns that they occur in."""
+    inside: dict[Var, set[frozenset[Var]]] = {v: set() for v in variables}
+    for edge in edges:
+        for v in edge:
+            inside[v].add(edge)
     found: dict[frozenset[frozenset[Var]], list[Var]] = {}
     for v in variables:
-        found.setdefault(frozenset(e for e in edges if v in e), []).append(v)
+        found.setdefault(frozenset(inside[v]), []).append(v)
     return [tuple(group) for group in found.values()]
 
 
-def _components(
-    nodes: frozenset[Schema], edges: Iterable[frozenset[Var]]
-) -> Iterator[frozenset[Schema]]:
-    """The connected components of a set of nodes, in a fixed order."""
-    rest = sorted(nodes, key=lambda node: [v.name for v in node])
-    while rest:
-        part = [rest.pop(0)]
-        for node in part:
-            near = {v for e in edges if not e.isdisjoint(node) for v in e}
-            part += [n for n in rest if not near.isdisjoint(n)]
-            rest = [n for n in rest if near.isdisjoint(n)]
-        yield frozenset(part)
+class _Neighbours:
+    """Which classes of variables share a pattern, by number in order of their names."""
+
+    def __init__(self, classes: Iterable[Schema], edges: Iterable[frozenset[Var]]) -> None:
+        self.classes = sorted(classes, key=lambda each: [v.name for v in each])
+        self._sizes = [*map(len, self.classes)]
+        number = {v: i for i, each in enumerate(self.classes) for v in each}
+        self._edges = {frozenset(number[v] for v in edge) for edge in edges}
+        self._near: list[set[int]] = [set() for _ in self.classes]
+        for edge in self._edges:
+            for node in edge:
+                self._near[node] |= edge
+
+    def components(self, nodes: Iterable[int]) -> Iterator[Nodes]:
+        """The connected components of a set of nodes, in a fixed order."""
+        rest = set(nodes)
+        for first in sorted(rest):
+            if first in rest:
+                rest.remove(first)
+                part = [first]
+                for node in part:
+                    if found := self._near[node] & rest:
+                        rest -= found
+                        part += found
+                yield frozenset(part)
+
+    def outside(self, part: Nodes) -> Nodes:
+        """The nodes outside of a part that share a pattern with it."""
+        return frozenset().union(*map(self._near.__getitem__, part)) - part
+
+    def size(self, nodes: Nodes) -> int:
+        """The number of variables of some nodes."""
+        return sum(map(self._sizes.__getitem__, nodes))
+
+    def is_unguarded(self, outside: Nodes) -> bool:
+        """Whether some nodes are not those of one pattern."""
+        return bool(outside) and outside not in self._edges
 
 
-def _planner(edges: frozenset[frozenset[Var]]) -> Callable[[frozenset[Schema]], _Subtree]:
-    """A function that gives the best tree over connected nodes, memoised by set of nodes."""
-
-    def candidates(part: frozenset[Schema]) -> list[Schema]:
-        ordered = sorted(part, key=lambda node: [v.name for v in node])
-        if len(ordered) <= MAX_EXACT:
-            return ordered
-        return [min(ordered, key=lambda node: _ahead(part - {node}, edges))]
-
-    @cache
-    def best(part: frozenset[Schema]) -> _Subtree:
-        outside = _outside(part, edges)
-        unguarded = int(bool(outside) and outside not in edges)
-        trees = []
-        for node in candidates(part):
-            below = tuple(best(rest) for rest in _components(part - {node}, edges))
-            costs = [tree.cost for tree in below]
-            cost = OrderCost(
-                unguarded + sum(c.unguarded for c in costs),
-                len(outside) + sum(c.dependences for c in costs),
-                1 + max((c.depth for c in costs), default=0),
-            )
-            trees.append(_Subtree(node, below, cost))
-        return min(trees, key=lambda tree: tree.cost)
-
-    return best
+def _best(part: Nodes, near: _Neighbours, known: dict[Nodes, _Subtree]) -> Steps[_Subtree]:
+    """The best tree over connected nodes; those of parts of it are remembered."""
+    if part in known:
+        return known[part]
+    outside = near.outside(part)
+    trees = []
+    for node in _candidates(part, near):
+        below: list[_Subtree] = []
+        for rest in near.components(part - {node}):
+            below += ((yield _best(rest, near, known)),)
+        costs = [tree.cost for tree in below]
+        cost = OrderCost(
+            near.is_unguarded(outside) + sum(c.unguarded for c in costs),
+            near.size(outside) + sum(c.dependences for c in costs),
+            1 + max((c.depth for c in costs), default=0),
+        )
+        trees.append(_Subtree(node, tuple(below), cost))
+    known[part] = min(trees, key=lambda tree: tree.cost)
+    return known[part]
 
 
-def _outside(part: frozenset[Schema], edges: frozenset[frozenset[Var]]) -> frozenset[Var]:
-    """The variables outside of a part that share a pattern with it."""
-    inside = frozenset(v for node in part for v in node)
-    return frozenset(v for e in edges if not e.isdisjoint(inside) for v in e) - inside
+def _candidates(part: Nodes, near: _Neighbours) -> list[int]:
+    """The nodes that may be bound first: in a large part, the one that looks best."""
+    ordered = sorted(part)
+    if len(ordered) <= MAX_EXACT:
+        return ordered
+    return [min(ordered, key=lambda node: _ahead(part - {node}, near))]
 
 
-def _ahead(rest: frozenset[Schema], edges: frozenset[frozenset[Var]]) -> OrderCost:
+def _ahead(rest: Nodes, near: _Neighbours) -> OrderCost:
     """A greedy cost of binding a node first, for parts with too many orders."""
-    parts = list(_components(rest, edges))
-    around = [_outside(part, edges) for part in parts]
-    unguarded = sum(bool(o) and o not in edges for o in around)
-    return OrderCost(unguarded, max(map(len, parts), default=0), sum(map(len, around)))
+    parts = list(near.components(rest))
+    around = [near.outside(part) for part in parts]
+    unguarded = sum(map(near.is_unguarded, around))
+    return OrderCost(unguarded, max(map(len, parts), default=0), sum(map(near.size, around)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from pyoxigraph import NamedNode
 
 from graphtide.algebra import paths
-from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var, is_calculation
 from graphtide.algebra.nodes import Aggregate, DefaultGraph, MergedGraph, Path, Slice, TriplePattern
 from graphtide.algebra.variables import pattern_variables
 from graphtide.plan import physical as phys
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-INFIX = frozenset(("=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "&&", "||"))
+INFIX = frozenset(("=", "!=", "<", "<=", ">", ">=", "&&", "||"))
 
 
 def names(variables: Iterable[Var]) -> str:
@@ -66,8 +66,10 @@ def expression_text(expression: Expression) -> str:
         case Call("IN" | "NOT IN" as name, (needle, *others)):
             inside = ", ".join(expression_text(a) for a in others)
             return f"{expression_text(needle)} {name} ({inside})"
-        case Call(name, (left, right)) if name in INFIX:
-            return f"({expression_text(left)} {name} {expression_text(right)})"
+        case Call(name, (first, *others)) if name in INFIX or is_calculation(name):
+            signs = name if is_calculation(name) else (name,) * len(others)
+            rest = (f" {s} {expression_text(o)}" for s, o in zip(signs, others, strict=True))
+            return f"({expression_text(first)}{''.join(rest)})"
         case Call(name, args):
             inside = ", ".join(expression_text(a) for a in args)
             return f"{_function_name(name)}({inside})"
@@ -86,26 +88,32 @@ def decomposed_text(node: phys.Decomposed) -> str:
     ?a and ?c are independent.
     """
     parts = decompose(node.patterns)
+    orders = _orders(node)
     ground = [f"ground {{ {patterns_text(parts.ground)} }}"] if parts.ground else []
-    return "decompose " + " × ".join([*ground, *(_part(node, part) for part in parts.open)])
+    return "decompose " + " × ".join([*ground, *(_part(orders, part) for part in parts.open)])
 
 
-def _part(node: phys.Decomposed, part: tuple[TriplePattern, ...]) -> str:
+def _part(orders: Mapping[Var, str], part: tuple[TriplePattern, ...]) -> str:
     variables = query_variables(part)
     if len(variables) == 1:
         return f"star {names(variables)} {{ {patterns_text(part)} }}"
-    (root,) = (
-        i for i, each in enumerate(node.order) if each.above < 0 and each.variables[0] in variables
-    )
-    return f"connected {_order(node, root)} {{ {patterns_text(part)} }}"
+    (order,) = (orders[v] for v in variables if v in orders)
+    return f"connected {order} {{ {patterns_text(part)} }}"
 
 
-def _order(node: phys.Decomposed, at: int) -> str:
-    own = names(node.order[at].variables)
-    below = [_order(node, i) for i, each in enumerate(node.order) if each.above == at]
-    if not below:
-        return own
-    return f"{own} then {below[0]}" if len(below) == 1 else f"{own} then ({', '.join(below)})"
+def _orders(node: phys.Decomposed) -> dict[Var, str]:
+    """For each part, by the first variable that is bound, the order of its variables."""
+    below: list[list[str]] = [[] for _ in node.order]
+    found: dict[Var, str] = {}
+    for at, each in reversed([*enumerate(node.order)]):  # what is bound later comes later
+        text, after = names(each.variables), below[at][::-1]
+        if after:
+            text += f" then {after[0]}" if len(after) == 1 else f" then ({', '.join(after)})"
+        if each.above < 0:
+            found[each.variables[0]] = text
+        else:
+            below[each.above].append(text)
+    return found
 
 
 def path_text(node: Path) -> str:
@@ -164,10 +172,10 @@ def _path(path: paths.PathExpression) -> str:
             return f"!({'|'.join(map(short, iris))})"
         case paths.Inverse(inner):
             return f"^{_path(inner)}"
-        case paths.Sequence(first, second):
-            return f"({_path(first)}/{_path(second)})"
-        case paths.Alternative(first, second):
-            return f"({_path(first)}|{_path(second)})"
+        case paths.Sequence(steps):
+            return f"({'/'.join(map(_path, steps))})"
+        case paths.Alternative(choices):
+            return f"({'|'.join(map(_path, choices))})"
         case paths.ZeroOrOne(inner):
             return f"{_path(inner)}?"
         case paths.ZeroOrMore(inner):
@@ -200,8 +208,9 @@ def describe(node: phys.Physical) -> str:
             return f"{'antijoin' if negated else 'semijoin'} on {names(keys)}"
         case phys.Select(_, condition):
             return f"select {expression_text(condition)}"
-        case phys.Compute(_, var, expression):
-            return f"compute {names((var,))} as {expression_text(expression)}"
+        case phys.Compute(_, columns):
+            each = (f"{names((var,))} as {expression_text(value)}" for var, value in columns)
+            return f"compute {', '.join(each)}"
         case phys.Merge():
             return "union"
         case phys.Unique():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 from pyoxigraph import NamedNode
 
 from graphtide.algebra.expressions import Call, Expression, Var
+from graphtide.algebra.trees import bottom_up
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
@@ -98,6 +99,9 @@ NOTHING_KNOWN = Statistics()
 MIN_ANTIJOIN_SELECTIVITY = 0.05
 """Minimum selectivity of an antijoin."""
 
+MOST_ROWS = 1e150
+"""Where estimates of joins end: the product of two is still a number."""
+
 REACH = 5
 """Expected pairs per edge of a closure."""
 
@@ -158,12 +162,18 @@ def pattern_estimate(pattern: TriplePattern, statistics: Statistics) -> Estimate
 
 def joined(left: Estimate, right: Estimate) -> Estimate:
     """The natural join of two inputs."""
-    shared = left.values.keys() & right.values.keys()
-    rows = left.rows * right.rows / prod(max(left.of(v), right.of(v)) for v in shared)
+    rows = joined_rows(left, right)
     # Not limited by the rows: the estimate of a join must not depend on its order.
     either = {**left.values, **right.values}
     values = {v: min(n, left.values.get(v, n)) for v, n in either.items()}
     return Estimate(rows, values)
+
+
+def joined_rows(left: Estimate, right: Estimate) -> float:
+    """The rows of a natural join."""
+    shared = left.values.keys() & right.values.keys()
+    rows = left.rows * right.rows / prod(max(left.of(v), right.of(v)) for v in shared)
+    return min(rows, MOST_ROWS)
 
 
 def semijoined(left: Estimate, right: Estimate, keys: Iterable[Var], *, negated: bool) -> Estimate:
@@ -182,7 +192,8 @@ class Estimator:
     def __call__(self, node: phys.Physical) -> Estimate:
         """The rows of a plan node."""
         if node not in self._known:
-            self._known[node] = self._estimate(node)
+            for each in bottom_up(node, known=self._known.__contains__):
+                self._known[each] = self._estimate(each)
         return self._known[node]
 
     def _estimate(self, node: phys.Physical) -> Estimate:
@@ -199,9 +210,10 @@ class Estimator:
                 return semijoined(self(left), self(right), keys, negated=negated)
             case phys.Select(child, condition):
                 return self(child).scaled(_selectivity(condition))
-            case phys.Compute(child, var):
+            case phys.Compute(child, columns):
                 found = self(child)
-                return Estimate(found.rows, {**found.values, var: found.rows})
+                computed = dict.fromkeys((var for var, _ in columns), found.rows)
+                return Estimate(found.rows, {**found.values, **computed})
             case phys.Merge(left, right):
                 one, other = self(left), self(right)
                 values = {v: one.of(v) + other.of(v) for v in node.schema}
@@ -245,10 +257,10 @@ def patterns_estimate(patterns: Iterable[TriplePattern], statistics: Statistics)
 def _selectivity(condition: Expression) -> float:
     """The selectivity of a condition."""
     match condition:
-        case Call("&&", (left, right)):
-            return _selectivity(left) * _selectivity(right)
-        case Call("||", (left, right)):
-            return min(1.0, _selectivity(left) + _selectivity(right))
+        case Call("&&", args):
+            return prod(map(_selectivity, args))
+        case Call("||", args):
+            return min(1.0, sum(map(_selectivity, args)))
         case Call("!", (inner,)):
             return 1 - _selectivity(inner)
         case Call(name):

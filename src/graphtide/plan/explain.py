@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, assert_never
 
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.diagram import DiagramEdge, DiagramNode, Mermaid, draw_svg
+from graphtide.algebra.trees import Steps, finish
+from graphtide.diagram import DiagramEdge, DiagramNode, Mermaid, draw_svg, draw_tree
 from graphtide.plan import describe as wording
 from graphtide.plan.physical import Physical, QueryPlan, children, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 
 ExplainFormat = Literal["text", "mermaid", "svg"]
@@ -87,25 +88,17 @@ def rows(count: int) -> str:
 
 
 def _text(plan: QueryPlan, facts: NodeFacts) -> str:
-    lines = [f"strategy {plan.strategy}", _title(plan, facts)]
     numbers: dict[Physical, int] = {}
 
-    def walk(node: Physical, prefix: str, *, last: bool) -> None:
-        branch = "└─ " if last else "├─ "
-        below = prefix + ("   " if last else "│  ")
+    def show(node: Physical) -> tuple[list[str], tuple[Physical, ...]]:
         if node in numbers:
-            lines.append(f"{prefix}{branch}[{numbers[node]}] again")
-            return
+            return [f"[{numbers[node]}] again"], ()
         numbers[node] = len(numbers) + 1
         first, *others = facts.lines(node)
-        lines.append(f"{prefix}{branch}[{numbers[node]}] {first}")
-        beside = f"{below}{'│  ' if children(node) else '   '}"
-        lines.extend(f"{beside}{line}" for line in others)
-        for i, child in enumerate(inputs := children(node), start=1):
-            walk(child, below, last=i == len(inputs))
+        return [f"[{numbers[node]}] {first}", *others], children(node)
 
-    walk(plan.root, "", last=True)
-    return "\n".join(lines)
+    lines = draw_tree(plan.root, show)
+    return "\n".join([f"strategy {plan.strategy}", _title(plan, facts), *lines])
 
 
 def _mermaid(plan: QueryPlan, facts: NodeFacts) -> str:
@@ -113,15 +106,15 @@ def _mermaid(plan: QueryPlan, facts: NodeFacts) -> str:
     chart.node("answer", [_title(plan, facts)], rounded=True)
     ids: dict[Physical, str] = {}
 
-    def walk(node: Physical) -> str:
+    def walk(node: Physical) -> Steps[str]:
         if node not in ids:
             ids[node] = f"n{len(ids) + 1}"
             chart.node(ids[node], facts.lines(node))
             for child in children(node):
-                chart.edge(walk(child), ids[node])
+                chart.edge((yield walk(child)), ids[node])
         return ids[node]
 
-    chart.edge(walk(plan.root), "answer")
+    chart.edge(finish(walk(plan.root)), "answer")
     return str(chart)
 
 
@@ -168,7 +161,7 @@ def explain_logical(query: alg.SelectQuery, format: LogicalFormat = "text") -> s
     """
     match format:
         case "text":
-            return "\n".join(_logical_text(_input(query.root), "", ""))
+            return "\n".join(draw_tree(_input(query.root), _shown, first=""))
         case "mermaid":
             return _logical_mermaid(query.root)
         case _:
@@ -246,27 +239,21 @@ def _exists_patterns(expression: Expression) -> tuple[LogicalChild, ...]:
             assert_never(expression)
 
 
-def _logical_text(child: LogicalChild, branch: str, below: str) -> Iterator[str]:
+def _shown(child: LogicalChild) -> tuple[list[str], tuple[LogicalChild, ...]]:
     role = f"{child.role}: " if child.role else ""
-    yield f"{branch}{role}{describe_logical(child.node)}"
-    inputs = logical_children(child.node)
-    for number, part in enumerate(inputs, start=1):
-        last = number == len(inputs)
-        yield from _logical_text(
-            part, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")
-        )
+    return [f"{role}{describe_logical(child.node)}"], logical_children(child.node)
 
 
 def _logical_mermaid(root: alg.Node) -> str:
     chart = Mermaid("up")
     numbers = count(1)
 
-    def walk(node: alg.Node) -> str:
+    def walk(node: alg.Node) -> Steps[str]:
         name = f"n{next(numbers)}"
         chart.node(name, [describe_logical(node)])
         for role, child in logical_children(node):
-            chart.edge(walk(child), name, role)
+            chart.edge((yield walk(child)), name, role)
         return name
 
-    walk(root)
+    finish(walk(root))
     return str(chart)

@@ -68,13 +68,14 @@ def join(left: phys.Physical, right: phys.Physical, *, overlap: Schema = ()) -> 
         return left
     both = shared(left, right)
     keys = tuple(v for v in both if _hidden(v) or (v in left.certain and v in right.certain))
-    loose = tuple(v for v in both if v not in keys)
+    fixed = frozenset(keys)
+    loose = tuple(v for v in both if v not in fixed)
     return phys.HashJoin(
         left,
         right,
         keys,
         loose,
-        () if any(v in keys for v in overlap) else overlap,
+        () if fixed.intersection(overlap) else overlap,
         merge(left.schema, right.schema),
         left.certain | right.certain,
     )
@@ -84,9 +85,8 @@ def semijoin(
     left: phys.Physical, right: phys.Physical, keys: Schema, *, negated: bool
 ) -> phys.SemiJoin:
     """Left rows whose `keys` occur on the right, or if negated do not."""
-    keys = tuple(
-        v for v in right.schema if v in keys
-    )  # the order of the right side saves a projection
+    wanted = frozenset(keys)  # in the order of the right side, which saves a projection
+    keys = tuple(v for v in right.schema if v in wanted)
     return phys.SemiJoin(left, keep(right, keys), keys, negated, left.schema, left.certain)
 
 
@@ -95,9 +95,15 @@ def select(child: phys.Physical, condition: Expression) -> phys.Select:
     return phys.Select(child, condition, child.schema, child.certain)
 
 
-def compute(child: phys.Physical, var: Var, expression: Expression) -> phys.Compute:
-    """One more column."""
-    return phys.Compute(child, var, expression, (*child.schema, var), child.certain)
+def compute(child: phys.Physical, *columns: tuple[Var, Expression]) -> phys.Physical:
+    """More columns; computed columns in a row are one node."""
+    if not columns:
+        return child
+    if isinstance(child, phys.Compute):
+        columns = child.columns + columns
+        child = child.child
+    schema = (*child.schema, *(each for each, _ in columns))
+    return phys.Compute(child, columns, schema, child.certain)
 
 
 def union(left: phys.Physical, right: phys.Physical) -> phys.Merge:
@@ -153,7 +159,8 @@ def keep(child: phys.Physical, schema: Schema) -> phys.Physical:
     """Exactly these columns in this order; missing ones are unbound."""
     if child.schema == schema:
         return child
-    sources = tuple(v if v in child.schema else None for v in schema)
+    there = frozenset(child.schema)
+    sources = tuple(v if v in there else None for v in schema)
     return phys.Keep(child, sources, schema, child.certain & frozenset(schema))
 
 
@@ -202,4 +209,5 @@ def renamed(child: phys.Physical, sources: Schema, schema: Schema) -> phys.Physi
 
 def shared(left: phys.Physical, right: phys.Physical) -> Schema:
     """The common columns."""
-    return tuple(v for v in left.schema if v in right.schema)
+    there = frozenset(right.schema)
+    return tuple(v for v in left.schema if v in there)

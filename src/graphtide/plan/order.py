@@ -9,15 +9,18 @@ Inputs that share no variables are multiplied last, smallest first.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from graphtide.errors import GraphtideError
 from graphtide.plan import make
-from graphtide.plan.estimate import Estimate, Estimator, Statistics, joined
+from graphtide.plan.estimate import Estimate, Estimator, Statistics, joined, joined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from graphtide.algebra.expressions import Var
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.plan.physical import Physical
 
@@ -59,14 +62,22 @@ def _joined(left: Tree, right: Tree) -> Tree:
 
 def _components(leaves: Sequence[Tree]) -> Iterator[list[Tree]]:
     """Groups of leaves that are connected by variables."""
-    rest = list(leaves)
-    while rest:
-        group = [rest.pop(0)]
+    readers: dict[Var, list[int]] = {}
+    for number, leaf in enumerate(leaves):
+        for var in leaf.expected.values:
+            readers.setdefault(var, []).append(number)
+    placed: set[int] = set()
+    for first in range(len(leaves)):
+        if first in placed:
+            continue
+        placed.add(first)
+        group = [first]
         for member in group:
-            near = [leaf for leaf in rest if member.meets(leaf)]
-            rest = [leaf for leaf in rest if leaf not in near]
+            lists = (readers.pop(var, ()) for var in leaves[member].expected.values)
+            near = sorted({number for each in lists for number in each} - placed)
+            placed.update(near)
             group += near
-        yield group
+        yield [leaves[number] for number in group]
 
 
 def _best(leaves: Sequence[Tree]) -> Tree:
@@ -100,24 +111,26 @@ def _halves(whole: int) -> list[int]:
 
 
 def _greedy(leaves: Sequence[Tree]) -> Tree:
-    """Join the pair with the smallest result, until one tree is left."""
-    sizes: dict[tuple[Tree, Tree], float] = {}
-    trees: list[Tree] = []
+    """Join the pair with the smallest result, the oldest of several, until one tree is left."""
+    trees: dict[int, Tree] = {}
+    pairs: list[tuple[float, int, int, int]] = []  # a heap: rows, age, and the numbers of two trees
+    ages = count()
 
     def add(tree: Tree) -> None:
-        for known in trees:
+        number = next(ages)
+        for other, known in trees.items():
             if known.meets(tree):
-                sizes[known, tree] = joined(known.expected, tree.expected).rows
-        trees.append(tree)
+                rows = joined_rows(known.expected, tree.expected)
+                heappush(pairs, (rows, next(ages), other, number))
+        trees[number] = tree
 
     for leaf in leaves:
         add(leaf)
     while len(trees) > 1:
-        pair = min(sizes, key=sizes.__getitem__)
-        trees = [tree for tree in trees if tree not in pair]
-        sizes = {p: rows for p, rows in sizes.items() if not set(p) & set(pair)}
-        add(_joined(*pair))
-    return trees[0]
+        _, _, one, other = heappop(pairs)
+        if one in trees and other in trees:
+            add(_joined(trees.pop(one), trees.pop(other)))
+    return trees.popitem()[1]
 
 
 # --- pinned plans: join trees that the user chooses ---

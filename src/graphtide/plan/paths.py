@@ -7,12 +7,14 @@ only the closure needs an operator of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import count
 from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra import paths
 from graphtide.algebra.expressions import Call, Const, Var
 from graphtide.algebra.nodes import DefaultGraph, MergedGraph, Path, TriplePattern
+from graphtide.algebra.trees import balanced
 from graphtide.plan import make
 from graphtide.plan.physical import Constant, Physical
 
@@ -106,10 +108,10 @@ class _Paths:
             case paths.Inverse(inner):
                 swapped = (TO, FROM, *self.where)
                 return make.renamed(self.pairs(inner), swapped, self.schema)
-            case paths.Sequence(first, second):
-                return self._sequence(first, second)
-            case paths.Alternative(first, second):
-                return make.unique(make.union(self.pairs(first), self.pairs(second)))
+            case paths.Sequence(steps):
+                return reduce(self._followed, map(self.pairs, steps))
+            case paths.Alternative(choices):
+                return make.unique(balanced(make.union, [self.pairs(each) for each in choices]))
             case paths.ZeroOrOne(inner):
                 return make.unique(make.union(self.pairs(inner), self._still()))
             case paths.OneOrMore(inner):
@@ -127,10 +129,11 @@ class _Paths:
             links = make.select(links, Call("NOT IN", (predicate, *map(Const, iris))))
         return make.unique(make.keep(links, self.schema))
 
-    def _sequence(self, first: paths.PathExpression, second: paths.PathExpression) -> Physical:
+    def _followed(self, first: Physical, second: Physical) -> Physical:
+        """The pairs of one path and then another."""
         middle = Var(f".middle{next(self.numbers)}")
-        left = make.renamed(self.pairs(first), self.schema, (FROM, middle, *self.where))
-        right = make.renamed(self.pairs(second), self.schema, (middle, TO, *self.where))
+        left = make.renamed(first, self.schema, (FROM, middle, *self.where))
+        right = make.renamed(second, self.schema, (middle, TO, *self.where))
         return make.unique(make.keep(make.join(left, right), self.schema))
 
     def _still(self) -> Physical:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from graphtide.algebra import nodes as alg
-from graphtide.algebra.traverse import children
+from graphtide.algebra.trees import bottom_up
 from graphtide.algebra.variables import certain, mentioned, pattern_variables, schema
 from graphtide.kernel.search.program import MAX_PATTERNS
 from graphtide.plan import make
@@ -176,39 +176,47 @@ def reads_outer(node: alg.Node, outer: frozenset[Var]) -> bool:
     for OPTIONAL, MINUS and BIND with an outer variable: there, substitution and join differ. The
     same holds for GROUP BY and LIMIT whose keys do not contain the outer variables.
     """
-    match node:
-        case alg.Bgp() | alg.Values() | alg.GraphNames() | alg.Path():
-            return False
-        case alg.Join(left, right) | alg.Union(left, right):
-            return reads_outer(left, outer) or reads_outer(right, outer)
-        case alg.Filter(condition, child):
-            return _expression_reads(condition, child, outer) or reads_outer(child, outer)
-        case alg.Project(child, variables):
-            return reads_outer(child, outer & frozenset(variables))
-        case alg.Distinct(child):
-            return reads_outer(child, outer)
-        case alg.Group(child, keys):
-            return reads_outer(child, outer) or bool((mentioned(child) & outer) - {*keys})
-        case alg.Slice(child, variables, per=per):
-            seen = outer & frozenset(variables)
-            return reads_outer(child, seen) or bool((mentioned(child) & seen) - {*per})
-        case alg.LeftJoin() | alg.Minus() | alg.Extend():
-            return bool(mentioned(node) & outer)
-        case _:
-            assert_never(node)
-
-
-def _expression_reads(expression: Expression, child: alg.Node, outer: frozenset[Var]) -> bool:
-    return bool((mentioned(expression) & outer) - certain(child))
+    rest = [(node, outer)]
+    while rest:
+        node, outer = rest.pop()
+        reads = False
+        match node:
+            case alg.Bgp() | alg.Values() | alg.GraphNames() | alg.Path():
+                pass
+            case alg.Join(left, right) | alg.Union(left, right):
+                rest += ((left, outer), (right, outer))
+            case alg.Filter(condition, child):
+                reads = bool((mentioned(condition) & outer) - certain(child))
+                rest.append((child, outer))
+            case alg.Project(child, variables):
+                rest.append((child, outer & frozenset(variables)))
+            case alg.Distinct(child):
+                rest.append((child, outer))
+            case alg.Group(child, keys):
+                reads = bool((mentioned(child) & outer) - {*keys})
+                rest.append((child, outer))
+            case alg.Slice(child, variables, per=per):
+                seen = outer & frozenset(variables)
+                reads = bool((mentioned(child) & seen) - {*per})
+                rest.append((child, seen))
+            case alg.LeftJoin() | alg.Minus() | alg.Extend():
+                reads = bool(mentioned(node) & outer)
+            case _:
+                assert_never(node)
+        if reads:
+            return True
+    return False
 
 
 def assigned(node: alg.Node) -> frozenset[Var]:
     """The variables that a BIND inside `node` assigns."""
-    below: frozenset[Var] = frozenset().union(*map(assigned, children(node)))
-    match node:
-        case alg.Extend(_, var, _):
-            return below | {var}
-        case alg.Group(_, _, aggregates):
-            return below | {a.var for a in aggregates}
-        case _:
-            return below
+    found: set[Var] = set()
+    for each in bottom_up(node):
+        match each:
+            case alg.Extend(_, var, _):
+                found.add(var)
+            case alg.Group(_, _, aggregates):
+                found.update(a.var for a in aggregates)
+            case _:
+                pass
+    return frozenset(found)

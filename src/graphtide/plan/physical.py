@@ -6,10 +6,11 @@ variable starts with `.` are hidden from users.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from graphtide.algebra.expressions import Expression, Var
+from graphtide.algebra.trees import Deep, bottom_up, inputs
 
 if TYPE_CHECKING:
     from graphtide.algebra.nodes import Aggregate, OrderKey, TriplePattern
@@ -20,22 +21,6 @@ if TYPE_CHECKING:
 Certain = frozenset[Var]
 
 
-class Hashed:
-    """Caches its hash: plans share sub-plans, and hashing would visit each of them many times."""
-
-    __slots__ = ("_hash",)
-
-
-def cached_hash(node: Any) -> int:  # noqa: ANN401 - one for all node classes
-    """The hash of a frozen node, computed once."""
-    try:
-        known: int = node._hash  # noqa: SLF001 - the slot that Hashed makes for this
-    except AttributeError:
-        known = hash((type(node), *(getattr(node, f.name) for f in fields(node))))
-        object.__setattr__(node, "_hash", known)
-    return known
-
-
 @dataclass(frozen=True, slots=True)
 class CheckBlock:
     """An EXISTS or NOT EXISTS over triple patterns, evaluated inside a search."""
@@ -44,8 +29,8 @@ class CheckBlock:
     patterns: tuple[TriplePattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Search(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Search(Deep):
     """Rows of connected triple patterns, searched in the quad store; stores nothing.
 
     With one pattern and no checks this is the *input node* of a Rete network.
@@ -56,11 +41,9 @@ class Search(Hashed):
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class Decomposed(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Decomposed(Deep):
     """Rows of triple patterns, by binding variables one after the other.
 
     `inputs` are the matches of each pattern. Stores a bit per pattern and instance, and a count per
@@ -73,22 +56,18 @@ class Decomposed(Hashed):
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class Constant(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Constant(Deep):
     """Rows that never change (VALUES, or the one empty row of an empty pattern)."""
 
     rows: tuple[tuple[Term | None, ...], ...]
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class HashJoin(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HashJoin(Deep):
     """Natural join with a memory of each side.
 
     `keys` are bound on both sides in every row; `loose` shared variables may be unbound, and then
@@ -103,11 +82,9 @@ class HashJoin(Hashed):
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class SemiJoin(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SemiJoin(Deep):
     """Left rows whose `keys` occur on the right, or, negated (antijoin), do not."""
 
     left: Physical
@@ -117,11 +94,9 @@ class SemiJoin(Hashed):
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class Select(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Select(Deep):
     """Rows for which a condition is true."""
 
     child: Physical
@@ -129,24 +104,22 @@ class Select(Hashed):
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Compute(Deep):
+    """Rows with additional computed columns; an error leaves one unbound.
 
-@dataclass(frozen=True, slots=True)
-class Compute(Hashed):
-    """Rows with an additional computed column; an error leaves it unbound."""
+    An expression reads the columns of the child and those computed before it.
+    """
 
     child: Physical
-    var: Var
-    expression: Expression
+    columns: tuple[tuple[Var, Expression], ...]
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class Merge(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Merge(Deep):
     """All rows of both inputs, which have the same columns."""
 
     left: Physical
@@ -154,22 +127,18 @@ class Merge(Hashed):
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class Unique(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Unique(Deep):
     """Distinct rows; stores a count per row."""
 
     child: Physical
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class Keep(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Keep(Deep):
     """Projection: column i is a copy of `sources[i]`, or unbound."""
 
     child: Physical
@@ -177,11 +146,9 @@ class Keep(Hashed):
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class GroupBy(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GroupBy(Deep):
     """One row per group: its keys, then its aggregates; stores the state of each group."""
 
     child: Physical
@@ -190,11 +157,9 @@ class GroupBy(Hashed):
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class TopK(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TopK(Deep):
     """The rows from `offset` on, at most `limit`, in order; separately for each value of `per`.
 
     Stores all rows, so that the next one is known when one is removed.
@@ -209,11 +174,9 @@ class TopK(Hashed):
     schema: Schema
     certain: Certain
 
-    __hash__ = cached_hash
 
-
-@dataclass(frozen=True, slots=True)
-class Closure(Hashed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Closure(Deep):
     """Transitive closure of the child's rows, which are edges (from, to, graph…).
 
     With `source`, only pairs from there. Stores edges and pairs, not paths.
@@ -223,8 +186,6 @@ class Closure(Hashed):
     source: Term | None
     schema: Schema
     certain: Certain
-
-    __hash__ = cached_hash
 
 
 Physical = (
@@ -246,31 +207,12 @@ Physical = (
 
 def children(node: Physical) -> tuple[Physical, ...]:
     """The inputs of a node."""
-    match node:
-        case HashJoin(left, right) | SemiJoin(left, right) | Merge(left, right):
-            return (left, right)
-        case Select(child) | Compute(child) | Unique(child) | Keep(child):
-            return (child,)
-        case GroupBy(child) | TopK(child) | Closure(child):
-            return (child,)
-        case Decomposed(inputs=inputs):
-            return inputs
-        case Search() | Constant():
-            return ()
+    return inputs(node)
 
 
 def nodes(root: Physical) -> list[Physical]:
     """All nodes of a plan, each once and after its inputs."""
-    found: dict[Physical, None] = {}
-
-    def walk(node: Physical) -> None:
-        if node not in found:
-            for child in children(node):
-                walk(child)
-            found[node] = None
-
-    walk(root)
-    return list(found)
+    return list(dict.fromkeys(bottom_up(root)))
 
 
 @dataclass(frozen=True, slots=True)

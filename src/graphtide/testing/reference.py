@@ -150,10 +150,13 @@ def _ends(path: paths.PathExpression, start: Term, graph: list[Triple]) -> set[T
             return {o for s, _, o in graph if s == start and isinstance(o, BlankNode)}
         case paths.Inverse(inner):
             return _starts(inner, start, graph)
-        case paths.Sequence(first, second):
-            return {e for m in _ends(first, start, graph) for e in _ends(second, m, graph)}
-        case paths.Alternative(first, second):
-            return _ends(first, start, graph) | _ends(second, start, graph)
+        case paths.Sequence(steps):
+            found = {start}
+            for step in steps:
+                found = {end for middle in found for end in _ends(step, middle, graph)}
+            return found
+        case paths.Alternative(choices):
+            return {end for choice in choices for end in _ends(choice, start, graph)}
         case paths.ZeroOrOne(inner):
             return {start} | _ends(inner, start, graph)
         case paths.ZeroOrMore(inner):
@@ -178,10 +181,10 @@ def _reversed(path: paths.PathExpression) -> paths.PathExpression:
             raise AssertionError("this path is only evaluated forwards")
         case paths.Inverse(inner):
             return paths.Inverse(_reversed(inner))
-        case paths.Sequence(first, second):
-            return paths.Sequence(_reversed(second), _reversed(first))
-        case paths.Alternative(first, second):
-            return paths.Alternative(_reversed(first), _reversed(second))
+        case paths.Sequence(steps):
+            return paths.Sequence(tuple(map(_reversed, reversed(steps))))
+        case paths.Alternative(choices):
+            return paths.Alternative(tuple(map(_reversed, choices)))
         case paths.ZeroOrOne(inner):
             return paths.ZeroOrOne(_reversed(inner))
         case paths.ZeroOrMore(inner):

@@ -167,7 +167,7 @@ GRAPH_PATTERNS = {
 }
 
 EXPRESSIONS = {
-    "?x + ?y * 2 - 1": Call("-", (Call("+", (X, Call("*", (Y, TWO)))), ONE)),
+    "?x + ?y * 2 - 1": Call("+-", (X, Call("*", (Y, TWO)), ONE)),
     "?x -1": Call("-", (X, ONE)),
     "-1": Const(integer("-1")),
     "- 1": Call("UMINUS", (ONE,)),

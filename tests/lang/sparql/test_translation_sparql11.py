@@ -263,7 +263,7 @@ PATHS = {
     "?s :a? ?o": Path(S, ZeroOrOne(A), O),
     "?s ^:a+ ?o": Path(O, OneOrMore(A), S),
     "?s (^:a)+ ?o": Path(S, OneOrMore(Inverse(A)), O),
-    "?s (:a/:b|:c)* ?o": Path(S, ZeroOrMore(Alternative(Sequence(A, B), C)), O),
+    "?s (:a/:b|:c)* ?o": Path(S, ZeroOrMore(Alternative((Sequence((A, B)), C))), O),
     "?s :a/:b* :k": Join(bgp((S, "a", B0)), Path(B0, ZeroOrMore(B), n("k"))),
     "?s !:a ?o": Filter(Call("NOT IN", (B0, Const(n("a")))), bgp((S, B0, O))),
     "?s !^:a ?o": Filter(Call("NOT IN", (B0, Const(n("a")))), bgp((O, B0, S))),

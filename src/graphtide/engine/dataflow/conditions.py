@@ -80,7 +80,7 @@ Outcomes = Callable[[Ints], val.Kinds]
 
 OPERATORS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
-STEPS = {"+": val.ADD, "-": val.SUBTRACT, "*": val.MULTIPLY, "UMINUS": val.NEGATE}
+STEPS = {"+": val.ADD, "-": val.SUBTRACT, "*": val.MULTIPLY}
 
 _CODES = (val.FALSE, val.TRUE, val.ERROR, val.OPEN)
 
@@ -127,12 +127,8 @@ def quick_outcomes(
 ) -> Outcomes | None:
     """A condition's outcomes from the side columns, or None if it is not made of comparisons."""
     match expression:
-        case Call("&&" | "||" as name, (left, right)):
-            a, b = (quick_outcomes(side, schema, terms) for side in (left, right))
-            if a is None or b is None:
-                return None
-            table = AND if name == "&&" else OR
-            return lambda batch: table[a(batch), b(batch)]
+        case Call("&&" | "||" as name, args):
+            return _junction(AND if name == "&&" else OR, args, schema, terms)
         case Call("!", (inner,)):
             of = quick_outcomes(inner, schema, terms)
             return None if of is None else lambda batch: NOT[of(batch)]
@@ -145,6 +141,27 @@ def quick_outcomes(
             return _calculation(OPERATORS[name], left, right, schema, terms)
         case _:
             return None
+
+
+def _junction(
+    table: val.Kinds, args: tuple[Expression, ...], schema: Schema, terms: TermDictionary
+) -> Outcomes | None:
+    """The outcomes of `&&` or `||`, or None if an operand is not made of comparisons."""
+    each: list[Outcomes] = []
+    for arg in args:
+        outcomes = quick_outcomes(arg, schema, terms)
+        if outcomes is None:
+            return None
+        each.append(outcomes)
+    first, *others = each
+
+    def junction(batch: Ints) -> val.Kinds:
+        found = first(batch)
+        for other in others:
+            found = table[found, other(batch)]
+        return found
+
+    return junction
 
 
 def _comparison(
@@ -183,9 +200,13 @@ def steps_of(
             return [(val.COLUMN, VALUES + schema.index(expression)) if known else (val.CONSTANT, 0)]
         case Const(term):
             return [(val.CONSTANT, terms.encode(term))]
-        case Call(name, args) if name in STEPS:
-            parts = [step for arg in args for step in steps_of(arg, schema, terms)]
-            return [*parts, (STEPS[name], 0)]
+        case Call("UMINUS", (arg,)):
+            return [*steps_of(arg, schema, terms), (val.NEGATE, 0)]
+        case Call(name, (first, *others)) if name and STEPS.keys() >= set(name):
+            found = steps_of(first, schema, terms)
+            for sign, other in zip(name, others, strict=True):
+                found += (*steps_of(other, schema, terms), (STEPS[sign], 0))
+            return found
         case _:
             return [None]
 

@@ -5,13 +5,15 @@ Joins (`JoinKernel`), EXISTS and NOT EXISTS (`SemiJoinKernel`) and DISTINCT are 
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 import numpy as np
 
 from graphtide.algebra.expressions import Var
+from graphtide.algebra.variables import mentioned
 from graphtide.engine.dataflow.aggregates import GroupRows
-from graphtide.engine.dataflow.conditions import Condition, Memo, argument_columns
+from graphtide.engine.dataflow.conditions import Condition, Memo
 from graphtide.engine.dataflow.programs import instance_numbers
 from graphtide.engine.dataflow.reach import Reach
 from graphtide.engine.dataflow.top_rows import TopRows
@@ -22,8 +24,9 @@ from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from graphtide.algebra.expressions import Expression
     from graphtide.functions.logic import Row
     from graphtide.rdf.dictionary import TermDictionary
 
@@ -53,18 +56,20 @@ def make_operator(node: phys.Physical, terms: TermDictionary) -> Operator:
         case phys.HashJoin():
             return make_join(node)
         case phys.SemiJoin(left, _, keys, negated):
-            columns = [left.schema.index(v) for v in keys]
+            numbers = {v: number for number, v in enumerate(left.schema)}
+            columns = [numbers[v] for v in keys]
             return SemiJoinKernel(len(left.schema), columns=columns, negated=negated)
         case phys.Select(child, condition):
             return SelectRows(Condition(condition, child.schema, terms))
         case phys.Compute():
-            return ComputeColumn(node, terms)
+            return ComputeColumns(node, terms)
         case phys.Merge():
             return MergeRows(len(node.schema))
         case phys.Unique():
             return DistinctKernel(len(node.schema))
         case phys.Keep(child, sources):
-            return KeepColumns([-1 if v is None else child.schema.index(v) for v in sources])
+            numbers = {v: number for number, v in enumerate(child.schema)}
+            return KeepColumns([-1 if v is None else numbers[v] for v in sources])
         case phys.GroupBy():
             return GroupRows(node, terms)
         case phys.TopK():
@@ -77,10 +82,12 @@ def make_operator(node: phys.Physical, terms: TermDictionary) -> Operator:
 
 def make_join(node: phys.HashJoin) -> Operator:
     """A join's column numbers from its variables."""
-    left, right = node.left.schema, node.right.schema
+    left, right = (
+        {v: number for number, v in enumerate(side.schema)} for side in (node.left, node.right)
+    )
 
     def pairs(variables: tuple[Var, ...]) -> list[tuple[int, int]]:
-        return [(left.index(v), right.index(v)) for v in variables]
+        return [(left[v], right[v]) for v in variables]
 
     return JoinKernel(
         len(left),
@@ -88,10 +95,7 @@ def make_join(node: phys.HashJoin) -> Operator:
         keys=pairs(node.keys),
         loose=pairs(node.loose),
         overlap=pairs(node.overlap),
-        outputs=[
-            (left.index(v) if v in left else -1, right.index(v) if v in right else -1)
-            for v in node.schema
-        ],
+        outputs=[(left.get(v, -1), right.get(v, -1)) for v in node.schema],
     )
 
 
@@ -130,26 +134,43 @@ class SelectRows(Stateless):
         return batch[self._condition(batch)]
 
 
-class ComputeColumn(Stateless):
+class ComputeColumns(Stateless):
     """d(extend(R)) = extend(dR)."""
 
     def __init__(self, node: phys.Compute, terms: TermDictionary) -> None:
-        self._value = compile_expression(node.expression)
-        self._terms = terms
-        columns = argument_columns(node.expression, node.child.schema)
-        self._copied = columns[0][1] if isinstance(node.expression, Var) and columns else None
-        self._memo = Memo(self._compute, columns, terms)
+        positions = {var: VALUES + i for i, var in enumerate(node.child.schema)}
+        self._given = VALUES + len(positions)
+        self._columns: list[Callable[[Ints], Ints]] = []
+        for var, expression in node.columns:
+            self._columns.append(_column(expression, positions, terms))
+            positions[var] = VALUES + len(positions)
 
     def step(self, batch: Ints) -> Ints:
-        """The changed rows with one more column."""
-        column = batch[:, self._copied] if self._copied is not None else self._memo(batch)
-        return np.concatenate([batch, column[:, None]], axis=1)
+        """The changed rows with more columns."""
+        wide = np.empty((len(batch), self._given + len(self._columns)), np.int32)
+        wide[:, : self._given] = batch
+        for at, column in enumerate(self._columns, start=self._given):
+            wide[:, at] = column(wide)
+        return wide
 
-    def _compute(self, row: Row) -> int:
+
+def _column(
+    expression: Expression, positions: Mapping[Var, int], terms: TermDictionary
+) -> Callable[[Ints], Ints]:
+    """The function that computes one column of a batch from others."""
+    if isinstance(expression, Var) and expression in positions:
+        at = positions[expression]
+        return lambda batch: batch[:, at]
+    value = compile_expression(expression)
+
+    def compute(row: Row) -> int:
         try:
-            return self._terms.encode(self._value(row))
+            return terms.encode(value(row))
         except ExpressionError:
             return 0
+
+    read = ((var, positions[var]) for var in mentioned(expression) if var in positions)
+    return Memo(compute, tuple(sorted(read, key=itemgetter(1))), terms)
 
 
 class MergeRows(Stateless):

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyoxigraph import NamedNode
 
-from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.nodes import DefaultGraph, TriplePattern
+from graphtide.algebra.traverse import replaced
 from graphtide.algebra.windows import WINDOW_SPACE
 from graphtide.kernel.search.program import ExistsCheck, Pattern, SearchProgram
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from graphtide.algebra.variables import Schema
     from graphtide.kernel import QuadStore
@@ -57,6 +58,7 @@ class SharedPrograms:
     def __init__(self, store: QuadStore) -> None:
         self._store = store
         self._numbers: dict[SearchProgram, int] = {}
+        self._installed: dict[int, SearchProgram] = {}
         self._users: dict[int, int] = {}
 
     def acquire(self, program: SearchProgram) -> int:
@@ -65,6 +67,7 @@ class SharedPrograms:
         if number is None:
             number = self._store.install(program)
             self._numbers[program] = number
+            self._installed[number] = program
             self._users[number] = 0
         self._users[number] += 1
         return number
@@ -77,8 +80,7 @@ class SharedPrograms:
         """One user less; without users the program is removed from the store."""
         self._users[number] -= 1
         if self._users[number] == 0:
-            del self._users[number]
-            self._numbers = {p: n for p, n in self._numbers.items() if n != number}
+            del self._users[number], self._numbers[self._installed.pop(number)]
             self._store.remove(number)
 
     def __len__(self) -> int:
@@ -111,11 +113,17 @@ def _positions(node: phys.Physical, terms: TermDictionary) -> tuple[Hashable, ..
         case phys.SemiJoin(left, _, keys, negated):
             return (_columns(keys, left.schema), negated)
         case phys.Select(child, condition):
-            return (by_position(condition, child.schema),)
-        case phys.Compute(child, _, expression):
-            return (by_position(expression, child.schema),)
+            return (by_position(condition, _numbers(child.schema)),)
+        case phys.Compute(child, computed):
+            numbers = _numbers(child.schema)
+            found: list[Hashable] = []
+            for var, expression in computed:
+                found.append(by_position(expression, numbers))
+                numbers[var] = len(numbers)
+            return tuple(found)
         case phys.Keep(child, sources):
-            return tuple(-1 if v is None else child.schema.index(v) for v in sources)
+            numbers = _numbers(child.schema)
+            return tuple(-1 if v is None else numbers[v] for v in sources)
         case phys.GroupBy(child, keys, aggregates):
             columns = _columns(keys, child.schema)
             called = tuple(
@@ -147,11 +155,18 @@ def instance_numbers(
 def _pairs(
     variables: Schema, left: phys.Physical, right: phys.Physical
 ) -> tuple[tuple[int, int], ...]:
-    return tuple((_column(v, left.schema), _column(v, right.schema)) for v in variables)
+    return tuple(
+        zip(_columns(variables, left.schema), _columns(variables, right.schema), strict=True)
+    )
 
 
 def _columns(variables: Schema, schema: Schema) -> tuple[int, ...]:
-    return tuple(_column(v, schema) for v in variables)
+    numbers = _numbers(schema)
+    return tuple(numbers.get(v, -1) for v in variables)
+
+
+def _numbers(schema: Schema) -> dict[Var, int]:
+    return {v: number for number, v in enumerate(schema)}
 
 
 def _argument(var: Var | None, schema: Schema) -> int | None:
@@ -162,18 +177,14 @@ def _column(var: Var, schema: Schema) -> int:
     return schema.index(var) if var in schema else -1
 
 
-def by_position(expression: Expression, schema: Schema) -> Expression:
+def by_position(expression: Expression, numbers: Mapping[Var, int]) -> Expression:
     """An expression with its variables named by their columns.
 
-    >>> by_position(Call("<", (Var("b"), Var("nowhere"))), (Var("a"), Var("b")))
+    >>> from graphtide.algebra.expressions import Call
+    >>> by_position(Call("<", (Var("b"), Var("nowhere"))), {Var("b"): 1})
     Call(name='<', args=(Var(name='1'), Var(name='-1')))
     """
-    match expression:
-        case Var():
-            return Var(str(_column(expression, schema)))
-        case Call(name, args):
-            return Call(name, tuple(by_position(arg, schema) for arg in args))
-        case Const() | Exists():  # a plan has no EXISTS left
-            return expression
-        case _:
-            assert_never(expression)
+    return replaced(
+        expression,
+        lambda part: Var(str(numbers.get(part, -1))) if isinstance(part, Var) else None,
+    )

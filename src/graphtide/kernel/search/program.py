@@ -167,7 +167,8 @@ def compile_programs(programs: Sequence[SearchProgram], order: Sequence[Columns]
     patterns, heads, checks, seeds = _flatten(programs)
     keys, links = _indexes(programs, order)
     dispatch, ordered = _dispatch(seeds, links)
-    lines = [p + _best(p[1], keys, links) for p in patterns]
+    best = {held: _best(held, keys) for held in set(links.values())}
+    lines = [p + best[links[max(p[1], -1)]] for p in patterns]
     probes = [_probes(seed, heads, checks, lines) for seed in ordered]
     plan = SearchArrays(
         patterns=_array(lines, 20),
@@ -237,8 +238,9 @@ def _indexes(
     old = [key for key in order if key in needed]
     keys = (*old, *sorted(needed.difference(old)))
     anywhere = wanted.get(-1, set())
+    numbers = {key: number for number, key in enumerate(keys)}
     links = {
-        predicate: sum(1 << keys.index(c) for c in columns | anywhere)
+        predicate: sum(1 << numbers[c] for c in columns | anywhere)
         for predicate, columns in wanted.items()
     }
     return keys, links
@@ -254,8 +256,13 @@ def _dispatch(
         size *= 2
     table = np.zeros((size + 1, 4), np.int32)
     ordered: Lists = []
+    by: dict[int, list[tuple[int, tuple[int, ...]]]] = {predicate: [] for predicate in predicates}
+    by[-1] = []
+    for number, (predicate, seed) in enumerate(seeds):
+        by[predicate].append((number, seed))
     for predicate in [-1, *predicates]:
-        own = [seed for called_by, seed in seeds if called_by in (predicate, -1)]
+        called = by[-1] if predicate < 0 else sorted(by[predicate] + by[-1])
+        own = [seed for _, seed in called]
         slot = size
         if predicate >= 0:
             slot = (predicate * 40503) & (size - 1)
@@ -266,12 +273,11 @@ def _dispatch(
     return table, ordered
 
 
-def _best(predicate: int, keys: tuple[Columns, ...], links: dict[int, int]) -> tuple[int, ...]:
+def _best(held: int, keys: tuple[Columns, ...]) -> tuple[int, ...]:
     """For each set of known positions, the index with the most key columns that it can use.
 
-    Only indexes that hold every quad the pattern can match: those linked for its predicate.
+    Only indexes that hold every quad the pattern can match: the set `held` of its predicate.
     """
-    held = links[max(predicate, -1)]
     best = []
     for known in range(16):
         usable = [

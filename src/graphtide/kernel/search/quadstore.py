@@ -273,6 +273,7 @@ class QuadStore:
         self._next = 0
         self._table = RowTable(4)
         self._compiled = NO_PROGRAMS
+        self._stale = False  # whether programs came or went that are not compiled yet
         self._room = 0
         self._state: tuple[Any, ...] = ()
         self._counts = np.zeros(8, np.int64)
@@ -287,16 +288,25 @@ class QuadStore:
     @property
     def nbytes(self) -> int:
         """Bytes of the quads and their indexes."""
+        self._settle()
         return self._table.nbytes
 
     @property
     def index_count(self) -> int:
         """How many chain indexes the installed programs need."""
+        self._settle()
         return len(self._table.arrays.indexes)
 
     @property
     def _plan(self) -> SearchArrays:
+        self._settle()
         return self._compiled.plan
+
+    def _settle(self) -> None:
+        """Compile the programs if they have changed: once for all that a query installs."""
+        if self._stale:
+            self._stale = False
+            self._compile()
 
     def counts(self) -> dict[str, int]:
         """How many changes had an effect, and how many had none, by reason."""
@@ -312,13 +322,13 @@ class QuadStore:
         number = self._next
         self._next += 1
         self._programs[number] = program
-        self._compile()
+        self._stale, self._room = True, 0
         return number
 
     def remove(self, number: int) -> None:
         """Remove a program, and the indexes that only it needed."""
         del self._programs[number]
-        self._compile()
+        self._stale, self._room = True, 0
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
         """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause."""
@@ -339,10 +349,11 @@ class QuadStore:
 
     def _apply_chunk(self, changes: Ints, first: int, end: int, n: int) -> int:
         if self._room < end - first:
+            plan = self._plan
             self._room = self._table.reserve(end - first)
             t = self._table.arrays
             arrays = t.rows, t.slots, t.heads, t.indexes, t.meta
-            self._state = (*arrays, *self._plan, self._counts, self._store_all)
+            self._state = (*arrays, *plan, self._counts, self._store_all)
         self._room -= end - first
         written = self._kernel(changes, first, end, n)
         while written < 0:
@@ -386,15 +397,16 @@ class QuadStore:
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
-        seed = first_seed(self._plan, self._order.index(number))
+        plan = self._plan
+        seed = first_seed(plan, self._order.index(number))
         width = self._programs[number].outputs
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         t = self._table.arrays
-        written = evaluate_seed(t, self._plan, seed, self._counts, 0, out, 0)
+        written = evaluate_seed(t, plan, seed, self._counts, 0, out, 0)
         while written < 0:
             out = longer(out)
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
-            written = evaluate_seed(t, self._plan, seed, self._counts, stopped, out, n)
+            written = evaluate_seed(t, plan, seed, self._counts, stopped, out, n)
         return np.ascontiguousarray(out[:written, col.OUT_TX : col.OUT_TX + 2 + width])
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
@@ -441,7 +453,7 @@ class QuadStore:
         """Change the indexes, and add quads to those that lack them."""
         if not self._compiled.extends(before):
             before = NO_PROGRAMS
-        if len(before.keys) < max(len(self._compiled.keys), self.index_count):
+        if len(before.keys) < max(len(self._compiled.keys), len(self._table.arrays.indexes)):
             self._table.change_indexes(self._compiled.keys, kept=len(before.keys))
         high = int(self._table.arrays.meta[HIGH])
         for first in range(0, high, LINKED_AT_ONCE):

@@ -22,8 +22,6 @@ from graphtide.functions.terms import ARITIES
 from graphtide.lang.sparql.triples import TriplesParser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from graphtide.algebra.nodes import Node
 
 
@@ -62,8 +60,14 @@ class ExpressionParser(TriplesParser, ABC):
         """`{ … }` as an algebra node."""
 
     def expression(self) -> Expression:
-        """An expression of any precedence."""
-        return self._chain(self._conjunction, "||")
+        """An expression of any precedence; operators in a row are one call."""
+        either: list[Expression] = []
+        while not either or self.accept("||"):
+            both = [self._relation()]
+            while self.accept("&&"):
+                both.append(self._relation())
+            either.append(_in_a_row("&&", both))
+        return _in_a_row("||", either)
 
     def constraint(self, after: str) -> Expression:
         """The condition of FILTER or HAVING: brackets, a built-in call or a function call."""
@@ -88,15 +92,6 @@ class ExpressionParser(TriplesParser, ABC):
         uses, level.uses = level.uses, []
         return found, uses
 
-    def _chain(self, operand: Callable[[], Expression], *signs: str) -> Expression:
-        left = operand()
-        while sign := self.accept(*signs):
-            left = Call(sign.text, (left, operand()))
-        return left
-
-    def _conjunction(self) -> Expression:
-        return self._chain(self._relation, "&&")
-
     def _relation(self) -> Expression:
         left = self._sum()
         if sign := self.accept(*_COMPARISONS):
@@ -112,10 +107,20 @@ class ExpressionParser(TriplesParser, ABC):
         return left
 
     def _sum(self) -> Expression:
-        return self._chain(self._product, "+", "-")
+        summands = [self._product()]
+        signs = ""
+        while sign := self.accept("+", "-"):
+            signs += sign.text
+            summands.append(self._product())
+        return _in_a_row(signs, summands)
 
     def _product(self) -> Expression:
-        return self._chain(self._signed, "*", "/")
+        factors = [self._signed()]
+        signs = ""
+        while sign := self.accept("*", "/"):
+            signs += sign.text
+            factors.append(self._signed())
+        return _in_a_row(signs, factors)
 
     def _signed(self) -> Expression:
         if self.at_literal():
@@ -148,7 +153,9 @@ class ExpressionParser(TriplesParser, ABC):
         return variable
 
     def _rest_of_brackets(self) -> Expression:
+        self.enter()
         inner = self.expression()
+        self.leave()
         self.expect(")")
         return inner
 
@@ -239,8 +246,14 @@ class ExpressionParser(TriplesParser, ABC):
             return ()
         if distinct:
             self.accept("DISTINCT")
+        self.enter()
         args = [self.expression()]
         while self.accept(","):
             args.append(self.expression())
+        self.leave()
         self.expect(")")
         return tuple(args)
+
+
+def _in_a_row(name: str, operands: list[Expression]) -> Expression:
+    return operands[0] if len(operands) == 1 else Call(name, tuple(operands))

@@ -14,14 +14,15 @@ named graphs, of P evaluated in that graph alone and *then* joined with the grap
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeVar, assert_never, cast
+from typing import TYPE_CHECKING, Final, assert_never
 
 from pyoxigraph import Literal, NamedNode
 
 from graphtide.algebra import nodes as alg
-from graphtide.algebra.expressions import Const, Exists, Var
+from graphtide.algebra.expressions import Const, Exists, Expression, Var
 from graphtide.algebra.paths import matches_zero_length
-from graphtide.algebra.traverse import map_children, map_parts
+from graphtide.algebra.traverse import replaced
+from graphtide.algebra.trees import rebuilt
 from graphtide.algebra.variables import certain, mentioned
 from graphtide.functions.values import integer_term
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-T = TypeVar("T")
 EMPTY_GROUP = alg.Bgp(())
 
 
@@ -79,13 +79,17 @@ class _Push:
     graph: Var | NamedNode
 
     def node(self, node: alg.Node) -> alg.Node:
+        return rebuilt(node, self._pushed)
+
+    def _pushed(self, node: alg.Node) -> alg.Node:
+        """A node over inputs that are done."""
         match node:
             case alg.Bgp(patterns):
                 return alg.Bgp(tuple(map(self._pattern, patterns)))
             case alg.Path(graph=graph):
                 return replace(node, graph=self.graph) if graph == alg.DEFAULT_GRAPH else node
             case alg.Join() | alg.Union() | alg.Values() | alg.GraphNames():
-                return map_children(node, self.node)
+                return node
             case alg.LeftJoin() | alg.Minus() | alg.Filter() | alg.Extend():
                 return self._decided(node)
             case alg.Project() | alg.Distinct() | alg.Group() | alg.Slice():
@@ -96,12 +100,10 @@ class _Push:
     def _decided(self, node: alg.LeftJoin | alg.Minus | alg.Filter | alg.Extend) -> alg.Node:
         match node:
             case alg.LeftJoin(left, right, condition):
-                right = self.node(right)
                 condition = None if condition is None else self.expression(condition)
                 used = mentioned(alg.LeftJoin(EMPTY_GROUP, right, condition))
                 return alg.LeftJoin(self._known(left, used), right, condition)
             case alg.Minus(left, right, ignoring):
-                right = self.node(right)
                 used = mentioned(right)
                 if isinstance(self.graph, Var) and self.graph in used:
                     ignoring |= {self.graph}
@@ -117,10 +119,9 @@ class _Push:
 
     def _collected(self, node: alg.Project | alg.Distinct | alg.Group | alg.Slice) -> alg.Node:
         """Operators over several rows work per graph: the graph becomes part of their keys."""
-        child = self.node(node.child)
         if not isinstance(self.graph, Var):
-            return replace(node, child=child)
-        graph, child = self.graph, _knowing(child, self.graph)
+            return node
+        graph, child = self.graph, _knowing(node.child, self.graph)
         match node:
             case alg.Project(_, variables):
                 return alg.Project(child, (*variables, graph))
@@ -138,14 +139,14 @@ class _Push:
     def _pattern(self, pattern: alg.TriplePattern) -> alg.TriplePattern:
         return replace(pattern, graph=self.graph) if pattern.graph == alg.DEFAULT_GRAPH else pattern
 
-    def expression(self, part: T) -> T:
-        if isinstance(part, Exists):
-            return cast("T", Exists(self.node(part.pattern)))
-        return map_parts(part, self.expression)
+    def expression(self, expression: Expression) -> Expression:
+        return replaced(
+            expression,
+            lambda part: Exists(self.node(part.pattern)) if isinstance(part, Exists) else None,
+        )
 
     def _known(self, node: alg.Node, used: frozenset[Var]) -> alg.Node:
         """The rows of `node`, with the graph as a column if `used` contains it."""
-        node = self.node(node)
         if isinstance(self.graph, Var) and self.graph in used:
             return _knowing(node, self.graph)
         return node
@@ -169,52 +170,59 @@ def _knowing(node: alg.Node, name: Var) -> alg.Node:
 
 def _only_joins(node: alg.Node, name: Var) -> bool:
     """Whether `node` uses the variable only in joins, so that it may be bound early."""
-    match node:
-        case alg.Bgp() | alg.Values() | alg.GraphNames() | alg.Path():
-            return True
-        case alg.Join(left, right) | alg.Union(left, right):
-            return _only_joins(left, name) and _only_joins(right, name)
-        case alg.LeftJoin(left, right, condition):
-            rest = mentioned(alg.LeftJoin(EMPTY_GROUP, right, condition))
-            return name not in rest and _only_joins(left, name)
-        case alg.Minus(left, right):
-            return name not in mentioned(right) and _only_joins(left, name)
-        case alg.Filter(condition, child):
-            return name not in mentioned(condition) and _only_joins(child, name)
-        case alg.Extend(child, var, expression):
-            used = mentioned(expression) | {var}
-            return name not in used and _only_joins(child, name)
-        case alg.Project() | alg.Distinct() | alg.Group() | alg.Slice():
-            return name not in mentioned(node)
-        case _:
-            assert_never(node)
+    rest = [node]
+    while rest:
+        match rest.pop():
+            case alg.Bgp() | alg.Values() | alg.GraphNames() | alg.Path():
+                used: frozenset[Var] = frozenset()
+            case alg.Join(left, right) | alg.Union(left, right):
+                used = frozenset()
+                rest += (left, right)
+            case alg.LeftJoin(left, right, condition):
+                used = mentioned(alg.LeftJoin(EMPTY_GROUP, right, condition))
+                rest.append(left)
+            case alg.Minus(left, right):
+                used = mentioned(right)
+                rest.append(left)
+            case alg.Filter(condition, child):
+                used = mentioned(condition)
+                rest.append(child)
+            case alg.Extend(child, var, expression):
+                used = mentioned(expression) | {var}
+                rest.append(child)
+            case alg.Project() | alg.Distinct() | alg.Group() | alg.Slice() as other:
+                used = mentioned(other)
+            case other:
+                assert_never(other)
+        if name in used:
+            return False
+    return True
 
 
 def _touches(node: alg.Node, name: NamedNode) -> bool:
     """Whether every row of `node` needs a quad of the named graph."""
-    match node:
-        case alg.Bgp(patterns):
-            return any(p.graph == name for p in patterns)
-        case alg.Join(left, right):
-            return _touches(left, name) or _touches(right, name)
-        case alg.Union(left, right):
-            return _touches(left, name) and _touches(right, name)
-        case alg.LeftJoin(left, _) | alg.Minus(left, _):
-            return _touches(left, name)
-        case (
-            alg.Filter(_, child)
-            | alg.Extend(child)
-            | alg.Project(child)
-            | alg.Distinct(child)
-            | alg.Slice(child)
-        ):
-            return _touches(child, name)
-        case alg.Group(child, keys):
-            return bool(keys) and _touches(child, name)
-        case alg.Path(subject, path, object_, graph):
-            open_ended = isinstance(subject, Var) and isinstance(object_, Var)
-            return graph == name and (open_ended or not matches_zero_length(path))
-        case alg.Values() | alg.GraphNames():
-            return False
-        case _:
-            assert_never(node)
+    while True:
+        match node:
+            case alg.Bgp(patterns):
+                return any(p.graph == name for p in patterns)
+            case alg.Join(left, right):
+                if _touches(right, name):
+                    return True
+                node = left
+            case alg.Union(left, right):
+                return _touches(left, name) and _touches(right, name)
+            case alg.LeftJoin(child, _) | alg.Minus(child, _) | alg.Filter(_, child):
+                node = child
+            case alg.Extend(child) | alg.Project(child) | alg.Distinct(child) | alg.Slice(child):
+                node = child
+            case alg.Group(child, keys):
+                if not keys:
+                    return False
+                node = child
+            case alg.Path(subject, path, object_, graph):
+                open_ended = isinstance(subject, Var) and isinstance(object_, Var)
+                return graph == name and (open_ended or not matches_zero_length(path))
+            case alg.Values() | alg.GraphNames():
+                return False
+            case _:
+                assert_never(node)

@@ -6,11 +6,12 @@ https://www.w3.org/TR/sparql11-query/#translateGraphPattern
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
-from graphtide.algebra.expressions import Call, Expression, Var
 from graphtide.algebra.nodes import Extend, Filter, LeftJoin, Minus, Node, Union, Values
+from graphtide.algebra.rewrite import conjunction
+from graphtide.algebra.trees import balanced
 from graphtide.algebra.variables import schema
 from graphtide.algebra.windows import WindowClause, reify
 from graphtide.lang.sparql import graphs
@@ -18,6 +19,7 @@ from graphtide.lang.sparql.expressions import ExpressionParser
 from graphtide.lang.sparql.scanner import PATTERN_KEYWORDS, word_hint
 
 if TYPE_CHECKING:
+    from graphtide.algebra.expressions import Expression, Var
     from graphtide.rdf.terms import Term
 
 
@@ -26,14 +28,20 @@ class _Group:
     """A group being parsed: the pattern so far, and the filters of the whole group."""
 
     node: Node = graphs.EMPTY_GROUP
-    condition: Expression | None = None
+    conditions: list[Expression] = field(default_factory=list)
+    columns: set[Var] = field(default_factory=set)  # those of `node`
 
-    def require(self, condition: Expression) -> None:
-        before = self.condition
-        self.condition = condition if before is None else Call("&&", (before, condition))
+    def join(self, node: Node) -> None:
+        self.node = graphs.join(self.node, node)
+        self.columns.update(schema(node))
+
+    @property
+    def condition(self) -> Expression | None:
+        return conjunction(self.conditions) if self.conditions else None
 
     def filtered(self) -> Node:
-        return self.node if self.condition is None else Filter(self.condition, self.node)
+        condition = self.condition
+        return self.node if condition is None else Filter(condition, self.node)
 
 
 class GroupParser(ExpressionParser):
@@ -76,10 +84,11 @@ class GroupParser(ExpressionParser):
     def _group(self) -> _Group:
         outer, level = self.begin_scope(), self.level
         self.level = None
+        self.enter()
         start = self.expect("{").start
         group = _Group()
         if self.at("SELECT"):
-            group.node = self.subselect()
+            group.join(self.subselect())
         else:
             while not self.at("}"):
                 if self.token.kind == "end":
@@ -87,16 +96,17 @@ class GroupParser(ExpressionParser):
                 self._element(group)
             self._end_bgp(group)
         self.expect("}")
+        self.leave()
         self.end_scope(outer)
         self.level = level
         return group
 
     def _element(self, group: _Group) -> None:
         if self.accept("FILTER"):
-            group.require(self.constraint("FILTER"))
+            group.conditions.append(self.constraint("FILTER"))
         elif self.token.kind == "sign" and self.at("{"):
             self._end_bgp(group)
-            group.node = graphs.join(group.node, self._union())
+            group.join(self._union())
         elif self.token.kind == "word" and not self.at_literal():
             self._end_bgp(group)
             self._clause(group)
@@ -111,16 +121,17 @@ class GroupParser(ExpressionParser):
             case "OPTIONAL":
                 right = self._group()
                 group.node = LeftJoin(group.node, right.node, right.condition)
+                group.columns |= right.columns
             case "MINUS":
                 group.node = Minus(group.node, self.group())
             case "BIND":
-                group.node = self._bind(group.node)
+                self._bind(group)
             case "VALUES":
-                group.node = graphs.join(group.node, self.values())
+                group.join(self.values())
             case "GRAPH":
-                group.node = graphs.join(group.node, self._graph())
+                group.join(self._graph())
             case "WINDOW":
-                group.node = graphs.join(group.node, self._window())
+                group.join(self._window())
             case "SERVICE":
                 self._service(word.start)
             case "LATERAL":
@@ -129,17 +140,18 @@ class GroupParser(ExpressionParser):
                 near = word_hint(word.text, PATTERN_KEYWORDS)
                 self.fail(f"expected a pattern or '}}', found {word}", at=word.start, hint=near)
 
-    def _bind(self, node: Node) -> Node:
+    def _bind(self, group: _Group) -> None:
         self.expect("(")
         expression = self.expression()
         self.expect("AS")
         start = self.token.start
         variable = self.variable()
         self.expect(")")
-        if variable in schema(node):
+        if variable in group.columns:
             message = f"BIND assigns {variable}, which the group already uses"
             self.fail(message, at=start, hint="use another name, and compare with FILTER")
-        return Extend(node, variable, expression)
+        group.node = Extend(group.node, variable, expression)
+        group.columns.add(variable)
 
     def _service(self, start: int) -> NoReturn:
         """Parse SERVICE, so that errors inside are reported first; then reject it."""
@@ -153,10 +165,10 @@ class GroupParser(ExpressionParser):
         self.refuse("SERVICE", hint, at=start)
 
     def _union(self) -> Node:
-        node = self.group()
+        choices = [self.group()]
         while self.accept("UNION"):
-            node = Union(node, self.group())
-        return node
+            choices.append(self.group())
+        return balanced(Union, choices)
 
     def _window(self) -> Node:
         """`WINDOW iri { … }`: patterns over the content of a window."""
@@ -189,7 +201,7 @@ class GroupParser(ExpressionParser):
         return graphs.in_named_graph(self.group(), name, self.fresh)
 
     def _end_bgp(self, group: _Group) -> None:
-        group.node = graphs.join(group.node, self.take_pattern())
+        group.join(self.take_pattern())
 
     def _values_row(self, width: int) -> tuple[Term | None, ...]:
         start = self.expect("(").start

@@ -10,12 +10,11 @@ from graphtide.algebra.queries import Query, as_select
 from graphtide.algebra.windows import WindowedQuery
 from graphtide.errors import UnsupportedError
 from graphtide.lang.sparql.forms import FormParser
+from graphtide.lang.sparql.scanner import TOO_DEEP
 from graphtide.lang.sparql.update import UpdateParser
 
 if TYPE_CHECKING:
     from graphtide.algebra.updates import Update
-
-_TOO_DEEP = "brackets or groups are nested too deeply"
 
 
 def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
@@ -68,7 +67,7 @@ def parse_update(text: str, *, base: str | None = None) -> Update:
     try:
         return parser.update()
     except RecursionError:
-        parser.fail(_TOO_DEEP)
+        parser.fail(TOO_DEEP)
 
 
 @lru_cache(maxsize=1024)
@@ -97,4 +96,4 @@ def _read(parser: FormParser) -> Query:
     try:
         return parser.query()
     except RecursionError:
-        parser.fail(_TOO_DEEP)
+        parser.fail(TOO_DEEP)

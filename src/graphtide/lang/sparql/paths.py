@@ -6,11 +6,13 @@ https://www.w3.org/TR/sparql11-query/#sparqlTranslatePathExpressions
 from __future__ import annotations
 
 from functools import reduce
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, assert_never
 
 from graphtide.algebra import paths
 from graphtide.algebra.expressions import Call, Const, Var
 from graphtide.algebra.nodes import Bgp, Filter, Node, Path, TriplePattern, Union
+from graphtide.algebra.trees import balanced
 from graphtide.lang.sparql.graphs import join
 from graphtide.lang.sparql.terms import RDF_TYPE, TermParser
 
@@ -40,7 +42,7 @@ class PathParser(TermParser):
         parts = [self._sequence()]
         while self.accept("|"):
             parts.append(self._sequence())
-        return reduce(paths.Alternative, parts)
+        return parts[0] if len(parts) == 1 else paths.Alternative(tuple(parts))
 
     def predicate(self) -> NamedNode:
         """An IRI, or `a`."""
@@ -58,7 +60,7 @@ class PathParser(TermParser):
         parts = [self._step()]
         while self.accept("/"):
             parts.append(self._step())
-        return reduce(paths.Sequence, parts)
+        return parts[0] if len(parts) == 1 else paths.Sequence(tuple(parts))
 
     def _step(self) -> paths.PathExpression:
         inverse = self.accept("^") is not None
@@ -71,7 +73,9 @@ class PathParser(TermParser):
         if self.accept("!"):
             return self._negated_set()
         if self.accept("("):
+            self.enter()
             inner = self.path()
+            self.leave()
             self.expect(")")
             return inner
         return paths.Link(self.predicate())
@@ -89,7 +93,7 @@ class PathParser(TermParser):
         back = paths.Inverse(paths.NegatedSet(tuple(backward)))
         if not backward:
             return paths.NegatedSet(tuple(forward))
-        return paths.Alternative(paths.NegatedSet(tuple(forward)), back) if forward else back
+        return paths.Alternative((paths.NegatedSet(tuple(forward)), back)) if forward else back
 
 
 def path_pattern(
@@ -101,16 +105,13 @@ def path_pattern(
             return Bgp((TriplePattern(subject, iri, object_),))
         case paths.Inverse(inner):
             return path_pattern(object_, inner, subject, fresh)
-        case paths.Sequence(first, second):
-            middle = fresh()
-            left = path_pattern(subject, first, middle, fresh)
-            right = path_pattern(middle, second, object_, fresh)
-            if isinstance(left, Bgp) and isinstance(right, Bgp):
-                return Bgp(left.patterns + right.patterns)
-            return join(left, right)
-        case paths.Alternative(first, second):
-            left = path_pattern(subject, first, object_, fresh)
-            return Union(left, path_pattern(subject, second, object_, fresh))
+        case paths.Sequence(steps):
+            middle = [fresh() for _ in steps[1:]][::-1]
+            ends = zip((subject, *middle), steps, (*middle, object_), strict=True)
+            return _joined([path_pattern(s, step, o, fresh) for s, step, o in ends])
+        case paths.Alternative(choices):
+            each = [path_pattern(subject, choice, object_, fresh) for choice in choices]
+            return balanced(Union, each)
         case paths.NegatedSet(iris):
             predicate = fresh()
             step = Bgp((TriplePattern(subject, predicate, object_),))
@@ -120,3 +121,10 @@ def path_pattern(
             return Path(subject, path, object_)
         case _:
             assert_never(path)
+
+
+def _joined(parts: list[Node]) -> Node:
+    """The steps of a path, joined; the patterns that it begins with are one basic graph pattern."""
+    first = list(takewhile(lambda part: isinstance(part, Bgp), parts))
+    patterns: Node = Bgp(tuple(p for part in first if isinstance(part, Bgp) for p in part.patterns))
+    return reduce(join, parts[len(first) :], patterns)

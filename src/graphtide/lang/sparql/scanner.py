@@ -47,6 +47,12 @@ _TOKEN = re.compile(
 _SKIP = re.compile(r"(?:\s|#[^\r\n]*)*")
 
 
+TOO_DEEP = "brackets or groups are nested too deeply"
+MAX_DEPTH = 100
+"""Levels of brackets in brackets: what the parser can read on Python's stack, wherever it is called
+from. What stands in a row is read in a loop."""
+
+
 @dataclass(frozen=True, slots=True)
 class SparqlToken:
     """A token with its offsets. `kind` is a group of the token regex, or `end`."""
@@ -66,6 +72,18 @@ class Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.token = self._scan(0)
+        self._depth = 0
+
+    def enter(self) -> None:
+        """Begin a bracket, group or call; what is nested in it is parsed by recursion."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            hint = "operators, lists and UNION in a row need no brackets, and have no limit"
+            self.fail(f"{TOO_DEEP}: more than {MAX_DEPTH} levels", hint=hint)
+
+    def leave(self) -> None:
+        """End what `enter` began."""
+        self._depth -= 1
 
     def advance(self) -> SparqlToken:
         """Step over the current token and return it."""

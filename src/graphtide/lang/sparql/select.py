@@ -6,11 +6,11 @@ https://www.w3.org/TR/sparql11-query/#convertSolMod
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING
 
-from graphtide.algebra.expressions import Call, Expression, Var
+from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.nodes import Distinct, Extend, Filter, Node, OrderKey, Project, Slice
+from graphtide.algebra.rewrite import conjunction
 from graphtide.algebra.traverse import rename
 from graphtide.algebra.variables import mentioned, schema
 from graphtide.lang.sparql.expressions import Level
@@ -97,17 +97,17 @@ class SelectParser(ModifierParser):
             node, keys = self._keys(node, modifiers.group or [])
             known = frozenset(keys)
             self._check_grouped(columns or (), known)
-            aliases = _expanded(columns or ())
+            aliases = _expanded(columns or ()) if having else {}
             having = [
                 sampled(substitute(each, aliases), known, level, self.invent) for each in having
             ]
-            known |= aliases.keys()
+            known |= {each.variable for each in columns or () if each.expression is not None}
             order = [(sampled(e, known, level, self.invent), down) for e, down in order]
             node = group_rows(node, keys, level.aggregates, self.fresh)
             visible = self.visible(node)
             scope |= frozenset(keys)
         if having:
-            node = Filter(reduce(lambda a, b: Call("&&", (a, b)), having), node)
+            node = Filter(conjunction(having), node)
         if modifiers.values is not None:
             node = join(node, modifiers.values)
             visible = self.visible(node)
@@ -139,6 +139,7 @@ class SelectParser(ModifierParser):
 
     def _columns(self, level: Level) -> list[Column]:
         columns: list[Column] = []
+        named: set[Var] = set()
         while self.token.kind == "var" or self.at("("):
             start = self.token.start
             expression: Expression | None = None
@@ -150,8 +151,9 @@ class SelectParser(ModifierParser):
             variable = self.variable()
             if bracket:
                 self.expect(")")
-            if any(variable == column.variable for column in columns):
+            if variable in named:
                 self.fail(f"{variable} is selected twice", at=start)
+            named.add(variable)
             columns.append(Column(variable, expression, start, uses))
         if not columns:
             self.fail(f"expected '*' or a variable after SELECT, found {self.token}")
@@ -177,7 +179,7 @@ class SelectParser(ModifierParser):
         return node, keys
 
     def _check_grouped(self, columns: Sequence[Column], keys: frozenset[Var]) -> None:
-        known = keys
+        known = set(keys)
         for column in columns:
             reads = column.uses
             if column.expression is None:
@@ -186,7 +188,7 @@ class SelectParser(ModifierParser):
                 if variable not in known:
                     message = f"{variable} is neither in GROUP BY nor in an aggregate"
                     self.fail(message, at=start, hint=_GROUPED_HINT.format(variable))
-            known |= {column.variable}
+            known.add(column.variable)
 
     def _extended(self, node: Node, columns: Sequence[Column], scope: frozenset[Var]) -> Node:
         for column in columns:

@@ -202,20 +202,24 @@ class TriplesParser(PathParser):
 
     def _blank_property_list(self) -> Var | BlankNode:
         node = self._new_node()
+        self.enter()
         if not self.at("]"):
             self._property_list(node)
+        self.leave()
         self.expect("]")
         return node
 
     def _collection(self) -> Var | Term:
         cells: list[Var | BlankNode] = []
         triples = self._block.triples
+        self.enter()
         while not self.accept(")"):
             cell = self._new_node()
             if cells:
                 triples.append(TriplePattern(cells[-1], _REST, cell))
             self._object(cell, _FIRST)
             cells.append(cell)
+        self.leave()
         if not cells:
             return RDF_NIL
         triples.append(TriplePattern(cells[-1], _REST, RDF_NIL))
