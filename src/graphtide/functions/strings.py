@@ -113,7 +113,7 @@ def regex(text: Term, pattern: Term, flags: Term | None = None) -> Term:
     compiled = compile_pattern(
         values.plain_of(pattern), "" if flags is None else values.plain_of(flags)
     )
-    return values.boolean_term(compiled.search(values.text_of(text).text) is not None)
+    return values.boolean_term(compiled.search(values.text_of(text).text))
 
 
 def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None = None) -> Term:
@@ -126,10 +126,10 @@ def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None =
     options = "" if flags is None else values.plain_of(flags)
     compiled = compile_pattern(values.plain_of(pattern), options)
     whole = values.text_of(source)
-    if compiled.search("") is not None:
+    if compiled.search(""):
         raise ExpressionError(f"the pattern of REPLACE matches the empty string: {pattern}")
-    substitute = compile_replacement(values.plain_of(replacement), compiled.groups, options)
-    return values.to_term(values.Text(compiled.sub(substitute, whole.text), whole.language))
+    parts = compile_replacement(values.plain_of(replacement), compiled.groups, options)
+    return values.to_term(values.Text(compiled.replace(whole.text, parts), whole.language))
 
 
 def _position(term: Term) -> int:
