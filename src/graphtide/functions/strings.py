@@ -90,6 +90,7 @@ def encode_for_uri(term: Term) -> Term:
 def concat(*terms: Term) -> Term:
     """CONCAT: keeps the language tag that all arguments share."""
     texts = [values.text_of(term) for term in terms]
+    values.check_length(sum(len(each.text) for each in texts))
     languages = {each.language for each in texts}
     language = languages.pop() if len(languages) == 1 else None
     return values.to_term(values.Text("".join(each.text for each in texts), language))
