@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Ints
+    from graphtide.limits import Limits
     from graphtide.rdf.dictionary import TermDictionary
 
 DRIFT = 1.2
@@ -33,11 +34,12 @@ depends on less, and over all changes the measuring costs a constant per change.
 class RunningPlans:
     """The plans of all queries at work: searches on the quad store, other nodes in one network."""
 
-    def __init__(self, store: QuadStore, terms: TermDictionary) -> None:
-        self.network = Network(terms)
+    def __init__(self, store: QuadStore, terms: TermDictionary, limits: Limits) -> None:
+        self.network = Network(terms, limits)
         self.programs = SharedPrograms(store)
         self._store = store
         self._terms = terms
+        self._limits = limits
         self._leaves: dict[int, int] = {}
         self._statistics = Statistics()
 
@@ -73,7 +75,7 @@ class RunningPlans:
             if isinstance(node, Search)
         ]
         try:
-            return evaluate_once(plan.root, self._rows_of, self._terms)
+            return evaluate_once(plan.root, self._rows_of, self._terms, self._limits)
         finally:
             for number in numbers:
                 self.programs.release(number)
@@ -116,8 +118,10 @@ class QueryRegistry:
     `with_callbacks` are those whose callbacks want to be called transaction by transaction.
     """
 
-    def __init__(self, store: QuadStore, terms: TermDictionary, *, union: bool) -> None:
-        self.plans = RunningPlans(store, terms)
+    def __init__(
+        self, store: QuadStore, terms: TermDictionary, limits: Limits, *, union: bool
+    ) -> None:
+        self.plans = RunningPlans(store, terms, limits)
         self.union = union
         self.with_callbacks: set[Query] = set()
         self._store = store

@@ -6,8 +6,10 @@ The language tags of two string arguments must be compatible.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
+
+from pyoxigraph import Literal
 
 from graphtide.errors import ExpressionError
 from graphtide.functions import values
@@ -15,7 +17,7 @@ from graphtide.functions.numbers import NumericType
 from graphtide.functions.regex import compile_pattern, compile_replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from graphtide.rdf.terms import Term
 
@@ -131,6 +133,24 @@ def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None =
         raise ExpressionError(f"the pattern of REPLACE matches the empty string: {pattern}")
     parts = compile_replacement(values.plain_of(replacement), compiled.groups, options)
     return values.to_term(values.Text(compiled.replace(whole.text, parts), whole.language))
+
+
+PATTERN_FUNCTIONS: Final = {"REGEX": regex, "REPLACE": replace}
+
+
+def check_pattern(name: str, constants: Sequence[Term | None]) -> None:
+    """Raise an error if a call cannot have a value, by those arguments that are constant.
+
+    They are all but the first; None stands for one that is not constant.
+
+    >>> check_pattern("REGEX", [Literal("(a"), None])
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.ExpressionError: an unclosed ( at 3 in the regular expression '(a'
+    """
+    harmless = (Literal("a"), Literal("")) if name == "REGEX" else (*map(Literal, "aa"), Literal(""))
+    given = [given if given else use for given, use in zip(constants, harmless, strict=False)]
+    PATTERN_FUNCTIONS[name](Literal(""), *given)
 
 
 def _position(term: Term) -> int:

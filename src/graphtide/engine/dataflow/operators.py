@@ -19,6 +19,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.kernel import DistinctKernel, Instances, JoinKernel, SemiJoinKernel
 from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
+from graphtide.limits import allowance
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
     from graphtide.functions.logic import Row
     from graphtide.rdf.dictionary import TermDictionary
+
+
+LONG = 4096
+"""Characters of a text that is worth counting against the limits."""
 
 
 class Operator(Protocol):
@@ -147,9 +152,13 @@ class ComputeColumn(Stateless):
 
     def _compute(self, row: Row) -> int:
         try:
-            return self._terms.encode(self._value(row))
+            term = self._value(row)
         except ExpressionError:
             return 0
+        text = term.value
+        if len(text) > LONG:  # the dictionary is going to hold it
+            allowance().spend(len(text))
+        return self._terms.encode(term)
 
 
 class MergeRows(Stateless):

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphtide.errors import LimitError
 from graphtide.jit import JIT, compiled, inlined
-from graphtide.kernel.batch import Ints, longer
+from graphtide.kernel.batch import DIFF, Ints, longer
 from graphtide.kernel.rowtable import (
     HEAD,
     HIGH,
@@ -41,6 +42,7 @@ from graphtide.kernel.search.program import (
     first_seed,
 )
 from graphtide.kernel.search.react import begin, emit, load_probe, passes, react
+from graphtide.limits import Allowance, Limits, allowance
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Longs
@@ -191,15 +193,16 @@ def apply_changes(
 
 @compiled
 def evaluate_seed(
-    t: Table, p: SearchArrays, seed: Int, counts: Longs, begin_at: Int, out: Ints, n: Int
+    t: Table, p: SearchArrays, seed: Int, counts: Longs, begin_at: Int, end: Int, out: Ints, n: Int
 ) -> Int:
     """All matches of a seed's program, from scratch: those through each quad at its pattern.
 
+    Looks at the rows of the table before `end`.
     Returns the same as `apply_changes`, with a row of the table in place of a change.
     """
     program = p.seeds[seed, col.SEED_PROGRAM]
     first = p.programs[program, col.FIRST]
-    for row in range(begin_at, t.meta[HIGH]):
+    for row in range(begin_at, min(end, t.meta[HIGH])):
         resume = counts[col.RESUME] > 0
         counts[col.RESUME] = 0
         if not resume and (t.rows[row, 4] == 0 or not begin(t, p, seed, row)):
@@ -232,8 +235,14 @@ def find_rows(t: Table, quads: Ints, found: Ints) -> None:
         found[i] = find_row(t, quads, i, 0)
 
 
+NO_TERM = np.iinfo(np.int32).max
+"""An id that no term has."""
+
 CHUNK = 8192
 """Changes per call of the kernel; room for them is reserved before."""
+
+EVALUATED_AT_ONCE = 1 << 14
+"""Quads from which a program is evaluated before the time is checked."""
 
 LINKED_AT_ONCE = 1 << 16
 """Quads that are added to new indexes per call; room for them is reserved before."""
@@ -257,6 +266,7 @@ class QuadStore:
     """Whether quads can be looked up."""
 
     def __init__(self, *, store_all: bool = True) -> None:
+        self.limits = Limits()
         self._store_all = store_all
         self._programs: dict[int, SearchProgram] = {}
         self._order: list[int] = []
@@ -308,7 +318,11 @@ class QuadStore:
         self._compile()
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
-        """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause."""
+        """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause.
+
+        If that takes more than `limits` allow, the quads are changed all the same, and what that
+        changes in the matches is not known: the caller has to undo it, or to evaluate anew.
+        """
         n = 0
         for first in range(0, len(changes), CHUNK):
             n = self._apply_chunk(changes, first, min(first + CHUNK, len(changes)), n)
@@ -327,11 +341,37 @@ class QuadStore:
             self._state = (*arrays, *self._plan, self._counts, self._store_all)
         self._room -= end - first
         written = self._kernel(changes, first, end, n)
+        left: Allowance | None = None  # most changes need no room, and no look at the clock
         while written < 0:
-            self._out = longer(self._out)
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
+            try:
+                left = left or Allowance(self.limits, "flush")
+                left.allow(2 * self._out.nbytes)
+                self._out = longer(self._out)
+            except LimitError:
+                self._apply_unmatched(changes, stopped)
+                raise
             written = self._kernel(changes, stopped, end, n)
         return written
+
+    def _apply_unmatched(self, changes: Ints, first: int) -> None:
+        """Apply the changes from one on, whose search was interrupted, without any search."""
+        self._counts[col.RESUME] = 0
+        self._out = np.empty((256, self._out.shape[1]), np.int32)
+        if changes[first, DIFF] > 0:  # it is in the table already; a delete would come at the end
+            self._counts[col.INSERTED] += 1
+            first += 1
+        nothing = self._plan._replace(patterns=np.full_like(self._plan.patterns, NO_TERM))
+        apply: Any = apply_changes
+        for begin_at in range(first, len(changes), CHUNK):
+            end = min(begin_at + CHUNK, len(changes))
+            self._table.reserve(end - begin_at)
+            t = self._table.arrays
+            arrays = t.rows, t.slots, t.heads, t.indexes, t.meta
+            apply(
+                *arrays, *nothing, self._counts, self._store_all, changes, begin_at, end, self._out, 0
+            )
+        self._room = 0  # so that the kernel's arguments are rebuilt
 
     def _kernel(self, changes: Ints, begin: int, end: int, n: int) -> int:
         apply: Any = apply_changes
@@ -343,12 +383,22 @@ class QuadStore:
         width = self._programs[number].outputs
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         t = self._table.arrays
-        written = evaluate_seed(t, self._plan, seed, self._counts, 0, out, 0)
-        while written < 0:
-            out = longer(out)
-            stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
-            written = evaluate_seed(t, self._plan, seed, self._counts, stopped, out, n)
-        return np.ascontiguousarray(out[:written, col.OUT_TX : col.OUT_TX + 2 + width])
+        left = allowance()
+        n = 0
+        for first in range(0, int(t.meta[HIGH]), EVALUATED_AT_ONCE):
+            end = first + EVALUATED_AT_ONCE
+            written = evaluate_seed(t, self._plan, seed, self._counts, first, end, out, n)
+            while written < 0:
+                stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
+                try:
+                    out = longer(out)
+                except LimitError:
+                    self._counts[col.RESUME] = 0
+                    raise
+                written = evaluate_seed(t, self._plan, seed, self._counts, stopped, end, out, n)
+            n = written
+            left.check_time()
+        return np.ascontiguousarray(out[:n, col.OUT_TX : col.OUT_TX + 2 + width])
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Which of these quads are present."""
