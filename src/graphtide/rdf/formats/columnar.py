@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BufferedReader
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -68,12 +69,14 @@ def _batch(piece: pa.RecordBatch, source: str) -> changes.ChangeBatch:
 
 def _pieces(file: IO[bytes], family: Family, source: str) -> Iterator[pa.RecordBatch]:
     handle: Any = file
-    if family != "arrows" and not file.seekable():
-        handle = pa.BufferReader(file.read())
-    if file.seekable() and not file.read(1):
+    if isinstance(file, BufferedReader) and not file.peek(1):
         return
     if file.seekable():
+        if not file.read(1):
+            return
         file.seek(0)
+    elif family != "arrows":
+        handle = pa.BufferReader(file.read())
     try:
         match family:
             case "parquet":
