@@ -179,7 +179,8 @@ class Allowance:
         self._left -= size
 
 
-_ACTIVE: Final[ContextVar[Allowance]] = ContextVar("allowance", default=Allowance(Limits()))
+_UNBOUNDED: Final = Allowance(Limits())
+_ACTIVE: Final[ContextVar[Allowance]] = ContextVar("allowance", default=_UNBOUNDED)
 
 
 def allowance() -> Allowance:

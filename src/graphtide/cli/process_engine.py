@@ -56,8 +56,8 @@ def run_in_process(request: RunRequest) -> int:
         raise invalid("--lateness", request.lateness, allowed)
     if request.checkpoint is not None:
         print("--checkpoint is not used: a run in process cannot be resumed", file=sys.stderr)
-    rejects = Rejects(request.on_error)
-    graph = LiveGraph(tick_ms=request.tick_ms)
+    rejects = Rejects(request.on_error, limits=request.limits)
+    graph = LiveGraph(tick_ms=request.tick_ms, limits=request.limits)
     for name in request.streams:
         graph.stream(name)
     # As on Spark, the program takes in the data like any other transaction.

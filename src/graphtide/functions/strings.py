@@ -148,8 +148,10 @@ def check_pattern(name: str, constants: Sequence[Term | None]) -> None:
         ...
     graphtide.errors.ExpressionError: an unclosed ( at 3 in the regular expression '(a'
     """
-    harmless = (Literal("a"), Literal("")) if name == "REGEX" else (*map(Literal, "aa"), Literal(""))
-    given = [given if given else use for given, use in zip(constants, harmless, strict=False)]
+    harmless = (
+        (Literal("a"), Literal("")) if name == "REGEX" else (*map(Literal, "aa"), Literal(""))
+    )
+    given = [given or use for given, use in zip(constants, harmless, strict=False)]
     PATTERN_FUNCTIONS[name](Literal(""), *given)
 
 

@@ -25,7 +25,6 @@ from graphtide.kernel.rowtable import (
     find_row,
     key_hash,
 )
-
 from graphtide.limits import allowance
 
 if TYPE_CHECKING:

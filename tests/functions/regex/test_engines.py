@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphtide.errors import ExpressionError
 from graphtide.functions.regex import compile_pattern, compile_replacement, syntax
 from graphtide.functions.regex.backtracking import BacktrackingProgram
-from graphtide.functions.regex.linear import compile_linear
 from graphtide.limits import Allowance, Limits
 
 ATOMS = ["a", "b", "é", "_", ".", "[ab]", "[^a]", "[a-cé]", r"\d", r"\w", r"\s", r"\D", "1", " "]

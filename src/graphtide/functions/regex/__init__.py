@@ -38,7 +38,9 @@ class CompiledPattern:
             isinstance(part, syntax.Anchor) and "boundary" in part.kind for part in parts
         )
         self._empty_loop = any(
-            isinstance(part, syntax.Quantified) and part.most != 1 and syntax.can_be_empty(part.body)
+            isinstance(part, syntax.Quantified)
+            and part.most != 1
+            and syntax.can_be_empty(part.body)
             for part in parts
         )
         self._test = compile_linear(parsed.root, groups=False)

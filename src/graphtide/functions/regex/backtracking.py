@@ -46,9 +46,9 @@ Instruction = tuple[int, object, int]
 
 
 class BacktrackingProgram:
-    """A compiled pattern.
+    r"""A compiled pattern.
 
-    >>> parsed = syntax.parse_pattern("(.)x*?\\\\1")
+    >>> parsed = syntax.parse_pattern("(.)x*?\\1")
     >>> [spans[:2] for spans in BacktrackingProgram(parsed).finditer("abxxbcc")]
     [[1, 5], [5, 7]]
     """

@@ -153,7 +153,8 @@ def _variants() -> dict[int, set[int]]:
 def same_but_for_case(one_text: str, other: str) -> bool:
     """Whether two texts have the same characters, or variants of them."""
     return len(one_text) == len(other) and all(
-        a == b or ord(b) in _variants().get(ord(a), ()) for a, b in zip(one_text, other, strict=True)
+        a == b or ord(b) in _variants().get(ord(a), ())
+        for a, b in zip(one_text, other, strict=True)
     )
 
 
@@ -161,10 +162,7 @@ def same_but_for_case(one_text: str, other: str) -> bool:
 def ignoring_case(ranges: Ranges) -> Ranges:
     """The characters of a set and their variants."""
     added = [
-        other
-        for code, group in _variants().items()
-        if contains(ranges, code)
-        for other in group
+        other for code, group in _variants().items() if contains(ranges, code) for other in group
     ]
     return union(ranges, of_codes(added))
 

@@ -212,9 +212,7 @@ class _Parser:
             case "$":
                 return Anchor("line end" if "m" in self.flags else "end")
             case ".":
-                return Characters(
-                    chars.EVERY if "s" in self.flags else chars.complement(_NEWLINE)
-                )
+                return Characters(chars.EVERY if "s" in self.flags else chars.complement(_NEWLINE))
             case _:
                 return _character(character, fold="i" in self.flags)
 

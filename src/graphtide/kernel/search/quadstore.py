@@ -369,7 +369,15 @@ class QuadStore:
             t = self._table.arrays
             arrays = t.rows, t.slots, t.heads, t.indexes, t.meta
             apply(
-                *arrays, *nothing, self._counts, self._store_all, changes, begin_at, end, self._out, 0
+                *arrays,
+                *nothing,
+                self._counts,
+                self._store_all,
+                changes,
+                begin_at,
+                end,
+                self._out,
+                0,
             )
         self._room = 0  # so that the kernel's arguments are rebuilt
 

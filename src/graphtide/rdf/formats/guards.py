@@ -184,9 +184,7 @@ class DocumentGuard:
 
 # As pyoxigraph reads them, which is laxer than XML: what it does not accept need not be counted.
 _BLANK = r"[ \t\n\f\r]"
-_DECLARATION = re.compile(
-    rf'<!ENTITY\s*%?\s*([^ \t\n\f\r<]+){_BLANK}\s*"([^"<]*)"', re.DOTALL
-)
+_DECLARATION = re.compile(rf'<!ENTITY\s*%?\s*([^ \t\n\f\r<]+){_BLANK}\s*"([^"<]*)"', re.DOTALL)
 _REFERENCE = re.compile("&([^&;]+);")
 _TOKEN = re.compile(f"{_DECLARATION.pattern}|{_REFERENCE.pattern}", re.DOTALL)
 _BEGUN = re.compile(r'<!ENTITY[^"<]*(?:"[^"<]*)?')

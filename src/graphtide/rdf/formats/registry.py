@@ -88,7 +88,7 @@ def source_name(source: Source) -> str:
 
 
 def open_source(source: Source, limits: Limits | None = None) -> IO[bytes]:
-    """Open a source for reading, decompressing `.gz` up to a limit; a file object is returned as is.
+    """Open a source for reading, unpacking `.gz` up to a limit; a file object stays as it is.
 
     >>> open_source("no/such/file.nt")
     Traceback (most recent call last):
@@ -104,7 +104,7 @@ def open_source(source: Source, limits: Limits | None = None) -> IO[bytes]:
         raise DataError("is a directory, not a file", source=str(path))
     try:
         if path.suffix == ".gz":
-            packed = cast("IO[bytes]", gzip.open(path))
+            packed = cast("IO[bytes]", gzip.open(path))  # noqa: SIM115 - the reader closes it
             return BufferedReader(UnpackedFile(packed, str(path), limits or Limits()))
         return path.open("rb")
     except FileNotFoundError:
