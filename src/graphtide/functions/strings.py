@@ -135,7 +135,7 @@ def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None =
     return values.to_term(values.Text(compiled.replace(whole.text, parts), whole.language))
 
 
-PATTERN_FUNCTIONS: Final = {"REGEX": regex, "REPLACE": replace}
+PATTERN_FUNCTIONS: Final[dict[str, Callable[..., Term]]] = {"REGEX": regex, "REPLACE": replace}
 
 
 def check_pattern(name: str, constants: Sequence[Term | None]) -> None:

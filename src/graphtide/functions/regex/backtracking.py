@@ -8,7 +8,7 @@ back to, and the values to restore on the way.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from graphtide.errors import ExpressionError
 from graphtide.functions.regex import syntax
@@ -41,7 +41,7 @@ class CharacterSet:
         return found
 
 
-Instruction = tuple[int, object, int]
+Instruction = tuple[int, Any, int]
 """What to do, with what, and where to go on."""
 
 
@@ -153,7 +153,7 @@ class BacktrackingProgram:
             code, what, target = program[pc]
             forward = True
             if code == CHARACTER:
-                forward = at < end and text[at] in what  # type: ignore[operator]
+                forward = at < end and text[at] in what
                 at += forward
             elif code == SPLIT:
                 stack.append((target if what else pc + 1, at, 0))
@@ -164,14 +164,14 @@ class BacktrackingProgram:
                 pc = target
                 continue
             elif code in (SAVE, REPEAT):
-                stack.append((-1, what, slots[what]))  # type: ignore[arg-type, index]
-                slots[what] = at  # type: ignore[index]
+                stack.append((-1, what, slots[what]))
+                slots[what] = at
             elif code == AGAIN:
-                if slots[what] != at:  # type: ignore[index]
+                if slots[what] != at:
                     pc = target
                     continue
             elif code == PLACE:
-                length = _length_here(what, text, at, slots)  # type: ignore[arg-type]
+                length = _length_here(what, text, at, slots)
                 forward = length >= 0
                 at += max(length, 0)
             else:

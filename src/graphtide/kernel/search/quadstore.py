@@ -404,7 +404,7 @@ class QuadStore:
                     self._counts[col.RESUME] = 0
                     raise
                 written = evaluate_seed(t, self._plan, seed, self._counts, stopped, end, out, n)
-            n = written
+            n = int(written)
             left.check_time()
         return np.ascontiguousarray(out[:n, col.OUT_TX : col.OUT_TX + 2 + width])
 

@@ -6,7 +6,7 @@ import re
 import zlib
 from contextlib import contextmanager
 from itertools import islice, pairwise
-from typing import IO, TYPE_CHECKING, Any, Final, Literal
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -82,7 +82,8 @@ def _read_document(
         data = b"".join(iter(guard.read, b""))
         if not data.strip():
             return
-    rows = _document_rows(iter(parse(data, format=found.rdf, base_iri=base)), guard, rejected)
+    quads = parse(cast("IO[bytes]", data), format=found.rdf, base_iri=base)  # it only calls read()
+    rows = _document_rows(iter(quads), guard, rejected)
     while batch := list(islice(rows, BATCH_ROWS)):
         yield inserts([pa.array(column, pa.string()) for column in zip(*batch, strict=True)])
 
