@@ -136,7 +136,8 @@ def _read_log(request: RunRequest, rejects: Rejects) -> Iterator[list[ChangeBatc
     while True:
         slices, offset = plan(log, offset, budget, ended=not request.follow)
         for each in slices:
-            yield [batch for rows in read_slice(each) for batch in _batches(rows, rejects)]
+            read = read_slice(each, request.limits)
+            yield [batch for rows in read for batch in _batches(rows, rejects)]
         if not slices:
             if not request.follow:
                 return
