@@ -129,7 +129,7 @@ def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None =
     options = "" if flags is None else values.plain_of(flags)
     compiled = compile_pattern(values.plain_of(pattern), options)
     whole = values.text_of(source)
-    if compiled.search(""):
+    if compiled.matches_empty:
         raise ExpressionError(f"the pattern of REPLACE matches the empty string: {pattern}")
     parts = compile_replacement(values.plain_of(replacement), compiled.groups, options)
     return values.to_term(values.Text(compiled.replace(whole.text, parts), whole.language))

@@ -10,8 +10,8 @@ import pytest
 
 from graphtide.errors import DataLimitError
 from graphtide.limits import Limits
-from graphtide.rdf.changes import RejectedRows
-from graphtide.rdf.formats.change_log import read_changes
+from graphtide.rdf.changes import ChangeBatch, RejectedRows
+from graphtide.rdf.formats.change_log import read_changes, write_changes
 from graphtide.rdf.formats.guards import LONG_LINE, EntityCount, LineBuffer
 from graphtide.rdf.formats.patch import PatchReader
 
@@ -149,6 +149,22 @@ def test_readers_of_lines_go_on_after_one_that_is_too_long(name, block, monkeypa
     assert [row.line for row in rejected] == [line]
     assert "a line of more than 100,000 bytes" in rejected[0].reason
     assert "--limit-literal-length" in rejected[0].reason
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow", "arrows"])
+def test_tables_have_terms_that_are_too_long(name):
+    texts = ["<ex:b>", f'"{LONG.decode()}"', "<ex:c>"]
+    batch = ChangeBatch.of([(0, n, 1, "<ex:a>", "<ex:p>", o, None) for n, o in enumerate(texts)])
+    file = io.BytesIO()
+    write_changes(batch, file, format=name)
+    rejected = []
+    options = {"on_error": "skip", "rejected": rejected, "limits": LIMITS}
+    assert objects(file.getvalue(), name, **options) == ["<ex:b>", "<ex:c>"]
+    assert [row.line for row in rejected] == [1]
+    assert "a term of more than 100,000 bytes" in rejected[0].reason
+    with pytest.raises(DataLimitError, match=":1: a term of more than"):
+        objects(file.getvalue(), name, limits=LIMITS)
+    assert objects(file.getvalue(), name) == texts
 
 
 @pytest.mark.parametrize("name", ["nt", "ttl", "jsonld"])

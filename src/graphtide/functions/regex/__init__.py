@@ -56,10 +56,17 @@ class CompiledPattern:
         linear = None if self._empty_loop else compile_linear(self._parsed.root, groups=True)
         if linear is None:
             return self._backtracking.finditer
+        groups = range(self.groups + 1)
         return lambda text: (
-            [place for group in range(self.groups + 1) for place in match.span(group)]
-            for match in linear.finditer(text)
+            [place for group in groups for place in match.span(group)]
+            # In ASCII the places of bytes are those of characters, and need not be converted.
+            for match in linear.finditer(text.encode() if text.isascii() else text)
         )
+
+    @cached_property
+    def matches_empty(self) -> bool:
+        """Whether the pattern matches the empty string."""
+        return self.search("")
 
     def search(self, text: str) -> bool:
         """Whether the pattern matches somewhere in a text."""
