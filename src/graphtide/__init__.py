@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from graphtide.errors import GraphtideError
     from graphtide.graph import LiveGraph
     from graphtide.lang.tide.program import Program
+    from graphtide.limits import Limits
     from graphtide.rdf import (
         BlankNode,
         ChangeBatch,
@@ -35,6 +36,7 @@ _HOMES = {
     "Delta": "engine.results",
     "DeltaRow": "engine.results",
     "GraphtideError": "errors",
+    "Limits": "limits",
     "Literal": "rdf",
     "LiveGraph": "graph",
     "NamedNode": "rdf",
@@ -52,6 +54,7 @@ __all__ = [
     "Delta",
     "DeltaRow",
     "GraphtideError",
+    "Limits",
     "Literal",
     "LiveGraph",
     "NamedNode",

@@ -81,6 +81,35 @@ class TermError(GraphtideError):
     """A Python value or text that is not an RDF term, or not allowed at that position of a quad."""
 
 
+class LimitError(PlacedError):
+    """Work or input over one of the limits of `graphtide.Limits`; says which, and how to raise it.
+
+    `limit` is its name and `value` what it was.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        limit: str,
+        value: float | None,
+        source: str | None = None,
+        line: int | None = None,
+    ) -> None:
+        option = f"--limit-{limit.replace('_', '-')}"
+        hint = (
+            f"the limit {limit} is {value}; raise it with Limits({limit}=…), "
+            f"or on the command line with {option}"
+        )
+        super().__init__(message, source=source, line=line, hint=hint)
+        self.limit = limit
+        self.value = value
+
+
+class DataLimitError(LimitError, DataError):
+    """Input data over a limit, with its file and line."""
+
+
 class StrictError(GraphtideError):
     """Strict mode: insert of a quad that is in the graph, or delete of one that is not."""
 

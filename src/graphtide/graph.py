@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.windows import WindowedQuery
     from graphtide.engine.storage import DefaultGraphMode, Storage
     from graphtide.lang.tide.program import Program
+    from graphtide.limits import Limits
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.terms import Term
@@ -58,6 +59,8 @@ class LiveGraph:
     `store="none"`, which stores no quad at all: the strategy is `decomposed`, and the caller
     promises that no change is redundant. With `default_graph="union"`, queries see the union of all
     graphs as their default graph.
+
+    `limits` bounds the time and memory of queries and changes, and the size of what files hold.
 
     Times are whole ticks of `tick_ms` milliseconds; windows are aligned to `window_origin` in one
     of the ways of `graphtide.streams.windows`.
@@ -82,11 +85,20 @@ class LiveGraph:
         tick_ms: int = 1000,
         window_origin: int = 0,
         window_alignment: Alignment = "close",
+        limits: Limits | None = None,
     ) -> None:
-        runtime = Runtime(strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms)
+        runtime = Runtime(
+            strict=strict,
+            store=store,
+            default_graph=default_graph,
+            tick_ms=tick_ms,
+            limits=limits,
+        )
         self._runtime = runtime
         self.lock: Final = runtime.lock
         """Held by every call; hold it to make several calls without those of other threads."""
+        self.limits: Final = runtime.limits
+        """What queries, changes and files may take; `limits.exceeded` counts values over them."""
         self._streams = Streams(runtime, window_origin, window_alignment)
         self.terms: Final = runtime.terms
         """The dictionary of terms and ids, for `apply_ids` and `push_ids`."""
@@ -143,7 +155,7 @@ class LiveGraph:
             raise GraphtideError(
                 f"{path} is a log of changes, not data", hint="use apply() for changes"
             )
-        self._runtime.apply(read_changes(path), time, plain=True)
+        self._runtime.apply(read_changes(path, limits=self.limits), time, plain=True)
 
     @synchronized
     def apply(self, changes: Changes, *, time: int | None = None) -> None:
@@ -158,14 +170,15 @@ class LiveGraph:
         applied.
         """
         plain = isinstance(changes, (str, Path)) and find_format(changes).rdf is not None
-        batches = read_changes(changes) if isinstance(changes, (str, Path, pa.Table)) else changes
+        if isinstance(changes, (str, Path, pa.Table)):
+            changes = read_changes(changes, limits=self.limits)
         if not self._streams:
-            self._runtime.apply(batches, time, plain=plain)
+            self._runtime.apply(changes, time, plain=plain)
             return
         self._runtime.flush()
         feed = Feed(self._streams)
         with self._runtime.schedule:
-            for piece in self._runtime.pieces(batches, time, plain=plain):
+            for piece in self._runtime.pieces(changes, time, plain=plain):
                 feed.apply(piece)
 
     def feed(self, *, on_error: Literal["raise", "skip"] = "raise") -> Feed:

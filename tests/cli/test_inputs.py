@@ -9,7 +9,7 @@ import time
 import pytest
 from support.sampling import quick_sample
 
-from graphtide.cli.inputs import LineReader, read_pieces
+from graphtide.cli.inputs import LineReader, Rejects, read_pieces
 from graphtide.errors import DataError
 
 APPEARS = "+ time=17 tx=0 ?route=:route1 ?sensor=:sensor1\n"
@@ -95,7 +95,7 @@ def test_a_reader_that_has_enough_ends_it_silently(files, start, unbuffered):
 
 def test_broken_lines_of_a_growing_file_have_their_true_place():
     rejected = []
-    reader = LineReader("log.nt", "nt", on_error="skip", rejected=rejected)
+    reader = LineReader("log.nt", "nt", Rejects("skip", rejected))
     assert reader.feed(b"<ex:a> <ex:p> <ex:b> .\n<ex:a> ")[0].o.to_pylist() == ["<ex:b>"]
     assert reader.feed(b"nonsense .\n\n") == []
     assert reader.finish() == []

@@ -71,7 +71,7 @@ def test_invalid_patterns_are_errors(pattern):
 )
 def test_classes_of_xml_schema(pattern, yes, no):
     compiled = compile_pattern(pattern)
-    assert [character for character in yes + no if compiled.fullmatch(character)] == list(yes)
+    assert [character for character in yes + no if compiled.search(character)] == list(yes)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_classes_of_xml_schema(pattern, yes, no):
 )
 def test_replacements(text, pattern, replacement, flags, expected):
     compiled = compile_pattern(pattern, flags)
-    substitute = compile_replacement(replacement, compiled.groups, flags)
-    assert compiled.sub(substitute, text) == expected
+    parts = compile_replacement(replacement, compiled.groups, flags)
+    assert compiled.replace(text, parts) == expected
 
 
 @pytest.mark.parametrize("replacement", ["$", "a$b", "\\", r"\n", "${1}"])

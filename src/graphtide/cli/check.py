@@ -8,16 +8,18 @@ from textwrap import indent
 
 from graphtide.cli.explain import plan_text
 from graphtide.cli.inputs import QUERY_SUFFIXES, read_query
+from graphtide.cli.options import DEFAULT_LIMITS, LimitOptions
 from graphtide.cli.output import counted
 from graphtide.engine.ingest import check_order
 from graphtide.errors import GraphtideError, PlacedError, ProgramError, QueryError
 from graphtide.lang.tide.format import format_program
 from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_text
+from graphtide.limits import Limits
 from graphtide.rdf.changes import RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 
 
-def check(*files: Path) -> int:
+def check(*files: Path, limits: LimitOptions = DEFAULT_LIMITS) -> int:
     """Check files.
 
     Parameters
@@ -29,15 +31,16 @@ def check(*files: Path) -> int:
     if not files:
         raise GraphtideError("there is nothing to check", hint="graphtide check FILE...")
     problems = 0
+    bounds = limits.limits()
     for path in files:
         count = 0
-        for count, problem in enumerate(_problems(path), start=1):  # noqa: B007 - counts them
+        for count, problem in enumerate(_problems(path, bounds), start=1):  # noqa: B007 - counts them
             print(problem)
         problems += count
     return 1 if problems else 0
 
 
-def _problems(path: Path) -> Iterator[str]:
+def _problems(path: Path, limits: Limits) -> Iterator[str]:
     """Every problem of a file; prints what it contains if there is none."""
     try:
         if path.suffix == PROGRAM_SUFFIX:
@@ -46,7 +49,7 @@ def _problems(path: Path) -> Iterator[str]:
             plan = indent(plan_text(read_query(path)), "  ")
             print(f"{path}: ok, maintained by this plan\n{plan}")
         else:
-            yield from _data_problems(path)
+            yield from _data_problems(path, limits)
     except PlacedError as error:
         yield str(error)
     except GraphtideError as error:
@@ -66,11 +69,11 @@ def _program_problems(path: Path) -> Iterator[str]:
         print(f"{path}: ok, {', '.join(parts)}")
 
 
-def _data_problems(path: Path) -> Iterator[str]:
+def _data_problems(path: Path, limits: Limits) -> Iterator[str]:
     rejected: list[RejectedRow] = []
     listed = changes = transactions = clock = 0
     last: tuple[int, int] | None = None
-    for batch in read_changes(path, on_error="skip", rejected=rejected):
+    for batch in read_changes(path, on_error="skip", rejected=rejected, limits=limits):
         yield from map(str, rejected[listed:])
         listed = len(rejected)
         check_order(clock if last else int(batch.time[0]), batch.time)

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli import options as opt
-from graphtide.cli.inputs import ChangeLog, load_data, read_query
+from graphtide.cli.inputs import ChangeLog, Rejects, load_data, read_query
 from graphtide.cli.session import Session
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
@@ -55,6 +55,7 @@ def explain(
     logical: bool = False,
     pattern: str | None = None,
     tick_ms: opt.TickOption = TICK_MS,
+    limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> None:
     """Show a query's plans, or how a program works.
 
@@ -69,12 +70,13 @@ def explain(
         Show only this pattern of a program; mermaid and svg draw its automaton.
     """
     opt.at_least("--tick-ms", tick_ms, 1)
-    log = None if changes is None else ChangeLog(changes)
+    bounds = limits.limits()
+    log = None if changes is None else ChangeLog(changes, rejects=Rejects(limits=bounds))
     if log is not None:
         log.check()
     if query.suffix == PROGRAM_SUFFIX:
         program = Program.read(query)
-        graph = LiveGraph(tick_ms=tick_ms)
+        graph = LiveGraph(tick_ms=tick_ms, limits=bounds)
         running = _run(program, graph, data or (), log) if data or log is not None else None
         shown = ShownProgram(program, graph, running, tick_ms)
         print(shown.text(format) if pattern is None else shown.pattern(pattern, format))
@@ -91,7 +93,7 @@ def explain(
     if format == "text":
         print("logical plan", explain_logical(select), "", "physical plan", sep="\n")
     if data or log is not None:
-        graph = LiveGraph(tick_ms=tick_ms)
+        graph = LiveGraph(tick_ms=tick_ms, limits=bounds)
         session = Session(graph, {"query": select.text}, strategy, tick_ms=tick_ms)
         load_data(graph, data or ())
         if log is not None:

@@ -18,8 +18,10 @@ import numpy as np
 
 from graphtide.errors import DataError, GraphtideError, QueryError
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
+from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
+from graphtide.rdf.formats.guards import LineBuffer
 from graphtide.rdf.formats.patch import PatchReader
 from graphtide.rdf.formats.read import read_quads
 from graphtide.rdf.formats.registry import find_format, open_text_source
@@ -91,15 +93,16 @@ class Rejects:
 
     on_error: OnError = "raise"
     rows: list[RejectedRow] = field(default_factory=list)
+    limits: Limits = field(default_factory=Limits)
 
     def read(self, path: Path) -> Iterator[ChangeBatch]:
         """Read a file of changes or RDF."""
-        return read_changes(path, on_error=self.on_error, rejected=self.rows)
+        return read_changes(path, on_error=self.on_error, rejected=self.rows, limits=self.limits)
 
 
 def load_data(graph: LiveGraph, paths: Iterable[Path], rejects: Rejects | None = None) -> None:
     """Load files, each as one transaction at the current time."""
-    rejects = rejects or Rejects()
+    rejects = rejects or Rejects(limits=graph.limits)
     for path in paths:
         reject_query(path, "--data")
         graph.apply(rejects.read(path), time=graph.clock)
@@ -152,12 +155,7 @@ class ChangeLog:
 
     def pieces(self) -> Iterator[list[ChangeBatch]]:
         """Whole transactions, piece by piece."""
-        return read_pieces(
-            self.path,
-            wait=self.follow,
-            on_error=self.rejects.on_error,
-            rejected=self.rejects.rows,
-        )
+        return read_pieces(self.path, self.rejects, wait=self.follow)
 
 
 class Reader(Protocol):
@@ -190,22 +188,18 @@ class LineReader:
         self,
         source: str,
         format: str,  # noqa: A002 - as in read_quads
-        *,
-        on_error: OnError = "raise",
-        rejected: list[RejectedRow] | None = None,
+        rejects: Rejects | None = None,
     ) -> None:
         self._source = source
         self._format = format
-        self._on_error: OnError = on_error
-        self._rejected = [] if rejected is None else rejected
-        self._rest = b""
+        self._rejects = rejects or Rejects()
+        self._rest = LineBuffer(self._rejects.limits)
         self._lines = 0
         self._tx = 0
 
     def feed(self, text: bytes) -> list[ChangeBatch]:
         """Take more text; return the changes of its complete lines."""
-        whole, line_end, self._rest = (self._rest + text).rpartition(b"\n")
-        return self._read(whole + line_end)
+        return self._read(self._rest.feed(text))
 
     def flush(self) -> list[ChangeBatch]:
         """Return nothing: only an incomplete line can be left."""
@@ -213,20 +207,25 @@ class LineReader:
 
     def finish(self) -> list[ChangeBatch]:
         """Read the last line, even without its end."""
-        rest, self._rest = self._rest, b""
-        return self._read(rest)
+        return self._read(self._rest.rest())
 
     def _read(self, text: bytes) -> list[ChangeBatch]:
         rejected: list[RejectedRow] = []
         source = io.BytesIO(text)
         try:
             batches = list(
-                read_quads(source, format=self._format, on_error=self._on_error, rejected=rejected)
+                read_quads(
+                    source,
+                    format=self._format,
+                    on_error=self._rejects.on_error,
+                    rejected=rejected,
+                    limits=self._rejects.limits,
+                )
             )
         except DataError as error:
             error.source, error.line = self._source, (error.line or 1) + self._lines
             raise
-        self._rejected += [
+        self._rejects.rows += [
             replace(line, file=self._source, line=line.line + self._lines) for line in rejected
         ]
         self._lines += text.count(b"\n")
@@ -238,23 +237,20 @@ class LineReader:
 
 
 def read_pieces(
-    path: Path,
-    *,
-    wait: bool,
-    on_error: OnError = "raise",
-    rejected: list[RejectedRow] | None = None,
+    path: Path, rejects: Rejects | None = None, *, wait: bool
 ) -> Iterator[list[ChangeBatch]]:
     """Whole transactions of a file, or of standard input (`-`), piece by piece.
 
     With `wait` a file has no end: every pause of its writer gives an empty list.
     """
+    rejects = rejects or Rejects()
     if path == STANDARD_INPUT:
-        yield from _read_input(PatchReader("<stdin>", on_error=on_error, rejected=rejected))
+        yield from _read_input(_patch_reader("<stdin>", rejects))
         return
-    reader = _reader(path, on_error, rejected)
+    reader = _reader(path, rejects)
     if wait and path.suffix == ".gz":
         raise _cannot_follow(path)
-    with open_text_source(path) as file:
+    with open_text_source(path, rejects.limits) as file:
         while True:
             while piece := file.read(READ_BYTES):
                 yield reader.feed(piece)
@@ -275,12 +271,18 @@ def _read_input(reader: PatchReader) -> Iterator[list[ChangeBatch]]:
     yield reader.finish()
 
 
-def _reader(path: Path, on_error: OnError, rejected: list[RejectedRow] | None) -> Reader:
+def _patch_reader(source: str, rejects: Rejects) -> PatchReader:
+    return PatchReader(
+        source, on_error=rejects.on_error, rejected=rejects.rows, limits=rejects.limits
+    )
+
+
+def _reader(path: Path, rejects: Rejects) -> Reader:
     found = find_format(path)
     if found.family == "patch":
-        return PatchReader(str(path), on_error=on_error, rejected=rejected)
+        return _patch_reader(str(path), rejects)
     if found.family == "lines":
-        return LineReader(str(path), found.name, on_error=on_error, rejected=rejected)
+        return LineReader(str(path), found.name, rejects)
     raise _cannot_follow(path)
 
 

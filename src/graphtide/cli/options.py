@@ -6,12 +6,14 @@ sentence everywhere.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from cyclopts import CoercionError, CycloptsError, Parameter
 
 from graphtide.errors import GraphtideError
+from graphtide.limits import NAMES, Limits
 from graphtide.plan.patterns import Strategy
 from graphtide.rdf.changes import OnError
 
@@ -115,6 +117,65 @@ VerboseOption = Annotated[
         "compiled, plans that change, late and rejected input, checkpoints. -vv says more.",
     ),
 ]
+
+
+def _limit(name: str, text: str) -> Parameter:
+    default = getattr(Limits(), name.replace("-", "_"))
+    return Parameter(name=f"--limit-{name}", help=f"{text} By default {default:,}; 0 is no limit.")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class LimitOptions:
+    """The options that set limits, one for each of `graphtide.Limits`.
+
+    >>> LimitOptions(digits=50, query_seconds=0).limits().query_seconds is None
+    True
+    """
+
+    query_seconds: Annotated[
+        float | None, _limit("query-seconds", "Most seconds of a query, or of its first answer.")
+    ] = None
+    query_bytes: Annotated[
+        int | None, _limit("query-bytes", "Most bytes of the intermediate results of a query.")
+    ] = None
+    flush_seconds: Annotated[
+        float | None,
+        _limit("flush-seconds", "Most seconds in which queries take in a batch of changes."),
+    ] = None
+    flush_bytes: Annotated[
+        int | None, _limit("flush-bytes", "Most bytes of the intermediate results of that.")
+    ] = None
+    path_pairs: Annotated[
+        int | None, _limit("path-pairs", "Most pairs of nodes that a property path connects.")
+    ] = None
+    digits: Annotated[int | None, _limit("digits", "Most digits of a number in an expression.")] = (
+        None
+    )
+    literal_length: Annotated[
+        int | None,
+        _limit("literal-length", "Most characters of a literal, bytes of a statement in a file."),
+    ] = None
+    regex_steps: Annotated[
+        int | None,
+        _limit("regex-steps", "Most steps of a regular expression that needs backtracking."),
+    ] = None
+    unpacked_bytes: Annotated[
+        int | None, _limit("unpacked-bytes", "Most bytes that a packed file unpacks to.")
+    ] = None
+    entity_bytes: Annotated[
+        int | None, _limit("entity-bytes", "Most bytes that the entities of RDF/XML expand to.")
+    ] = None
+
+    def limits(self) -> Limits:
+        """The limits: those given, and the defaults."""
+        given: dict[str, Any] = {n: getattr(self, n) for n in NAMES if getattr(self, n) is not None}
+        for name, value in given.items():
+            at_least(f"--limit-{name.replace('_', '-')}", value, 0)
+        return Limits(**{name: value or None for name, value in given.items()})
+
+
+DEFAULT_LIMITS: Final = LimitOptions()
 
 
 def invalid(option: str, value: object, allowed: str) -> GraphtideError:

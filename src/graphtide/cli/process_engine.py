@@ -56,8 +56,8 @@ def run_in_process(request: RunRequest) -> int:
         raise invalid("--lateness", request.lateness, allowed)
     if request.checkpoint is not None:
         print("--checkpoint is not used: a run in process cannot be resumed", file=sys.stderr)
-    rejects = Rejects(request.on_error)
-    graph = LiveGraph(tick_ms=request.tick_ms)
+    rejects = Rejects(request.on_error, limits=request.limits)
+    graph = LiveGraph(tick_ms=request.tick_ms, limits=request.limits)
     for name in request.streams:
         graph.stream(name)
     # As on Spark, the program takes in the data like any other transaction.
@@ -136,7 +136,8 @@ def _read_log(request: RunRequest, rejects: Rejects) -> Iterator[list[ChangeBatc
     while True:
         slices, offset = plan(log, offset, budget, ended=not request.follow)
         for each in slices:
-            yield [batch for rows in read_slice(each) for batch in _batches(rows, rejects)]
+            read = read_slice(each, request.limits)
+            yield [batch for rows in read for batch in _batches(rows, rejects)]
         if not slices:
             if not request.follow:
                 return

@@ -22,7 +22,14 @@ from pyoxigraph import BlankNode, NamedNode
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import AskQuery, as_select
 from graphtide.cli.inputs import load_data, read_any_query, read_text
-from graphtide.cli.options import FORMAT_HELP, OUT_HELP, DataOption, invalid
+from graphtide.cli.options import (
+    DEFAULT_LIMITS,
+    FORMAT_HELP,
+    OUT_HELP,
+    DataOption,
+    LimitOptions,
+    invalid,
+)
 from graphtide.cli.output import counted, shortener
 from graphtide.errors import DataError, GraphtideError, QueryError
 from graphtide.graph import LiveGraph
@@ -50,6 +57,7 @@ def query(
             "of CONSTRUCT and DESCRIBE. By default a table, or N-Triples."
         ),
     ] = None,
+    limits: LimitOptions = DEFAULT_LIMITS,
 ) -> None:
     """Evaluate a query once.
 
@@ -64,7 +72,7 @@ def query(
         raise invalid("--format", format, "this query returns rows: table, csv, tsv, json or xml")
     if format is not None and format not in TRIPLE_FORMATS and not has_rows:
         raise invalid("--format", format, "this query returns triples: nt or ttl")
-    graph = LiveGraph()
+    graph = LiveGraph(limits=limits.limits())
     load_data(graph, data or ())
     table = graph.query(as_select(parsed), terms=True)
     rows = [
@@ -95,6 +103,7 @@ def update(
         ),
     ] = None,
     load_from: Path | None = None,
+    limits: LimitOptions = DEFAULT_LIMITS,
 ) -> None:
     """Run a SPARQL Update request.
 
@@ -107,7 +116,7 @@ def update(
     """
     check_out(out)
     text = read_text(request)
-    graph = LiveGraph()
+    graph = LiveGraph(limits=limits.limits())
     load_data(graph, data or ())
     try:
         changed = graph.update(text, load_from=load_from)

@@ -13,7 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 from graphtide.cli.inputs import load_data
-from graphtide.cli.options import OUT_HELP, DataOption, JsonOption, SeedOption, at_least, invalid
+from graphtide.cli.options import (
+    DEFAULT_LIMITS,
+    OUT_HELP,
+    DataOption,
+    JsonOption,
+    LimitOptions,
+    SeedOption,
+    at_least,
+    invalid,
+)
 from graphtide.cli.output import counted, shortener
 from graphtide.cli.query import check_out, write_graph
 from graphtide.errors import GraphtideError
@@ -60,6 +69,7 @@ def repair(
         ),
     ] = None,
     as_json: JsonOption = False,
+    limits: LimitOptions = DEFAULT_LIMITS,
 ) -> int:
     """Search for repair plans.
 
@@ -88,7 +98,7 @@ def repair(
     if max_seconds <= 0:
         raise invalid("--max-seconds", f"{max_seconds:g}", "give more than 0")
     parsed = Program.read(program)
-    graph = LiveGraph()
+    graph = LiveGraph(limits=limits.limits())
     load_data(graph, data or ())
     found = graph.repairs(
         parsed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -14,6 +14,7 @@ from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.lang.tide.program import Program
+from graphtide.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,7 @@ class RunRequest:
     partitions: int | None = None
     trigger: str = "1s"
     rows_per_batch: int = 200_000
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -125,6 +127,7 @@ def run(
     partitions: opt.PartitionsOption = None,
     trigger: str = "1s",
     rows_per_batch: int = 200_000,
+    limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> int:
     """Run a program.
 
@@ -154,7 +157,7 @@ def run(
     request = RunRequest(
         Program.read(program), changes, tuple(data or ()), out, checkpoint, follow, as_json, format,
         on_error, max_quarantined, start, tick_ms, lateness, until, stream,
-        master or DEFAULT_MASTER, partitions, trigger, rows_per_batch,
+        master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(),
     )  # fmt: skip
     request.check()
     chosen = choose_engine(engine)
@@ -162,6 +165,11 @@ def run(
         names = ", ".join(called)
         print(f"CALL {names}: listed as firings, not called", file=sys.stderr)
     if chosen == "spark":
+        if request.limits != Limits():
+            raise GraphtideError(
+                "on Spark the default limits apply, and --limit-… has no effect",
+                hint="leave the limits out, or run with --engine process",
+            )
         from graphtide.cli.spark_engine import run_on_spark
 
         return run_on_spark(request)

@@ -34,6 +34,7 @@ def watch(
     tick_ms: opt.TickOption = 1000,
     timestamp: str = GENERATED_AT,
     until: opt.UntilOption = None,
+    limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> int:
     """Watch queries over a file of changes.
 
@@ -53,10 +54,10 @@ def watch(
     if until is not None and not windowed:
         raise GraphtideError("--until is for windowed queries, and there is none")
     assert changes is not None  # noqa: S101 - the command line requires it
-    rejects = Rejects(on_error)
+    graph = LiveGraph(tick_ms=tick_ms, limits=limits.limits())
+    rejects = Rejects(on_error, limits=graph.limits)
     log = ChangeLog(changes, follow, rejects, _iri(timestamp), until)
     log.check()
-    graph = LiveGraph(tick_ms=tick_ms)
     load_data(graph, data or (), rejects)
     session = Session(graph, texts, strategy, on_error=on_error, tick_ms=tick_ms)
     code = 0

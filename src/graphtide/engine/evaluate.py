@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.algebra.expressions import Call, Expression, Var
+from graphtide.engine.dataflow.conditions import CHECKED_EVERY
 from graphtide.engine.dataflow.network import SearchRows, first_rows
 from graphtide.engine.dataflow.operators import Operator, make_operator
 from graphtide.engine.dataflow.top_rows import TopRows
@@ -23,6 +24,7 @@ from graphtide.functions.values import effective_boolean
 from graphtide.kernel import count_values
 from graphtide.kernel.batch import DIFF, VALUES, Ints, make_batch
 from graphtide.kernel.counts import consolidate
+from graphtide.limits import Allowance, allowance
 from graphtide.plan import make
 from graphtide.plan.estimate import RDF_TYPE, PredicateStats, Statistics
 from graphtide.plan.physical import Compute, Physical, Select, children, nodes
@@ -32,19 +34,31 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.nodes import Slice
     from graphtide.algebra.variables import Schema
+    from graphtide.limits import Limits
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
 
 
-def evaluate_once(root: Physical, search_rows: SearchRows, terms: TermDictionary) -> Ints:
-    """The rows of a plan now, as a batch of one transaction."""
+def evaluate_once(
+    root: Physical, search_rows: SearchRows, terms: TermDictionary, limits: Limits
+) -> Ints:
+    """The rows of a plan now, as a batch of one transaction; `LimitError` if that is too much."""
     volatile = RowVolatile()
     outputs: dict[Physical, Ints] = {}
-    for node in nodes(root):
-        operator = _operator(node, terms, volatile)
-        inputs = [outputs[child] for child in children(node)]
-        outputs[node] = consolidate(first_rows(node, operator, inputs, search_rows, terms))
+    with Allowance(limits, "query") as left:
+        for node in nodes(root):
+            operator = _operator(node, terms, volatile)
+            inputs = [outputs[child] for child in children(node)]
+            outputs[node] = consolidate(first_rows(node, operator, inputs, search_rows, terms))
+            left.spend(outputs[node].nbytes)
+        left.allow(_bytes_apart(outputs[root]))  # the answer has equal rows as often as they count
     return outputs[root]
+
+
+def _bytes_apart(batch: Ints) -> int:
+    """The bytes of a batch with each row as often as it counts."""
+    copies = int(np.maximum(batch[:, DIFF], 0).sum(dtype=np.int64))
+    return copies * batch.shape[1] * batch.itemsize
 
 
 def in_order(rows: Ints, plan: Physical, order: Slice, terms: TermDictionary) -> Ints:
@@ -112,7 +126,10 @@ class FreshExpression:
 
     def values(self, batch: Ints) -> Iterator[Term | None]:
         """The value for each row; None where there is none."""
-        for ids in batch[:, VALUES:].tolist():
+        left = allowance()
+        for number, ids in enumerate(batch[:, VALUES:].tolist()):
+            if number % CHECKED_EVERY == 0:
+                left.check_time()
             cells = zip(self._schema, ids, strict=True)
             row = {var: self._terms.decode(i) for var, i in cells if i}
             self._volatile.enter(row)
@@ -124,6 +141,7 @@ class FreshExpression:
     @staticmethod
     def apart(batch: Ints) -> Ints:
         """Each row as often as it counts."""
+        allowance().allow(_bytes_apart(batch))
         apart = np.repeat(batch, np.maximum(batch[:, DIFF], 0), axis=0)
         apart[:, DIFF] = 1
         return apart

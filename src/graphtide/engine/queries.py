@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Ints
+    from graphtide.limits import Limits
     from graphtide.rdf.dictionary import TermDictionary
 
 log = getLogger(__name__)
@@ -36,11 +37,12 @@ depends on less, and over all changes the measuring costs a constant per change.
 class RunningPlans:
     """The plans of all queries at work: searches on the quad store, other nodes in one network."""
 
-    def __init__(self, store: QuadStore, terms: TermDictionary) -> None:
-        self.network = Network(terms)
+    def __init__(self, store: QuadStore, terms: TermDictionary, limits: Limits) -> None:
+        self.network = Network(terms, limits)
         self.programs = SharedPrograms(store)
         self._store = store
         self.terms = terms
+        self.limits = limits
         self._leaves: dict[int, int] = {}
         self._statistics = Statistics()
 
@@ -76,7 +78,7 @@ class RunningPlans:
             if isinstance(node, Search)
         ]
         try:
-            return evaluate_once(plan.root, self._rows_of, self.terms)
+            return evaluate_once(plan.root, self._rows_of, self.terms, self.limits)
         finally:
             for number in numbers:
                 self.programs.release(number)
@@ -119,8 +121,10 @@ class QueryRegistry:
     `with_callbacks` are those whose callbacks want to be called transaction by transaction.
     """
 
-    def __init__(self, store: QuadStore, terms: TermDictionary, *, union: bool) -> None:
-        self.plans = RunningPlans(store, terms)
+    def __init__(
+        self, store: QuadStore, terms: TermDictionary, limits: Limits, *, union: bool
+    ) -> None:
+        self.plans = RunningPlans(store, terms, limits)
         self.union = union
         self.with_callbacks: set[Query] = set()
         self._store = store
@@ -209,7 +213,7 @@ class QueryRegistry:
         Nothing of the present state is used but the histories of deltas, and all is replaced at the
         end: if this is interrupted, it can be done again.
         """
-        plans = RunningPlans(store, self.plans.terms)
+        plans = RunningPlans(store, self.plans.terms, self.plans.limits)
         started = [(query, *plans.attach(query.plan)) for query in self]
         answers = [query.fresh_answer(rows) for query, _, rows in started]
         readers: dict[int, list[Query]] = {}

@@ -21,6 +21,7 @@ from graphtide.engine.scheduler import Follower, Scheduler
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.limits import Limits
 from graphtide.plan.choose import choose_plan
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
@@ -88,6 +89,7 @@ class Runtime:
         store: storage.Storage = "all",
         default_graph: storage.DefaultGraphMode = "own",
         tick_ms: int = 1000,
+        limits: Limits | None = None,
     ) -> None:
         if default_graph not in get_args(storage.DefaultGraphMode):
             known = 'use "own" or "union"'
@@ -101,8 +103,11 @@ class Runtime:
         self.default_graph: storage.DefaultGraphMode = default_graph
         self.tick_ms = tick_ms
         self.schedule = Scheduler()
+        self.limits = Limits() if limits is None else limits
         self.store = storage.make_store(store, strict=strict)
-        self.queries = QueryRegistry(self.store, self.terms, union=default_graph == "union")
+        self.store.limits = self.limits
+        union = default_graph == "union"
+        self.queries = QueryRegistry(self.store, self.terms, self.limits, union=union)
         self._done = 0
         self._last_tx = -1
         self._buffer = ingest.WriteBuffer()

@@ -154,7 +154,7 @@ def _loaded(operation: upd.Load, runtime: Runtime, folder: Path | None) -> Ints:
         path = _allowed(operation.source, folder)
         columns = [
             [runtime.terms.encode_column(column) for column in (batch.s, batch.p, batch.o)]
-            for batch in read_changes(path)
+            for batch in read_changes(path, limits=runtime.limits)
         ]
     except (GraphtideError, OSError) as problem:
         if operation.silent:

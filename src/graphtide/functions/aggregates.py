@@ -23,7 +23,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions.arithmetic import op_divide
 from graphtide.functions.comparison import total_order
 from graphtide.functions.numbers import EXACT, Number, NumericType, decimal, double, integer, single
-from graphtide.functions.values import integer_term, number_of, text_of, to_term
+from graphtide.functions.values import check_length, integer_term, number_of, text_of, to_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,6 +62,7 @@ def aggregate(function: str, values: Sequence[Term | None], separator: str = " "
             return max(_some(present), key=total_order)
         case "GROUP_CONCAT":
             texts = [text_of(value).text for value in sorted(present, key=total_order)]
+            check_length(sum(map(len, texts)) + len(separator) * len(texts))
             return Literal(separator.join(texts))
         case _:
             raise AssertionError(function)

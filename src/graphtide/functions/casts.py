@@ -16,7 +16,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions import numbers as num
 from graphtide.functions import xsd
 from graphtide.functions.temporal import DateTimeValue, Duration, convert_duration, project
-from graphtide.functions.values import PARSERS, Text, Value, to_term, value_of
+from graphtide.functions.values import Text, Value, parse_value, to_term, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,13 +125,13 @@ def cast_function(datatype: str) -> Callable[[Term], Term]:
     >>> print(cast_function(xsd.INTEGER)(Literal("+07")))
     "7"^^<http://www.w3.org/2001/XMLSchema#integer>
     """
-    parse, convert = PARSERS[datatype], _CONVERSIONS[datatype]
+    convert = _CONVERSIONS[datatype]
 
     def cast(term: Term) -> Term:
         value = value_of(term)
         result: Value | None = None
         if isinstance(value, Text):
-            result = parse(value.text) if value.language is None else None
+            result = parse_value(value.text, datatype) if value.language is None else None
         elif value is not None:
             result = convert(value)
         if result is None:

@@ -33,7 +33,7 @@ _FLOATING = re.compile(
 )
 _FRACTION_DIGITS = 18  # of a decimal quotient, and of a decimal cast from a float or double
 _FIXED_POINT_BITS = 127
-_INTEGER_TEXT_LIMIT = 4000  # Python refuses to read longer integers at once
+_INTEGER_TEXT_LIMIT = 4000  # Python refuses to convert longer integers from text and to text
 
 
 class NumericType(IntEnum):
@@ -65,7 +65,7 @@ class Number:
     def __str__(self) -> str:
         """The lexical form as answers show it: no exponent, no superfluous zeros."""
         if self.type is NumericType.INTEGER:
-            return format(Decimal(int(self.value)), "f")
+            return whole_text(int(self.value))
         if isinstance(self.value, Decimal):
             return _decimal_text(self.value)
         return _floating_text(float(self.value), single=self.type is NumericType.FLOAT)
@@ -105,11 +105,25 @@ def double(value: float) -> Number:
 
 def parse_integer(text: str) -> Number | None:
     """Read an xsd:integer; None when the text is not in its lexical space."""
-    if _INTEGER.fullmatch(text) is None:
-        return None
-    if len(text) > _INTEGER_TEXT_LIMIT:
-        return integer(int(Decimal(text)))
-    return integer(int(text))
+    return None if _INTEGER.fullmatch(text) is None else integer(whole(text))
+
+
+def whole(text: str) -> int:
+    """The integer of a text of digits, however many.
+
+    >>> whole("9" * 5000) == 10**5000 - 1
+    True
+    """
+    return int(Decimal(text)) if len(text) > _INTEGER_TEXT_LIMIT else int(text)
+
+
+def whole_text(number: int) -> str:
+    """The digits of an integer, however many.
+
+    >>> whole_text(-(10**5000))[:4], len(whole_text(10**5000))
+    ('-100', 5001)
+    """
+    return format(Decimal(number), "f")
 
 
 def parse_decimal(text: str) -> Number | None:

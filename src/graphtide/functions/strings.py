@@ -6,8 +6,10 @@ The language tags of two string arguments must be compatible.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
+
+from pyoxigraph import Literal
 
 from graphtide.errors import ExpressionError
 from graphtide.functions import values
@@ -15,7 +17,7 @@ from graphtide.functions.numbers import NumericType
 from graphtide.functions.regex import compile_pattern, compile_replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from graphtide.rdf.terms import Term
 
@@ -90,6 +92,7 @@ def encode_for_uri(term: Term) -> Term:
 def concat(*terms: Term) -> Term:
     """CONCAT: keeps the language tag that all arguments share."""
     texts = [values.text_of(term) for term in terms]
+    values.check_length(sum(len(each.text) for each in texts))
     languages = {each.language for each in texts}
     language = languages.pop() if len(languages) == 1 else None
     return values.to_term(values.Text("".join(each.text for each in texts), language))
@@ -113,7 +116,7 @@ def regex(text: Term, pattern: Term, flags: Term | None = None) -> Term:
     compiled = compile_pattern(
         values.plain_of(pattern), "" if flags is None else values.plain_of(flags)
     )
-    return values.boolean_term(compiled.search(values.text_of(text).text) is not None)
+    return values.boolean_term(compiled.search(values.text_of(text).text))
 
 
 def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None = None) -> Term:
@@ -126,10 +129,30 @@ def replace(source: Term, pattern: Term, replacement: Term, flags: Term | None =
     options = "" if flags is None else values.plain_of(flags)
     compiled = compile_pattern(values.plain_of(pattern), options)
     whole = values.text_of(source)
-    if compiled.search("") is not None:
+    if compiled.matches_empty:
         raise ExpressionError(f"the pattern of REPLACE matches the empty string: {pattern}")
-    substitute = compile_replacement(values.plain_of(replacement), compiled.groups, options)
-    return values.to_term(values.Text(compiled.sub(substitute, whole.text), whole.language))
+    parts = compile_replacement(values.plain_of(replacement), compiled.groups, options)
+    return values.to_term(values.Text(compiled.replace(whole.text, parts), whole.language))
+
+
+PATTERN_FUNCTIONS: Final[dict[str, Callable[..., Term]]] = {"REGEX": regex, "REPLACE": replace}
+
+
+def check_pattern(name: str, constants: Sequence[Term | None]) -> None:
+    """Raise an error if a call cannot have a value, by those arguments that are constant.
+
+    They are all but the first; None stands for one that is not constant.
+
+    >>> check_pattern("REGEX", [Literal("(a"), None])
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.ExpressionError: an unclosed ( at 3 in the regular expression '(a'
+    """
+    harmless = (
+        (Literal("a"), Literal("")) if name == "REGEX" else (*map(Literal, "aa"), Literal(""))
+    )
+    given = [given or use for given, use in zip(constants, harmless, strict=False)]
+    PATTERN_FUNCTIONS[name](Literal(""), *given)
 
 
 def _position(term: Term) -> int:

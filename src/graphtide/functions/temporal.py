@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Final
 
 from graphtide.functions import xsd
-from graphtide.functions.numbers import EXACT, decimal, split_units
+from graphtide.functions.numbers import EXACT, decimal, split_units, whole, whole_text
 
 _DAY = 86_400
 _YEAR = r"(?P<year>-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
@@ -84,9 +84,9 @@ def parse_duration(text: str, datatype: str = xsd.DURATION) -> Duration | None:
         return None
     if datatype == xsd.DAY_TIME_DURATION and has_months:
         return None
-    whole = int(days or 0) * _DAY + int(hours or 0) * 3600 + int(minutes or 0) * 60
-    total = EXACT.add(Decimal(whole), Decimal(seconds or 0))
-    duration = Duration(datatype, int(years or 0) * 12 + int(months or 0), total)
+    minutes_of = whole(days or "0") * 1440 + whole(hours or "0") * 60 + whole(minutes or "0")
+    total = EXACT.add(Decimal(minutes_of * 60), Decimal(seconds or 0))
+    duration = Duration(datatype, whole(years or "0") * 12 + whole(months or "0"), total)
     return negate_duration(duration) if sign else duration
 
 
@@ -166,8 +166,8 @@ def parse_moment(text: str, datatype: str) -> DateTimeValue | None:
         return midnight if datatype == xsd.TIME else shift(midnight, 0, Decimal(_DAY))
     seconds = None
     if part.get("hour"):
-        whole = int(part["hour"]) * 3600 + int(part["minute"]) * 60
-        seconds = EXACT.add(Decimal(whole), Decimal(part["second"]))
+        minutes = int(part["hour"]) * 60 + int(part["minute"])
+        seconds = EXACT.add(Decimal(minutes * 60), Decimal(part["second"]))
     return DateTimeValue(datatype, year, month, day, seconds, offset)
 
 
@@ -239,12 +239,12 @@ def _zone_minutes(text: str | None) -> int | None:
 
 
 def _whole(text: str | None) -> int | None:
-    return None if text is None else int(text)
+    return None if text is None else whole(text)
 
 
 def _year_text(year: int | None) -> str:
     number = year or 0
-    return f"{'-' if number < 0 else ''}{abs(number):04}"
+    return f"{'-' if number < 0 else ''}{whole_text(abs(number)).zfill(4)}"
 
 
 def _clock_text(seconds: Decimal | None) -> str:

@@ -16,6 +16,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions import numbers as num
 from graphtide.functions import xsd
 from graphtide.functions.temporal import DateTimeValue, Duration, parse_duration, parse_moment
+from graphtide.limits import active
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,7 @@ _DATE_TIMES = (
     xsd.G_MONTH_DAY,
     xsd.G_DAY,
 )
+_EXACT = frozenset((xsd.INTEGER, xsd.DECIMAL, *xsd.DERIVED_INTEGERS))
 _DURATIONS = (xsd.DURATION, xsd.YEAR_MONTH_DURATION, xsd.DAY_TIME_DURATION)
 
 
@@ -59,7 +61,7 @@ def _duration_parser(datatype: str) -> Callable[[str], Value | None]:
     return lambda text: parse_duration(text, datatype)
 
 
-PARSERS: Final[dict[str, Callable[[str], Value | None]]] = {
+_PARSERS: Final[dict[str, Callable[[str], Value | None]]] = {
     xsd.STRING: Text,
     xsd.BOOLEAN: _BOOLEANS.get,
     xsd.INTEGER: num.parse_integer,
@@ -73,25 +75,48 @@ PARSERS: Final[dict[str, Callable[[str], Value | None]]] = {
 }
 """How to read the lexical form of each datatype that has values; None for an ill-typed one."""
 
-_NODES: Final = {datatype: NamedNode(datatype) for datatype in PARSERS}
+_NODES: Final = {datatype: NamedNode(datatype) for datatype in _PARSERS}
+_SHORT = 20  # characters of a form that is never worth a look at its limit
+_MARKS = 2  # characters of an integer or decimal besides its digits: a sign and a point
+_OTHER_DIGITS = 1000  # of a float, whose exponent may be written out, and of dates and durations
+
+
+def parse_value(text: str, datatype: str) -> Value | None:
+    """The value of a lexical form; None if the datatype is unknown or the form ill-typed.
+
+    A form with too many digits has no value either.
+
+    >>> parse_value("01", xsd.INTEGER)
+    Number(type=<NumericType.INTEGER: 0>, value=1)
+    """
+    parser = _PARSERS.get(datatype)
+    if parser is None:
+        return None
+    if len(text) > _SHORT and parser is not Text and _has_too_many_digits(text, datatype):
+        active().no_value("digits", "a number has too many digits")
+        return None
+    return parser(text)
+
+
+def _has_too_many_digits(text: str, datatype: str) -> bool:
+    most = active().digits
+    if most is None:
+        return False
+    exact = datatype in _EXACT
+    return len(text) > (most if exact else max(most, _OTHER_DIGITS)) + _MARKS
 
 
 @lru_cache(_CACHE_SIZE)
-def literal_value(literal: Literal) -> Value | None:
-    """The value of a literal, or None when its datatype is unknown or its form ill-typed.
-
-    >>> literal_value(Literal("01", datatype=NamedNode(xsd.INTEGER)))
-    Number(type=<NumericType.INTEGER: 0>, value=1)
-    """
+def _literal_value(literal: Literal, _digits: int | None) -> Value | None:
+    """The value of a literal under a limit on its digits, which other graphs may set otherwise."""
     if literal.language is not None:
         return Text(literal.value, literal.language)
-    parser = PARSERS.get(literal.datatype.value)
-    return None if parser is None else parser(literal.value)
+    return parse_value(literal.value, literal.datatype.value)
 
 
 def value_of(term: Term) -> Value | None:
-    """The value of any term; IRIs and blank nodes have none."""
-    return literal_value(term) if isinstance(term, Literal) else None
+    """The value of any term; IRIs, blank nodes and ill-typed literals have none."""
+    return _literal_value(term, active().digits) if isinstance(term, Literal) else None
 
 
 def text_of(term: Term) -> Text:
@@ -127,12 +152,21 @@ def to_term(value: Value) -> Literal:
     match value:
         case bool():
             return TRUE if value else FALSE
-        case Text(text, None):
-            return Literal(text)
         case Text(text, language):
-            return Literal(text, language=language)
+            check_length(len(text))
+            return Literal(text) if language is None else Literal(text, language=language)
         case _:
-            return Literal(str(value), datatype=_NODES[value.datatype])
+            text = str(value)
+            if len(text) > _SHORT and _has_too_many_digits(text, value.datatype):
+                raise active().no_value("digits", "a result has too many digits")
+            return Literal(text, datatype=_NODES[value.datatype])
+
+
+def check_length(characters: int) -> None:
+    """Raise an error for a text that would be too long."""
+    limits = active()
+    if limits.literal_length is not None and characters > limits.literal_length:
+        raise limits.no_value("literal_length", "a result is too long a text")
 
 
 def integer_term(value: int) -> Literal:

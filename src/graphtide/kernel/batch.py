@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphtide.limits import allowance
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -55,11 +57,12 @@ def merge_batches(parts: Sequence[Ints], width: int) -> Ints:
 
 
 def longer(rows: Ints) -> Ints:
-    """A copy of an array with room for twice as many rows.
+    """A copy of an array with room for twice as many rows; an error if that is not allowed.
 
     >>> longer(np.ones((2, 3), np.int32)).shape
     (4, 3)
     """
+    allowance().allow(2 * rows.nbytes)
     grown = np.empty((2 * len(rows), rows.shape[1]), np.int32)
     grown[: len(rows)] = rows
     return grown

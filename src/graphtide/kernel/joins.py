@@ -17,6 +17,7 @@ from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs, longer
 from graphtide.kernel.rowtable import (
     HEAD,
     LENGTH,
+    LIVE,
     RowTable,
     Table,
     add_to_row,
@@ -24,9 +25,14 @@ from graphtide.kernel.rowtable import (
     find_row,
     key_hash,
 )
+from graphtide.limits import allowance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+PAIRS = 1 << 24
+"""Pairs of rows that a join looks at before it checks the time: some tens of milliseconds."""
 
 
 class TwoMemories:
@@ -133,24 +139,32 @@ def join_step(
     key: Ints,
     out: Ints,
     state: Longs,
+    most: Int,
 ) -> bool:
-    """Process both inputs in transaction order; False if the output has to grow first."""
+    """Process both inputs in transaction order; True if the output has to grow first.
+
+    Stops after about `most` pairs of rows, whether they agree or not: see `state`.
+    """
     i, j, n = state[0], state[1], state[2]
-    while i < len(left) or j < len(right):
+    full = False
+    while most > 0 and (i < len(left) or j < len(right)):
         from_left = j == len(right) or (i < len(left) and left[i, TX] <= right[j, TX])
         if from_left:
             wrote = probe(lt, rt, left, i, 0, keys, outputs, loose, overlap, key, out, n)
         else:
             wrote = probe(rt, lt, right, j, 1, keys, outputs, loose, overlap, key, out, n)
         if wrote < 0:
+            full = True
             break
+        # Without a key every row of the other side is looked at.
+        most -= 1 + (rt.meta[LIVE] if from_left else lt.meta[LIVE]) * (len(keys) == 0) + wrote - n
         n = wrote
         if from_left:
             i += 1
         else:
             j += 1
     state[0], state[1], state[2] = i, j, n
-    return bool(i == len(left) and j == len(right))
+    return full
 
 
 class JoinKernel(TwoMemories):
@@ -192,11 +206,14 @@ class JoinKernel(TwoMemories):
         out: Ints = np.empty((len(left) + len(right) + 8, VALUES + self._width), np.int32)
         state = np.zeros(3, np.int64)
         tables = self._left.arrays, self._right.arrays
-        while not join_step(
-            *tables, left, right,
-            self._keys, self._outputs, self._loose, self._overlap, self._key, out, state,
-        ):  # fmt: skip
-            out = longer(out)
+        while state[0] < len(left) or state[1] < len(right):
+            if join_step(
+                *tables, left, right,
+                self._keys, self._outputs, self._loose, self._overlap, self._key, out, state, PAIRS,
+            ):  # fmt: skip
+                out = longer(out)
+            elif state[0] < len(left) or state[1] < len(right):
+                allowance().check_time()
         return out[: state[2]]
 
 

@@ -6,7 +6,7 @@ Construction checks whole columns at once. `RejectedRow` is an input row that is
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError
+from graphtide.limits import Limits
 from graphtide.rdf.term_tables import Strings, text_column
 from graphtide.rdf.terms import POSITIONS, shorten
 
@@ -115,6 +116,9 @@ def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
     marked: NDArray[np.bool_] = wrong & ~missing if name == "g" else wrong | missing
     return marked
 
+
+KEPT: Final = 100_000
+"""Characters that are kept of the text of a rejected row."""
 
 OnError: TypeAlias = Literal["raise", "skip"]
 """What a reader does with a row that it cannot read: raise `DataError`, or reject it and go on."""
@@ -334,6 +338,7 @@ class RejectedRows:
     source: str
     on_error: OnError = "raise"
     rows: list[RejectedRow] | None = None
+    limits: Limits = field(default_factory=Limits)
 
     def report(self, line: int, column: int, text: str, reason: str) -> None:
         """Raise `DataError`, or add a row to the list.
@@ -347,4 +352,14 @@ class RejectedRows:
             raise DataError(reason, source=self.source, line=line, column=column)
         log.info("rejected %s:%d:%d: %s", self.source, line, column, reason)
         if self.rows is not None:
-            self.rows.append(RejectedRow(self.source, line, column, text, reason))
+            self.rows.append(RejectedRow(self.source, line, column, shorten(text, KEPT), reason))
+
+    def report_long(self, line: int, what: str = "a line") -> None:
+        """Raise, or add to the list, a line or a term that is too long to be read."""
+        most = self.limits.literal_length
+        error = self.limits.data_error(
+            "literal_length", f"{what} of more than {most:,} bytes", source=self.source, line=line
+        )
+        if self.on_error == "raise":
+            raise error
+        self.report(line, 1, "", f"{error.message}; {error.hint}")

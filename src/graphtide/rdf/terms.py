@@ -180,6 +180,9 @@ Typed = tuple[int, float]
 """A kind and a number; the number is 0.0 where the kind has none."""
 
 _OTHER: Final[Typed] = (kinds.OTHER, 0.0)
+_MAX_LEXICAL = 4000
+"""Longer forms are left to the functions on terms, which limit their digits: Python does not
+convert longer integers, and few values would be exact as numbers anyway."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF|NaN")
@@ -222,6 +225,8 @@ def literal_value(lexical: str, datatype: str) -> Typed:
     if not datatype.startswith(XSD):
         return _OTHER
     name = datatype[len(XSD) :]
+    if len(lexical) > _MAX_LEXICAL:
+        return _OTHER
     if name in INTEGER_RANGES:
         return _integer(lexical, name)
     match name:
@@ -239,8 +244,7 @@ def literal_value(lexical: str, datatype: str) -> Typed:
 
 
 def _integer(lexical: str, name: str) -> Typed:
-    # Python does not convert very long digit strings; their values would not be exact anyway.
-    if not _INTEGER.fullmatch(lexical) or len(lexical) > 4000:
+    if not _INTEGER.fullmatch(lexical):
         return _OTHER
     value = int(lexical)
     low, high = INTEGER_RANGES[name]

@@ -172,7 +172,7 @@ MAX_PLANS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SearchLimits:
     """Limits of a search: steps in a plan, seconds, visited states, and plans."""
 
     max_steps: int | None = None

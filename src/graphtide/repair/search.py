@@ -33,7 +33,7 @@ class RepairSearch:
     def __init__(
         self,
         space: SearchSpace,
-        limits: model.Limits,
+        limits: model.SearchLimits,
         cost: Callable[[Candidate], float] | None,
         *,
         started: float,
@@ -311,7 +311,7 @@ def find_repairs(
     stop at `max_plans`, but returns the best ones.
     """
     task = model.task_of(program, fixes)
-    limits = model.Limits(max_steps, max_seconds, max_states, max_plans)
+    limits = model.SearchLimits(max_steps, max_seconds, max_states, max_plans)
     check_strategy(strategy)
     started = monotonic()
     space = SearchSpace(runtime, task)

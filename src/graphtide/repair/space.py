@@ -37,7 +37,9 @@ def fork(runtime: Runtime) -> Runtime:
         )
     runtime.flush()
     quads = runtime.quad_ids()
-    copy = Runtime(default_graph=runtime.default_graph, tick_ms=runtime.tick_ms)
+    copy = Runtime(
+        default_graph=runtime.default_graph, tick_ms=runtime.tick_ms, limits=runtime.limits
+    )
     # Encoding the terms in the order of their ids gives them the same ids.
     ids = np.arange(1, len(runtime.terms) + 1, dtype=np.int32)
     copy.terms.encode_column(runtime.terms.decode_column(ids))

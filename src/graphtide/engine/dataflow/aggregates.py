@@ -23,7 +23,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions.arithmetic import op_divide
 from graphtide.functions.comparison import total_order
 from graphtide.functions.numbers import EXACT, Number, NumericType, decimal, double, integer, single
-from graphtide.functions.values import integer_term, number_of, text_of, to_term
+from graphtide.functions.values import check_length, integer_term, number_of, text_of, to_term
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, make_batch
 
 if TYPE_CHECKING:
@@ -216,12 +216,10 @@ class ConcatState(OrderedState):
         """The texts joined."""
         if self.errors:
             raise ExpressionError("a value has an error")
-        texts = [
-            text
-            for _, value in self.order
-            for text in [text_of(self._terms.decode(value)).text] * self.counts[value]
-        ]
-        return Literal(self._separator.join(texts))
+        texts = [(text_of(self._terms.decode(v)).text, self.counts[v]) for _, v in self.order]
+        # Before they are repeated: a count may be the product of several.
+        check_length(sum((len(text) + len(self._separator)) * n for text, n in texts))
+        return Literal(self._separator.join(text for text, n in texts for _ in range(n)))
 
 
 Key = tuple[int, ...]

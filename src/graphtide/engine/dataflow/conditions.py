@@ -20,14 +20,18 @@ from graphtide.functions.values import effective_boolean
 from graphtide.kernel import calculate, compare
 from graphtide.kernel import values as val
 from graphtide.kernel.batch import VALUES, Ints
+from graphtide.limits import allowance
 
 if TYPE_CHECKING:
     from graphtide.functions.logic import Row
     from graphtide.rdf.dictionary import TermDictionary
 
 
-MAX_REMEMBERED = 200_000
+MAX_REMEMBERED = 200_192
 """Distinct argument tuples whose results are retained; then the memo is cleared."""
+
+CHECKED_EVERY = 256
+"""Rows that are evaluated before the time is checked."""
 
 Columns = tuple[tuple[Var, int], ...]
 
@@ -69,8 +73,10 @@ class Memo:
                 var: self._terms.decode(i) for var, i in zip(self._variables, ids, strict=True) if i
             }
             found = self._function(row)
-            if len(self._known) >= MAX_REMEMBERED:
-                self._known.clear()
+            if len(self._known) % CHECKED_EVERY == 0:
+                allowance().check_time()
+                if len(self._known) >= MAX_REMEMBERED:
+                    self._known.clear()
             self._known[ids] = found
         return found
 

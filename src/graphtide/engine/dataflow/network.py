@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from graphtide.engine.dataflow.operators import Operator, constant_batch, make_operator
 from graphtide.engine.dataflow.programs import identity
 from graphtide.kernel.batch import DIFF, Ints, empty_batch
+from graphtide.limits import Allowance
 from graphtide.plan.physical import Constant, GroupBy, Physical, Search, children, nodes
 
 if TYPE_CHECKING:
+    from graphtide.limits import Limits
     from graphtide.rdf.dictionary import TermDictionary
 
 NodeIds = dict[Physical, int]
@@ -25,6 +27,9 @@ SearchRows = Callable[[Search], Ints]
 """Gives the current rows of a search."""
 
 Step = tuple[int, Callable[..., Ints], tuple[int, ...]]
+
+SMALL = 1000
+"""Rows that are not worth counting against the limits."""
 
 MAX_ROUTES = 10_000
 """Sets of changed leaves for which the order of steps is remembered."""
@@ -75,8 +80,9 @@ def actual_rows(
 class Network:
     """Nodes by id; a node's id is higher than those of its inputs."""
 
-    def __init__(self, terms: TermDictionary) -> None:
+    def __init__(self, terms: TermDictionary, limits: Limits) -> None:
         self._terms = terms
+        self._limits = limits
         self._nodes: dict[int, Node] = {}
         self._ids: dict[Hashable, int] = {}
         self._next = 0
@@ -91,8 +97,10 @@ class Network:
         node_ids: NodeIds = {}
         outputs: dict[int, Ints] = {}
         try:
-            for node in nodes(root):
-                self._attach_node(node, node_ids, outputs, search_rows)
+            with Allowance(self._limits, "query") as left:
+                for node in nodes(root):
+                    self._attach_node(node, node_ids, outputs, search_rows)
+                    left.spend(outputs[node_ids[node]].nbytes)
         finally:
             for node_id in set(node_ids.values()):
                 self._nodes[node_id].users += 1
@@ -144,17 +152,25 @@ class Network:
         self._routes.clear()
 
     def step(self, leaves: Mapping[int, Ints]) -> dict[int, Ints]:
-        """The output of every node that changes of some leaves reach, by node id."""
+        """The output of every node that changes of some leaves reach, by node id.
+
+        After a `LimitError`, some nodes have taken in the changes and others have not.
+        """
         outputs = dict(leaves)
-        for node_id, step, inputs in self._route(tuple(leaves)):
-            if len(inputs) == 1:
-                batch = outputs.get(inputs[0])
-                if batch is not None and len(batch):
-                    outputs[node_id] = step(batch)
-            else:
-                batches = [outputs.get(i, self._nodes[i].nothing) for i in inputs]
-                if any(map(len, batches)):
-                    outputs[node_id] = step(*batches)
+        with Allowance(self._limits, "flush") as left:
+            for node_id, step, inputs in self._route(tuple(leaves)):
+                if len(inputs) == 1:
+                    batch = outputs.get(inputs[0])
+                    if batch is None or not len(batch):
+                        continue
+                    outputs[node_id] = batch = step(batch)
+                else:
+                    batches = [outputs.get(i, self._nodes[i].nothing) for i in inputs]
+                    if not any(map(len, batches)):
+                        continue
+                    outputs[node_id] = batch = step(*batches)
+                if len(batch) > SMALL:
+                    left.spend(batch.nbytes)
         for node_id, batch in outputs.items():
             self._nodes[node_id].messages += len(batch)
         return outputs

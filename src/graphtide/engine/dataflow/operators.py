@@ -21,6 +21,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.kernel import DistinctKernel, Instances, JoinKernel, SemiJoinKernel
 from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
+from graphtide.limits import allowance
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Expression
     from graphtide.functions.logic import Row
     from graphtide.rdf.dictionary import TermDictionary
+
+
+LONG = 4096
+"""Characters of a text that is worth counting against the limits."""
 
 
 class Operator(Protocol):
@@ -165,9 +170,13 @@ def _column(
 
     def compute(row: Row) -> int:
         try:
-            return terms.encode(value(row))
+            term = value(row)
         except ExpressionError:
             return 0
+        text = term.value
+        if len(text) > LONG:  # the dictionary is going to hold it
+            allowance().spend(len(text))
+        return terms.encode(term)
 
     read = ((var, positions[var]) for var in mentioned(expression) if var in positions)
     return Memo(compute, tuple(sorted(read, key=itemgetter(1))), terms)

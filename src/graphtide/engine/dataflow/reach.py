@@ -13,6 +13,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, make_batch
+from graphtide.limits import allowance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,17 +33,25 @@ class Reach:
     def __init__(self, width: int, only: int | None = None) -> None:
         self._width = width
         self._only = only
+        self._pairs = 0
         self._graphs: dict[int, EdgeGraph] = defaultdict(lambda: EdgeGraph(only))
 
     def step(self, batch: Ints) -> Ints:
-        """The pairs that come to be connected, or cease to be."""
+        """The pairs that come to be connected, or cease to be; `LimitError` if they are too many.
+
+        The time is checked for every new source of pairs: each has at most all nodes.
+        """
         out: list[tuple[int, ...]] = []
         for line in batch.tolist():
             graph = line[VALUES + 2 :]
             edges = self._graphs[graph[0] if graph else 0]
-            change = edges.insert if line[DIFF] > 0 else edges.delete
-            tx, sign = line[TX], 1 if line[DIFF] > 0 else -1
-            out += [(tx, sign, *pair, *graph) for pair in change(line[VALUES], line[VALUES + 1])]
+            start, end = line[VALUES], line[VALUES + 1]
+            if line[DIFF] > 0:
+                found, sign = edges.insert(start, end, held=self._pairs), 1
+            else:
+                found, sign = edges.delete(start, end), -1
+            self._pairs += sign * len(found)
+            out += [(line[TX], sign, *pair, *graph) for pair in found]
         return make_batch(out, self._width)
 
     def sizes(self) -> dict[str, int]:
@@ -70,8 +79,10 @@ class EdgeGraph:
         self._only = only
         self._reached_by: dict[int, set[int]] = defaultdict(set)
 
-    def insert(self, start: int, end: int) -> list[tuple[int, int]]:
-        """An edge comes; the pairs that it connects."""
+    def insert(self, start: int, end: int, *, held: int) -> list[tuple[int, int]]:
+        """An edge comes; the pairs that it connects, where so many pairs are held already."""
+        left = allowance()
+        most = left.limits.path_pairs
         self.after[start].add(end)
         self.before[end].add(start)
         sources = set(self._reached_by.get(start, ()))
@@ -82,6 +93,9 @@ class EdgeGraph:
             tree = self.trees.setdefault(source, {})
             if end not in tree:
                 found += ((source, node) for node in self._grow(tree, source, start, end))
+                if most is not None and held + len(found) > most:
+                    raise left.limits.error("path_pairs", "a property path connects too many nodes")
+                left.check_time()
         return found
 
     def _grow(self, tree: Tree, source: int, parent: int, node: int) -> list[int]:

@@ -41,6 +41,7 @@ from graphtide.kernel.search.program import (
     first_seed,
 )
 from graphtide.kernel.search.react import begin, emit, load_probe, passes, react
+from graphtide.limits import Allowance, Limits, allowance
 
 if TYPE_CHECKING:
     from graphtide.kernel.batch import Int, Longs
@@ -201,15 +202,16 @@ def apply_changes(
 
 @compiled
 def evaluate_seed(
-    t: Table, p: SearchArrays, seed: Int, counts: Longs, begin_at: Int, out: Ints, n: Int
+    t: Table, p: SearchArrays, seed: Int, counts: Longs, begin_at: Int, end: Int, out: Ints, n: Int
 ) -> Int:
     """All matches of a seed's program, from scratch: those through each quad at its pattern.
 
+    Looks at the rows of the table before `end`.
     Returns the same as `apply_changes`, with a row of the table in place of a change.
     """
     program = p.seeds[seed, col.SEED_PROGRAM]
     first = p.programs[program, col.FIRST]
-    for row in range(begin_at, t.meta[HIGH]):
+    for row in range(begin_at, min(end, t.meta[HIGH])):
         resume = counts[col.RESUME] > 0
         counts[col.RESUME] = 0
         if not resume and (t.rows[row, 4] == 0 or not begin(t, p, seed, row)):
@@ -245,6 +247,9 @@ def find_rows(t: Table, quads: Ints, found: Ints) -> None:
 CHUNK = 8192
 """Changes per call of the kernel; room for them is reserved before."""
 
+EVALUATED_AT_ONCE = 1 << 14
+"""Quads from which a program is evaluated before the time is checked."""
+
 LINKED_AT_ONCE = 1 << 16
 """Quads that are added to new indexes per call; room for them is reserved before."""
 
@@ -267,6 +272,7 @@ class QuadStore:
     """Whether quads can be looked up."""
 
     def __init__(self, *, store_all: bool = True) -> None:
+        self.limits = Limits()
         self._store_all = store_all
         self._programs: dict[int, SearchProgram] = {}
         self._order: list[int] = []
@@ -331,7 +337,11 @@ class QuadStore:
         self._stale, self._room = True, 0
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
-        """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause."""
+        """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause.
+
+        If that takes more than `limits` allow, what the changes cause is not known: the caller has
+        to undo them.
+        """
         self._before[:] = self._counts
         self._counts[col.APPLIED] = 0
         self._last = changes
@@ -356,9 +366,12 @@ class QuadStore:
             self._state = (*arrays, *plan, self._counts, self._store_all)
         self._room -= end - first
         written = self._kernel(changes, first, end, n)
+        left: Allowance | None = None  # most changes need no room, and no look at the clock
         while written < 0:
-            self._out = longer(self._out)
             stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
+            left = left or Allowance(self.limits, "flush")
+            left.allow(2 * self._out.nbytes)
+            self._out = longer(self._out)
             written = self._kernel(changes, stopped, end, n)
         return written
 
@@ -386,6 +399,7 @@ class QuadStore:
         changes[:, 1] = 1
         changes[:, 2:] = quads
         other = QuadStore()
+        other.limits = self.limits
         other.apply(changes)
         other.apply(undone)
         other._store_all = self._store_all
@@ -402,12 +416,22 @@ class QuadStore:
         width = self._programs[number].outputs
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         t = self._table.arrays
-        written = evaluate_seed(t, plan, seed, self._counts, 0, out, 0)
-        while written < 0:
-            out = longer(out)
-            stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
-            written = evaluate_seed(t, plan, seed, self._counts, stopped, out, n)
-        return np.ascontiguousarray(out[:written, col.OUT_TX : col.OUT_TX + 2 + width])
+        left = allowance()
+        n = 0
+        for first in range(0, int(t.meta[HIGH]), EVALUATED_AT_ONCE):
+            end = first + EVALUATED_AT_ONCE
+            written = evaluate_seed(t, plan, seed, self._counts, first, end, out, n)
+            while written < 0:
+                stopped, n = int(self._counts[col.STOPPED]), int(self._counts[col.WRITTEN])
+                try:
+                    out = longer(out)
+                except BaseException:
+                    self._counts[col.RESUME] = 0
+                    raise
+                written = evaluate_seed(t, plan, seed, self._counts, stopped, end, out, n)
+            n = int(written)
+            left.check_time()
+        return np.ascontiguousarray(out[:n, col.OUT_TX : col.OUT_TX + 2 + width])
 
     def contains(self, quads: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Which of these quads are present."""

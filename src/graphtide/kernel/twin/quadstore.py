@@ -11,6 +11,7 @@ from graphtide.kernel.batch import Ints, make_batch
 from graphtide.kernel.search.arrays import HIDDEN
 from graphtide.kernel.search.program import Pattern, SearchProgram, reject_joins, reject_lookups
 from graphtide.kernel.twin.recomputed import Bag, Row, difference, transactions
+from graphtide.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -90,6 +91,7 @@ class QuadStore:
     stores = True
 
     def __init__(self, *, store_all: bool = True) -> None:
+        self.limits = Limits()
         self._store_all = store_all
         self._quads: Quads = {}
         self._programs: dict[int, SearchProgram] = {}

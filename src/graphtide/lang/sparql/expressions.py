@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from pyoxigraph import NamedNode
 
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
-from graphtide.errors import UnsupportedError
+from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.aggregates import AGGREGATES
+from graphtide.functions.strings import PATTERN_FUNCTIONS, check_pattern
 from graphtide.functions.table import FUNCTIONS, VOLATILE, check_call
 from graphtide.functions.terms import ARITIES
 from graphtide.lang.sparql.triples import TriplesParser
@@ -239,6 +240,12 @@ class ExpressionParser(TriplesParser, ABC):
             self.fail(error.message, at=start, hint=error.hint)
         if name == "BOUND" and not isinstance(args[0], Var):
             self.fail("BOUND takes a variable, not an expression", at=start)
+        if name in PATTERN_FUNCTIONS:
+            try:
+                check_pattern(name, [a.term if isinstance(a, Const) else None for a in args[1:]])
+            except ExpressionError as error:
+                hint = "no row can satisfy it; see the syntax of XPath's regular expressions"
+                self.fail(f"{name} has an invalid constant: {error.message}", at=start, hint=hint)
 
     def _arguments(self, *, distinct: bool = False) -> tuple[Expression, ...]:
         self.expect("(")

@@ -106,7 +106,7 @@ class Program:
         >>> [error.line for error in Program.check("QUERY\nQUERY a AS SELECT * { ?s ?p }").errors]
         [2, 2]
         """
-        reader = _ProgramReader()
+        reader = _ProgramReader(folder)
         reader.read(Source(text, name), folder, ())
         program = reader.resolve()
         if not reader.errors and not (program.queries or program.rules or program.events):
@@ -147,7 +147,8 @@ def read_text(path: Path) -> str:
 class _ProgramReader:
     """Reads the files of a program: parses all of them, then resolves names."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path | None) -> None:
+        self._root = None if root is None else root.resolve()
         self.names = DeclaredNames()
         self._files: list[tuple[Source, list[Tree[Token]]]] = []
         self._seen: set[Path] = set()
@@ -172,6 +173,9 @@ class _ProgramReader:
             source.report(token, "INCLUDE works only in a program that is read from a file", hint)
             return
         path = (folder / token.strip("\"'")).resolve()
+        if reason := self._refused(path):
+            source.report(token, *reason)
+            return
         if path in above:
             source.report(token, f"{path.name} includes itself")
             return
@@ -185,6 +189,17 @@ class _ProgramReader:
             return
         shown = str(folder / token.strip("\"'"))
         self.read(Source(text, shown), path.parent, (*above, path))
+
+    def _refused(self, path: Path) -> tuple[str, str] | None:
+        """Why a file may not be included, and what to do: its errors would quote it."""
+        if path.suffix != PROGRAM_SUFFIX:
+            return "INCLUDE reads programs only", f"the name of a program ends in {PROGRAM_SUFFIX}"
+        if self._root is None or not path.is_relative_to(self._root):
+            return (
+                "INCLUDE reads files inside the folder of the program only",
+                "move the file there, or the program to a folder that contains both",
+            )
+        return None
 
     def resolve(self) -> Program:
         """Check all declarations: queries first, then events, then what uses them."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from graphtide.errors import DataError
+from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
 from graphtide.rdf.formats import registry
 from graphtide.rdf.formats.columnar import read_columnar, read_table, write_columnar
@@ -25,29 +26,35 @@ def read_changes(
     format: str | None = None,  # noqa: A002 - the name users expect
     on_error: OnError = "raise",
     rejected: list[RejectedRow] | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[ChangeBatch]:
     """Read the changes of a file (by its suffix, or `format`), a file object or a table.
 
     RDF Patch, update messages, Parquet and Arrow hold changes; files of quads (N-Triples, Turtle…)
     are read as inserts of one transaction at time 0. A transaction may span batches. With
     `on_error="skip"` invalid lines and rows are added to the list `rejected`, and reading goes on;
-    with "raise" the first one raises `DataError` with file, line, column and reason.
+    with "raise" the first one raises `DataError` with file, line, column and reason. A statement
+    or a file over `limits` counts as invalid.
 
     >>> import io
     >>> file = io.BytesIO(b"<ex:a> <ex:p> <ex:b> .")
     >>> [len(batch) for batch in read_changes(file, format="nt")]
     [1]
     """
+    limits = Limits() if limits is None else limits
     if isinstance(source, pa.Table):
-        yield from read_table(source, RejectedRows("<table>", on_error, rejected))
+        yield from read_table(source, RejectedRows("<table>", on_error, rejected, limits))
         return
     found = registry.find_format(source, format)
     if found.rdf is not None:
-        yield from read_quads(source, format=found.name, on_error=on_error, rejected=rejected)
+        yield from read_quads(
+            source, format=found.name, on_error=on_error, rejected=rejected, limits=limits
+        )
         return
-    lines = RejectedRows(registry.source_name(source), on_error, rejected)
+    lines = RejectedRows(registry.source_name(source), on_error, rejected, limits)
     textual = found.family in ("patch", "messages")
-    file = registry.open_text_source(source) if textual else registry.open_source(source)
+    opened = registry.open_text_source if textual else registry.open_source
+    file = opened(source, limits)
     try:
         if found.family == "patch":
             yield from read_patch(file, lines)

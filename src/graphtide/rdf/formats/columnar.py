@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from io import BufferedReader
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphtide.errors import DataError, TermError
@@ -45,17 +47,33 @@ def read_table(
     >>> [len(batch) for batch in read_table(table, changes.RejectedRows("table"))]
     [1]
     """
+    long = _long_rows(table, rejected.limits.literal_length)
+    for row in long:
+        rejected.report_long(first_row + row, "a term")
+    bad: dict[int, InvalidCell] = {}
     if rejected.on_error == "skip":
         bad = invalid_rows(table)
         for row, (column, text, reason) in bad.items():
-            rejected.report(first_row + row, column, text, reason)
-        if bad:
-            keep = np.ones(table.num_rows, np.bool_)
-            keep[list(bad)] = False
-            table = table.filter(pa.array(keep))
+            if row not in long:
+                rejected.report(first_row + row, column, text, reason)
+    if bad or long:
+        keep = np.ones(table.num_rows, np.bool_)
+        keep[[*bad, *long]] = False
+        table = table.filter(pa.array(keep))
     for piece in table.to_batches(BATCH_ROWS):
         if piece.num_rows:
             yield _batch(piece, rejected.source)
+
+
+def _long_rows(table: pa.Table, most: int | None) -> list[int]:
+    """The rows with a term of more than so many bytes."""
+    compute: Any = pc
+    found: set[int] = set()
+    for name in POSITIONS:
+        if most is not None and name in table.schema.names:
+            lengths = compute.binary_length(changes.column_of_strings(table, name)).fill_null(0)
+            found.update(np.flatnonzero(lengths.to_numpy(zero_copy_only=False) > most).tolist())
+    return sorted(found)
 
 
 def _batch(piece: pa.RecordBatch, source: str) -> changes.ChangeBatch:
@@ -68,12 +86,14 @@ def _batch(piece: pa.RecordBatch, source: str) -> changes.ChangeBatch:
 
 def _pieces(file: IO[bytes], family: Family, source: str) -> Iterator[pa.RecordBatch]:
     handle: Any = file
-    if family != "arrows" and not file.seekable():
-        handle = pa.BufferReader(file.read())
-    if file.seekable() and not file.read(1):
+    if isinstance(file, BufferedReader) and not file.peek(1):
         return
     if file.seekable():
+        if not file.read(1):
+            return
         file.seek(0)
+    elif family != "arrows":
+        handle = pa.BufferReader(file.read())
     try:
         match family:
             case "parquet":

@@ -18,6 +18,7 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, pars
 from graphtide.errors import TermError
 from graphtide.jit import JIT
 from graphtide.rdf.changes import ChangeBatch, RejectedRows
+from graphtide.rdf.formats.guards import LONG_LINE, LineBuffer
 from graphtide.rdf.kernels import texts as text_kernel
 from graphtide.rdf.kernels.lines import BLANK, ODD, copy_spans, split_lines
 from graphtide.rdf.term_tables import Strings, buffer_of, text_column
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from graphtide.limits import Limits
 
 
 BLOCK_BYTES = 1 << 22
@@ -55,34 +58,21 @@ class LineBlock:
         return self.data[self.ends[index - 1] + 1 if index else 0 : self.ends[index]]
 
 
-def read_blocks(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+def read_blocks(file: IO[bytes], limits: Limits) -> Iterator[tuple[int, bytes]]:
     r"""Read a file in pieces of whole lines; with each, the number of its first line.
 
     >>> import io
-    >>> list(read_blocks(io.BytesIO(b"a\r\nb")))
+    >>> from graphtide.limits import Limits
+    >>> list(read_blocks(io.BytesIO(b"a\r\nb"), Limits()))
     [(1, b'a\n'), (2, b'b')]
     """
-    held, line = b"", 1
+    lines, number = LineBuffer(limits), 1
     while piece := file.read(BLOCK_BYTES):
-        cut = piece.rfind(b"\n") + 1
-        if not cut:
-            held += piece
-            continue
-        block = unix_lines(held + piece[:cut])
-        held = piece[cut:]
-        yield line, block
-        line += block.count(b"\n")
-    if held:
-        yield line, unix_lines(held)
-
-
-def unix_lines(block: bytes) -> bytes:
-    r"""Replace all line endings by line feeds.
-
-    >>> unix_lines(b"a\r\nb\rc")
-    b'a\nb\nc'
-    """
-    return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
+        if block := lines.feed(piece):
+            yield number, block
+            number += block.count(b"\n")
+    if rest := lines.rest():
+        yield number, rest
 
 
 def scan_block(block: bytes, first_line: int, *, positions: int, patch: bool = False) -> LineBlock:
@@ -218,7 +208,7 @@ def read_lines(file: IO[bytes], rdf: RdfFormat, rejected: RejectedRows) -> Itera
     []
     """
     positions = 4 if rdf == RdfFormat.N_QUADS else 3
-    for first_line, data in read_blocks(file):
+    for first_line, data in read_blocks(file, rejected.limits):
         block = scan_block(data, first_line, positions=positions)
         columns = _merge(block, _odd_statements(block, rdf, rejected))
         if len(columns[0]):
@@ -232,6 +222,9 @@ def _odd_statements(
     found = []
     for index in block.odd_lines():
         line = block.line(index)
+        if line == LONG_LINE:
+            rejected.report_long(block.first_line + index)
+            continue
         try:
             found += [(index, quad_texts(quad)) for quad in _parse(line, rdf)]
         except SyntaxError as error:

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from graphtide.errors import TermError
 from graphtide.rdf.changes import ChangeBatch, RejectedRows
+from graphtide.rdf.formats.guards import LONG_LINE
 from graphtide.rdf.formats.lines import read_blocks
 from graphtide.rdf.formats.patch import RowError
 from graphtide.rdf.terms import POSITIONS, canonical_text
@@ -60,9 +61,12 @@ def read_messages(file: IO[bytes], rejected: RejectedRows) -> Iterator[ChangeBat
     [1, -1]
     """
     number, last = 0, None
-    for first_line, block in read_blocks(file):
+    for first_line, block in read_blocks(file, rejected.limits):
         found: list[tuple[int, int, int, str, str, str, str | None]] = []
         for line, raw in enumerate(block.split(b"\n"), first_line):
+            if raw == LONG_LINE:
+                rejected.report_long(line)
+                continue
             text = raw.decode(errors="replace")
             if not text.strip() or text.lstrip().startswith("#"):
                 continue

@@ -28,8 +28,10 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError, TermError
+from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
-from graphtide.rdf.formats.lines import BLOCK_BYTES, LineBlock, scan_block, unix_lines
+from graphtide.rdf.formats.guards import LONG_LINE, LineBuffer
+from graphtide.rdf.formats.lines import BLOCK_BYTES, LineBlock, scan_block
 from graphtide.rdf.kernels.lines import DELETE
 from graphtide.rdf.terms import POSITIONS, canonical_text
 
@@ -301,11 +303,13 @@ class PatchReader:
         *,
         on_error: OnError = "raise",
         rejected: list[RejectedRow] | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.headers: dict[str, str] = {}
         self.prefixes: dict[str, str] = {}
-        self._rejected = RejectedRows(source, on_error, rejected)
-        self._held = b""
+        limits = Limits() if limits is None else limits
+        self._rejected = RejectedRows(source, on_error, rejected, limits)
+        self._lines = LineBuffer(limits)
         self._line = 1  # the line that the next piece starts with
         self._opened: int | None = None  # the line of the TX row of the open transaction
         self._time = 0
@@ -325,11 +329,9 @@ class PatchReader:
         At an invalid line, the transactions before it are returned first; the next call raises.
         """
         self._raise_failure()
-        data = self._held + (text.encode() if isinstance(text, str) else text)
-        cut = data.rfind(b"\n") + 1
-        self._held = data[cut:]
-        if cut:
-            self._read(unix_lines(data[:cut]))
+        data = self._lines.feed(text.encode() if isinstance(text, str) else text)
+        if data:
+            self._read(data)
         if not self._out:
             self._raise_failure()
         return self._take()
@@ -347,9 +349,8 @@ class PatchReader:
     def finish(self) -> list[ChangeBatch]:
         """End of input: an open transaction is an error, and its changes are dropped."""
         self._raise_failure()
-        if self._held:
-            data, self._held = self._held, b""
-            self._read(unix_lines(data))
+        if rest := self._lines.rest():
+            self._read(rest)
             self._raise_failure()
         if self._opened is not None:
             line, self._opened, self._pending = self._opened, None, []
@@ -369,6 +370,9 @@ class PatchReader:
             line, text = block.first_line + index, block.line(index).decode(errors="replace")
             try:
                 try:
+                    if text == LONG_LINE.decode():
+                        self._rejected.report_long(line)
+                        continue
                     self._row(split_row(text), line, rows, index)
                 except RowError as error:
                     self._rejected.report(line, error.column, text, error.reason)
@@ -467,7 +471,12 @@ def read_patch(file: IO[bytes], rejected: RejectedRows) -> Iterator[ChangeBatch]
     >>> [batch.time.tolist() for batch in read_patch(file, RejectedRows("log.rdfp"))]
     [[5]]
     """
-    reader = PatchReader(rejected.source, on_error=rejected.on_error, rejected=rejected.rows)
+    reader = PatchReader(
+        rejected.source,
+        on_error=rejected.on_error,
+        rejected=rejected.rows,
+        limits=rejected.limits,
+    )
     try:
         while piece := file.read(BLOCK_BYTES):
             yield from reader.feed(piece)

@@ -6,15 +6,17 @@ import re
 import zlib
 from contextlib import contextmanager
 from itertools import islice, pairwise
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyoxigraph import Quad, RdfFormat, parse, serialize
 
 from graphtide.errors import DataError, TermError
+from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
 from graphtide.rdf.formats import registry
+from graphtide.rdf.formats.guards import DocumentGuard
 from graphtide.rdf.formats.lines import (
     QuadText,
     batch_quads,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.term_tables import Strings
 
 BATCH_ROWS: Final = 65_536
+_SYNTAXES: Final[dict[str, Literal["xml", "json"]]] = {"rdf": "xml", "jsonld": "json"}
 
 
 def read_quads(
@@ -39,6 +42,7 @@ def read_quads(
     base: str | None = None,
     on_error: OnError = "raise",
     rejected: list[RejectedRow] | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[ChangeBatch]:
     """Read N-Triples, N-Quads, Turtle, TriG, RDF/XML or JSON-LD in batches of inserts.
 
@@ -52,10 +56,11 @@ def read_quads(
     [2]
     """
     found = registry.find_format(source, format)
-    lines = RejectedRows(registry.source_name(source), on_error, rejected)
+    limits = Limits() if limits is None else limits
+    lines = RejectedRows(registry.source_name(source), on_error, rejected, limits)
     if found.rdf is None:
         raise DataError(f"{found.name} holds changes: use read_changes", source=lines.source)
-    file = registry.open_text_source(source)
+    file = registry.open_text_source(source, limits)
     try:
         with _io_errors(source):
             if found.family == "lines":
@@ -70,20 +75,32 @@ def read_quads(
 def _read_document(
     file: IO[bytes], found: registry.Format, base: str | None, rejected: RejectedRows
 ) -> Iterator[ChangeBatch]:
-    # Only JSON-LD calls an empty file an error; here it holds no changes, as in every format.
-    data: bytes | IO[bytes] = file.read() if found.name == "jsonld" else file
-    if isinstance(data, bytes) and not data.strip():
-        return
-    rows = _document_rows(iter(parse(data, format=found.rdf, base_iri=base)), rejected)
+    guard = DocumentGuard(file, _SYNTAXES.get(found.name, "turtle"), rejected)
+    data: bytes | DocumentGuard = guard
+    if found.name == "jsonld":
+        # Only JSON-LD calls an empty file an error; here it holds no changes, as in every format.
+        data = b"".join(iter(guard.read, b""))
+        if not data.strip():
+            return
+    quads = parse(cast("IO[bytes]", data), format=found.rdf, base_iri=base)  # it only calls read()
+    rows = _document_rows(iter(quads), guard, rejected)
     while batch := list(islice(rows, BATCH_ROWS)):
         yield inserts([pa.array(column, pa.string()) for column in zip(*batch, strict=True)])
 
 
-def _document_rows(quads: Iterator[Quad], rejected: RejectedRows) -> Iterator[QuadText]:
+def _document_rows(
+    quads: Iterator[Quad], guard: DocumentGuard, rejected: RejectedRows
+) -> Iterator[QuadText]:
     """Return the texts of quads, going on after an error as far as pyoxigraph does."""
+    most = rejected.limits.literal_length
     while True:
         try:
-            yield quad_texts(next(quads))
+            texts = quad_texts(next(quads))
+            if most is not None and len(texts[2]) > most:
+                rejected.report_long(guard.line, "a literal")
+            else:
+                yield texts
+            guard.next_statement()
         except StopIteration:
             return
         except SyntaxError as error:
@@ -91,6 +108,11 @@ def _document_rows(quads: Iterator[Quad], rejected: RejectedRows) -> Iterator[Qu
             rejected.report(line, column, "", reason)
         except TermError as error:
             rejected.report(1, 1, "", error.message)
+        except MemoryError as error:  # pyoxigraph has a limit of its own
+            what = f"a statement is too long to be parsed: {error}"
+            raise rejected.limits.data_error(
+                "literal_length", what, source=rejected.source, line=guard.line
+            ) from None
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from typing import IO, Any, Final, Literal, TypeAlias, cast
 from pyoxigraph import RdfFormat
 
 from graphtide.errors import DataError
+from graphtide.limits import Limits
+from graphtide.rdf.formats.guards import UnpackedFile
 
 Family: TypeAlias = Literal["lines", "rdf", "patch", "messages", "parquet", "arrow", "arrows"]
 
@@ -85,8 +87,8 @@ def source_name(source: Source) -> str:
     return str(getattr(source, "name", "<stream>"))
 
 
-def open_source(source: Source) -> IO[bytes]:
-    """Open a source for reading, decompressing `.gz`; a file object is returned as it is.
+def open_source(source: Source, limits: Limits | None = None) -> IO[bytes]:
+    """Open a source for reading, unpacking `.gz` up to a limit; a file object stays as it is.
 
     >>> open_source("no/such/file.nt")
     Traceback (most recent call last):
@@ -102,7 +104,8 @@ def open_source(source: Source) -> IO[bytes]:
         raise DataError("is a directory, not a file", source=str(path))
     try:
         if path.suffix == ".gz":
-            return cast("IO[bytes]", gzip.open(path))
+            packed = cast("IO[bytes]", gzip.open(path))  # noqa: SIM115 - the reader closes it
+            return BufferedReader(UnpackedFile(packed, str(path), limits or Limits()))
         return path.open("rb")
     except FileNotFoundError:
         raise DataError("there is no such file", source=str(path)) from None
@@ -110,9 +113,9 @@ def open_source(source: Source) -> IO[bytes]:
         raise DataError(f"cannot be read: {error.strerror}", source=str(path)) from None
 
 
-def open_text_source(source: Source) -> IO[bytes]:
+def open_text_source(source: Source, limits: Limits | None = None) -> IO[bytes]:
     """Open a source of a textual format; raise `DataError` if it is binary."""
-    file = open_source(source)
+    file = open_source(source, limits)
     if not isinstance(file, BufferedReader | gzip.GzipFile):
         return file
     try:

@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError
+from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, RejectedRow
+from graphtide.rdf.formats.guards import LineBuffer
 from graphtide.rdf.formats.lines import BLOCK_BYTES
 from graphtide.rdf.formats.read import statement_lines
 from graphtide.rdf.formats.registry import find_format
@@ -39,8 +41,9 @@ SCHEMA: Final = pa.schema(_FIELDS)
 Lines = Mapping[tuple[int, int], int]
 
 
-def read_slice(slice_: LogSlice) -> Iterator[pa.RecordBatch]:
+def read_slice(slice_: LogSlice, limits: Limits | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a slice, the same ones whenever it is read."""
+    limits = Limits() if limits is None else limits
     if slice_.reason is not None:
         yield _rejected([RejectedRow(slice_.path, 0, 0, "", slice_.reason)])
         return
@@ -49,7 +52,7 @@ def read_slice(slice_: LogSlice) -> Iterator[pa.RecordBatch]:
     last: tuple[int, int] | None = None
     seq = 0
     try:
-        for batch, lines in _batches(slice_, rejected):
+        for batch, lines in _batches(slice_, rejected, limits):
             late = _late(batch, latest)
             rejected += _late_lines(batch, late, slice_, lines)
             good = np.flatnonzero(~late)
@@ -71,7 +74,9 @@ def read_slice(slice_: LogSlice) -> Iterator[pa.RecordBatch]:
         yield _table(1, time=[last[0]], tx=[last[1]], diff=[0], seq=[seq])
 
 
-def _batches(slice_: LogSlice, rejected: list[RejectedRow]) -> Iterator[tuple[ChangeBatch, Lines]]:
+def _batches(
+    slice_: LogSlice, rejected: list[RejectedRow], limits: Limits
+) -> Iterator[tuple[ChangeBatch, Lines]]:
     """The changes of a slice with the file's own numbers; lines of transactions that are late."""
     path, start = Path(slice_.path), slice_.start
     found = find_format(path)
@@ -79,15 +84,16 @@ def _batches(slice_: LogSlice, rejected: list[RejectedRow]) -> Iterator[tuple[Ch
         yield from ((b, {}) for b in read_rows(path, start.offset, slice_.stop, rejected))
         return
     if found.family == "lines":
-        for data in _blocks(slice_):
+        for data in _blocks(slice_, limits):
             named: list[RejectedRow] = []
-            yield from ((b, {}) for b in read_statements(data, start, found.name, named))
+            batches = read_statements(data, start, found.name, named, limits)
+            yield from ((b, {}) for b in batches)
             rejected += [replace(line, file=slice_.path) for line in named]
             start = replace(start, line=start.line + count_lines(data))
         yield from _nothing()
         return
-    reader = ResumedPatch(start, slice_.path, rejected)
-    for data in _blocks(slice_):
+    reader = ResumedPatch(start, slice_.path, rejected, limits)
+    for data in _blocks(slice_, limits):
         yield from ((batch, reader.late) for batch in reader.feed(data))
     rest = reader.finish() if slice_.finished else reader.flush()
     yield from ((batch, reader.late) for batch in rest)
@@ -97,19 +103,18 @@ def _nothing() -> Iterator[tuple[ChangeBatch, Lines]]:
     return iter(())
 
 
-def _blocks(slice_: LogSlice) -> Iterator[bytes]:
+def _blocks(slice_: LogSlice, limits: Limits) -> Iterator[bytes]:
     """The text of a slice in blocks of whole lines; the last line is ended if it is not."""
-    held, left = b"", slice_.stop - slice_.start.offset
+    lines, left = LineBuffer(limits), slice_.stop - slice_.start.offset
     with open_log(Path(slice_.path), slice_.start.offset) as file:
         while left and (data := file.read(min(BLOCK_BYTES, left))):
             left -= len(data)
-            whole, newline, held = (held + data).rpartition(b"\n")
-            if newline:
-                yield whole + newline
+            if block := lines.feed(data):
+                yield block
     if left:
         raise DataError("became shorter after it was read")
-    if held:
-        yield held + b"\n"
+    if rest := lines.rest():
+        yield rest + b"\n"
 
 
 def _late(batch: ChangeBatch, latest: int) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -19,7 +19,8 @@ from graphtide.errors import DataError
 from graphtide.rdf.changes import ChangeBatch, RejectedRow, RejectedRows
 from graphtide.rdf.formats import patch
 from graphtide.rdf.formats.columnar import read_table
-from graphtide.rdf.formats.lines import BLOCK_BYTES, unix_lines
+from graphtide.rdf.formats.guards import unix_lines
+from graphtide.rdf.formats.lines import BLOCK_BYTES
 from graphtide.rdf.formats.read import read_quads
 from graphtide.spark.source.offsets import Closing, LogPosition
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from graphtide.limits import Limits
 
 
 _IRI = rb"<[A-Za-z][A-Za-z0-9]*:[A-Za-z0-9/._-]*(?:#[A-Za-z0-9/._-]*)?>"
@@ -47,9 +50,13 @@ class ResumedPatch(patch.PatchReader):
     """Reads RDF Patch from a position on; `late` has the lines of late transactions."""
 
     def __init__(
-        self, position: LogPosition, source: str, rejected: list[RejectedRow] | None = None
+        self,
+        position: LogPosition,
+        source: str,
+        rejected: list[RejectedRow] | None = None,
+        limits: Limits | None = None,
     ) -> None:
-        super().__init__(source, on_error="skip", rejected=rejected)
+        super().__init__(source, on_error="skip", rejected=rejected, limits=limits)
         self.prefixes = dict(position.prefixes)
         self.late: dict[tuple[int, int], int] = {}
         self._line = position.line
@@ -271,18 +278,23 @@ def _moved_lines(position: LogPosition, data: bytes, extra: int = 0) -> LogPosit
 
 
 def read_statements(
-    data: bytes, position: LogPosition, name: str, rejected: list[RejectedRow]
+    data: bytes,
+    position: LogPosition,
+    name: str,
+    rejected: list[RejectedRow],
+    limits: Limits | None = None,
 ) -> Iterator[ChangeBatch]:
     """The statements of whole lines, each as a transaction with the number of its line."""
     found: list[RejectedRow] = []
     data = unix_lines(data)
-    batches = list(read_quads(io.BytesIO(data), format=name, on_error="skip", rejected=found))
+    file = io.BytesIO(data)
+    batches = list(read_quads(file, format=name, on_error="skip", rejected=found, limits=limits))
     lines = _statement_lines(data, {bad.line for bad in found})
     if sum(map(len, batches)) != len(lines):  # several statements in one line
         for number, line in enumerate(data.split(b"\n")):
             part = replace(position, line=position.line + number)
             if line and b"\n" in data[:-1]:
-                yield from read_statements(line, part, name, rejected)
+                yield from read_statements(line, part, name, rejected, limits)
             elif line:
                 yield from (_stamped(b, part, np.zeros(len(b), np.int64)) for b in batches)
         return

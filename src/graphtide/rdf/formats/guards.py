@@ -1,0 +1,260 @@
+"""Guards between a file and its parser: what is too large is an error before it is in memory.
+
+A compressed file is unpacked piece by piece and counted (`UnpackedFile`); lines that are too long
+are cut out (`LineBuffer`); the parsers of documents read through a `DocumentGuard`, which stops at
+a statement or a string without end, and adds up what the entities of RDF/XML expand to.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from codecs import getincrementaldecoder
+from typing import IO, TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from graphtide.limits import Limits
+    from graphtide.rdf.changes import RejectedRows
+
+LONG_LINE: Final = b"\0"
+"""Stands for a line that is too long; no format has such a line."""
+
+SLACK: Final = 1 << 16
+"""Bytes that a parser may have read ahead."""
+
+
+class UnpackedFile(io.RawIOBase):
+    """What a compressed file unpacks to, up to a limit."""
+
+    def __init__(self, packed: IO[bytes], source: str, limits: Limits) -> None:
+        super().__init__()
+        self._packed = packed
+        self._source = source
+        self._limits = limits
+        self._bytes = 0
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """Unpack as much as fits into a buffer."""
+        count: int = self._packed.readinto(buffer)  # type: ignore[attr-defined]
+        self._bytes += count
+        most = self._limits.unpacked_bytes
+        if most is not None and self._bytes > most:
+            what = f"unpacks to more than {most:,} bytes"
+            raise self._limits.data_error("unpacked_bytes", what, source=self._source)
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._packed.close()
+        super().close()
+
+
+class LineBuffer:
+    r"""Cuts text that comes in pieces into blocks of whole lines, all ended by line feeds.
+
+    A line that is too long is replaced by `LONG_LINE`, so that it is reported in its turn.
+
+    >>> from graphtide.limits import Limits
+    >>> lines = LineBuffer(Limits(literal_length=5))
+    >>> lines.feed(b"a\r\nb"), lines.feed(b"bbbbb"), lines.feed(b"bbb\nc"), lines.rest()
+    (b'a\n', b'', b'\x00\n', b'c')
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._most = limits.literal_length
+        self._held: list[bytes] = []
+        self._size = 0
+        self._skips = False
+
+    def feed(self, piece: bytes) -> bytes:
+        """Take more text; the lines that it completes."""
+        if self._skips:
+            end = piece.find(b"\n")
+            if end < 0:
+                return b""
+            piece, self._skips = LONG_LINE + piece[end:], False
+        cut = piece.rfind(b"\n") + 1
+        if not cut:
+            self._held.append(piece)
+            self._size += len(piece)
+            return b"" if self._most is None or self._size <= self._most else self._overflow()
+        block = b"".join((*self._held, piece[:cut]))
+        self._hold(piece[cut:])
+        return self._checked(unix_lines(block))
+
+    def rest(self) -> bytes:
+        """The last line, if it has no end."""
+        if self._skips:
+            self._skips = False
+            return LONG_LINE
+        rest = b"".join(self._held)
+        self._hold(b"")
+        return self._checked(unix_lines(rest))
+
+    def _hold(self, rest: bytes) -> None:
+        self._held, self._size = [rest] if rest else [], len(rest)
+
+    def _overflow(self) -> bytes:
+        """Too much text without a line feed: there may be other line endings in it."""
+        held = b"".join(self._held)
+        cut = held.rfind(b"\r", 0, -1) + 1
+        self._hold(held[cut:])
+        if self._most is not None and self._size > self._most:
+            self._hold(b"")
+            self._skips = True
+        return self._checked(unix_lines(held[:cut]))
+
+    def _checked(self, block: bytes) -> bytes:
+        if self._most is None or len(block) <= self._most:
+            return block
+        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+        ends = np.append(ends, len(block))
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        parts, done = [], 0
+        for line in np.flatnonzero(ends - starts > self._most).tolist():
+            parts += [block[done : starts[line]], LONG_LINE]
+            done = int(ends[line])
+        return b"".join((*parts, block[done:])) if parts else block
+
+
+def unix_lines(block: bytes) -> bytes:
+    r"""Replace all line endings by line feeds.
+
+    >>> unix_lines(b"a\r\nb\rc")
+    b'a\nb\nc'
+    """
+    return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
+
+
+class DocumentGuard:
+    """A file for a parser of documents; `next_statement` says that it has got one further.
+
+    What it guards against depends on the syntax: a statement without end in Turtle and XML; in
+    JSON, where statements may come at the end only, a string without end; in XML also entities.
+    """
+
+    def __init__(
+        self, file: IO[bytes], syntax: Literal["turtle", "xml", "json"], rejected: RejectedRows
+    ) -> None:
+        self._file = file
+        self._limits = rejected.limits
+        self._source = rejected.source
+        self._strings = syntax == "json"
+        self._entities = EntityCount(rejected) if syntax == "xml" else None
+        self._since = 0
+        self._lines = 1
+        self.line = 1
+
+    def read(self, size: int = -1) -> bytes:
+        """Read some bytes, after a look at them."""
+        data = self._file.read(SLACK if size < 0 else min(size, SLACK))
+        if self._entities is not None:
+            self._entities.take(data)
+        if self._strings:
+            self._since_quote(data)
+        else:
+            self._since += len(data)
+        most = self._limits.literal_length
+        if most is not None and self._since > most + SLACK:
+            what = f"{'a string' if self._strings else 'a statement'} of more than {most:,} bytes"
+            raise self._limits.data_error(
+                "literal_length", what, source=self._source, line=self.line
+            )
+        self._lines += data.count(b"\n")
+        if self._since <= SLACK:  # a long one has begun by then
+            self.line = self._lines
+        return data
+
+    def next_statement(self) -> None:
+        """The parser has found a statement in what it has read."""
+        if not self._strings:
+            self._since = 0
+
+    def _since_quote(self, data: bytes) -> None:
+        plain = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
+        last = plain.rfind(b'"')
+        self._since = self._since + len(plain) if last < 0 else len(plain) - last
+
+
+# As pyoxigraph reads them, which is laxer than XML: what it does not accept need not be counted.
+_BLANK = r"[ \t\n\f\r]"
+_DECLARATION = re.compile(rf'<!ENTITY\s*%?\s*([^ \t\n\f\r<]+){_BLANK}\s*"([^"<]*)"', re.DOTALL)
+_REFERENCE = re.compile("&([^&;]+);")
+_TOKEN = re.compile(f"{_DECLARATION.pattern}|{_REFERENCE.pattern}", re.DOTALL)
+_BEGUN = re.compile(r'<!ENTITY[^"<]*(?:"[^"<]*)?')
+_START: Final = "<!ENTITY"
+
+
+class EntityCount:
+    r"""Adds up what the entities of an XML text expand to, without expanding them.
+
+    An entity may only refer to those declared before it, so its size is known at once.
+
+    >>> from graphtide.limits import Limits
+    >>> from graphtide.rdf.changes import RejectedRows
+    >>> count = EntityCount(RejectedRows("a.rdf", limits=Limits(entity_bytes=50)))
+    >>> count.take(b'<!ENTITY a "012345678"> <!ENTITY b "&a;&a;">]>')
+    >>> count.total
+    35
+    >>> count.take(b"<p>&b;&b;</p></rdf:RDF>")
+    Traceback (most recent call last):
+        ...
+    graphtide.errors.DataLimitError: a.rdf: its entities expand to more than 50 bytes
+      hint: the limit entity_bytes is 50; raise it with Limits(entity_bytes=…), or on the command
+      line with --limit-entity-bytes
+    """
+
+    def __init__(self, rejected: RejectedRows) -> None:
+        self._limits = rejected.limits
+        self._source = rejected.source
+        self._sizes: dict[str, int] = {}
+        self._rest = ""
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self.total = 0
+
+    def take(self, data: bytes) -> None:
+        """Look at the next piece of the text."""
+        text = self._rest + self._decoder.decode(data)
+        if not self._sizes and _START not in text:
+            self._rest = text[-len(_START) :]
+            return
+        end = self._complete(text)
+        done = 0
+        for found in _TOKEN.finditer(text, 0, end):
+            name, value, reference = found.groups()
+            done = found.end()
+            if reference is None:
+                self._sizes[name] = self._expanded(value)
+                self._add(self._sizes[name] + len(name))
+            else:
+                self._add(self._sizes.get(reference, 0))
+        self._rest = text[max(done, min(end, len(text) - len(_START))) :]
+        if len(self._rest) > SLACK:  # one declaration: it counts before it is complete
+            self._add(len(self._rest) if self._rest.startswith(_START) else 0)
+
+    @staticmethod
+    def _complete(text: str) -> int:
+        """Where a declaration or reference begins that may go on in the next piece, or the end."""
+        begun = text.rfind(_START)
+        if begun >= 0 and _BEGUN.fullmatch(text, begun) and not _DECLARATION.match(text, begun):
+            return begun
+        reference = text.rfind("&", max(0, len(text) - SLACK))
+        if reference >= 0 and text.find(";", reference) < 0:
+            return reference
+        return len(text)
+
+    def _expanded(self, value: str) -> int:
+        return len(value) + sum(self._sizes.get(name, 0) for name in _REFERENCE.findall(value))
+
+    def _add(self, size: int) -> None:
+        self.total += size
+        most = self._limits.entity_bytes
+        if most is not None and self.total > most:
+            what = f"its entities expand to more than {most:,} bytes"
+            raise self._limits.data_error("entity_bytes", what, source=self._source)
