@@ -24,6 +24,7 @@ from graphtide.lang.sparql.parse import parse_any_query, parse_standing
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
+from graphtide.rdf.holders import HeldIds
 from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES, Fix, Goal
 from graphtide.repair.search import RepairStrategy, find_repairs
 from graphtide.rules.program import FiringMode, RunningProgram, StartAt, run
@@ -83,11 +84,16 @@ class LiveGraph:
         window_alignment: Alignment = "close",
     ) -> None:
         runtime = Runtime(strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms)
+        runtime.reclaimer.enabled = True
         self._runtime = runtime
         self._streams = Streams(runtime, window_origin, window_alignment)
         self.terms: Final = runtime.terms
-        """The dictionary of terms and ids, for `apply_ids` and `push_ids`."""
+        """The dictionary of terms and ids, for `apply_ids` and `push_ids`.
+
+        What it encodes stays valid until `terms.release(ids)`; other terms are freed when nothing
+        in the graph, and no result that you hold, uses them any more."""
         self._write = runtime.write
+        self._quad_ids = runtime.quad_ids_of
         self._programs: list[RunningProgram] = []
 
     # --- changes ---
@@ -102,7 +108,7 @@ class LiveGraph:
         time: int | None = None,
     ) -> None:
         """Insert one quad, as a transaction of its own."""
-        self._write(1, quad_ids(self.terms, s, p, o, g), time)
+        self._write(1, self._quad_ids(self.terms, s, p, o, g), time)
 
     def delete(
         self,
@@ -114,7 +120,7 @@ class LiveGraph:
         time: int | None = None,
     ) -> None:
         """Delete one quad, as a transaction of its own."""
-        self._write(-1, quad_ids(self.terms, s, p, o, g), time)
+        self._write(-1, self._quad_ids(self.terms, s, p, o, g), time)
 
     def transaction(self, *, time: int | None = None) -> Transaction:
         """Begin a transaction: its changes take effect together at the end of a `with` block."""
@@ -128,7 +134,9 @@ class LiveGraph:
         Each operation sees what those before it did. If one fails, none has happened. LOAD reads
         files inside the folder `load_from` only.
         """
-        return run_update(self._runtime, text, time, load_from)
+        changed = run_update(self._runtime, text, time, load_from)
+        self._runtime.reclaimer.check()
+        return changed
 
     def load(self, path: str | Path, *, time: int | None = None) -> None:
         """Insert the quads of an RDF file as one transaction."""
@@ -158,6 +166,7 @@ class LiveGraph:
         feed = Feed(self._streams)
         for piece in self._runtime.pieces(batches, time, plain=plain):
             feed.apply(piece)
+            self._runtime.reclaimer.check()
 
     def feed(self, *, on_error: Literal["raise", "skip"] = "raise") -> Feed:
         """Apply a log of changes and events step by step, to look at the output in between.
@@ -182,6 +191,7 @@ class LiveGraph:
         All are applied or, if something is wrong with one of them, none.
         """
         self._runtime.apply_ids(s, p, o, g, diff=diff, time=time, tx=tx)
+        self._runtime.reclaimer.check()
 
     # --- time, streams and events ---
 
@@ -193,6 +203,7 @@ class LiveGraph:
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows close and timers fire up to then."""
         self._runtime.advance(to)
+        self._runtime.reclaimer.check()
 
     def stream(self, name: TermLike, *, lateness: int | None = None) -> Stream:
         """The stream of that name, for pushing events; windowed queries read it.
@@ -227,9 +238,11 @@ class LiveGraph:
         """
         runtime = self._runtime
         stamp = runtime.reach(time)
-        ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in triples]
+        # Triples that are computed on the way may use the graph: they are taken before any id is.
+        ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in list(triples)]
         runtime.clock = stamp
         runtime.publish(make_events([ids], [stamp], duration))
+        runtime.reclaimer.check()
 
     # --- standing queries ---
 
@@ -252,7 +265,8 @@ class LiveGraph:
         The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
         join tree of `rete`: pairs of pattern indexes such as `((0, 1), 2)`, or `"written"` for a
         query whose algebra already is the tree. `history` bounds the delta rows retained for
-        `query.deltas()`; None retains all of them.
+        `query.deltas()`, or the rows of the results retained for `query.results()`; None retains
+        all of them.
 
         A query over windows puts out a result whenever one of them closes (`query.results()`,
         `query.on_result(f)`); with `report="change"` at every time at which events come. With
@@ -269,7 +283,9 @@ class LiveGraph:
                 "evaluating again needs all quads, but this graph stores only some",
                 hint='use LiveGraph(store="all"): streams leave out what no query can match',
             )
-        return self._streams.watch(parsed, strategy, name, report, reevaluate=reevaluate)
+        return self._streams.watch(
+            parsed, strategy, name, report, reevaluate=reevaluate, history=history
+        )
 
     def run(
         self,
@@ -408,7 +424,7 @@ class LiveGraph:
         RAND and other non-deterministic functions.
         """
         runtime = self._runtime
-        runtime.flush()
+        runtime.settle()
         parsed = as_select(parse_any_query(query)) if isinstance(query, str) else query
         rows = runtime.evaluate(parsed)
         repeated = np.repeat(rows[:, VALUES:], np.maximum(rows[:, DIFF], 0), axis=0)
@@ -430,19 +446,24 @@ class LiveGraph:
 
     def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
         """The current quads, in no particular order; the last part is None in the default graph."""
-        decode = self.terms.decode
-        for s, p, o, g in self.quad_ids().tolist():
+        self._runtime.settle()
+        decode, quads = self.terms.decode, self._runtime.quad_ids()
+        held = HeldIds([quads])  # the graph may be changed between two quads
+        self.terms.holders.add(held)
+        for s, p, o, g in held.arrays[0].tolist():
             yield decode(s), decode(p), decode(o), decode(g) if g else None
 
     def quad_ids(self) -> Ints:
-        """The current quads as rows of ids of `graph.terms`."""
-        self._runtime.flush()
-        return self._runtime.quad_ids()
+        """The current quads as rows of ids of `graph.terms`, which are pinned."""
+        self._runtime.settle()
+        quads = self._runtime.quad_ids()
+        self.terms.pin(quads)
+        return quads
 
     def stats(self) -> Stats:
         """What the graph holds and has done."""
         runtime = self._runtime
-        runtime.flush()
+        runtime.settle()
         plans, counts = runtime.queries.plans, runtime.store.counts()
         counts["dropped"] += self._streams.pruned()
         return Stats(

@@ -13,6 +13,7 @@ from graphtide.algebra.variables import schema
 from graphtide.engine import ingest, storage
 from graphtide.engine.evaluate import in_order
 from graphtide.engine.queries import QueryRegistry
+from graphtide.engine.reclaim import TermReclaimer
 from graphtide.engine.results import TransactionTimes
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
 from graphtide.errors import DataError, GraphtideError
@@ -85,6 +86,8 @@ class Runtime:
         if tick_ms < 1:
             raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
         self.terms = TermDictionary()
+        self.reclaimer = TermReclaimer(self.terms)
+        self.terms.holders.add(self)
         self.strict = strict
         self.storage: storage.Storage = store
         self.default_graph: storage.DefaultGraphMode = default_graph
@@ -92,6 +95,12 @@ class Runtime:
         self.clock = 0
         self.store = storage.make_store(store, strict=strict)
         self.queries = QueryRegistry(self.store, self.terms, union=default_graph == "union")
+        self._matched: storage.MatchFilter | None = None
+        self.quad_ids_of = ingest.quad_ids
+        if store != "all":
+            programs, stored = self.queries.plans.programs, self.store.stores
+            self._matched = storage.MatchFilter(programs, self.terms, stored=stored)
+            self.quad_ids_of = self._matched.quad_ids
         self._done = 0
         self._last_tx = -1
         self._buffer = ingest.WriteBuffer()
@@ -134,8 +143,12 @@ class Runtime:
 
     def publish(self, events: EventBatch) -> None:
         """Pass events to all subscribers; the graph does not store them."""
-        for subscription in tuple(self._subscriptions):
-            subscription.subscriber.take_events(events)
+        self.reclaimer.busy += 1
+        try:
+            for subscription in tuple(self._subscriptions):
+                subscription.subscriber.take_events(events)
+        finally:
+            self.reclaimer.busy -= 1
 
     # --- clock and queue ---
 
@@ -147,9 +160,13 @@ class Runtime:
         """The time of the next transaction, after notifying subscribers that it is coming."""
         if time is None:
             return self.clock
-        if time > self.clock:
-            for subscription in tuple(self._subscriptions):
-                subscription.subscriber.before_time(time)
+        if time > self.clock and self._subscriptions:
+            self.reclaimer.busy += 1
+            try:
+                for subscription in tuple(self._subscriptions):
+                    subscription.subscriber.before_time(time)
+            finally:
+                self.reclaimer.busy -= 1
         if time < self.clock:
             raise GraphtideError(
                 f"time runs backwards: {time} is before the graph's clock, {self.clock}",
@@ -181,18 +198,34 @@ class Runtime:
             else:
                 self._run(self._buffer.take())
 
+    def settle(self) -> None:
+        """Flush at the start or at the end of what a user calls: terms may be freed here."""
+        self.flush()
+        self.reclaimer.check()
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids that the store, the plans, the buffer and the queue hold; queries do so too."""
+        yield from self.store.held_ids()
+        yield from self.queries.plans.held_ids()
+        yield from self._buffer.held_ids()
+        for changes, _, _ in self._queue:
+            yield changes[:, VALUES:]
+
     def _run(self, piece: ingest.Transactions) -> None:
         """Apply transactions to the store and emit what they change in the answers."""
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self._done)
         self._running = True
+        self.reclaimer.busy += 1
         try:
+            self.reclaimer.verify(changes[:, VALUES:])
             batches = self.store.apply(changes)
             self._done += len(times)
             if batches:
                 self.queries.emit(self.queries.plans.advance(batches), stamps)
         finally:
             self._running = False
+            self.reclaimer.busy -= 1
         self._notify()
 
     def emit(self, outputs: Mapping[int, Ints], time: int) -> None:
@@ -201,16 +234,23 @@ class Runtime:
         self._last_tx += 1
         self._done += 1
         self._running = True
+        self.reclaimer.busy += 1
         try:
             self.queries.emit(outputs, TransactionTimes((time,), (self._last_tx,), self._done - 1))
         finally:
             self._running = False
+            self.reclaimer.busy -= 1
         self._notify()
         self.flush()
 
     def _notify(self) -> None:
-        for subscription in tuple(self._subscriptions):
-            subscription.subscriber.after_transaction()
+        if self._subscriptions:
+            self.reclaimer.busy += 1
+            try:
+                for subscription in tuple(self._subscriptions):
+                    subscription.subscriber.after_transaction()
+            finally:
+                self.reclaimer.busy -= 1
 
     def reject_inside_callback(self, what: str) -> None:
         """Raise if a callback calls what needs the graph between two transactions."""
@@ -226,13 +266,14 @@ class Runtime:
         """Buffer one change, as a transaction of its own."""
         if self.strict:
             self.commit([(diff, ids)], time)
+            self.reclaimer.check()
             return
         if time is not None:
             self.clock = self.reach(time)
         self._last_tx += 1
         waiting = self._buffer.single(self.clock, self._last_tx, diff, ids)
         if waiting >= ingest.MAX_BUFFERED or self._eager or self.queries.with_callbacks:
-            self.flush()
+            self.settle()
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
@@ -262,22 +303,29 @@ class Runtime:
         """
         self.flush()
         if isinstance(batches, ChangeBatch) and time is None:
-            rows, bad = ingest.encode(batches, self.terms)
+            rows, bad = ingest.encode(batches, self.terms, self._matched)
             if bad:
                 raise DataError(f"row {bad[0]}: {bad[1]}")
             self._apply_whole((rows, batches.time, batches.tx))
+            self.reclaimer.check()
             return
-        for piece in self.pieces(batches, time, plain=plain):
+        for piece in self.pieces(batches, time, plain=plain, matched=self._matched):
             self.apply_piece(piece)
+            self.reclaimer.check()
 
     def pieces(
-        self, batches: ChangeBatch | Iterable[ChangeBatch], time: int | None, *, plain: bool
+        self,
+        batches: ChangeBatch | Iterable[ChangeBatch],
+        time: int | None,
+        *,
+        plain: bool,
+        matched: storage.MatchFilter | None = None,
     ) -> Iterator[ingest.Piece]:
         """Batches as pieces of whole transactions of ids; `plain` or with a `time`, as one."""
         listed = (batches,) if isinstance(batches, ChangeBatch) else batches
         if time is not None or plain:
             listed = ingest.restamped(listed, self.reach(time), self._last_tx + 1)
-        return ingest.pieces_of(listed, self.terms)
+        return ingest.pieces_of(listed, self.terms, matched)
 
     def apply_ids(
         self,
@@ -292,7 +340,7 @@ class Runtime:
     ) -> None:
         """Apply changes given as ids, all of them or none; without `tx`, each is a transaction."""
         self.flush()
-        rows = ingest.id_rows(len(self.terms), s, p, o, g, diff)
+        rows = ingest.id_rows(self.terms, s, p, o, g, diff)
         if time is None:
             time = np.full(len(rows), self.clock, np.int64)
         if tx is None:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from graphtide.engine.ingest import Ids, ObjectLike, TermLike, quad_ids, signed
+from graphtide.engine.ingest import Ids, ObjectLike, TermLike, signed
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import DIFF, Ints
+from graphtide.kernel.batch import DIFF, Ints, Longs
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
     from graphtide.engine.runtime import Runtime
@@ -35,11 +37,11 @@ class Transaction:
 
     def insert(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Insert a quad (into the default graph, unless `g` names another)."""
-        self._add(1, quad_ids(self._runtime.terms, s, p, o, g))
+        self._add(1, self._runtime.quad_ids_of(self._runtime.terms, s, p, o, g))
 
     def delete(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Delete a quad."""
-        self._add(-1, quad_ids(self._runtime.terms, s, p, o, g))
+        self._add(-1, self._runtime.quad_ids_of(self._runtime.terms, s, p, o, g))
 
     def _add(self, diff: int, ids: Ids) -> None:
         if self._changes is None:
@@ -51,7 +53,12 @@ class Transaction:
 
     def __enter__(self) -> Self:
         self._changes = []
+        self._runtime.terms.holders.add(self)
         return self
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of the changes so far."""
+        yield flat_ids(ids for _, ids in self._changes or ())
 
     def __exit__(
         self,
@@ -62,6 +69,7 @@ class Transaction:
         changes, self._changes = self._changes, None
         if kind is None and changes is not None:
             self._runtime.commit(changes, self._time)
+            self._runtime.reclaimer.check()
 
 
 class MultiStepTransaction:

@@ -28,8 +28,11 @@ from graphtide.patterns.tokens import (
     PatternMatch,
     Token,
 )
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 
@@ -94,6 +97,10 @@ class KernelDetector:
     def reader(self) -> ConfigurationMover:
         """The automaton's transitions, for `explain`."""
         return ConfigurationMover(self.automaton)
+
+    def held_ids(self) -> Iterator[NDArray[np.int64]]:
+        """The ids of all values."""
+        return self.table.held_ids()
 
     def step(self, type: int, values: tuple[int, ...], time: int) -> list[PatternMatch]:  # noqa: A002
         """Take in an event, after all timers before it; the matches, in order."""
@@ -231,6 +238,10 @@ class SavedDetector(NamedTuple):
     events: int
     born: int
 
+    def held_ids(self) -> Iterator[NDArray[np.int64]]:
+        """The ids of all values."""
+        yield flat_ids(row for token in self.tokens for row in token.rows())
+
 
 class Detector:
     """The general detector: a token has all configurations of its events.
@@ -261,6 +272,10 @@ class Detector:
         """The live tokens, oldest first."""
         alive = chain.from_iterable(self._tokens.values())
         return sorted(alive, key=lambda token: token.order)
+
+    def held_ids(self) -> Iterator[NDArray[np.int64]]:
+        """The ids of all values."""
+        yield flat_ids(row for token in self.tokens() for row in token.rows())
 
     def step(self, type: int, values: tuple[int, ...], time: int) -> list[PatternMatch]:  # noqa: A002
         """Take in an event, after all timers before it; the matches, in order."""

@@ -27,6 +27,12 @@ CACHED_TERMS: Final = 2_000_000
 FEW_TERMS: Final = 16
 """Buffered terms that are added to the table one by one; more are added in bulk."""
 
+COST_OF_ARRAY: Final = 1000
+"""What an array of held ids costs beside its ids, in ids that could be looked at meanwhile."""
+
+COST_OF_OBJECT: Final = 50
+"""What an id costs that comes from a Python object: such arrays are int64."""
+
 HIDDEN_GRAPHS: Final = 1 << 30
 """Ids from here on are internal graphs (the contents of windows), not terms."""
 
@@ -110,7 +116,7 @@ class TermDictionary:
         >>> ids = terms.encode_column(['"a"', '"b"'])
         >>> terms.release(ids[:1])
         >>> terms.reclaim(), terms.lookup('"a"'), terms.text(ids[1])
-        (1, 0, '"b"')
+        (2, 0, '"b"')
         """
         wanted = np.atleast_1d(np.asarray(ids))
         self._pins[wanted[(wanted >= 0) & (wanted < len(self._pins))]] = False
@@ -119,9 +125,9 @@ class TermDictionary:
         if self._buffer is None:
             # A text that is in the table is canonical, so most need not be parsed.
             found = self._stored.find(term) if isinstance(term, str) else 0
-            found = found or self._stored.add(_canonical(term))
+            found = found or self._stored.add(canonical_of(term))
         else:
-            text = _canonical(term)
+            text = canonical_of(term)
             found = 0 if text is term else self.known.get(text, 0)
             if not found:
                 self._buffer.append(text)
@@ -143,7 +149,7 @@ class TermDictionary:
         """
         found = self.known.get(term)
         if found is None:
-            found = self._table.find(_canonical(term))
+            found = self._table.find(canonical_of(term))
             if found:
                 self._remember(term, found)
         return found
@@ -257,7 +263,7 @@ class TermDictionary:
         ]
 
     def encode_graphs(self, column: term_tables.Texts) -> NDArray[np.int32]:
-        """Return the ids of a graph column, pinned, where null and the empty text are the default graph.
+        """Return the ids of a graph column, pinned; null and "" are the default graph.
 
         >>> TermDictionary().encode_graphs(["", None, "<http://example.org/g>"])
         array([0, 0, 1], dtype=int32)
@@ -291,27 +297,28 @@ class TermDictionary:
     # --- freeing ---
 
     def reclaim(self) -> int:
-        """Free the terms whose ids are neither pinned nor held by a holder; how many were freed.
+        """Free the terms whose ids are neither pinned nor held; what that cost, in ids looked at.
 
         To be called between operations only: ids in local variables do not count as held.
         """
         table, before = self._table, len(self)
+        cost = self.top
         live = np.zeros(self.top + 1, np.bool_)
         many = min(len(live), len(self._pins))
         live[:many] = self._pins[:many]
         for ids in self.holders.held_ids():
+            cost += COST_OF_ARRAY + ids.size * (COST_OF_OBJECT if ids.dtype == np.int64 else 1)
             _mark(ids, live)
         if self.generation:
             live &= table.kinds[: len(live)] != UNBOUND  # ids of no term, among what holders gave
         live[0] = False
-        freed = before - int(np.count_nonzero(live))
-        if freed:
+        if int(np.count_nonzero(live)) < before:
             self.generation += 1
             self.known = {term: i for term, i in self.known.items() if live[i]}
             self._terms = {i: term for i, term in self._terms.items() if live[i]}
             table.sweep(live, reuse=self.reuses)
             self._pins = self._pins[: max(64, self.top + 1)].copy()
-        return freed
+        return cost
 
     @property
     def kinds(self) -> NDArray[np.int8]:
@@ -360,7 +367,12 @@ def _new_table() -> term_tables.TermTable:
     return KernelTermTable()
 
 
-def _canonical(term: Term | str) -> str:
+def canonical_of(term: Term | str) -> str:
+    """The canonical text of a term or of its N-Triples text; an error if it is neither.
+
+    >>> canonical_of('"a"@EN')
+    '"a"@en'
+    """
     if isinstance(term, str):
         return canonical_text(term)
     if isinstance(term, Literal) and not term.language and term.datatype.value in TAGGED_DATATYPES:

@@ -17,11 +17,12 @@ import numpy as np
 
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.ast import QueryChange, QueryUpdate, RuleDeclaration
+from graphtide.rdf.holders import flat_ids
 from graphtide.rules.firing import Firing
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
-    from graphtide.kernel.batch import Longs
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.change_events import RowTracker
@@ -53,6 +54,11 @@ class PendingFiring:
         row = self._matches.rows[self._row].tolist()
         return dict(zip(self.entry.matcher.shape.variables, row[1:], strict=True))
 
+    def ids(self) -> list[int]:
+        """The ids of its values."""
+        row: list[int] = self._matches.rows[self._row, 1:].tolist()
+        return row
+
     def firing(self) -> Firing:
         """The firing, with all its values."""
         match = self.entry.matcher.shape.match(self._matches, self._row)
@@ -72,6 +78,10 @@ class ChosenFiring(PendingFiring):
     def binding(self) -> dict[Var, int]:
         """The ids of the variables' values."""
         return {} if self._firing.match is None else self._firing.match.binding
+
+    def ids(self) -> list[int]:
+        """None: it is decoded."""
+        return []
 
     def firing(self) -> Firing:
         """The firing, with all its values."""
@@ -100,7 +110,7 @@ class Agenda(Sequence[Firing]):
     """
 
     def __init__(self, shares: list[RuleMatches], terms: TermDictionary, first: int) -> None:
-        self.shares = _by_priority([share for share in shares if len(share.matches)])
+        self.shares = _by_priority([share for share in shares if len(share.matches)], terms)
         self.first = first
         self._terms = terms
         moments = [share.matches.moments for share in self.shares]
@@ -114,6 +124,12 @@ class Agenda(Sequence[Firing]):
             order = np.argsort(self.moments, kind="stable")
             self.moments, self.which = self.moments[order], self.which[order]
             self.row = self.row[order]
+        terms.holders.add(self)  # a log of firings retains it
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all matches."""
+        for share in self.shares:
+            yield share.matches.rows[:, 1:]
 
     def __len__(self) -> int:
         return len(self.moments)
@@ -154,29 +170,40 @@ def in_firing_order(
     shares: list[RuleMatches], terms: TermDictionary, first: int
 ) -> Iterator[PendingFiring]:
     """The matches of one event in firing order, without columns: most often there is one."""
-    for entry, found in _by_priority(shares):
+    for entry, found in _by_priority(shares, terms):
         for row in range(len(found.rows)):
             yield PendingFiring(entry, found, row, first, terms)
             first += 1
 
 
-def _by_priority(shares: list[RuleMatches]) -> list[RuleMatches]:
+def _by_priority(shares: list[RuleMatches], terms: TermDictionary) -> list[RuleMatches]:
     """Matches of rules, by priority and declaration, each in order."""
     if len(shares) > 1:
         shares.sort(key=lambda s: (-s.entry.matcher.rule.priority, s.entry.number))
-    return [RuleMatches(share.entry, _in_order(share)) for share in shares]
+    return [RuleMatches(share.entry, _in_order(share, terms)) for share in shares]
 
 
-def _in_order(share: RuleMatches) -> Matches:
-    """One rule's matches by moment, then by values in order of the variables' names."""
+def _in_order(share: RuleMatches, terms: TermDictionary) -> Matches:
+    """One rule's matches by moment, then by the texts of values in order of the variables' names.
+
+    Ids would not do: they depend on which terms were freed before.
+    """
     found = share.matches
     moments = found.moments
     if len(moments) < 2 or (moments[1:] > moments[:-1]).all():
         return found
     names = [v.name for v in share.entry.matcher.shape.variables]
     columns = [1 + names.index(name) for name in sorted(names, reverse=True)]
-    keys = np.column_stack([found.rows[:, columns], moments])
-    return found.chosen(np.lexsort(keys.T))
+    ordered = np.sort(moments, kind="stable")
+    shared = ordered[1:][ordered[1:] == ordered[:-1]]
+    same = np.isin(moments, shared)
+    ranks = np.zeros((len(moments), len(columns)), np.int64)
+    ids, places = np.unique(found.rows[same][:, columns], return_inverse=True)
+    texts = np.array(terms.decode_column(ids.astype(np.int32)).fill_null("").to_pylist(), object)
+    rank = np.empty(len(ids), np.int64)
+    rank[np.argsort(texts, kind="stable")] = np.arange(len(ids))
+    ranks[same] = rank[places].reshape(int(same.sum()), len(columns))
+    return found.chosen(np.lexsort(np.column_stack([ranks, moments]).T))
 
 
 # --- ConflictSet
@@ -243,6 +270,14 @@ class ConflictSet:
         self._random = Random(seed)  # noqa: S311 - an order, not a secret
         self._key = self._key_of(resolver)
         self._count = 0
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of all activations, and of the rows that trackers follow."""
+        for tracker in self._trackers.values():
+            yield from tracker.held_ids()
+        yield flat_ids(row for _, row in (*self._last, *self._fired))
+        matches = (a.firing.match for a in (*self._waiting.values(), *self._fired.values()))
+        yield flat_ids(match.binding.values() for match in matches if match is not None)
 
     def _key_of(self, resolver: Resolver) -> Callable[[Activation], object]:
         if callable(resolver):

@@ -13,12 +13,14 @@ from graphtide.algebra.nodes import Project, SelectQuery
 from graphtide.algebra.variables import merge
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.expressions import Var
     from graphtide.engine.watch import Query
+    from graphtide.kernel.batch import Longs
     from graphtide.lang.tide.ast import StateChange
     from graphtide.rules.effects import GraphConnection
 
@@ -155,6 +157,10 @@ class RowTracker:
         self._changes = RowChanges(graph, select, variables, appears=True)
         own = self._changes.watches
         self.watches: tuple[Query, ...] = own + (self._updates.watches if self._updates else ())
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of the rows."""
+        yield flat_ids(self.rows)
 
     def catch_up(self) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
         """Apply the changes since the last call; the rows removed and the rows updated by them."""

@@ -17,6 +17,7 @@ from graphtide.engine.events import EventBatch, concat_events, typed_events
 from graphtide.patterns.compile import compile_pattern
 from graphtide.patterns.detector import AnyDetector, MatchColumns, SavedDetector, make_detector
 from graphtide.patterns.tokens import NEVER, PatternMatch
+from graphtide.rdf.holders import flat_ids
 from graphtide.rules.firing import MAX_LISTED
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
 
@@ -53,6 +54,15 @@ class TokenHistory:
         self._since: list[tuple[Ints, Ints, Longs] | int] = []
         self._events = 0
         self._most = 0
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of the tokens, of the saved ones, and of the input since."""
+        yield from self.detector.held_ids()
+        if self._saved is not None:
+            yield from self._saved.held_ids()
+        for each in self._since:
+            if not isinstance(each, int):
+                yield each[1]
 
     def feed(self, types: Ints, values: Ints, times: Longs) -> MatchColumns:
         """Feed events to the detector."""
@@ -132,6 +142,11 @@ class PatternRunner:
         self.found: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MAX_LISTED)
         self.type_id = type_.id
         self._name, self._parameters = type_.name, type_.parameters
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of the tokens, and of the retained complex events."""
+        yield from self._history.held_ids()
+        yield flat_ids(values for values, _, _ in self.found)
 
     def pass_time(self, to: int) -> list[PatternMatch]:
         """The complex events that timers before `to` complete."""
@@ -243,6 +258,11 @@ class Detection:
             )
             for pattern in patterns
         }
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids that the patterns hold; constants are pinned."""
+        for each in self.patterns.values():
+            yield from each.held_ids()
 
     def next_time(self) -> int:
         """The time of the next timer, at which a token may be completed or dropped."""

@@ -5,6 +5,7 @@ The only module of `rules` that touches the runtime and the streams of a live gr
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
@@ -66,6 +67,17 @@ class GraphConnection:
             and self._runtime.is_only_follower(subscription.subscriber)
             and not self._streams.has_windows
         )
+
+    @contextmanager
+    def operation(self) -> Iterator[None]:
+        """What a user calls on a program: terms may be freed after it, but not meanwhile."""
+        reclaimer = self._runtime.reclaimer
+        reclaimer.busy += 1
+        try:
+            yield
+        finally:
+            reclaimer.busy -= 1
+        reclaimer.check()
 
     def subscribe(self, subscriber: GraphSubscriber) -> None:
         """Notify a subscriber of transactions, clock moves and events."""

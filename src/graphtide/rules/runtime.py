@@ -30,8 +30,9 @@ from graphtide.rules.detection import Detection, complex_batch
 from graphtide.rules.firing import Cascade, FiringLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
@@ -64,7 +65,7 @@ class RuleEngine:
         self.detection = detection
         self.conflicts: ConflictSet | None = None
         self.manual = False
-        self.log = FiringLog()
+        self.log = FiringLog(graph.terms.holders)
         self.clock = graph.clock
         self.running = False
         self.batch_size = FIRST_BATCH
@@ -74,6 +75,16 @@ class RuleEngine:
         self._cascade = Cascade(rules, self.log, detection, max_firings)
         self._queue: deque[EventBatch] = deque()
         self._retracted: list[int] = []
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids in the memories of rules and patterns, the conflict set and the queue."""
+        for part in (self.rules, self.detection, self.conflicts):
+            if part is not None:
+                yield from part.held_ids()
+        for events in self._queue:
+            yield events.triples
+            if events.values is not None:
+                yield events.values
 
     # --- input: events, transactions, time, activations ---
 

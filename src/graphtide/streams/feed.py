@@ -9,6 +9,7 @@ import numpy as np
 from graphtide.engine.ingest import Piece, check_order
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.rdf.holders import HeldIds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,15 +48,19 @@ class Feed:
         return frozenset(f"<{stream.name}>" for stream in self._streams)
 
     def _by_id(self) -> dict[int, Stream]:
-        encode = self._runtime.terms.encode
-        return {encode(f"<{stream.name}>"): stream for stream in self._streams.by_name.values()}
+        intern = self._runtime.terms.intern
+        return {intern(f"<{stream.name}>"): stream for stream in self._streams.by_name.values()}
 
     def steps(self, batches: Iterable[ChangeBatch]) -> Iterator[FeedStep]:
         """Apply batches of changes step by step, to look at the output in between."""
         self._runtime.flush()
+        held = HeldIds()  # terms may be freed between two steps
+        self._runtime.terms.holders.add(held)
         for piece in self._runtime.pieces(batches, None, plain=False):
+            held.arrays = [piece[0]]
             for part in self.parts(piece):
                 self._apply(part)
+                self._runtime.reclaimer.check()
                 yield FeedStep(len(part[0]), len(part[1]))
 
     def apply(self, piece: Piece) -> None:
@@ -85,6 +90,13 @@ class Feed:
         return np.isin(changes[:, GRAPH_COLUMN], list(self._by_id()))
 
     def _apply(self, part: Piece) -> None:
+        self._runtime.reclaimer.busy += 1  # one stream after the other takes its events
+        try:
+            self._take(part)
+        finally:
+            self._runtime.reclaimer.busy -= 1
+
+    def _take(self, part: Piece) -> None:
         changes, times, txs = part
         mask = self._are_events(changes)
         events, rest = changes[mask], changes[~mask]

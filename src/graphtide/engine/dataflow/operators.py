@@ -18,11 +18,11 @@ from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.kernel import DistinctKernel, Instances, JoinKernel, SemiJoinKernel
-from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
+from graphtide.kernel.batch import VALUES, Ints, Longs, make_batch, merge_batches
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from graphtide.functions.logic import Row
     from graphtide.rdf.dictionary import TermDictionary
@@ -34,6 +34,9 @@ class Operator(Protocol):
     @property
     def step(self) -> Callable[..., Ints]:
         """The change of the output for changes of the inputs, one batch per input."""
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """All ids that it stores: of rows, and of constants."""
 
     def sizes(self) -> dict[str, int]:
         """Rows held, by memory; empty for a node without state."""
@@ -70,7 +73,7 @@ def make_operator(node: phys.Physical, terms: TermDictionary) -> Operator:
         case phys.TopK():
             return TopRows(node, terms)
         case phys.Closure(_, source):
-            return Reach(len(node.schema), None if source is None else terms.encode(source))
+            return Reach(len(node.schema), None if source is None else terms.intern(source))
         case _:
             assert_never(node)
 
@@ -97,7 +100,7 @@ def make_join(node: phys.HashJoin) -> Operator:
 
 def constant_batch(node: phys.Constant, terms: TermDictionary) -> Ints:
     """A constant's rows as the changes of the first transaction."""
-    rows = [(0, 1, *(0 if t is None else terms.encode(t) for t in row)) for row in node.rows]
+    rows = [(0, 1, *(0 if t is None else terms.intern(t) for t in row)) for row in node.rows]
     return make_batch(rows, len(node.schema))
 
 
@@ -105,6 +108,10 @@ class Stateless:
     """A node without memory."""
 
     nbytes = 0
+
+    def held_ids(self) -> Iterator[Ints]:
+        """No ids."""
+        return iter(())
 
     def sizes(self) -> dict[str, int]:
         """No memories."""
@@ -124,6 +131,10 @@ class SelectRows(Stateless):
 
     def __init__(self, condition: Condition) -> None:
         self._condition = condition
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The constants."""
+        return self._condition.held_ids()
 
     def step(self, batch: Ints) -> Ints:
         """The changed rows that satisfy the condition."""
@@ -147,7 +158,7 @@ class ComputeColumn(Stateless):
 
     def _compute(self, row: Row) -> int:
         try:
-            return self._terms.encode(self._value(row))
+            return self._terms.intern(self._value(row))
         except ExpressionError:
             return 0
 

@@ -13,7 +13,7 @@ from graphtide.kernel.search.program import ExistsCheck, Pattern, SearchProgram
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from graphtide.algebra.variables import Schema
     from graphtide.kernel import QuadStore
@@ -29,7 +29,7 @@ def to_program(node: phys.Search, terms: TermDictionary) -> SearchProgram:
             return 0
         if isinstance(value, Var):
             return -1 - numbers.setdefault(value, len(numbers))
-        return terms.encode(value)  # type: ignore[arg-type]
+        return terms.intern(value)  # type: ignore[arg-type]
 
     def graph(value: object) -> int:
         if isinstance(value, NamedNode) and value.value.startswith(WINDOW_SPACE):
@@ -56,6 +56,7 @@ class SharedPrograms:
 
     def __init__(self, store: QuadStore) -> None:
         self._store = store
+        self.version = 0
         self._numbers: dict[SearchProgram, int] = {}
         self._users: dict[int, int] = {}
 
@@ -64,6 +65,7 @@ class SharedPrograms:
         number = self._numbers.get(program)
         if number is None:
             number = self._store.install(program)
+            self.version += 1
             self._numbers[program] = number
             self._users[number] = 0
         self._users[number] += 1
@@ -80,6 +82,11 @@ class SharedPrograms:
             del self._users[number]
             self._numbers = {p: n for p, n in self._numbers.items() if n != number}
             self._store.remove(number)
+            self.version += 1
+
+    def patterns(self) -> Iterator[Pattern]:
+        """The patterns of all programs; `version` changes when they do."""
+        return (pattern for program in self._numbers for pattern in program.all_patterns())
 
     def __len__(self) -> int:
         return len(self._users)

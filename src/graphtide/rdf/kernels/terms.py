@@ -166,7 +166,7 @@ def _append(
     """Append a new text to the blob and store its entry; its id: a free one, or the next."""
     if state[LEFT] > 0:
         state[LEFT] -= 1
-        term = np.int64(free[state[LEFT]])
+        term: Any = np.int64(free[state[LEFT]])
     else:
         state[TOP] += 1
         term = state[TOP]
@@ -178,7 +178,7 @@ def _append(
     state[USED] = start + end - at
     state[COUNT] += 1
     slots[slot] = code << 32 | term
-    return term
+    return term  # type: ignore[no-any-return] # compiled, it is an integer
 
 
 @allocating
@@ -410,9 +410,7 @@ class KernelTermTable:
         """Return the id of a canonical text, adding it when it is new."""
         data = np.frombuffer(text.encode(), np.uint8)
         self._make_room(1, data.size)
-        found, new = add_one(
-            data, self._slots, self._blob, self._spans, self._free, self._state
-        )
+        found, new = add_one(data, self._slots, self._blob, self._spans, self._free, self._state)
         if new:
             self.kinds[found], self.numbers[found] = typed_value(text)
         return found

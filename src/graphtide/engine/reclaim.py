@@ -1,0 +1,72 @@
+"""TermReclaimer: when terms that nobody holds are freed.
+
+Terms are freed between operations only, never inside one: an operation may have ids in local
+variables. So there are safe points, at the end of what users call, and `TermReclaimer.check` is
+called nowhere else. An operation that may call user code (callbacks, functions of rules) is counted
+in `busy`: while it runs, the safe points inside it are none.
+
+Marking costs time in proportion to what is held. It is done when the dictionary has doubled since
+the last time, and has grown by a fraction of the ids that were looked at then: so over all terms it
+costs a constant per new term.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from graphtide.kernel.batch import Ints
+    from graphtide.rdf.dictionary import TermDictionary
+
+ALWAYS: Final = os.environ.get("GRAPHTIDE_RECLAIM", "") == "always"
+"""For tests: free at every safe point, and never reuse an id. What uses a freed id then fails."""
+
+FIRST_INTERNAL: Final = 1 << 29
+"""Ids from here on are nodes and graphs of windows, not terms."""
+
+LEAST_GROWTH: Final = 8192
+"""New terms without which nothing is freed."""
+
+LOOKED_AT: Final = 64
+"""Ids that may be looked at for each new term: a tenth of a microsecond."""
+
+
+class TermReclaimer:
+    """Frees terms of a dictionary at safe points. `busy` counts the operations under way.
+
+    It has to be `enabled`, as `LiveGraph` does: whoever uses a runtime directly may hold its ids.
+
+    >>> from graphtide.rdf.dictionary import TermDictionary
+    >>> terms = TermDictionary()
+    >>> reclaimer = TermReclaimer(terms)
+    >>> reclaimer.enabled = True
+    >>> for number in range(2 * LEAST_GROWTH):
+    ...     reclaimer.check()
+    ...     _ = terms.intern(f'"{number}"')
+    >>> len(terms) <= LEAST_GROWTH
+    True
+    """
+
+    __slots__ = ("_at", "_terms", "busy", "enabled")
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self.busy = 0
+        self.enabled = False
+        self._terms = terms
+        self._at = LEAST_GROWTH
+        if ALWAYS:
+            terms.reuses = False
+
+    def verify(self, ids: Ints) -> None:
+        """Raise if one of some ids was freed; only where terms are freed all the time."""
+        if ALWAYS:
+            self._terms.check(ids[ids < FIRST_INTERNAL])
+
+    def check(self) -> None:
+        """A safe point: free terms if that is worth it."""
+        if self.busy or not self.enabled or not (ALWAYS or len(self._terms) >= self._at):
+            return
+        cost = self._terms.reclaim()
+        left = len(self._terms)
+        self._at = left + max(LEAST_GROWTH, left, cost // LOOKED_AT)
