@@ -63,7 +63,7 @@ RULE Again WHEN EVENT a = Seen(?first, ?place) EVENT b = Seen(?second, ?place) A
 
 PATTERN: Final = """PREFIX : <http://example.org/>
 EVENT Seen(?event, ?place) AS { ?event :at ?place }
-PATTERN Thrice(?place) AS Seen(?a, ?place) -> Seen(?b, ?place) -> Seen(?c, ?place) WITHIN 5s"""
+PATTERN Twice(?place) AS (Seen(?a, ?place) -> Seen(?b, ?place)) WITHIN 50s"""
 
 QUERY: Final = """PREFIX : <http://example.org/>
 SELECT ?place (COUNT(*) AS ?many) { ?event :at ?place } GROUP BY ?place"""

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from graphtide.kernel.batch import Ints
     from graphtide.rdf.dictionary import TermDictionary
 
-ALWAYS: Final = os.environ.get("GRAPHTIDE_RECLAIM", "") == "always"
-"""For tests: free at every safe point, and never reuse an id. What uses a freed id then fails."""
+ALWAYS: Final = os.environ.get("GRAPHTIDE_RECLAIM", "") in ("always", "reuse")
+"""For tests: free at every safe point. With "always", ids are not reused: what uses one fails."""
+
+QUARANTINE: Final = os.environ.get("GRAPHTIDE_RECLAIM", "") == "always"
+"""For tests: never reuse an id."""
 
 FIRST_INTERNAL: Final = 1 << 29
 """Ids from here on are nodes and graphs of windows, not terms."""
@@ -55,8 +58,7 @@ class TermReclaimer:
         self.enabled = False
         self._terms = terms
         self._at = LEAST_GROWTH
-        if ALWAYS:
-            terms.reuses = False
+        terms.reuses = not QUARANTINE
 
     def verify(self, ids: Ints) -> None:
         """Raise if one of some ids was freed; only where terms are freed all the time."""

@@ -5,7 +5,6 @@ The only module of `rules` that touches the runtime and the streams of a live gr
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
@@ -68,16 +67,14 @@ class GraphConnection:
             and not self._streams.has_windows
         )
 
-    @contextmanager
-    def operation(self) -> Iterator[None]:
-        """What a user calls on a program: terms may be freed after it, but not meanwhile."""
-        reclaimer = self._runtime.reclaimer
-        reclaimer.busy += 1
-        try:
-            yield
-        finally:
-            reclaimer.busy -= 1
-        reclaimer.check()
+    def begin_operation(self) -> None:
+        """Rules run: no term is freed until `end_operation`."""
+        self._runtime.reclaimer.busy += 1
+
+    def end_operation(self) -> None:
+        """Rules have run: terms may be freed now, unless that was inside another operation."""
+        self._runtime.reclaimer.busy -= 1
+        self._runtime.reclaimer.check()
 
     def subscribe(self, subscriber: GraphSubscriber) -> None:
         """Notify a subscriber of transactions, clock moves and events."""

@@ -132,7 +132,6 @@ class RunningProgram:
             self._engine.rules.add(rule, actions)
         self._find_independent(rules)
         self._subscriber = GraphSubscriber(self._connection, self._engine, effects)
-        self._connection.terms.holders.add(self._engine)
 
     def resolve_conflicts(self, resolver: Resolver, seed: int, *, manual: bool) -> None:
         """Put matches into a conflict set, to be fired one at a time."""
@@ -230,8 +229,7 @@ class RunningProgram:
         conflicts = self._conflicts()
         chosen = conflicts.next() if activation is None else conflicts.take(activation)
         if chosen is not None:
-            with self._connection.operation():
-                self._engine.fire(chosen)
+            self._engine.fire(chosen)
         return chosen
 
     def fire_all(self, until: Callable[[], bool] | None = None) -> int:
@@ -264,18 +262,16 @@ class RunningProgram:
         duration: int = 0,
     ) -> None:
         """Publish a graph event to this program only, by default at the current time."""
-        with self._connection.operation():
-            if time is not None:
-                self._connection.advance(time)
-            self._engine.assert_event(triples, time=time, duration=duration)
+        if time is not None:
+            self._connection.advance(time)
+        self._engine.assert_event(triples, time=time, duration=duration)
 
     def advance(self, to: int) -> None:
         """Move the clock on, that of the graph too."""
-        with self._connection.operation():
-            if to > self._connection.clock:
-                self._connection.advance(to)
-            else:
-                self._engine.advance(to)
+        if to > self._connection.clock:
+            self._connection.advance(to)
+        else:
+            self._engine.advance(to)
 
     def close(self) -> None:
         """End the program: its rules, and its queries."""

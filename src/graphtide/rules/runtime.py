@@ -75,6 +75,7 @@ class RuleEngine:
         self._cascade = Cascade(rules, self.log, detection, max_firings)
         self._queue: deque[EventBatch] = deque()
         self._retracted: list[int] = []
+        graph.terms.holders.add(self)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids in the memories of rules and patterns, the conflict set and the queue."""
@@ -96,7 +97,7 @@ class RuleEngine:
         duration: int = 0,
     ) -> None:
         """Publish one graph event, by default at the current time, with a duration in ticks."""
-        ids = [quad_ids(self._graph.terms, s, p, o, None)[:3] for s, p, o in triples]
+        ids = [quad_ids(self._graph.terms, s, p, o, None)[:3] for s, p, o in list(triples)]
         self.take_events(make_events([ids], [self.clock if time is None else time], duration))
 
     def take_events(self, events: EventBatch) -> None:
@@ -171,6 +172,7 @@ class RuleEngine:
         """Do something, then work off the queue."""
         self.running = True
         self._begin()
+        self._graph.begin_operation()
         try:
             if first is not None:
                 first()
@@ -181,6 +183,7 @@ class RuleEngine:
         finally:
             self.running = False
             self.depth = 0
+            self._graph.end_operation()
 
     def _drain(self) -> None:
         while self._queue or self._publish() or self._fire_next():
