@@ -278,7 +278,8 @@ class Query:
     def count(self) -> int:
         """How many rows the current answer has, duplicates counted."""
         self._host.settle()
-        return self._count if self.windows is None else self.windows.count(self._count)
+        # A graph that stores no quads cannot tell a redundant delete.
+        return max(self._count, 0) if self.windows is None else self.windows.count(self._count)
 
     def answer(self) -> bool:
         """The answer of an ASK query now."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import chain
@@ -194,6 +195,10 @@ def _rows(columns: MatchColumns) -> list[PatternMatch]:
     ]
 
 
+Rank = Callable[[tuple[int, ...]], tuple[str, ...]]
+"""What rows of ids are sorted by: the texts of their terms, which do not depend on ids."""
+
+
 class KeyedStreams:
     """The keys of events by PER: each key has a stream of its own; without PER there is one."""
 
@@ -257,9 +262,10 @@ class Detector:
     [PatternMatch(values=(), time=12, start=10, used=(0, 1))]
     """
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: Automaton, rank: Rank | None = None) -> None:
         self.automaton = automaton
         self.now: int | None = None
+        self._rank = rank
         self.reader = ConfigurationMover(automaton)
         self._streams = KeyedStreams(automaton)
         self._tokens: dict[Key, list[Token]] = {}
@@ -412,7 +418,10 @@ class Detector:
             self._schedule(token)
         parameters = self.automaton.parameters
         rows = {tuple(end.values[slot] for slot in parameters) for end in ends}
-        return [PatternMatch(row, time, token.start, tuple(token.used)) for row in sorted(rows)]
+        return [
+            PatternMatch(row, time, token.start, tuple(token.used))
+            for row in sorted(rows, key=self._rank)
+        ]
 
     def _schedule(self, token: Token) -> None:
         """Queue the next timer and the deadline of a token; outdated entries do no harm."""
@@ -431,8 +440,11 @@ class Detector:
 AnyDetector = Detector | KernelDetector
 
 
-def make_detector(automaton: Automaton) -> AnyDetector:
+def make_detector(automaton: Automaton, rank: Rank | None = None) -> AnyDetector:
     """The kernel's detector if it can run the pattern, else (or without Numba) the general one.
+
+    Several matches of one token are in the order of `rank`, by default that of their ids; the
+    kernel never has several.
 
     >>> from graphtide.patterns.compile import compile_pattern
     >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration
@@ -442,4 +454,4 @@ def make_detector(automaton: Automaton) -> AnyDetector:
     'KernelDetector'
     """
     form = determine(automaton)
-    return KernelDetector(form) if JIT and not why_no_kernel(form) else Detector(automaton)
+    return KernelDetector(form) if JIT and not why_no_kernel(form) else Detector(automaton, rank)

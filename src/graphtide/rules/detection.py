@@ -253,11 +253,16 @@ class Detection:
         self._width = max((len(type_.parameters) for type_ in types.values()), default=0)
         self.patterns = {
             pattern.name: PatternRunner(
-                make_detector(compile_pattern(pattern, numbers, terms.encode, tick_ms)),
+                make_detector(
+                    compile_pattern(pattern, numbers, terms.encode, tick_ms), self._texts
+                ),
                 complex_types[pattern.name],
             )
             for pattern in patterns
         }
+
+    def _texts(self, row: tuple[int, ...]) -> tuple[str, ...]:
+        return tuple(self._terms.text(i) if i else "" for i in row)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids that the patterns hold; constants are pinned."""
