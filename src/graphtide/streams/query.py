@@ -14,11 +14,12 @@ import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery, Values
 from graphtide.engine.results import ResultLog, ResultRun, WindowResult
-from graphtide.kernel.batch import DIFF, TX, VALUES, Longs
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.kernel.counts import DELTA_VALUES
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from graphtide.algebra.windows import WindowClause, WindowedQuery
     from graphtide.engine.runtime import Runtime
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from graphtide.streams.stream import Stream
 
 Row = tuple[int, ...]
-
-MAX_RESULTS: Final = 10_000
-"""Results that a query retains; the oldest are evicted first."""
 
 NO_ROWS: Final = SelectQuery((), Values((), ()))
 """Stands in for a query that is evaluated again at every close: it has a name and costs nothing."""
@@ -48,6 +46,7 @@ class QueryWindows:
         query: Query,
         windows: Mapping[int, tuple[Stream, Asked]],
         closed: Callable[[QueryWindows], None],
+        history: int | None,
         reevaluated: SelectQuery | None = None,
     ) -> None:
         self.windowed = windowed
@@ -59,10 +58,17 @@ class QueryWindows:
         self.variables = tuple(v.name for v in select.variables)
         self._runtime = runtime
         self._closed = closed
-        self._results = ResultLog(MAX_RESULTS, self.variables, runtime.terms)
+        self._results = ResultLog(self.variables, runtime.terms, rows=history)
         self._pending: Counter[Row] = Counter()
         self._answer: Counter[Row] = Counter()
         self._callbacks: list[Callable[[WindowResult], object]] = []
+        runtime.terms.holders.add(self)
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of the answer, of changes that wait for a close, and of the results."""
+        yield flat_ids(self._pending)
+        yield flat_ids(self._answer)
+        yield from self._results.held_ids()
 
     @property
     def name(self) -> str:
@@ -119,6 +125,7 @@ class QueryWindows:
         rows = np.repeat(changes[:, VALUES:], counts, axis=0).astype(np.int32)
         sizes = np.bincount(at, counts, minlength=len(times)).astype(np.int64)
         self._results.add(ResultRun(times, np.concatenate([[0], np.cumsum(sizes)]), rows))
+        self.query.evicted = self._results.evicted
 
     def _take_each(self, numbers: Longs, times: Longs, changes: Longs) -> None:
         """As `take`, close by close: for callbacks, or if transactions lie between closes."""
@@ -155,6 +162,7 @@ class QueryWindows:
     def _put_out(self, time: int) -> None:
         rows = [row for row, count in self._output().items() for _ in range(count)]
         result = self._results.add_one(time, rows)
+        self.query.evicted = self._results.evicted
         for callback in self._callbacks:
             callback(result)
 
