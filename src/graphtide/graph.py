@@ -483,10 +483,11 @@ class LiveGraph:
 
     def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
         """The current quads, in no particular order; the last part is None in the default graph."""
-        self._runtime.settle()
-        decode, quads = self.terms.decode, self._runtime.quad_ids()
-        held = HeldIds([quads])  # the graph may be changed between two quads
-        self.terms.holders.add(held)
+        decode, held = self.terms.decode, HeldIds()  # the graph may be changed between two quads
+        with self.lock:
+            self._runtime.settle()
+            held.arrays = [self._runtime.quad_ids()]
+            self.terms.holders.add(held)
         for s, p, o, g in held.arrays[0].tolist():
             yield decode(s), decode(p), decode(o), decode(g) if g else None
 

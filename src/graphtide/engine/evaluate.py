@@ -168,6 +168,10 @@ class FreshColumns:
     columns: tuple[FreshCompute, ...]
     nbytes: int = 0
 
+    def held_ids(self) -> Iterator[Ints]:
+        """Nothing is kept."""
+        return iter(())
+
     def sizes(self) -> dict[str, int]:
         """Nothing is kept."""
         return {}

@@ -56,8 +56,9 @@ def pieces_of(
         for batch in batches:
             if not len(batch):
                 continue
-            rows, bad = encode(batch, terms, matched)
-            waiting.arrays.append(rows)
+            with terms.lock:
+                rows, bad = encode(batch, terms, matched)
+                waiting.arrays.append(rows)
             lines = rows, batch.time, batch.tx
             at = bad[0] if bad else len(batch) - 1
             time, tx = int(batch.time[at]), int(batch.tx[at])

@@ -6,7 +6,6 @@ from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
@@ -97,8 +96,8 @@ class Runtime:
             raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
         if tick_ms < 1:
             raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
-        self.lock = RLock()
         self.terms = TermDictionary()
+        self.lock = self.terms.lock
         self.reclaimer = TermReclaimer(self.terms)
         self.terms.holders.add(self)
         self.strict = strict

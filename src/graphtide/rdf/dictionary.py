@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
@@ -58,14 +60,16 @@ class TermDictionary:
 
     __slots__ = (
         "_base", "_buffer", "_hidden", "_pins", "_ready", "_stored", "_taken", "_terms",
-        "generation", "holders", "known", "reuses",
+        "generation", "holders", "known", "lock", "reuses",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self._hidden: dict[str, int] = {}
         self._stored: term_tables.TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
-        self.holders = Holders()
+        self.lock = RLock()
+        """Of the graph, too: results are decoded by any thread while others change the graph."""
+        self.holders = Holders(self.lock)
         self.generation = 0
         self.reuses = True
         self._pins = np.zeros(64, np.bool_)
@@ -105,9 +109,8 @@ class TermDictionary:
 
     def _get_ready(self) -> None:
         """Flush the buffer, and take the next free ids of the table."""
-        _ = self._table
-        self._ready = self._stored.free[-READY_IDS:][::-1].tolist()
-        self._taken, self._base = 0, self._stored.top
+        ready, top = _next_free(self._table), self._stored.top
+        self._ready, self._taken, self._base = ready, 0, top
 
     def encode(self, term: Term | str) -> int:
         """Return the id of a term or of its N-Triples text, and pin it: it is valid until released.
@@ -115,8 +118,9 @@ class TermDictionary:
         >>> TermDictionary().encode("<http://example.org/a>")
         1
         """
-        found = self.intern(term)
-        self.pin(found)
+        with self.lock:
+            found = self.intern(term)
+            self.pin(found)
         return found
 
     def intern(self, term: Term | str) -> int:
@@ -199,9 +203,10 @@ class TermDictionary:
         >>> terms.text(terms.encode('"a"@EN'))
         '"a"@en'
         """
-        if not 0 < term <= self.top:
-            self._refuse(term)
-        return self._table.text(term) or self._refuse(term)
+        with self.lock:
+            if not 0 < term <= self.top:
+                self._refuse(term)
+            return self._table.text(term) or self._refuse(term)
 
     def decode(self, term: int) -> Term:
         """Return the term of an id.
@@ -212,10 +217,11 @@ class TermDictionary:
         """
         found = self._terms.get(term)
         if found is None:
-            found = parse_term(self.text(term))
-            if len(self._terms) >= CACHED_TERMS:
-                self._terms.clear()
-            self._terms[term] = found
+            with self.lock:
+                found = parse_term(self.text(term))
+                if len(self._terms) >= CACHED_TERMS:
+                    self._terms.clear()
+                self._terms[term] = found
         return found
 
     def encode_column(self, column: term_tables.Texts) -> NDArray[np.int32]:
@@ -226,8 +232,9 @@ class TermDictionary:
         >>> TermDictionary().encode_column(pa.array(['"a"', '"b"', '"a"']))
         array([1, 2, 1], dtype=int32)
         """
-        ids = self.intern_column(column)
-        self.pin(ids)
+        with self.lock:
+            ids = self.intern_column(column)
+            self.pin(ids)
         return ids
 
     def intern_column(
@@ -249,8 +256,9 @@ class TermDictionary:
         >>> TermDictionary().encode_rows(['"a"', "<a b>"])[1][0][0]
         1
         """
-        ids, bad = self.intern_rows(column, skip_empty=skip_empty)
-        self.pin(ids)
+        with self.lock:
+            ids, bad = self.intern_rows(column, skip_empty=skip_empty)
+            self.pin(ids)
         return ids, bad
 
     def intern_rows(
@@ -295,8 +303,9 @@ class TermDictionary:
         >>> TermDictionary().encode_graphs(["", None, "<http://example.org/g>"])
         array([0, 0, 1], dtype=int32)
         """
-        ids = self.intern_column(column, skip_empty=True)
-        self.pin(ids)
+        with self.lock:
+            ids = self.intern_column(column, skip_empty=True)
+            self.pin(ids)
         return ids
 
     def decode_column(self, ids: NDArray[np.integer] | Sequence[int]) -> term_tables.Strings:
@@ -307,8 +316,9 @@ class TermDictionary:
         ['"a"', None]
         """
         wanted = np.ascontiguousarray(ids, np.int32)
-        self.check(wanted)
-        return self._table.texts(wanted)
+        with self.lock:
+            self.check(wanted)
+            return self._table.texts(wanted)
 
     def check(self, ids: NDArray[np.int32]) -> None:
         """Raise unless each id is that of a term, or 0."""
@@ -341,12 +351,16 @@ class TermDictionary:
             live &= self._table.kinds[: len(live)] != UNBOUND
         live[0] = False
         if int(np.count_nonzero(live)) < before:
+            # All is made before anything is replaced: an interrupt comes before or after that.
+            known = {term: i for term, i in self.known.items() if live[i]}
+            terms = {i: term for i, term in self._terms.items() if live[i]}
+            table = deepcopy(self._table)
+            table.sweep(live, reuse=self.reuses)
+            pins = self._pins[: max(64, table.top + 1)].copy()
+            ready, top = _next_free(table), table.top
+            self.known, self._terms, self._stored, self._pins = known, terms, table, pins
+            self._ready, self._taken, self._base = ready, 0, top
             self.generation += 1
-            self.known = {term: i for term, i in self.known.items() if live[i]}
-            self._terms = {i: term for i, term in self._terms.items() if live[i]}
-            self._table.sweep(live, reuse=self.reuses)
-            self._get_ready()
-            self._pins = self._pins[: max(64, self.top + 1)].copy()
         return cost
 
     @property
@@ -386,6 +400,12 @@ class TermDictionary:
                 hint="graph.terms.encode() and pin() give ids that stay valid",
             )
         raise TermError(f"no term has id {term}; ids run from 1 to {self.top}")
+
+
+def _next_free(table: term_tables.TermTable) -> list[int]:
+    """The free ids that a table uses next, in that order."""
+    found: list[int] = table.free[-READY_IDS:][::-1].tolist()
+    return found
 
 
 def _new_table() -> term_tables.TermTable:

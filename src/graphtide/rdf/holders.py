@@ -10,6 +10,7 @@ only (`engine/reclaim.py`); a generator that is suspended between operations use
 from __future__ import annotations
 
 from itertools import chain
+from threading import RLock
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from weakref import ref
 
@@ -43,6 +44,9 @@ class IdHolder(Protocol):
 class Holders:
     """The live objects that hold ids of one dictionary, in order of registration.
 
+    Results are sliced, and so registered, without the lock of the graph, by any thread: `add` waits
+    while terms are being freed.
+
     >>> holders = Holders()
     >>> held = HeldIds([np.array([3, 5])])
     >>> holders.add(held)
@@ -53,19 +57,21 @@ class Holders:
     0
     """
 
-    __slots__ = ("_prune_at", "_refs")
+    __slots__ = ("_lock", "_prune_at", "_refs")
 
-    def __init__(self) -> None:
+    def __init__(self, lock: RLock | None = None) -> None:
+        self._lock = RLock() if lock is None else lock
         self._refs: list[ref[IdHolder]] = []
         self._prune_at = LEAST_PRUNED
 
     def add(self, holder: IdHolder) -> None:
         """Register an object for as long as it lives."""
-        refs = self._refs
-        refs.append(ref(holder))
-        if len(refs) >= self._prune_at:
-            self._refs = [each for each in refs if each() is not None]
-            self._prune_at = max(LEAST_PRUNED, 2 * len(self._refs))
+        with self._lock:
+            refs = self._refs
+            refs.append(ref(holder))
+            if len(refs) >= self._prune_at:
+                self._refs = [each for each in refs if each() is not None]
+                self._prune_at = max(LEAST_PRUNED, 2 * len(self._refs))
 
     def __iter__(self) -> Iterator[IdHolder]:
         for each in tuple(self._refs):

@@ -279,6 +279,8 @@ class Stream:
         with self._publisher.schedule:
             for times, quads, events in found:
                 self.push_ids(times, quads, events=events)
+                self._publisher.reclaim(calls=1)
+        self._publisher.reclaim()
 
     @synchronized
     def advance(self, to: int) -> None:
@@ -403,7 +405,11 @@ class EventPublisher:
             pass_on()
         finally:
             reclaimer.busy -= 1
-        self._runtime.reclaim()
+        self.reclaim()
+
+    def reclaim(self, *, calls: int = 0) -> None:
+        """A safe point, see `Runtime.reclaim`."""
+        self._runtime.reclaim(calls=calls)
 
     def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
         """A number for the event of each quad that no other event has."""

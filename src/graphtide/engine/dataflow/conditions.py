@@ -21,7 +21,7 @@ from graphtide.kernel import calculate, compare
 from graphtide.kernel import values as val
 from graphtide.kernel.batch import VALUES, Ints
 from graphtide.limits import allowance
-from graphtide.rdf.holders import IdCache
+from graphtide.rdf.holders import MOST_CACHED, IdCache
 
 if TYPE_CHECKING:
     from graphtide.functions.logic import Row
@@ -74,6 +74,8 @@ class Memo:
             found = known[ids] = self._function(row)
             if len(known) % CHECKED_EVERY == 0:
                 allowance().check_time()
+                if len(known) >= MOST_CACHED:
+                    known.clear()
         return found
 
 
