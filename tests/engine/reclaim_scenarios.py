@@ -9,7 +9,8 @@ from __future__ import annotations
 from graphtide import LiveGraph, Program
 from graphtide.engine import ingest, results, transaction, watch
 from graphtide.engine.dataflow import aggregates, reach, top_rows
-from graphtide.kernel import Instances, JoinKernel, QuadStore, SemiJoinKernel
+from graphtide.kernel import JIT, Instances, JoinKernel, QuadStore, SemiJoinKernel
+from graphtide.patterns import history
 from graphtide.rdf import holders
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rules import agenda, detection, firing
@@ -258,8 +259,8 @@ def rows_of(result):
     return sorted(str(row) for row in result)
 
 
-def seen(graph, name, time, *, predicate="seen"):
-    graph.publish([(iri(name), iri(predicate), f'"{name} was here"')], time=time)
+def seen(graph, name, time, *, predicate="seen", value=None):
+    graph.publish([(iri(name), iri(predicate), f'"{value or name} was here"')], time=time)
 
 
 def started(text, **options):
@@ -351,6 +352,67 @@ def tokens_of_a_pattern(pattern="(Seen(?a, ?b) -> Left(?a)) WITHIN 9s"):
     return [(str(m.values), m.start, m.time) for m in program.matches("Gone")]
 
 
+def event_that_is_taken_back():
+    """The token that had used it comes back, with a value that only the pattern's input has."""
+    text = """
+    EVENT Back(?b) AS { ?e :back ?b }
+    EVENT Undo(?a) AS { ?a :undo ?b }
+    PATTERN Trip(?a) AS (Seen(?a, ?b) -> Left(?a) -> Back(?b)) WITHIN 90s
+    RULE R WHEN EVENT l = Left(?a) EVENT u = Undo(?a) AFTER[1,90] l THEN RETRACT l
+    """
+    graph, program = started(text)
+    seen(graph, "ann", 3, value="paris")
+    seen(graph, "ann", 4, predicate="left")
+    seen(graph, "e", 5, predicate="back", value="paris")
+    touch(graph)
+    seen(graph, "ann", 6, predicate="undo")
+    touch(graph)
+    seen(graph, "ann", 7, predicate="left")
+    seen(graph, "e", 8, predicate="back", value="paris")
+    return [(str(m.values), m.start, m.time) for m in program.matches("Trip")]
+
+
+def forbidden_event_that_nobody_has_read():
+    """Its own value is needed until the conflict set has read it; its memory has expired then."""
+    text = """
+    EVENT Ring(?a, ?n) AS { ?a :ring ?n }
+    RULE R WHEN EVENT a = Seen(?a, ?b) NO EVENT n = Ring(?a, ?n) AFTER[0,5] a
+      THEN INSERT { ?a :quiet ?b }
+    """
+    graph, program = started(text, firing="manual")
+    seen(graph, "ann", 1)
+    seen(graph, "bob", 1)
+    graph.advance(7)
+    waiting = [str(each.values) for each in program.activations()]
+    seen(graph, "ann", 8, predicate="ring", value="at nine")
+    graph.advance(90)
+    return waiting, [str(each.values) for each in program.activations()]
+
+
+def graph_after_an_error(store="all"):
+    """Store and plans are made anew from the quads: these hold the ids from then on."""
+    graph = LiveGraph(store=store)
+    found = graph.watch(PREFIX + "SELECT ?a ?c { ?a :p ?b . ?b :q ?c }")
+    graph.insert(iri("a"), iri("p"), iri("b"))
+    graph.stats()
+    queries = graph._runtime.queries
+    queries.take = lambda *_: 1 // 0
+    try:
+        graph.insert(iri("b"), iri("q"), '"lost"')
+        graph.stats()
+    except ZeroDivisionError:
+        del queries.take
+    touch(graph)
+    later = graph.watch(PREFIX + "SELECT ?a { ?a :r :x }") if store == "all" else None
+    graph.insert(iri("b"), iri("q"), '"c"')
+    graph.insert(iri("b"), iri("r"), iri("x"))
+    return rows(found.table(terms=True)), rows(later.table(terms=True)) if later else []
+
+
+def matched_quads_after_an_error():
+    return graph_after_an_error("matched")
+
+
 def functions_that_use_the_graph():
     """A callback in the middle of an operation is no safe point: its caller still has ids."""
     graph, called = LiveGraph(), []
@@ -429,6 +491,11 @@ SCENARIOS = {
     waiting_activations: [],
     tokens_of_a_pattern: [detection.PatternRunner],
     tokens_of_the_general_detector: [detection.PatternRunner],
+    event_that_is_taken_back: [history.TokenHistory],
+    forbidden_event_that_nobody_has_read: [absence.Absence],
     functions_that_use_the_graph: [],
     triples_that_use_the_graph: [],
 }
+if JIT:  # the twins of the kernels do not recover
+    SCENARIOS[graph_after_an_error] = [QuadStore]
+    SCENARIOS[matched_quads_after_an_error] = [QuadStore]

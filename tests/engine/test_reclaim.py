@@ -7,6 +7,7 @@ hold an id fails. Each is run again without one of the holders, and has to fail 
 from __future__ import annotations
 
 import gc
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -165,6 +166,66 @@ def test_rows_of_count_distinct_are_given_back():
     assert sizes[-1] == sizes[0], "rows that are gone have no number"
     graph.insert(iri("x"), iri("p"), iri("b"))
     assert query.table()["n"].to_pylist() == [1]
+
+
+# --- interrupts and threads ---
+
+
+def test_an_interrupted_sweep_has_not_happened(monkeypatch):
+    graph = LiveGraph()
+    graph.insert(iri("a"), iri("p"), '"x"')
+    graph.delete(iri("a"), iri("p"), '"x"')
+    graph.insert(iri("a"), iri("p"), '"y"')
+    graph.stats()
+    terms = graph.terms
+    table, known = type(terms._stored), terms.lookup('"x"')
+    sweep = table.sweep
+
+    def interrupted(self, live, *, reuse):
+        sweep(self, live, reuse=reuse)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(table, "sweep", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            terms.reclaim()
+    assert (terms.text(known), terms.intern('"x"'), terms.generation) == ('"x"', known, 0)
+    terms.reclaim()
+    assert (terms.lookup('"x"'), terms.generation) == (0, 1)
+    assert [str(part) for part in next(graph.quads())[:3]] == [iri("a"), iri("p"), '"y"']
+
+
+def test_nothing_is_sliced_or_decoded_while_another_thread_frees_terms():
+    graph = LiveGraph()
+    query = graph.watch(PREFIX + "SELECT ?a { ?a :p ?b }")
+    graph.insert(iri("a"), iri("p"), 1)
+    delta = query.delta()
+    for look in (lambda: delta[:1], lambda: delta[0]):
+        found = []
+        thread = Thread(target=lambda look=look, found=found: found.append(look()))
+        with graph.lock:
+            thread.start()
+            thread.join(0.05)
+            assert not found
+        thread.join()
+        assert len(found) == 1
+
+
+def test_nothing_is_freed_while_effects_or_events_wait(monkeypatch):
+    monkeypatch.setattr(reclaim, "ALWAYS", True)
+    graph = LiveGraph()
+    runtime = graph._runtime
+    graph.terms.intern(iri("passing"))
+    runtime.schedule.cause(lambda: None)
+    runtime.reclaim()
+    assert graph.terms.lookup(iri("passing")), "an effect may have its id"
+    runtime.schedule.perform(runtime.reclaim)
+    assert graph.terms.lookup(iri("passing")), "and so may a cascade"
+    with runtime.schedule:
+        runtime.reclaim()
+        assert graph.terms.lookup(iri("passing")), "and a call"
+        runtime.reclaim(calls=1)
+    assert not graph.terms.lookup(iri("passing"))
 
 
 # --- ids in the users' hands ---
