@@ -9,12 +9,12 @@ import numpy as np
 from graphtide.engine.ingest import Ids, ObjectLike, TermLike, quad_ids, signed
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import Ints
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from graphtide.engine.runtime import Runtime
+    from graphtide.kernel.batch import Ints
 
 
 class Transaction:
