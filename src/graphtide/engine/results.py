@@ -246,11 +246,9 @@ class ResultLog:
         while self._held - len(self._runs[0].times) >= self._limit:
             self._held -= len(self._runs.popleft().times)
 
-    def add_one(self, time: int, rows: list[tuple[int, ...]]) -> WindowResult:
-        """Append one result, and return it."""
-        listed = np.array(rows, np.int32).reshape(len(rows), len(self._variables))
-        self.add(ResultRun(np.array([time]), np.array([0, len(rows)]), listed))
-        return WindowResult(time, rows, self._variables, self._terms)
+    def newest(self, many: int) -> list[WindowResult]:
+        """The last of them, oldest first."""
+        return list(self)[-many:] if many > 1 else [last for last in (self.last(),) if last]
 
     def __len__(self) -> int:
         return min(self._held, self._limit)

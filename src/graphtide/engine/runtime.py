@@ -21,7 +21,7 @@ from graphtide.engine.scheduler import Follower, Scheduler
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
-from graphtide.limits import Limits
+from graphtide.limits import Allowance, Limits
 from graphtide.plan.choose import choose_plan
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
@@ -234,10 +234,11 @@ class Runtime:
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self._done)
         self._underway = Underway(piece, [changes], self._done)
-        batches = self.store.apply(changes)
         deltas = None
-        if batches:
-            deltas = self.queries.take(self.queries.plans.advance(batches), stamps)
+        with Allowance(self.limits, "flush"):
+            batches = self.store.apply(changes)
+            if batches:
+                deltas = self.queries.take(self.queries.plans.advance(batches), stamps)
         self._done += len(times)
         self._unnotified = deque(deltas or ())
         self._unnotified.append(None)
