@@ -410,6 +410,8 @@ class Streams:
         """Events of streams reach the windows before they are published."""
         return len(events)
 
+    taken = 0
+
     def go_on(self) -> bool:
         """Nothing waits for the end of a cascade."""
         return False
