@@ -340,19 +340,25 @@ class Runtime:
         """Buffer the changes of one transaction."""
         stamp = self.clock
         if time is not None and time != stamp:
+            if not self.schedule.followers:  # a refused transaction does not move the clock
+                self._refuse_redundant(changes)
             with self.schedule:
                 self.schedule.advance(time)
                 self.commit(changes, None)
             return
+        self._refuse_redundant(changes)
+        self._last_tx += 1
+        self._buffer.several(stamp, self._last_tx, changes)
+        if self._buffer.waiting >= ingest.MAX_BUFFERED or self.one_by_one:
+            self.flush()
+
+    def _refuse_redundant(self, changes: Sequence[tuple[int, ingest.Ids]]) -> None:
+        """Strict mode: refuse a transaction with a change that would have no effect."""
         if self.strict:
             self.flush()
             redundant = storage.first_redundant(changes, self.store, self.terms)
             if redundant:
                 raise redundant[1]
-        self._last_tx += 1
-        self._buffer.several(stamp, self._last_tx, changes)
-        if self._buffer.waiting >= ingest.MAX_BUFFERED or self.one_by_one:
-            self.flush()
 
     # --- batches ---
 
