@@ -25,6 +25,7 @@ from graphtide.lang.sparql.parse import parse_any_query, parse_standing
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
+from graphtide.rdf.holders import HeldIds
 from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES, Fix, Goal
 from graphtide.repair.search import RepairStrategy, find_repairs
 from graphtide.rules.program import FiringMode, RunningProgram, StartAt, run
@@ -94,6 +95,7 @@ class LiveGraph:
             tick_ms=tick_ms,
             limits=limits,
         )
+        runtime.reclaimer.enabled = True
         self._runtime = runtime
         self.lock: Final = runtime.lock
         """Held by every call; hold it to make several calls without those of other threads."""
@@ -101,8 +103,12 @@ class LiveGraph:
         """What queries, changes and files may take; `limits.exceeded` counts values over them."""
         self._streams = Streams(runtime, window_origin, window_alignment)
         self.terms: Final = runtime.terms
-        """The dictionary of terms and ids, for `apply_ids` and `push_ids`."""
+        """The dictionary of terms and ids, for `apply_ids` and `push_ids`.
+
+        What it encodes stays valid until `terms.release(ids)`; other terms are freed when nothing
+        in the graph, and no result that you hold, uses them any more."""
         self._write = runtime.write
+        self._quad_ids = runtime.quad_ids_of
         self._programs: list[RunningProgram] = []
 
     # --- changes ---
@@ -118,7 +124,7 @@ class LiveGraph:
     ) -> None:
         """Insert one quad, as a transaction of its own."""
         with self.lock:
-            self._write(1, quad_ids(self.terms, s, p, o, g), time)
+            self._write(1, self._quad_ids(self.terms, s, p, o, g), time)
 
     def delete(
         self,
@@ -131,7 +137,7 @@ class LiveGraph:
     ) -> None:
         """Delete one quad, as a transaction of its own."""
         with self.lock:
-            self._write(-1, quad_ids(self.terms, s, p, o, g), time)
+            self._write(-1, self._quad_ids(self.terms, s, p, o, g), time)
 
     def transaction(self, *, time: int | None = None) -> Transaction:
         """Begin a transaction: its changes take effect together at the end of a `with` block."""
@@ -146,7 +152,9 @@ class LiveGraph:
         Each operation sees what those before it did. If one fails, none has happened. LOAD reads
         files inside the folder `load_from` only.
         """
-        return run_update(self._runtime, text, time, load_from)
+        changed = run_update(self._runtime, text, time, load_from)
+        self._runtime.reclaim()
+        return changed
 
     @synchronized
     def load(self, path: str | Path, *, time: int | None = None) -> None:
@@ -180,6 +188,8 @@ class LiveGraph:
         with self._runtime.schedule:
             for piece in self._runtime.pieces(changes, time, plain=plain):
                 feed.apply(piece)
+                self._runtime.reclaim(calls=1)
+        self._runtime.reclaim()
 
     def feed(self, *, on_error: Literal["raise", "skip"] = "raise") -> Feed:
         """Apply a log of changes and events step by step, to look at the output in between.
@@ -205,6 +215,7 @@ class LiveGraph:
         All are applied or, if something is wrong with one of them, none.
         """
         self._runtime.apply_ids(s, p, o, g, diff=diff, time=time, tx=tx)
+        self._runtime.reclaim()
 
     # --- time, streams and events ---
 
@@ -217,6 +228,7 @@ class LiveGraph:
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows close and timers fire up to then."""
         self._runtime.advance(to)
+        self._runtime.reclaim()
 
     @synchronized
     def stream(self, name: TermLike, *, lateness: int | None = None) -> Stream:
@@ -252,9 +264,13 @@ class LiveGraph:
           Seen = Seen(<ex:a>) at 5
         """
         runtime = self._runtime
-        ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in triples]
+        # Triples that are computed on the way may use the graph: they are taken before any id is.
+        listed = list(triples)
         with runtime.schedule:
-            runtime.publish(make_events([ids], [runtime.reach(time)], duration))
+            stamp = runtime.reach(time)
+            ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in listed]
+            runtime.publish(make_events([ids], [stamp], duration))
+        runtime.reclaim()
 
     # --- standing queries ---
 
@@ -278,7 +294,8 @@ class LiveGraph:
         The planner chooses a `strategy` and a join order unless they are given. `plan` pins the
         join tree of `rete`: pairs of pattern indexes such as `((0, 1), 2)`, or `"written"` for a
         query whose algebra already is the tree. `history` bounds the delta rows retained for
-        `query.deltas()`; None retains all of them.
+        `query.deltas()`, or the rows of the results retained for `query.results()`; None retains
+        all of them.
 
         A query over windows puts out a result whenever one of them closes (`query.results()`,
         `query.on_result(f)`); with `report="change"` at every time at which events come. With
@@ -295,7 +312,9 @@ class LiveGraph:
                 "evaluating again needs all quads, but this graph stores only some",
                 hint='use LiveGraph(store="all"): streams leave out what no query can match',
             )
-        return self._streams.watch(parsed, strategy, name, report, reevaluate=reevaluate)
+        return self._streams.watch(
+            parsed, strategy, name, report, reevaluate=reevaluate, history=history
+        )
 
     @synchronized
     def run(
@@ -440,7 +459,7 @@ class LiveGraph:
         RAND and other non-deterministic functions.
         """
         runtime = self._runtime
-        runtime.flush()
+        runtime.settle()
         parsed = as_select(parse_any_query(query)) if isinstance(query, str) else query
         rows = runtime.evaluate(parsed)
         repeated = np.repeat(rows[:, VALUES:], np.maximum(rows[:, DIFF], 0), axis=0)
@@ -464,21 +483,27 @@ class LiveGraph:
 
     def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
         """The current quads, in no particular order; the last part is None in the default graph."""
-        decode = self.terms.decode
-        for s, p, o, g in self.quad_ids().tolist():
+        decode, held = self.terms.decode, HeldIds()  # the graph may be changed between two quads
+        with self.lock:
+            self._runtime.settle()
+            held.arrays = [self._runtime.quad_ids()]
+            self.terms.holders.add(held)
+        for s, p, o, g in held.arrays[0].tolist():
             yield decode(s), decode(p), decode(o), decode(g) if g else None
 
     @synchronized
     def quad_ids(self) -> Ints:
-        """The current quads as rows of ids of `graph.terms`."""
-        self._runtime.flush()
-        return self._runtime.quad_ids()
+        """The current quads as rows of ids of `graph.terms`, which are pinned."""
+        self._runtime.settle()
+        quads = self._runtime.quad_ids()
+        self.terms.pin(quads)
+        return quads
 
     @synchronized
     def stats(self) -> Stats:
         """What the graph holds and has done."""
         runtime = self._runtime
-        runtime.flush()
+        runtime.settle()
         plans, counts = runtime.queries.plans, runtime.store.counts()
         counts["dropped"] += self._streams.pruned()
         return Stats(

@@ -79,3 +79,16 @@ def test_strict_mode_needs_every_quad(store):
 def test_an_unknown_storage_is_refused():
     with pytest.raises(GraphtideError, match="store='some' is unknown"):
         LiveGraph(store="some")
+
+
+def test_no_count_is_shown_below_zero_after_a_redundant_delete():
+    graph = LiveGraph(store="none")
+    rows = graph.watch("SELECT * { ?x <ex:p> ?y }")
+    total = graph.watch("SELECT (COUNT(*) AS ?n) { ?x <ex:p> ?y }")
+    groups = graph.watch("SELECT ?y (COUNT(?x) AS ?n) { ?x <ex:p> ?y } GROUP BY ?y")
+    graph.delete("<ex:a>", "<ex:p>", "<ex:b>")
+    assert total.table()["n"].to_pylist() == [0]
+    assert rows.count() == 0 and rows.table().num_rows == 0 and groups.table().num_rows == 0
+    graph.insert("<ex:a>", "<ex:p>", "<ex:b>")
+    graph.insert("<ex:c>", "<ex:p>", "<ex:b>")
+    assert total.table()["n"].to_pylist() == [1], "the promise was broken: one too few from then on"

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -438,3 +439,19 @@ def test_random_rules_fire_as_the_definition_says(rules, history):
             wanted.publish(what, of)
     got = [(firing.rule, name_of(firing.values["x"])) for firing in running.firings()]
     assert got == wanted.fired
+
+
+def test_matches_of_one_event_fire_by_the_texts_of_their_values():
+    rule = "EVENT Seen(?room) AS { ?room :seen ?b }\nRULE R ON Seen(?room) THEN CALL tell(?room)"
+    graph, _, calls = started(rule, "events")
+    graph.publish([(iri(name), iri("seen"), 1) for name in "zya"], time=1)
+    assert calls == [("tell", "a"), ("tell", "y"), ("tell", "z")], (
+        "not by when they were seen first"
+    )
+    stream = graph.stream(iri("s"))
+    triples = [(iri(name), iri("seen"), 1) for name in "xwb"]
+    ids = graph.terms.encode_column([text for s, p, _ in triples for text in (s, p, '"1"')])
+    quads = np.zeros((6, 4), np.int32)
+    quads[:, :3] = np.tile(ids.reshape(3, 3), (2, 1))
+    stream.push_ids(np.repeat([5, 6], 3), quads, events=np.repeat([0, 1], 3))
+    assert [name for _, name in calls[3:]] == [*"bwx", *"bwx"]

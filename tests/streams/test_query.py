@@ -394,3 +394,37 @@ def test_windows_close_before_a_batch_of_later_changes():
     graph.apply(ChangeBatch.of(names))
     found = {r.time: [row["n"].value for row in r] for r in query.results()}
     assert found == {10: [], 15: ["early"], 20: []}
+
+
+def test_results_are_retained_by_rows():
+    graph = LiveGraph()
+    query = graph.watch(
+        text("RSTREAM", "WINDOW :w { ?a :p ?b }", "ELEMENTS 10 STEP 1", ""), history=35
+    )
+    stream = graph.stream(iri("s"))
+    for n in range(100):
+        stream.push([(iri(f"a{n}"), iri("p"), iri("b"))], time=n)
+    graph.advance(200)
+    # 1 + 2 + … + 9 rows while the window fills, then 91 results of 10; three of these fit.
+    assert [(r.time, len(r)) for r in query.results()] == [(97, 10), (98, 10), (99, 10)]
+    assert query.evicted == 45 + 91 * 10 - 3 * 10
+    assert query.last_result().time == 99
+
+
+def test_the_last_result_is_retained_however_large():
+    graph = LiveGraph()
+    query = graph.watch(
+        text("RSTREAM", "WINDOW :w { ?a :p ?b }", "ELEMENTS 10 STEP 1", ""), history=3
+    )
+    for n in range(20):
+        graph.stream(iri("s")).push([(iri(f"a{n}"), iri("p"), iri("b"))], time=n)
+    graph.advance(30)
+    assert [(r.time, len(r)) for r in query.results()] == [(19, 10)]
+    everything = LiveGraph()
+    query = everything.watch(
+        text("ISTREAM", "WINDOW :w { ?a :p ?b }", "ELEMENTS 1 STEP 1", ""), history=None
+    )
+    for n in range(20):
+        everything.stream(iri("s")).push([(iri(f"a{n}"), iri("p"), iri("b"))], time=n)
+    everything.advance(30)
+    assert len(query.results()) == 20 and query.evicted == 0

@@ -57,6 +57,7 @@ class Chain:
                 self._sources[watch][event.source.appears] = types[event.name]
         (pattern,) = (each for each in program.patterns if each.name == GESTURE)
         self.detector = pattern_detector(pattern, types, self.graph.terms.encode, tick_ms=1)
+        self.graph.terms.holders.add(self.detector)
 
     def detect(self) -> MatchColumns | None:
         """Feed the deltas since the last call to the detector; the gestures that it finds."""

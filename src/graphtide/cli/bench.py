@@ -1,4 +1,4 @@
-"""`graphtide bench`: the nine benchmarks. Their modules are imported when they run."""
+"""`graphtide bench`: the ten benchmarks. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -267,6 +267,31 @@ def spark(
         run_benchmark(BENCHMARK, tasks, as_json=as_json)
 
 
+def soak(
+    *,
+    events: Events = 2_000_000,
+    parts: str = "window,rule,pattern,none",
+    as_json: AsJson = False,
+    plot: PlotFile = None,
+) -> None:
+    """Measure what endless events leave behind.
+
+    Parameters
+    ----------
+    parts
+        What takes in the events, separated by commas: window, rule, pattern, or none for a graph
+        that stores no quads.
+    """
+    from graphtide.bench.soak import BENCHMARK, PARTS, make_tasks
+
+    check_minimum(events, "--events", 1)
+    chosen = names(parts, "--parts")
+    unknown = [part for part in chosen if part not in PARTS]
+    if unknown:
+        raise invalid("--parts", unknown[0], f"the parts are {', '.join(PARTS)}")
+    run_benchmark(BENCHMARK, make_tasks(events, chosen), as_json=as_json, plot=plot)
+
+
 BENCHMARKS: Final = (
     BenchCommand(
         train,
@@ -324,6 +349,12 @@ BENCHMARKS: Final = (
         "graphtide bench spark --edges 200000",
         "A graph grows to a twentieth, a quarter and all of its edges, with small micro-batches at "
         f"each size; by default on two executors of one core. {OWN_PROCESS}",
+    ),
+    BenchCommand(
+        soak,
+        "Endless events, each with an id of its own: memory over events is flat.",
+        "graphtide bench soak --events 200000 --parts rule",
+        f"A window, a rule, a pattern, and a graph that stores no quads. {OWN_PROCESS}",
     ),
 )
 

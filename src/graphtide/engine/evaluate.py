@@ -120,6 +120,10 @@ class FreshExpression:
         self._volatile = volatile
         self._value = compile_expression(expression, None, volatile.functions)
 
+    def held_ids(self) -> Iterator[Ints]:
+        """Nothing is kept."""
+        return iter(())
+
     def sizes(self) -> dict[str, int]:
         """Nothing is stored."""
         return {}
@@ -153,7 +157,7 @@ class FreshCompute(FreshExpression):
     def step(self, batch: Ints) -> Ints:
         """The rows with their values."""
         rows = self.apart(batch)
-        ids = [0 if value is None else self._terms.encode(value) for value in self.values(rows)]
+        ids = [0 if value is None else self._terms.intern(value) for value in self.values(rows)]
         return np.concatenate([rows, np.array(ids, np.int32).reshape(-1, 1)], axis=1)
 
 
@@ -163,6 +167,10 @@ class FreshColumns:
 
     columns: tuple[FreshCompute, ...]
     nbytes: int = 0
+
+    def held_ids(self) -> Iterator[Ints]:
+        """Nothing is kept."""
+        return iter(())
 
     def sizes(self) -> dict[str, int]:
         """Nothing is kept."""

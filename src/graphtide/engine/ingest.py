@@ -9,19 +9,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import pyarrow as pa
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import DataError, GraphtideError, TermError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.dictionary import TermDictionary
+from graphtide.rdf.holders import HeldIds
 from graphtide.rdf.kinds import XSD
 from graphtide.rdf.terms import TERM_TYPES, Term
 
 if TYPE_CHECKING:
-    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.term_tables import BadRow, Strings
 
 PIECE = 1 << 18
 """Changes per kernel call, if transactions allow: large enough to be quick, small in memory."""
@@ -32,29 +35,37 @@ Piece = tuple[Ints, Longs, Longs]
 Transactions = tuple[Ints, Sequence[int] | Longs, Sequence[int] | Longs]
 """A piece, its times and numbers in any kind of sequence."""
 
+Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
 Lines = tuple[Ints, Longs, Longs]
 """Changes, with a time and a transaction number for each of them."""
 
 
-def pieces_of(batches: Iterable[ChangeBatch], terms: TermDictionary) -> Iterator[Piece]:
+def pieces_of(
+    batches: Iterable[ChangeBatch], terms: TermDictionary, matched: QuadFilter | None = None
+) -> Iterator[Piece]:
     """Whole transactions only: the last one of a batch waits, the next batch may go on with it.
 
     An error comes after the transactions before the broken one, and with nothing of that one.
     """
     held: list[Lines] = []
     stamp: tuple[int, int] | None = None
+    waiting = HeldIds()  # whoever takes the pieces may free terms in between
+    terms.holders.add(waiting)
     try:
         for batch in batches:
             if not len(batch):
                 continue
-            rows, bad = encode(batch, terms)
+            with terms.lock:
+                rows, bad = encode(batch, terms, matched)
+                waiting.arrays.append(rows)
             lines = rows, batch.time, batch.tx
             at = bad[0] if bad else len(batch) - 1
             time, tx = int(batch.time[at]), int(batch.tx[at])
             begin = int(np.argmax((batch.time == time) & (batch.tx == tx)))
             if begin or stamp != (time, tx):
                 yield from cut(*joined([*held, between(lines, 0, begin)]))
-                held = []
+                held, waiting.arrays = [], [rows]
             if bad:
                 held = []
                 raise DataError(f"row {bad[0]}: {bad[1]}")
@@ -68,15 +79,52 @@ def pieces_of(batches: Iterable[ChangeBatch], terms: TermDictionary) -> Iterator
         yield from cut(*joined(held))
 
 
-def encode(batch: ChangeBatch, terms: TermDictionary) -> tuple[Ints, tuple[int, str] | None]:
-    """The changes of a batch as kernel rows; the first row that is not made of terms, and why."""
-    rows = np.empty((len(batch), 6), np.int32)
+class QuadFilter(Protocol):
+    """Which quads can match, of a graph that does not store the others."""
+
+    def predicates(self, ids: Ints) -> Mask | None:
+        """Which quads of some predicates can match; None if all can."""
+
+    def objects(self, predicates: Ints, ids: Ints) -> Mask:
+        """Which quads of some predicates and objects can match."""
+
+
+def encode(
+    batch: ChangeBatch, terms: TermDictionary, matched: QuadFilter | None = None
+) -> tuple[Ints, tuple[int, str] | None]:
+    """The changes of a batch as kernel rows; the first row that is not made of terms, and why.
+
+    With a filter, all ids are 0 of quads that cannot match; their terms are only checked.
+    """
+    rows = np.zeros((len(batch), 6), np.int32)
     rows[:, 1] = batch.diff
-    bad: list[tuple[int, str]] = []
-    for column, texts in enumerate((batch.s, batch.p, batch.o, batch.g), start=2):
-        rows[:, column], wrong = terms.encode_rows(texts, skip_empty=column == 5)
+    rows[:, 3], bad = terms.intern_rows(batch.p)
+    fits = None if matched is None else matched.predicates(rows[:, 3])
+    for column, texts in ((4, batch.o), (2, batch.s), (5, batch.g)):
+        rows[:, column], wrong = _matching_ids(terms, texts, fits, skip_empty=column == 5)
         bad += wrong
+        if column == 4 and matched is not None and fits is not None:
+            fits = fits & matched.objects(rows[:, 3], rows[:, 4])
+    if fits is not None:
+        rows[~fits, 2:] = 0
     return rows, min(bad, default=None)
+
+
+def _matching_ids(
+    terms: TermDictionary, texts: Strings, fits: Mask | None, *, skip_empty: bool
+) -> tuple[Ints, list[BadRow]]:
+    """The ids of those texts that fit, 0 for the others; and which are no terms."""
+    if fits is None or fits.all():
+        return terms.intern_rows(texts, skip_empty=skip_empty)
+    ids, bad = np.zeros(len(fits), np.int32), []
+    # What is not stored is checked in a dictionary of its own, which is dropped right away.
+    for part, own in ((fits, terms), (~fits, TermDictionary())):
+        found, wrong = own.intern_rows(texts.filter(pa.array(part)), skip_empty=skip_empty)
+        places = np.flatnonzero(part)
+        bad += [(int(places[row]), reason) for row, reason in wrong]
+        if own is terms:
+            ids[places] = found
+    return ids, bad
 
 
 def between(lines: Lines, begin: int, end: int) -> Lines:
@@ -187,21 +235,25 @@ def first_rows(quads: Ints) -> Longs:
 # --- changes as arrays of ids ---
 
 
-def id_rows(most: int, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None) -> Ints:
+def id_rows(
+    terms: TermDictionary, s: Ints, p: Ints, o: Ints, g: Ints | None, diff: Ints | None
+) -> Ints:
     """Changes as kernel rows, checked: ids in range, one length, diffs of +1 or -1."""
     rows = np.zeros((len(s), 6), np.int32)
     named = {"s": s, "p": p, "o": o} if g is None else {"s": s, "p": p, "o": o, "g": g}
     for column, (name, ids) in enumerate(named.items(), start=2):
         values = integers(name, ids, len(s))
         least = 0 if name == "g" else 1
-        if len(values) and (values.min() < least or values.max() > most):
+        if len(values) and (values.min() < least or values.max() > terms.top):
             raise GraphtideError(
-                f"the ids of {name} run from {least} to {most}", hint="make ids with graph.terms"
+                f"the ids of {name} run from {least} to {terms.top}",
+                hint="make ids with graph.terms",
             )
         rows[:, column] = values
     rows[:, 1] = 1 if diff is None else integers("diff", diff, len(s))
     if len(rows) and (np.abs(rows[:, 1]) != 1).any():
         raise GraphtideError("diff is +1 for an insert and -1 for a delete")
+    terms.check(rows[:, VALUES:])
     return rows
 
 
@@ -226,6 +278,26 @@ ObjectLike = TermLike | int | float | Decimal | datetime | date
 
 Ids = tuple[int, int, int, int]
 
+NOT_MATCHED: Ids = (0, 0, 0, 0)
+"""Stands for a quad that is not stored, because no query can match it."""
+
+
+def checked_terms(
+    s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None
+) -> tuple[TermLike, TermLike, TermLike, TermLike | None]:
+    """The terms of a quad; a term at a position where it cannot stand is refused.
+
+    >>> str(checked_terms("<http://example.org/a>", "<http://example.org/p>", 5, None)[2])[:3]
+    '"5"'
+    """
+    if s.__class__ is not str or s[:1] == '"':
+        _refuse(s, "subject", (NamedNode, BlankNode))
+    if p.__class__ is not str or p[:1] != "<":
+        _refuse(p, "predicate", (NamedNode,))
+    if g is not None and (g.__class__ is not str or g[:1] == '"'):
+        _refuse(g, "graph name", (NamedNode, BlankNode))
+    return s, p, as_term(o), g
+
 
 def quad_ids(
     terms: TermDictionary, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None
@@ -242,13 +314,13 @@ def quad_ids(
         _refuse(p, "predicate", (NamedNode,))
     if o.__class__ is not str and not isinstance(o, TERM_TYPES):
         o = as_term(o)
-    known, encode = terms.known.get, terms.encode
+    known, intern = terms.known.get, terms.intern_new
     graph = 0
     if g is not None:
         if g.__class__ is not str or g[:1] == '"':
             _refuse(g, "graph name", (NamedNode, BlankNode))
-        graph = known(g) or encode(g)
-    return known(s) or encode(s), known(p) or encode(p), known(o) or encode(o), graph
+        graph = known(g) or intern(g)
+    return known(s) or intern(s), known(p) or intern(p), known(o) or intern(o), graph
 
 
 def _refuse(term: object, position: str, kinds: tuple[type, ...]) -> None:
@@ -343,6 +415,10 @@ class WriteBuffer:
         self._end += 24
         self.waiting += 1
         return self.waiting
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of the changes that wait."""
+        yield self._rows[: self._end // 24, VALUES:]
 
     def take(self) -> tuple[Ints, list[int], list[int]]:
         """Empty the buffer: a batch of changes, with the times and numbers of its transactions.

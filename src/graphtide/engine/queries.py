@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphtide.engine.results import Delta, TransactionTimes
     from graphtide.engine.watch import Query
     from graphtide.kernel import QuadStore
-    from graphtide.kernel.batch import Ints
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.limits import Limits
     from graphtide.rdf.dictionary import TermDictionary
 
@@ -86,6 +86,10 @@ class RunningPlans:
     def advance(self, batches: Mapping[int, Ints]) -> dict[int, Ints]:
         """The output of each node of the network, by node id, for the output of the searches."""
         return self.network.step({self._leaves[n]: batch for n, batch in batches.items()})
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids that the nodes of all plans store."""
+        return self.network.held_ids()
 
     def facts(self, plan: QueryPlan, node_ids: NodeIds, answer: int, *, actual: bool) -> NodeFacts:
         """What explain shows of a plan at work; counting actual rows costs as much as an answer."""

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from graphtide.kernel.batch import DIFF, TX, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
+from graphtide.rdf.holders import flat_ids
 from graphtide.rdf.terms import Term, unescape
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class DeltaRow:
 class Delta(Sequence[DeltaRow]):
     """The rows that one or more transactions added to an answer and removed from it."""
 
-    __slots__ = ("_net", "_stamps", "_terms", "_variables")
+    __slots__ = ("__weakref__", "_net", "_stamps", "_terms", "_variables")
 
     def __init__(
         self, net: Ints, stamps: TransactionTimes, variables: tuple[str, ...], terms: TermDictionary
@@ -80,6 +81,11 @@ class Delta(Sequence[DeltaRow]):
         self._stamps = stamps
         self._variables = variables
         self._terms = terms
+        terms.holders.add(self)  # rows are decoded when somebody looks at them
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of the rows."""
+        yield self._net[:, DELTA_VALUES:]
 
     @property
     def time(self) -> int | None:
@@ -159,7 +165,7 @@ class Delta(Sequence[DeltaRow]):
 class WindowResult(Sequence["dict[str, Term | None]"]):
     """What a windowed query reports when a window closes: a time and rows of terms."""
 
-    __slots__ = ("_rows", "_terms", "_variables", "time")
+    __slots__ = ("__weakref__", "_rows", "_terms", "_variables", "time")
 
     def __init__(
         self,
@@ -172,6 +178,11 @@ class WindowResult(Sequence["dict[str, Term | None]"]):
         self._rows = rows
         self._variables = variables
         self._terms = terms
+        terms.holders.add(self)
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of the rows."""
+        yield flat_ids(self._rows)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -212,7 +223,7 @@ class ResultRun(NamedTuple):
     rows: Ints
 
     def last(self, count: int) -> ResultRun:
-        """The last `count` of them."""
+        """The last `count` of them, at least one."""
         if count >= len(self.times):
             return self
         starts = self.starts[-count - 1 :]
@@ -220,45 +231,91 @@ class ResultRun(NamedTuple):
         return ResultRun(self.times[-count:].copy(), starts - starts[0], rows)
 
 
+MAX_RESULTS: Final = 10_000
+"""Results that a log retains; those without a row cost something, too."""
+
+LARGE_LOG: Final = 1000
+"""A log of more rows than this evicts a quarter of them at a time."""
+
+
 class ResultLog:
-    """The last `limit` results of a query, oldest first, in columns: most are never looked at.
+    """The last results of a query, oldest first, in columns: most are never looked at.
+
+    At most `limit` results, with at most so many `rows` together; None is no bound on either. The
+    last result is always there. `evicted` counts the rows of those that are not.
 
     >>> from graphtide.rdf.dictionary import TermDictionary
-    >>> log = ResultLog(2, ("x",), TermDictionary())
+    >>> log = ResultLog(("x",), TermDictionary(), rows=2)
     >>> rows = np.array([[7], [8], [9]], np.int32)
     >>> log.add(ResultRun(np.array([1, 2, 3]), np.array([0, 1, 1, 3]), rows))
-    >>> list(log)
-    [<WindowResult at 2: 0 rows>, <WindowResult at 3: 2 rows>]
+    >>> list(log), log.evicted
+    ([<WindowResult at 2: 0 rows>, <WindowResult at 3: 2 rows>], 1)
     """
 
-    def __init__(self, limit: int, variables: tuple[str, ...], terms: TermDictionary) -> None:
-        self._limit = limit
+    def __init__(
+        self,
+        variables: tuple[str, ...],
+        terms: TermDictionary,
+        *,
+        rows: int | None,
+        limit: int = MAX_RESULTS,
+    ) -> None:
+        self.evicted = 0
+        self._limit = limit if rows is not None else None
+        self._rows = rows
         self._variables = variables
         self._terms = terms
         self._runs: deque[ResultRun] = deque()
+        self._results = 0
         self._held = 0
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all rows."""
+        for run in self._runs:
+            yield run.rows
 
     def add(self, run: ResultRun) -> None:
         """Append results and evict the oldest."""
-        run = run.last(self._limit)
+        if not len(run.times):
+            return
         self._runs.append(run)
-        self._held += len(run.times)
-        while self._held - len(self._runs[0].times) >= self._limit:
-            self._held -= len(self._runs.popleft().times)
+        self._results += len(run.times)
+        self._held += len(run.rows)
+        if self._rows is not None and self._held > self._rows:
+            spare = self._rows // 4 if self._rows > LARGE_LOG else 0
+            self._evict(self._results, max(self._rows - spare, 0))
+        if self._limit is not None and self._results > self._limit + self._limit // 4:
+            self._evict(self._limit, self._held)
+
+    def _evict(self, results: int, rows: int) -> None:
+        """Drop the oldest results until so many results and rows are left; never the last one."""
+        while self._results > 1 and (self._results > results or self._held > rows):
+            run = self._runs.popleft()
+            sizes = np.diff(run.starts)
+            gone = np.arange(1, len(sizes) + 1)
+            enough = (self._results - gone <= results) & (self._held - np.cumsum(sizes) <= rows)
+            many = int(np.argmax(enough)) + 1 if enough.any() else len(sizes)
+            many = min(many, self._results - 1)
+            dropped = int(run.starts[many])
+            if many < len(sizes):
+                self._runs.appendleft(run.last(len(sizes) - many))
+            self._results -= many
+            self._held -= dropped
+            self.evicted += dropped
 
     def newest(self, many: int) -> list[WindowResult]:
         """The last of them, oldest first."""
         return list(self)[-many:] if many > 1 else [last for last in (self.last(),) if last]
 
     def __len__(self) -> int:
-        return min(self._held, self._limit)
+        return self._results if self._limit is None else min(self._results, self._limit)
 
     def __iter__(self) -> Iterator[WindowResult]:
-        surplus = self._held - len(self)
+        surplus = self._results - len(self)
         for run in list(self._runs):
-            for index in range(surplus, len(run.times)):
+            for index in range(min(surplus, len(run.times)), len(run.times)):
                 yield self._result(run, index)
-            surplus = 0
+            surplus = max(0, surplus - len(run.times))
 
     def last(self) -> WindowResult | None:
         """The last result, if there is one."""

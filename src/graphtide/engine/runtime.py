@@ -6,7 +6,6 @@ from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphtide.algebra.variables import schema
 from graphtide.engine import ingest, storage
 from graphtide.engine.evaluate import in_order
 from graphtide.engine.queries import QueryRegistry
+from graphtide.engine.reclaim import TermReclaimer
 from graphtide.engine.results import TransactionTimes
 from graphtide.engine.scheduler import Follower, Scheduler
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
@@ -96,8 +96,10 @@ class Runtime:
             raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
         if tick_ms < 1:
             raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
-        self.lock = RLock()
         self.terms = TermDictionary()
+        self.lock = self.terms.lock
+        self.reclaimer = TermReclaimer(self.terms)
+        self.terms.holders.add(self)
         self.strict = strict
         self.storage: storage.Storage = store
         self.default_graph: storage.DefaultGraphMode = default_graph
@@ -108,6 +110,12 @@ class Runtime:
         self.store.limits = self.limits
         union = default_graph == "union"
         self.queries = QueryRegistry(self.store, self.terms, self.limits, union=union)
+        self._matched: storage.MatchFilter | None = None
+        self.quad_ids_of = ingest.quad_ids
+        if store != "all":
+            stored = self.store.stores
+            self._matched = storage.MatchFilter(self.queries, self.terms, stored=stored)
+            self.quad_ids_of = self._matched.quad_ids
         self._done = 0
         self._last_tx = -1
         self._buffer = ingest.WriteBuffer()
@@ -208,6 +216,29 @@ class Runtime:
         self._queue.popleft()
         self._run(piece)
 
+    def settle(self) -> None:
+        """Flush at the start or at the end of what a user calls: terms may be freed here."""
+        self.flush()
+        self.reclaim()
+
+    def reclaim(self, *, calls: int = 0) -> None:
+        """A safe point, inside so many calls of users: free terms if nothing is under way.
+
+        What is queued or under way has ids that no holder knows of: effects, transactions, notices.
+        """
+        if (
+            self.reclaimer.due
+            and self.schedule.is_idle(calls)
+            and not (self._running or self._underway or self._unnotified or self._queue)
+        ):
+            self.reclaimer.reclaim()
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids that the store, the plans and the write buffer hold; queries do so too."""
+        yield from self.store.held_ids()
+        yield from self.queries.plans.held_ids()
+        yield from self._buffer.held_ids()
+
     def _run(self, piece: ingest.Transactions) -> None:
         """Apply transactions, and do what they cause."""
         if self._eager:
@@ -234,6 +265,7 @@ class Runtime:
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self._done)
         self._underway = Underway(piece, [changes], self._done)
+        self.reclaimer.verify(changes[:, VALUES:])
         deltas = None
         with Allowance(self.limits, "flush"):
             batches = self.store.apply(changes)
@@ -324,6 +356,7 @@ class Runtime:
         """Buffer one change, as a transaction of its own."""
         if self.strict:
             self.commit([(diff, ids)], time)
+            self.reclaim()
             return
         schedule = self.schedule
         if time is not None and time != schedule.clock:
@@ -334,7 +367,7 @@ class Runtime:
         self._last_tx += 1
         waiting = self._buffer.single(schedule.clock, self._last_tx, diff, ids)
         if waiting >= ingest.MAX_BUFFERED or self._eager or self.queries.with_callbacks:
-            self.flush()
+            self.settle()
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
@@ -373,22 +406,29 @@ class Runtime:
         self.flush()
         with self.schedule:
             if isinstance(batches, ChangeBatch) and time is None:
-                rows, bad = ingest.encode(batches, self.terms)
+                rows, bad = ingest.encode(batches, self.terms, self._matched)
                 if bad:
                     raise DataError(f"row {bad[0]}: {bad[1]}")
                 self._apply_whole((rows, batches.time, batches.tx))
-                return
-            for piece in self.pieces(batches, time, plain=plain):
-                self.apply_piece(piece)
+            else:
+                for piece in self.pieces(batches, time, plain=plain, matched=self._matched):
+                    self.apply_piece(piece)
+                    self.reclaim(calls=1)
+        self.reclaim()
 
     def pieces(
-        self, batches: ChangeBatch | Iterable[ChangeBatch], time: int | None, *, plain: bool
+        self,
+        batches: ChangeBatch | Iterable[ChangeBatch],
+        time: int | None,
+        *,
+        plain: bool,
+        matched: storage.MatchFilter | None = None,
     ) -> Iterator[ingest.Piece]:
         """Batches as pieces of whole transactions of ids; `plain` or with a `time`, as one."""
         listed = (batches,) if isinstance(batches, ChangeBatch) else batches
         if time is not None or plain:
             listed = ingest.restamped(listed, self.reach(time), self._last_tx + 1)
-        return ingest.pieces_of(listed, self.terms)
+        return ingest.pieces_of(listed, self.terms, matched)
 
     def apply_ids(
         self,
@@ -403,7 +443,7 @@ class Runtime:
     ) -> None:
         """Apply changes given as ids, all of them or none; without `tx`, each is a transaction."""
         self.flush()
-        rows = ingest.id_rows(len(self.terms), s, p, o, g, diff)
+        rows = ingest.id_rows(self.terms, s, p, o, g, diff)
         if time is None:
             time = np.full(len(rows), self.clock, np.int64)
         if tx is None:

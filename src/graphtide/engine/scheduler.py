@@ -125,6 +125,10 @@ class Scheduler:
         """How many effects wait for their turn."""
         return len(self._effects)
 
+    def is_idle(self, calls: int) -> bool:
+        """Whether nothing runs or waits, inside so many calls of users."""
+        return not (self.running or self._effects or self._input) and self._calls == calls
+
     def cause(self, effect: Callable[[], None]) -> None:
         """Queue an effect of what is under way."""
         self._effects.append((self.depth, effect))

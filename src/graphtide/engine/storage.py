@@ -6,12 +6,24 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from graphtide.engine.ingest import (
+    NOT_MATCHED,
+    Ids,
+    Mask,
+    ObjectLike,
+    TermLike,
+    checked_terms,
+    quad_ids,
+)
 from graphtide.errors import GraphtideError, StrictError
 from graphtide.kernel import QuadStore, QuadStream
+from graphtide.rdf.dictionary import canonical_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from graphtide.engine.queries import QueryRegistry
+    from graphtide.kernel.batch import Ints
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
 
@@ -34,6 +46,61 @@ def first_redundant(
             )
         present[ids] = diff > 0
     return None
+
+
+class MatchFilter:
+    """Which quads a registered query can match, by predicate; without `stored` ones, by object too.
+
+    A quad that is neither matched nor stored is not interned: all its ids are 0, which no query
+    matches, and which is counted as any other. Its terms are checked all the same.
+    """
+
+    def __init__(self, queries: QueryRegistry, terms: TermDictionary, *, stored: bool) -> None:
+        self._queries = queries
+        self._programs = queries.plans.programs
+        self._terms = terms
+        self._stored = stored
+        self._version = -1
+        self._everything = False
+        self._objects: dict[int, set[int]] = {}
+        self._texts: set[str] = set()
+
+    def _catch_up(self) -> None:
+        """By predicate the objects that patterns name; 0 stands for any."""
+        programs = self._queries.plans.programs  # they are others after an error
+        if programs is self._programs and programs.version == self._version:
+            return
+        self._programs, self._version = programs, programs.version
+        self._objects = {}
+        for _, predicate, object_, _ in self._programs.patterns():
+            anything = self._stored or object_ < 0
+            self._objects.setdefault(max(predicate, 0), set()).add(0 if anything else object_)
+        self._everything = 0 in self._objects  # a variable as predicate
+        self._texts = set() if self._everything else set(map(self._terms.text, self._objects))
+
+    def quad_ids(
+        self, terms: TermDictionary, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None
+    ) -> Ids:
+        """The ids of a quad, or 0 for all of them if no query can match it."""
+        self._catch_up()
+        if self._everything or p in self._texts:
+            return quad_ids(terms, s, p, o, g)
+        parts = checked_terms(s, p, o, g)
+        texts = [canonical_of(part) for part in parts if part is not None]
+        return quad_ids(terms, s, p, o, g) if texts[1] in self._texts else NOT_MATCHED
+
+    def predicates(self, ids: Ints) -> Mask | None:
+        """Which quads of some predicates can match; None if all can."""
+        self._catch_up()
+        return None if self._everything else np.isin(ids, list(self._objects))
+
+    def objects(self, predicates: Ints, ids: Ints) -> Mask:
+        """Which quads of some predicates and objects can match."""
+        found = np.ones(len(ids), np.bool_)
+        for predicate, objects in self._objects.items():
+            if 0 not in objects:
+                found &= (predicates != predicate) | np.isin(ids, list(objects))
+        return found
 
 
 Storage = Literal["all", "matched", "none"]

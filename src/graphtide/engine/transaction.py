@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from graphtide.engine.ingest import Ids, ObjectLike, TermLike, quad_ids, signed
+from graphtide.engine.ingest import Ids, ObjectLike, TermLike, signed
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
     from graphtide.engine.runtime import Runtime
-    from graphtide.kernel.batch import Ints
+    from graphtide.kernel.batch import Ints, Longs
 
 
 class Transaction:
@@ -38,12 +40,12 @@ class Transaction:
     @synchronized
     def insert(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Insert a quad (into the default graph, unless `g` names another)."""
-        self._add(1, quad_ids(self._runtime.terms, s, p, o, g))
+        self._add(1, self._runtime.quad_ids_of(self._runtime.terms, s, p, o, g))
 
     @synchronized
     def delete(self, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None = None) -> None:
         """Delete a quad."""
-        self._add(-1, quad_ids(self._runtime.terms, s, p, o, g))
+        self._add(-1, self._runtime.quad_ids_of(self._runtime.terms, s, p, o, g))
 
     def _add(self, diff: int, ids: Ids) -> None:
         if self._changes is None:
@@ -55,7 +57,12 @@ class Transaction:
 
     def __enter__(self) -> Self:
         self._changes = []
+        self._runtime.terms.holders.add(self)
         return self
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of the changes so far."""
+        yield flat_ids(ids for _, ids in self._changes or ())
 
     @synchronized
     def __exit__(
@@ -67,6 +74,7 @@ class Transaction:
         changes, self._changes = self._changes, None
         if kind is None and changes is not None:
             self._runtime.commit(changes, self._time)
+            self._runtime.reclaim()
 
 
 class MultiStepTransaction:

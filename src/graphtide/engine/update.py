@@ -102,7 +102,7 @@ def _filled(
 
 
 def _encoded(runtime: Runtime, quads: list[FilledQuad]) -> Ints:
-    encode = runtime.terms.encode
+    encode = runtime.terms.intern
     ids = [(encode(s), encode(p), encode(o), 0 if g is None else encode(g)) for s, p, o, g in quads]
     return np.array(ids, np.int32).reshape(-1, 4)
 
@@ -139,7 +139,7 @@ def _transferred(operation: upd.Copy | upd.Move | upd.Add, runtime: Runtime) -> 
         return NOTHING, NOTHING
     moved = found.copy()
     moved[:, GRAPH] = (
-        0 if isinstance(destination, DefaultGraph) else runtime.terms.encode(destination)
+        0 if isinstance(destination, DefaultGraph) else runtime.terms.intern(destination)
     )
     if isinstance(operation, upd.Add):
         return NOTHING, moved
@@ -153,7 +153,7 @@ def _loaded(operation: upd.Load, runtime: Runtime, folder: Path | None) -> Ints:
     try:
         path = _allowed(operation.source, folder)
         columns = [
-            [runtime.terms.encode_column(column) for column in (batch.s, batch.p, batch.o)]
+            [runtime.terms.intern_column(column) for column in (batch.s, batch.p, batch.o)]
             for batch in read_changes(path, limits=runtime.limits)
         ]
     except (GraphtideError, OSError) as problem:
@@ -163,7 +163,7 @@ def _loaded(operation: upd.Load, runtime: Runtime, folder: Path | None) -> Ints:
             raise
         raise DataError(f"{operation.source} cannot be loaded: {problem}") from None
     into = operation.into
-    name = 0 if isinstance(into, DefaultGraph) else runtime.terms.encode(into)
+    name = 0 if isinstance(into, DefaultGraph) else runtime.terms.intern(into)
     quads = [np.column_stack([*ids, np.full(len(ids[0]), name, np.int32)]) for ids in columns]
     return np.concatenate([NOTHING, *quads]).astype(np.int32)
 

@@ -70,6 +70,9 @@ class QueryHost(Protocol):
     def flush(self) -> None:
         """Apply buffered changes."""
 
+    def settle(self) -> None:
+        """Apply buffered changes, for a user who is about to look: terms may be freed."""
+
     @property
     def transactions(self) -> int:
         """How many transactions have been applied."""
@@ -152,6 +155,13 @@ class Query:
         self._on_delta: list[Callable[[Delta], object]] = []
         self._on_appear: list[Callable[[DeltaRow], object]] = []
         self._on_disappear: list[Callable[[DeltaRow], object]] = []
+        host.terms.holders.add(self)  # its history can be read when it is closed, too
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of the answer and of the retained deltas."""
+        yield from self._answer.held_ids()
+        if self._history:  # often many short ones
+            yield np.concatenate([net for net, _ in self._history])[:, DELTA_VALUES:]
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -176,7 +186,7 @@ class Query:
 
         Right after `watch(...)` on a graph that already holds quads: the whole answer.
         """
-        self._host.flush()
+        self._host.settle()
         if not self._history:
             return self._no_change
         net, stamps = self._history[-1]
@@ -194,10 +204,10 @@ class Query:
         `evicted` counts their rows. The last transaction is always there.
         """
         with self.lock:
-            self._host.flush()
-            retained = list(self._history)
-        for net, stamps in retained:
-            yield from self._delta(net, stamps).by_transaction()
+            self._host.settle()
+            retained = [self._delta(net, stamps) for net, stamps in self._history]
+        for delta in retained:
+            yield from delta.by_transaction()
 
     def rows(self) -> Iterator[DeltaRow]:
         """The rows of all `deltas()`, oldest first."""
@@ -208,7 +218,7 @@ class Query:
         """Take the history out of its buffer as rows of ids, with the times of its transactions.
 
         For consumers that forward deltas in bulk. A row is transaction index, diff, count before,
-        and one id per variable.
+        and one id per variable. The ids are valid until the graph is used again.
         """
         self._host.flush()
         taken = list(self._history)
@@ -277,7 +287,7 @@ class Query:
         timestamp, date, string). Other columns, and all of them with `terms=True`, are N-Triples
         texts. Unbound is null.
         """
-        self._host.flush()
+        self._host.settle()
         rows = self._answer.rows()
         repeated = np.repeat(rows[:, :-1], np.maximum(rows[:, -1], 0), axis=0)
         return answer_table(self._columns, repeated, self._host.terms, texts=terms)
@@ -290,8 +300,9 @@ class Query:
     @synchronized
     def count(self) -> int:
         """How many rows the current answer has, duplicates counted."""
-        self._host.flush()
-        return self._count if self.windows is None else self.windows.count(self._count)
+        self._host.settle()
+        # A graph that stores no quads cannot tell a redundant delete.
+        return max(self._count, 0) if self.windows is None else self.windows.count(self._count)
 
     @synchronized
     def answer(self) -> bool:

@@ -6,6 +6,8 @@ diffs, which leaves the difference between the answer before and after the trans
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from graphtide.jit import compiled
@@ -20,6 +22,9 @@ from graphtide.kernel.rowtable import (
     remove_row,
     row_hash,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 COUNT_BEFORE, DELTA_VALUES = 2, 3
 """Columns of the output after transaction and diff: the count before, then the values."""
@@ -109,6 +114,10 @@ class Answer:
         """The current rows `[values…, count]`."""
         return self._table.values()
 
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all rows."""
+        return self._table.held_ids()
+
     def __len__(self) -> int:
         return len(self._table)
 
@@ -151,6 +160,10 @@ class DistinctKernel:
         self._table.reserve(len(batch))
         out = np.empty_like(batch)
         return out[: distinct_step(self._table.arrays, batch, out)]
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all rows."""
+        return self._table.held_ids()
 
     def sizes(self) -> dict[str, int]:
         """Distinct rows held."""

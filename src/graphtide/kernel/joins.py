@@ -38,7 +38,7 @@ from graphtide.kernel.rowtable import (
 from graphtide.limits import allowance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 PAIRS = 1 << 24
@@ -51,6 +51,11 @@ class TwoMemories:
     def __init__(self, left: RowTable, right: RowTable) -> None:
         self._left = left
         self._right = right
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all rows."""
+        yield from self._left.held_ids()
+        yield from self._right.held_ids()
 
     def sizes(self) -> dict[str, int]:
         """Rows held on each side."""

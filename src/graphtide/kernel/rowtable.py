@@ -18,7 +18,7 @@ import numpy as np
 from graphtide.jit import compiled, inlined
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from graphtide.kernel.batch import Int, Ints, Longs
 
@@ -32,6 +32,9 @@ HEAD, HASH, LENGTH = 0, 1, 2
 """Columns of `heads` (and, but for the length, of `slots`)."""
 
 MIN_SLOTS = 16
+
+HELD_AT_ONCE = 1 << 16
+"""Rows that are copied at a time, to tell which ids a table holds."""
 
 
 class Table(NamedTuple):
@@ -317,6 +320,16 @@ class RowTable:
         t = self.arrays
         rows = t.rows[: int(t.meta[HIGH]), : self.width + 1]
         return rows[rows[:, self.width] != 0]
+
+    def held_ids(self, first: int = 0) -> Iterator[Ints]:
+        """The values of the live rows from a column on, a part of the table at a time."""
+        t = self.arrays
+        for begin in range(0, int(t.meta[HIGH]), HELD_AT_ONCE):
+            rows = t.rows[begin : min(begin + HELD_AT_ONCE, int(t.meta[HIGH]))]
+            values = rows[:, first : self.width].copy()
+            if t.meta[LIVE] < t.meta[HIGH]:
+                values[rows[:, self.width] == 0] = 0
+            yield values
 
     def _grow_rows(self, need: int) -> None:
         old = self.arrays.rows

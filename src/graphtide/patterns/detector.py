@@ -16,7 +16,7 @@ from graphtide.kernel.tokens.tables import SAME_OCCURRENCE
 from graphtide.kernel.tokens.token_table import SavedTokens, TokenMatches, TokenTable
 from graphtide.patterns.determine import Deterministic, determine
 from graphtide.patterns.event_rows import EventRows, RowArranger
-from graphtide.patterns.general import Detector, MatchColumns, SavedDetector, event_arrays
+from graphtide.patterns.general import Detector, MatchColumns, Rank, SavedDetector, event_arrays
 from graphtide.patterns.tables import kernel_automaton, make_tables, why_no_kernel
 from graphtide.patterns.tokens import (
     NEVER,
@@ -28,7 +28,7 @@ from graphtide.patterns.tokens import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -64,6 +64,10 @@ class KernelDetector:
     def reader(self) -> ConfigurationMover:
         """The automaton's transitions, for `explain`."""
         return ConfigurationMover(self.automaton)
+
+    def held_ids(self) -> Iterator[NDArray[np.int64]]:
+        """The ids of all values."""
+        return self.table.held_ids()
 
     def step(self, type: int, values: tuple[int, ...], time: int) -> list[PatternMatch]:  # noqa: A002
         """Take in an event, after all timers before it; the matches, in order."""
@@ -264,8 +268,11 @@ def _rows(columns: MatchColumns) -> list[PatternMatch]:
 AnyDetector = Detector | KernelDetector
 
 
-def make_detector(automaton: Automaton) -> AnyDetector:
+def make_detector(automaton: Automaton, rank: Rank | None = None) -> AnyDetector:
     """The kernel's detector if it can run the pattern, else (or without Numba) the general one.
+
+    Several matches of one token are in the order of `rank`, by default that of their ids; the
+    kernel never has several.
 
     >>> from graphtide.patterns.compile import compile_pattern
     >>> from graphtide.lang.tide.ast import Atom, Follows, PatternDeclaration
@@ -275,4 +282,4 @@ def make_detector(automaton: Automaton) -> AnyDetector:
     'KernelDetector'
     """
     form = determine(automaton)
-    return KernelDetector(form) if JIT and not why_no_kernel(form) else Detector(automaton)
+    return KernelDetector(form) if JIT and not why_no_kernel(form) else Detector(automaton, rank)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import chain, pairwise
@@ -25,9 +26,10 @@ from graphtide.patterns.tokens import (
     PatternMatch,
     Token,
 )
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -95,6 +97,10 @@ Ways = list[Event]
 """The rows of one occurrence of an event."""
 
 
+Rank = Callable[[tuple[int, ...]], tuple[str, ...]]
+"""What rows of ids are sorted by: the texts of their terms, which do not depend on ids."""
+
+
 class KeyedStreams:
     """The keys of events by PER: each key has a stream of its own; without PER there is one."""
 
@@ -141,6 +147,10 @@ class SavedDetector(NamedTuple):
     events: int
     born: int
 
+    def held_ids(self) -> Iterator[NDArray[np.int64]]:
+        """The ids of all values."""
+        yield flat_ids(row for token in self.tokens for row in token.rows())
+
 
 class Detector:
     """The general detector: a token has all configurations of its events.
@@ -156,9 +166,10 @@ class Detector:
     [PatternMatch(values=(), time=12, start=10, used=(0, 1))]
     """
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: Automaton, rank: Rank | None = None) -> None:
         self.automaton = automaton
         self.now: int | None = None
+        self._rank = rank
         self.reader = ConfigurationMover(automaton)
         self._streams = KeyedStreams(automaton)
         self._arranger = RowArranger(automaton)
@@ -173,6 +184,10 @@ class Detector:
         """The live tokens, oldest first."""
         alive = chain.from_iterable(self._tokens.values())
         return sorted(alive, key=lambda token: token.order)
+
+    def held_ids(self) -> Iterator[NDArray[np.int64]]:
+        """The ids of all values."""
+        yield flat_ids(row for token in self.tokens() for row in token.rows())
 
     def step(self, type: int, values: tuple[int, ...], time: int) -> list[PatternMatch]:  # noqa: A002
         """Take in an event, after all timers before it; the matches, in order."""
@@ -369,7 +384,10 @@ class Detector:
             self._schedule(token)
         parameters = self.automaton.parameters
         rows = {tuple(end.values[slot] for slot in parameters) for end in ends}
-        return [PatternMatch(row, time, token.start, tuple(token.used)) for row in sorted(rows)]
+        return [
+            PatternMatch(row, time, token.start, tuple(token.used))
+            for row in sorted(rows, key=self._rank)
+        ]
 
     def _schedule(self, token: Token) -> None:
         """Queue the next timer and the deadline of a token; outdated entries do no harm."""

@@ -18,7 +18,9 @@ from graphtide.patterns.detector import AnyDetector, without_users
 from graphtide.patterns.event_rows import EventRows
 
 if TYPE_CHECKING:
-    from graphtide.kernel.batch import Longs
+    from collections.abc import Iterator
+
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.kernel.tokens.token_table import SavedTokens
     from graphtide.patterns.general import MatchColumns, SavedDetector
     from graphtide.patterns.tokens import PatternMatch
@@ -65,6 +67,15 @@ class TokenHistory:
         self._forgotten = -1
         if retracts:
             self._save()
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of the tokens, of the saved ones, and of the input since."""
+        yield from self.detector.held_ids()
+        for saved in self._saved:
+            yield from saved.tokens.held_ids()
+        for entry in (*self._input, *(rows for _, rows in self._removed)):
+            if not isinstance(entry, int):
+                yield entry.values
 
     def feed(self, rows: EventRows) -> MatchColumns:
         """Feed events to the detector."""

@@ -295,6 +295,15 @@ class Token:
     due: set[float] = field(default_factory=set)
     """Times for which it is in the timer queue."""
 
+    def rows(self) -> Iterator[tuple[int, ...]]:
+        """All values that it holds: its key, and those of its configurations."""
+        yield self.key
+        ahead = list(self.configurations)
+        while ahead:
+            at = ahead.pop()
+            yield at.values
+            ahead += [inner for _, run in at.runs for inner in run]
+
     def forward(self, uses: list[Used]) -> bool:
         """Whether a use does more than repeat a loop."""
         return any(not use.spare for use in uses)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
@@ -11,7 +13,8 @@ from pyoxigraph import Literal
 from graphtide.errors import DataError, TermError
 from graphtide.jit import JIT
 from graphtide.rdf import term_tables
-from graphtide.rdf.kinds import TAGGED_DATATYPES
+from graphtide.rdf.holders import Holders
+from graphtide.rdf.kinds import TAGGED_DATATYPES, UNBOUND
 from graphtide.rdf.terms import TERM_TYPES, Term, canonical_text, parse_term
 
 if TYPE_CHECKING:
@@ -26,6 +29,15 @@ CACHED_TERMS: Final = 2_000_000
 FEW_TERMS: Final = 16
 """Buffered terms that are added to the table one by one; more are added in bulk."""
 
+COST_OF_ARRAY: Final = 1000
+"""What an array of held ids costs beside its ids, in ids that could be looked at meanwhile."""
+
+COST_OF_OBJECT: Final = 50
+"""What an id costs that comes from a Python object: such arrays are int64."""
+
+READY_IDS: Final = 4096
+"""Free ids that are kept ready for single terms."""
+
 HIDDEN_GRAPHS: Final = 1 << 30
 """Ids from here on are internal graphs (the contents of windows), not terms."""
 
@@ -33,7 +45,11 @@ HIDDEN_GRAPHS: Final = 1 << 30
 class TermDictionary:
     r"""Gives every RDF term a dense id (int32, from 1; 0 means unbound, or the default graph).
 
-    Terms are never removed. One term has one id, however it is spelt:
+    `encode` and `encode_column` pin what they encode: its ids are valid until `release`. The
+    engine itself interns terms (`intern`), and `reclaim` frees those whose ids nobody holds
+    (`holders`); `generation` counts how often it has. Freed ids are given to other terms.
+
+    One term has one id, however it is spelt:
 
     >>> terms = TermDictionary()
     >>> terms.encode('"a"'), terms.encode('"\\u0061"^^<http://www.w3.org/2001/XMLSchema#string>')
@@ -42,16 +58,30 @@ class TermDictionary:
     array([2, 1, 0], dtype=int32)
     """
 
-    __slots__ = ("_buffer", "_hidden", "_stored", "_terms", "known")
+    __slots__ = (
+        "_base", "_buffer", "_hidden", "_pins", "_ready", "_stored", "_taken", "_terms",
+        "generation", "holders", "known", "lock", "reuses",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._hidden: dict[str, int] = {}
         self._stored: term_tables.TermTable = _new_table()
         self.known: dict[Term | str, int] = {}
+        self.lock = RLock()
+        """Of the graph, too: results are decoded by any thread while others change the graph."""
+        self.holders = Holders(self.lock)
+        self.generation = 0
+        self.reuses = True
+        self._pins = np.zeros(64, np.bool_)
         self._terms: dict[int, Term] = {}
         # Write buffer of new single terms: the table adds many at once at a fraction of the cost.
         # Only while `known` holds every term, so that a term it lacks is new; None: disabled.
         self._buffer: list[str] | None = []
+        # The ids of buffered terms, in Python's own numbers: free ones that are ready, of which the
+        # first `_taken` are in the table, or else those above `_base`.
+        self._ready: list[int] = []
+        self._taken = 0
+        self._base = 0
 
     @property
     def _table(self) -> term_tables.TermTable:
@@ -63,28 +93,76 @@ class TermDictionary:
             else:
                 for text in buffer:
                     self._stored.add(text)
+            if self._ready:
+                self._taken += len(buffer)
+            else:
+                self._base += len(buffer)
         return self._stored
 
+    def _free_id(self) -> int:
+        """The next of the free ids that are ready; if all are taken, the next that is free."""
+        place = self._taken + len(self._buffer or ())
+        if place < len(self._ready):
+            return self._ready[place]
+        self._get_ready()
+        return self._ready[0] if self._ready else self._base + 1
+
+    def _get_ready(self) -> None:
+        """Flush the buffer, and take the next free ids of the table."""
+        ready, top = _next_free(self._table), self._stored.top
+        self._ready, self._taken, self._base = ready, 0, top
+
     def encode(self, term: Term | str) -> int:
-        """Return the id of a term or of its N-Triples text, adding it when it is new.
+        """Return the id of a term or of its N-Triples text, and pin it: it is valid until released.
 
         >>> TermDictionary().encode("<http://example.org/a>")
         1
         """
-        found = self.known.get(term)
-        return self._encode_new(term) if found is None else found
+        with self.lock:
+            found = self.intern(term)
+            self.pin(found)
+        return found
 
-    def _encode_new(self, term: Term | str) -> int:
+    def intern(self, term: Term | str) -> int:
+        """Return the id of a term without pinning it: whoever stores it has to be a holder.
+
+        >>> terms = TermDictionary()
+        >>> terms.intern("<http://example.org/a>"), terms.reclaim(), len(terms)
+        (1, 1, 0)
+        """
+        found = self.known.get(term)
+        return self.intern_new(term) if found is None else found
+
+    def pin(self, ids: int | NDArray[np.integer]) -> None:
+        """Retain the terms of some ids until they are released."""
+        if self.top >= len(self._pins):
+            self._pins = term_tables.resized(self._pins, 2 * self.top)
+        self._pins[ids] = True
+
+    def release(self, ids: int | NDArray[np.integer]) -> None:
+        """Let go of ids that were pinned: their terms are freed once nobody else holds them.
+
+        >>> terms = TermDictionary()
+        >>> ids = terms.encode_column(['"a"', '"b"'])
+        >>> terms.release(ids[:1])
+        >>> terms.reclaim(), terms.lookup('"a"'), terms.text(ids[1])
+        (2, 0, '"b"')
+        """
+        wanted = np.atleast_1d(np.asarray(ids))
+        self._pins[wanted[(wanted >= 0) & (wanted < len(self._pins))]] = False
+
+    def intern_new(self, term: Term | str) -> int:
+        """Return the id of a term that `known` lacks."""
         if self._buffer is None:
             # A text that is in the table is canonical, so most need not be parsed.
             found = self._stored.find(term) if isinstance(term, str) else 0
-            found = found or self._stored.add(_canonical(term))
+            found = found or self._stored.add(canonical_of(term))
         else:
-            text = _canonical(term)
+            text = canonical_of(term)
             found = 0 if text is term else self.known.get(text, 0)
             if not found:
+                found = self._free_id() if self._ready else self._base + 1 + len(self._buffer)
                 self._buffer.append(text)
-                found = self._stored.count + len(self._buffer)
                 self._remember(text, found)
         if term not in self.known:
             self._remember(term, found)
@@ -102,7 +180,7 @@ class TermDictionary:
         """
         found = self.known.get(term)
         if found is None:
-            found = self._table.find(_canonical(term))
+            found = self._table.find(canonical_of(term))
             if found:
                 self._remember(term, found)
         return found
@@ -125,8 +203,10 @@ class TermDictionary:
         >>> terms.text(terms.encode('"a"@EN'))
         '"a"@en'
         """
-        self._check(term)
-        return self._table.text(term)
+        with self.lock:
+            if not 0 < term <= self.top:
+                self._refuse(term)
+            return self._table.text(term) or self._refuse(term)
 
     def decode(self, term: int) -> Term:
         """Return the term of an id.
@@ -137,21 +217,31 @@ class TermDictionary:
         """
         found = self._terms.get(term)
         if found is None:
-            found = parse_term(self.text(term))
-            if len(self._terms) >= CACHED_TERMS:
-                self._terms.clear()
-            self._terms[term] = found
+            with self.lock:
+                found = parse_term(self.text(term))
+                if len(self._terms) >= CACHED_TERMS:
+                    self._terms.clear()
+                self._terms[term] = found
         return found
 
     def encode_column(self, column: term_tables.Texts) -> NDArray[np.int32]:
-        """Return the ids of a whole column of N-Triples texts, adding new terms; null gives 0.
+        """Return the ids of a whole column of N-Triples texts, pinned; null gives 0.
 
         A text that is not a term raises `DataError` with its row; `encode_rows` reports it instead.
 
         >>> TermDictionary().encode_column(pa.array(['"a"', '"b"', '"a"']))
         array([1, 2, 1], dtype=int32)
         """
-        ids, bad = self.encode_rows(column)
+        with self.lock:
+            ids = self.intern_column(column)
+            self.pin(ids)
+        return ids
+
+    def intern_column(
+        self, column: term_tables.Texts, *, skip_empty: bool = False
+    ) -> NDArray[np.int32]:
+        """Return the ids of a column without pinning them; with `skip_empty` as `encode_rows`."""
+        ids, bad = self.intern_rows(column, skip_empty=skip_empty)
         if bad:
             _raise_bad(bad)
         return ids
@@ -159,13 +249,22 @@ class TermDictionary:
     def encode_rows(
         self, column: term_tables.Texts, *, skip_empty: bool = False
     ) -> tuple[NDArray[np.int32], list[term_tables.BadRow]]:
-        """Return the ids of a column, 0 for an invalid text, and a `BadRow` for each of those.
+        """Return the ids of a column, pinned, 0 for an invalid text, and a `BadRow` for each.
 
         With `skip_empty` an empty text gives 0, as a null does.
 
         >>> TermDictionary().encode_rows(['"a"', "<a b>"])[1][0][0]
         1
         """
+        with self.lock:
+            ids, bad = self.intern_rows(column, skip_empty=skip_empty)
+            self.pin(ids)
+        return ids, bad
+
+    def intern_rows(
+        self, column: term_tables.Texts, *, skip_empty: bool = False
+    ) -> tuple[NDArray[np.int32], list[term_tables.BadRow]]:
+        """As `encode_rows`, without pinning."""
         parts: list[NDArray[np.int32]] = []
         bad: list[term_tables.BadRow] = []
         start = 0
@@ -199,14 +298,14 @@ class TermDictionary:
         ]
 
     def encode_graphs(self, column: term_tables.Texts) -> NDArray[np.int32]:
-        """Return the ids of a graph column, where null and the empty text are the default graph.
+        """Return the ids of a graph column, pinned; null and "" are the default graph.
 
         >>> TermDictionary().encode_graphs(["", None, "<http://example.org/g>"])
         array([0, 0, 1], dtype=int32)
         """
-        ids, bad = self.encode_rows(column, skip_empty=True)
-        if bad:
-            _raise_bad(bad)
+        with self.lock:
+            ids = self.intern_column(column, skip_empty=True)
+            self.pin(ids)
         return ids
 
     def decode_column(self, ids: NDArray[np.integer] | Sequence[int]) -> term_tables.Strings:
@@ -217,9 +316,52 @@ class TermDictionary:
         ['"a"', None]
         """
         wanted = np.ascontiguousarray(ids, np.int32)
-        if wanted.size and (wanted.min() < 0 or wanted.max() > len(self)):
-            self._check(int(wanted.min()) if wanted.min() < 0 else int(wanted.max()))
-        return self._table.texts(wanted)
+        with self.lock:
+            self.check(wanted)
+            return self._table.texts(wanted)
+
+    def check(self, ids: NDArray[np.int32]) -> None:
+        """Raise unless each id is that of a term, or 0."""
+        if not ids.size:
+            return
+        if ids.min() < 0 or ids.max() > self.top:
+            self._refuse(int(ids.min()) if ids.min() < 0 else int(ids.max()))
+        if self.generation:
+            freed = ids[(self._table.kinds[ids] == UNBOUND) & (ids != 0)]
+            if freed.size:
+                self._refuse(int(freed[0]))
+
+    # --- freeing ---
+
+    def reclaim(self) -> int:
+        """Free the terms whose ids are neither pinned nor held; what that cost, in ids looked at.
+
+        To be called between operations only: ids in local variables do not count as held.
+        """
+        before = len(self)
+        cost = self.top
+        live = np.zeros(self.top + 1, np.bool_)
+        many = min(len(live), len(self._pins))
+        live[:many] = self._pins[:many]
+        for ids in self.holders.held_ids():
+            cost += COST_OF_ARRAY + ids.size * (COST_OF_OBJECT if ids.dtype == np.int64 else 1)
+            _mark(ids, live)
+        if self.generation:
+            # Among what holders give there may be numbers that are ids of no term.
+            live &= self._table.kinds[: len(live)] != UNBOUND
+        live[0] = False
+        if int(np.count_nonzero(live)) < before:
+            # All is made before anything is replaced: an interrupt comes before or after that.
+            known = {term: i for term, i in self.known.items() if live[i]}
+            terms = {i: term for i, term in self._terms.items() if live[i]}
+            table = deepcopy(self._table)
+            table.sweep(live, reuse=self.reuses)
+            pins = self._pins[: max(64, table.top + 1)].copy()
+            ready, top = _next_free(table), table.top
+            self.known, self._terms, self._stored, self._pins = known, terms, table, pins
+            self._ready, self._taken, self._base = ready, 0, top
+            self.generation += 1
+        return cost
 
     @property
     def kinds(self) -> NDArray[np.int8]:
@@ -239,15 +381,31 @@ class TermDictionary:
         """The size of texts, table and typed side columns in bytes, without the caches."""
         return self._table.nbytes
 
+    @property
+    def top(self) -> int:
+        """The highest id in use."""
+        waiting, free = len(self._buffer or ()), len(self._stored.free)
+        return self._stored.top + max(0, waiting - free)
+
     def __len__(self) -> int:
         return self._stored.count + len(self._buffer or ())
 
     def __contains__(self, term: Term | str) -> bool:
         return self.lookup(term) != 0
 
-    def _check(self, term: int) -> None:
-        if not 0 < term <= len(self):
-            raise TermError(f"no term has id {term}; ids run from 1 to {len(self)}")
+    def _refuse(self, term: int) -> NoReturn:
+        if 0 < term <= self.top:
+            raise TermError(
+                f"the term of id {term} was freed",
+                hint="graph.terms.encode() and pin() give ids that stay valid",
+            )
+        raise TermError(f"no term has id {term}; ids run from 1 to {self.top}")
+
+
+def _next_free(table: term_tables.TermTable) -> list[int]:
+    """The free ids that a table uses next, in that order."""
+    found: list[int] = table.free[-READY_IDS:][::-1].tolist()
+    return found
 
 
 def _new_table() -> term_tables.TermTable:
@@ -258,7 +416,12 @@ def _new_table() -> term_tables.TermTable:
     return KernelTermTable()
 
 
-def _canonical(term: Term | str) -> str:
+def canonical_of(term: Term | str) -> str:
+    """The canonical text of a term or of its N-Triples text; an error if it is neither.
+
+    >>> canonical_of('"a"@EN')
+    '"a"@en'
+    """
     if isinstance(term, str):
         return canonical_text(term)
     if isinstance(term, Literal) and not term.language and term.datatype.value in TAGGED_DATATYPES:
@@ -266,6 +429,15 @@ def _canonical(term: Term | str) -> str:
     if isinstance(term, TERM_TYPES):
         return str(term)
     raise TermError(f"not an RDF term or its N-Triples text: {term!r}")
+
+
+def _mark(ids: NDArray[np.integer], live: NDArray[np.bool_]) -> None:
+    if JIT:
+        from graphtide.rdf.kernels.terms import mark_ids  # noqa: PLC0415 - needs Numba
+
+        mark_ids(np.ascontiguousarray(ids, np.int32).reshape(-1), live)
+    else:
+        live[ids[(ids > 0) & (ids < len(live))]] = True
 
 
 def _raise_bad(bad: list[term_tables.BadRow]) -> NoReturn:

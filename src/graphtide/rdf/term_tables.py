@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import DataError, TermError
+from graphtide.rdf.kinds import UNBOUND
 from graphtide.rdf.terms import canonical_text, typed_value
 
 if TYPE_CHECKING:
@@ -28,11 +29,26 @@ BadRow = tuple[int, str]
 
 
 class TermTable(Protocol):
-    """Texts to ids and back, with the typed side columns."""
+    """Texts to ids and back, with the typed side columns.
 
-    count: int
+    `top` is the highest id in use. Ids below it that no term has are in `free`, the next one to be
+    used last; above `top`, ids are consecutive.
+    """
+
     kinds: NDArray[np.int8]
     numbers: NDArray[np.float64]
+
+    @property
+    def count(self) -> int:
+        """How many terms there are."""
+
+    @property
+    def top(self) -> int:
+        """The highest id in use."""
+
+    @property
+    def free(self) -> NDArray[np.int32]:
+        """The ids below that no term has, and that may be used."""
 
     def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
         """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
@@ -44,35 +60,58 @@ class TermTable(Protocol):
         """Return the id of a canonical text, adding it when it is new."""
 
     def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new; their ids are consecutive."""
+        """Add canonical texts that are all new; their ids are free ones, then the next."""
 
     def text(self, term: int) -> str:
-        """Return the canonical text of an id."""
+        """Return the canonical text of an id; empty if no term has it."""
 
     def texts(self, ids: NDArray[np.int32]) -> Strings:
-        """Return the texts of many ids; null for id 0."""
+        """Return the texts of many ids; null for id 0, empty for an id that no term has."""
+
+    def sweep(self, live: NDArray[np.bool_], *, reuse: bool) -> None:
+        """Free the terms of all ids that are not `live`; unless `reuse`, their ids stay unused."""
 
     @property
     def nbytes(self) -> int:
         """The size of the table in bytes."""
 
 
-def grown(array: NDArray[T], capacity: int) -> NDArray[T]:
-    """Return a copy of the array, extended with zeros."""
-    larger = np.zeros(capacity, array.dtype)
-    larger[: array.size] = array
-    return larger
+def unused_ids(live: NDArray[np.bool_], top: int) -> NDArray[np.int32]:
+    """The ids up to `top` that are not live, the lowest one last: it is used next.
+
+    >>> unused_ids(np.array([False, True, False, False, True]), 4).tolist()
+    [3, 2]
+    """
+    return (np.flatnonzero(~live[1 : top + 1]) + 1)[::-1].astype(np.int32)
+
+
+def resized(array: NDArray[T], capacity: int) -> NDArray[T]:
+    """Return a copy with so many rows: without the last ones, or extended with zeros."""
+    other = np.zeros((capacity, *array.shape[1:]), array.dtype)
+    many = min(capacity, len(array))
+    other[:many] = array[:many]
+    return other
 
 
 class PlainTermTable:
     """A `TermTable` of a dict and a list: the twin of `KernelTermTable`."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.free = np.empty(0, np.int32)
         self.kinds = np.zeros(64, np.int8)
         self.numbers = np.zeros(64, np.float64)
         self._ids: dict[str, int] = {}
         self._texts: list[str] = [""]
+
+    @property
+    def count(self) -> int:
+        """How many terms there are."""
+        return len(self._ids)
+
+    @property
+    def top(self) -> int:
+        """The highest id in use."""
+        return len(self._texts) - 1
 
     def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
         """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
@@ -96,27 +135,41 @@ class PlainTermTable:
         found = self._ids.get(text)
         if found is not None:
             return found
-        self.count += 1
-        if self.count + 1 >= self.kinds.size:
-            self.kinds = grown(self.kinds, 2 * self.count)
-            self.numbers = grown(self.numbers, 2 * self.count)
-        self.kinds[self.count], self.numbers[self.count] = typed_value(text)
-        self._texts.append(text)
-        self._ids[text] = self.count
-        return self.count
+        if len(self.free):
+            term, self.free = int(self.free[-1]), self.free[:-1]
+            self._texts[term] = text
+        else:
+            term = len(self._texts)
+            self._texts.append(text)
+        if term + 1 >= self.kinds.size:
+            self.kinds = resized(self.kinds, 2 * term)
+            self.numbers = resized(self.numbers, 2 * term)
+        self.kinds[term], self.numbers[term] = typed_value(text)
+        self._ids[text] = term
+        return term
 
     def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new; their ids are consecutive."""
+        """Add canonical texts that are all new; their ids are free ones, then the next."""
         for text in texts:
             self.add(text)
 
     def text(self, term: int) -> str:
-        """Return the canonical text of an id."""
+        """Return the canonical text of an id; empty if no term has it."""
         return self._texts[term]
 
     def texts(self, ids: NDArray[np.int32]) -> Strings:
-        """Return the texts of many ids; null for id 0."""
+        """Return the texts of many ids; null for id 0, empty for an id that no term has."""
         return pa.array([self._texts[term] if term else None for term in ids.tolist()], pa.string())
+
+    def sweep(self, live: NDArray[np.bool_], *, reuse: bool) -> None:
+        """Free the terms of all ids that are not `live`; unless `reuse`, their ids stay unused."""
+        self._ids = {text: term for text, term in self._ids.items() if live[term]}
+        for term in np.flatnonzero(~live[1:]).tolist():
+            self._texts[term + 1] = ""
+            self.kinds[term + 1], self.numbers[term + 1] = UNBOUND, 0.0
+        if reuse:
+            del self._texts[max(self._ids.values(), default=0) + 1 :]
+            self.free = unused_ids(live, self.top)
 
     @property
     def nbytes(self) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def fork(runtime: Runtime) -> Runtime:
-    """A copy of a graph: same quads and ids, own dictionary, no windows and standing queries."""
+    """A copy of a graph: same quads, own dictionary, no windows and standing queries."""
     if runtime.storage != "all":
         raise GraphtideError(
             "this graph does not store all quads, so it cannot be repaired",
@@ -40,10 +40,9 @@ def fork(runtime: Runtime) -> Runtime:
     copy = Runtime(
         default_graph=runtime.default_graph, tick_ms=runtime.tick_ms, limits=runtime.limits
     )
-    # Encoding the terms in the order of their ids gives them the same ids.
-    ids = np.arange(1, len(runtime.terms) + 1, dtype=np.int32)
-    copy.terms.encode_column(runtime.terms.decode_column(ids))
-    s, p, o, g = quads.T
+    used, places = np.unique(quads, return_inverse=True)
+    ids = copy.terms.encode_column(runtime.terms.decode_column(used))
+    s, p, o, g = ids[places.reshape(-1)].reshape(quads.shape).T
     copy.apply_ids(s, p, o, g, tx=np.zeros(len(quads), np.int64))
     copy.schedule.clock = runtime.clock
     return copy

@@ -107,7 +107,7 @@ class Insertions:
             cells = [f"{n} {texts[n][place]}" for n in names if texts[n][place] is not None]
             scope = action_scope(self._rule, number, action)
             labels.append(f"_:{blank_label(node.value, sorted(cells), scope)}")
-        return self._terms.encode_column(labels)
+        return self._terms.intern_column(labels)
 
 
 def action_scope(rule: str, number: int, action: int) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.ast import QueryChange, QueryUpdate, RuleDeclaration
+from graphtide.rdf.holders import flat_ids
 from graphtide.rules.firing import Firing
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class PendingFiring:
         row = self._matches.rows[self._row].tolist()
         return dict(zip(self.entry.matcher.shape.variables, row[1:], strict=True))
 
+    def ids(self) -> list[int]:
+        """The ids of its values."""
+        row: list[int] = self._matches.rows[self._row, 1:].tolist()
+        return row
+
     def firing(self) -> Firing:
         """The firing, with all its values."""
         match = self.entry.matcher.shape.match(self._matches, self._row)
@@ -73,6 +79,10 @@ class ChosenFiring(PendingFiring):
     def binding(self) -> dict[Var, int]:
         """The ids of the variables' values."""
         return {} if self._firing.match is None else self._firing.match.binding
+
+    def ids(self) -> list[int]:
+        """None: it is decoded."""
+        return []
 
     def firing(self) -> Firing:
         """The firing, with all its values."""
@@ -118,6 +128,12 @@ class Agenda(Sequence[Firing]):
             order = np.lexsort((np.where(waited, self._ends, 0), self.moments))
             self.moments, self._ends = self.moments[order], self._ends[order]
             self.which, self.row = self.which[order], self.row[order]
+        terms.holders.add(self)  # a log of firings retains it
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all matches."""
+        for share in self.shares:
+            yield share.matches.rows[:, 1:]
 
     def __len__(self) -> int:
         return len(self.moments)
@@ -282,6 +298,14 @@ class ConflictSet:
         self._random = Random(seed)  # noqa: S311 - an order, not a secret
         self._key = self._key_of(resolver)
         self._count = 0
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of all activations, and of the rows that trackers follow."""
+        for tracker in self._trackers.values():
+            yield from tracker.held_ids()
+        yield flat_ids(row for _, row in (*self._last, *self._fired))
+        matches = (a.firing.match for a in (*self._waiting.values(), *self._fired.values()))
+        yield flat_ids(match.binding.values() for match in matches if match is not None)
 
     def _key_of(self, resolver: Resolver) -> Callable[[Activation], object]:
         if callable(resolver):

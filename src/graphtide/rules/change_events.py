@@ -14,11 +14,13 @@ from graphtide.algebra.nodes import Project, SelectQuery
 from graphtide.algebra.variables import merge
 from graphtide.kernel.batch import DIFF, TX
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from graphtide.engine.watch import Query
+    from graphtide.kernel.batch import Longs
     from graphtide.lang.tide.ast import StateChange
     from graphtide.rdf.terms import Term
     from graphtide.rules.effects import GraphConnection
@@ -164,6 +166,10 @@ class RowTracker:
             binding.get(each, 0) if isinstance(each, Var) else self._encode(each)
             for each in arguments
         )
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of the rows."""
+        yield flat_ids(self.rows)
 
     def catch_up(self) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
         """Apply the changes since the last call; the rows removed and the rows updated by them."""

@@ -20,6 +20,7 @@ from graphtide.patterns.detector import AnyDetector, make_detector
 from graphtide.patterns.event_rows import UNNAMED, RowArranger, by_first_row
 from graphtide.patterns.history import EventNumbers, HistorySavepoint, TokenHistory
 from graphtide.patterns.tokens import NEVER, PatternMatch
+from graphtide.rdf.holders import flat_ids
 from graphtide.rules.compile import Compiler, events_in_use
 from graphtide.rules.firing import MAX_LISTED
 from graphtide.rules.matching.types import TypeIndex, TypeMatcher
@@ -81,6 +82,11 @@ class PatternRunner:
         self.last: deque[tuple[tuple[int, ...], int, int]] = deque(maxlen=MAX_LISTED)
         self.type_id = type_.id
         self._name, self._parameters = type_.name, type_.parameters
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of the tokens, and of the retained complex events."""
+        yield from self._history.held_ids()
+        yield flat_ids(values for values, _, _ in self.last)
 
     def pass_time(self, to: int) -> list[PatternMatch]:
         """The complex events that timers before `to` complete."""
@@ -195,7 +201,9 @@ class Detection:
         self._width = max((len(type_.parameters) for type_ in types.values()), default=0)
         self.patterns = {
             pattern.name: PatternRunner(
-                make_detector(compile_pattern(pattern, numbers, terms.encode, tick_ms)),
+                make_detector(
+                    compile_pattern(pattern, numbers, terms.encode, tick_ms), self._texts
+                ),
                 complex_types[pattern.name],
                 retracts=retracts,
             )
@@ -205,6 +213,14 @@ class Detection:
         self._numbers = EventNumbers() if retracts else None
         self._number = 0
         self._now = 0
+
+    def _texts(self, row: tuple[int, ...]) -> tuple[str, ...]:
+        return tuple(self._terms.text(i) if i else "" for i in row)
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids that the patterns hold; constants are pinned."""
+        for each in self.patterns.values():
+            yield from each.held_ids()
 
     def next_time(self) -> int:
         """The time of the next timer, at which a token may be completed or dropped."""

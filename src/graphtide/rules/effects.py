@@ -78,6 +78,10 @@ class GraphConnection:
             self._subscription.close()
             self._subscription = None
 
+    def reclaim(self) -> None:
+        """The end of what a user has called: terms may be freed here."""
+        self._runtime.reclaim()
+
     # --- standing queries ---
 
     def watch(self, select: SelectQuery, name: str | None = None) -> Query:

@@ -6,18 +6,23 @@ the savepoint that was taken before its first action.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, NamedTuple, overload
 
+import numpy as np
+
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.nodes import Bgp, Filter, Join, Node, Project, TriplePattern
 from graphtide.errors import CascadeError
 from graphtide.functions.templates import fill_template
+from graphtide.rdf.holders import Holders
 
 if TYPE_CHECKING:
+    from graphtide.kernel.batch import Ints
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import PendingFiring
     from graphtide.rules.detection import Detection, PatternSavepoint
@@ -97,8 +102,18 @@ MAX_LISTED = 100_000
 class PendingFirings(Sequence["Firing"]):
     """Firings that are decoded on access."""
 
-    def __init__(self, pending: list[PendingFiring]) -> None:
-        self.pending = pending
+    def __init__(self) -> None:
+        self.pending: list[PendingFiring] = []
+        self._ids = array("i")
+
+    def append(self, firing: PendingFiring) -> None:
+        """Add one."""
+        self.pending.append(firing)
+        self._ids.extend(firing.ids())
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all of them."""
+        yield np.array(self._ids, np.int32)
 
     def __len__(self) -> int:
         return len(self.pending)
@@ -125,8 +140,9 @@ class FiringLog(Sequence["Firing"]):
     (3, 2, [0, 1, 2], [1, 2])
     """
 
-    def __init__(self, most: int = MAX_LISTED) -> None:
+    def __init__(self, holders: Holders | None = None, most: int = MAX_LISTED) -> None:
         self.total = 0
+        self._holders = Holders() if holders is None else holders
         self._most = most
         self._parts: deque[Sequence[Firing]] = deque()
         self._size = 0
@@ -152,10 +168,13 @@ class FiringLog(Sequence["Firing"]):
         """Append one firing."""
         last = self._parts[-1] if self._parts else None
         if isinstance(last, PendingFirings) and len(last.pending) < self._most // 4:
-            last.pending.append(firing)
+            last.append(firing)
             self._grow(1)
         else:
-            self.add(PendingFirings([firing]))
+            part = PendingFirings()
+            part.append(firing)
+            self._holders.add(part)
+            self.add(part)
 
     def truncate(self, many: int) -> None:
         """Remove the last firings, by their number.

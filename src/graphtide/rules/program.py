@@ -240,6 +240,7 @@ class RunningProgram:
         chosen = conflicts.next() if activation is None else conflicts.take(activation)
         if chosen is not None:
             self._engine.fire(chosen)
+            self._connection.reclaim()
         return chosen
 
     @synchronized
@@ -275,14 +276,17 @@ class RunningProgram:
     ) -> None:
         """Publish a graph event to this program only, by default at the current time."""
         graph = self._connection
-        ids = [quad_ids(graph.terms, s, p, o, None)[:3] for s, p, o in triples]
+        # Triples that are computed on the way may use the graph: they are taken before any id is.
+        ids = [quad_ids(graph.terms, s, p, o, None)[:3] for s, p, o in list(triples)]
         events = make_events([ids], [graph.clock if time is None else time], duration)
         graph.publish(events, self._engine)
+        graph.reclaim()
 
     @synchronized
     def advance(self, to: int) -> None:
         """Move the clock of the graph on."""
         self._connection.advance(to)
+        self._connection.reclaim()
 
     @synchronized
     def close(self) -> None:

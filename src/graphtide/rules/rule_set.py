@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from graphtide.engine.events import EventBatch
     from graphtide.engine.watch import Query
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rules.effects import GraphConnection
     from graphtide.rules.model import EventType, Rule
 
@@ -71,6 +72,11 @@ class RuleSet:
 
     def __getitem__(self, name: str) -> RuleEntry:
         return self._rules[name]
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids that the memories of all rules hold."""
+        for each in self:
+            yield from each.matcher.held_ids()
 
     def names(self) -> list[str]:
         """The names of all rules."""

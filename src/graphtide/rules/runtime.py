@@ -30,8 +30,9 @@ from graphtide.rules.detection import Detection, complex_batch
 from graphtide.rules.firing import Cascade, FiringLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
@@ -63,7 +64,7 @@ class RuleEngine:
         self.detection = detection
         self.conflicts: ConflictSet | None = None
         self.manual = False
-        self.log = FiringLog()
+        self.log = FiringLog(graph.terms.holders)
         self.batch_size = FIRST_BATCH
         self.taken = 0
         self._graph = graph
@@ -72,6 +73,13 @@ class RuleEngine:
         self._cascade = Cascade(rules, self.log, detection, max_firings)
         self._entered = -1
         self._retracted: list[int] = []
+        graph.terms.holders.add(self)
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids in the memories of rules and patterns, and in the conflict set."""
+        for part in (self.rules, self.detection, self.conflicts):
+            if part is not None:
+                yield from part.held_ids()
 
     @property
     def clock(self) -> int:

@@ -10,6 +10,7 @@ from graphtide.engine.ingest import Piece, check_order
 from graphtide.engine.locking import synchronized
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.rdf.holders import HeldIds
 from graphtide.streams.windows import GRAPH_COLUMN
 
 if TYPE_CHECKING:
@@ -47,15 +48,20 @@ class Feed:
         return frozenset(f"<{stream.name}>" for stream in self._streams)
 
     def _by_id(self) -> dict[int, Stream]:
-        encode = self._runtime.terms.encode
-        return {encode(f"<{stream.name}>"): stream for stream in self._streams.by_name.values()}
+        intern = self._runtime.terms.intern
+        return {intern(f"<{stream.name}>"): stream for stream in self._streams.by_name.values()}
 
     def steps(self, batches: Iterable[ChangeBatch]) -> Iterator[FeedStep]:
         """Apply batches of changes step by step, to look at the output in between."""
         self._runtime.flush()
+        held = HeldIds()  # terms may be freed between two steps
+        self._runtime.terms.holders.add(held)
         for piece in self._runtime.pieces(batches, None, plain=False):
+            held.arrays = [piece[0]]
             for part in self.parts(piece):
-                self._apply(part)
+                with self.lock:
+                    self._apply(part)
+                    self._runtime.reclaim()
                 yield FeedStep(len(part[0]), len(part[1]))
 
     @synchronized

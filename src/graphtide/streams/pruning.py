@@ -37,13 +37,13 @@ def asked_of(part: object, graph: NamedNode, terms: TermDictionary) -> Asked:
     """The patterns of a query that are asked of a graph; if in doubt, everything."""
     match part:
         case TriplePattern(s, p, o, where) if where == graph:
-            ids = [0 if isinstance(t, Var) else terms.encode(t) for t in (s, p, o)]
+            ids = [0 if isinstance(t, Var) else terms.intern(t) for t in (s, p, o)]
             return frozenset({(ids[0], ids[1], ids[2])})
         case Path(_, path, _, where) if where == graph:
             links = link_iris(path)
             if links is None or matches_zero_length(path):
                 return EVERYTHING
-            return frozenset((0, terms.encode(link), 0) for link in links)
+            return frozenset((0, terms.intern(link), 0) for link in links)
         case NamedNode():
             return EVERYTHING if part == graph else frozenset()
         case _:

@@ -15,8 +15,9 @@ import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery, Values
 from graphtide.engine.results import ResultLog, ResultRun, WindowResult
-from graphtide.kernel.batch import DIFF, TX, VALUES, Longs
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.kernel.counts import DELTA_VALUES
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from graphtide.streams.stream import Stream
 
 Row = tuple[int, ...]
-
-MAX_RESULTS: Final = 10_000
-"""Results that a query retains; the oldest are evicted first."""
 
 NO_ROWS: Final = SelectQuery((), Values((), ()))
 """Stands in for a query that is evaluated again at every close: it has a name and costs nothing."""
@@ -49,6 +47,7 @@ class QueryWindows:
         query: Query,
         windows: Mapping[int, tuple[Stream, Asked]],
         closed: Callable[[QueryWindows], None],
+        history: int | None,
         reevaluated: SelectQuery | None = None,
     ) -> None:
         self.windowed = windowed
@@ -60,10 +59,17 @@ class QueryWindows:
         self.variables = tuple(v.name for v in select.variables)
         self._runtime = runtime
         self._closed = closed
-        self._results = ResultLog(MAX_RESULTS, self.variables, runtime.terms)
+        self._results = ResultLog(self.variables, runtime.terms, rows=history)
         self._pending: Counter[Row] = Counter()
         self._answer: Counter[Row] = Counter()
         self._callbacks: list[Callable[[WindowResult], object]] = []
+        runtime.terms.holders.add(self)
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of the answer, of changes that wait for a close, and of the results."""
+        yield flat_ids(self._pending)
+        yield flat_ids(self._answer)
+        yield from self._results.held_ids()
 
     @property
     def name(self) -> str:
@@ -109,6 +115,7 @@ class QueryWindows:
         try:
             run = self._results_of(numbers, times)
             self._results.add(run)
+            self.query.evicted = self._results.evicted
         except BaseException:
             self._pending, self._answer = pending, answer
             self.query.put_back(history)

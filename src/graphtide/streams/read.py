@@ -65,8 +65,9 @@ def read_events(
 
 
 def _quads(batch: ChangeBatch, terms: TermDictionary) -> Ints:
-    columns = [terms.encode_column(column) for column in (batch.s, batch.p, batch.o)]
-    return np.column_stack([*columns, terms.encode_graphs(batch.g)]).astype(np.int32)
+    columns = [terms.intern_column(column) for column in (batch.s, batch.p, batch.o)]
+    graphs = terms.intern_column(batch.g, skip_empty=True)
+    return np.column_stack([*columns, graphs]).astype(np.int32)
 
 
 def has_timestamps(batch: ChangeBatch, timestamp: str) -> bool:
@@ -96,7 +97,7 @@ def timestamped(
     """
     quads = _quads(batch, terms)
     default = quads[:, 3] == 0
-    stamps = quads[default & (quads[:, 1] == terms.encode(timestamp))]
+    stamps = quads[default & (quads[:, 1] == terms.intern(timestamp))]
     events = quads[~default]
     if len(events) and not len(stamps):
         raise DataError(

@@ -13,8 +13,10 @@ from pyoxigraph import NamedNode
 from graphtide.algebra.traverse import substitute, walk
 from graphtide.algebra.windows import WINDOW_SPACE, WindowClause, WindowedQuery
 from graphtide.engine.scheduler import Due, Phase
+from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import DIFF, TX, Ints, Longs
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.rdf.holders import flat_ids
 from graphtide.streams import windows as win
 from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of, covers
 from graphtide.streams.query import NO_ROWS, QueryWindows
@@ -113,6 +115,17 @@ class WindowRegistry:
         self._marks: list[tuple[win.WindowContent, win.WindowMark]] = []
         self._reports: deque[WindowReport] = deque()
         self._publisher = EventPublisher(runtime, self._is_apart)
+        runtime.terms.holders.add(self)
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of window contents, and of the constants that queries ask for."""
+        for report in self._reports:
+            yield report.changes[:, VALUES:]
+        for placed in self._windows.values():
+            yield from placed.content.held_ids()
+            yield flat_ids(
+                pattern for query in placed.queries for pattern in query.windows[placed.graph]
+            )
 
     @property
     def has_windows(self) -> bool:
@@ -427,6 +440,7 @@ class Streams:
         report: ReportPolicy,
         *,
         reevaluate: bool,
+        history: int | None = DEFAULT_HISTORY,
     ) -> Query:
         """Register a query over windows; it reports from its windows' first close on."""
         if report not in ("close", "change"):
@@ -448,10 +462,10 @@ class Streams:
         if reevaluate:
             name = name or f"query{len(self._queries) + 1} over windows"
             handle = runtime.watch(NO_ROWS, name=name)
-            side = QueryWindows(runtime, query, handle, windows, self._close, select)
+            side = QueryWindows(runtime, query, handle, windows, self._close, history, select)
         else:
             handle = runtime.watch(select, strategy=strategy, name=name)
-            side = QueryWindows(runtime, query, handle, windows, self._close)
+            side = QueryWindows(runtime, query, handle, windows, self._close, history)
             side.take(win.NO_TIMES, win.NO_TIMES)
         handle.windows = side
         self._registry.add(side)

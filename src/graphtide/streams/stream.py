@@ -11,6 +11,7 @@ from graphtide.engine.events import group_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
+from graphtide.rdf.holders import flat_ids
 from graphtide.streams.pruning import Mask, PruningFilter
 from graphtide.streams.read import GENERATED_AT, Events, read_events
 
@@ -154,6 +155,10 @@ class Timelist:
         self._times.drop_before(index)
         self._quads.drop_before(index)
 
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of the quads."""
+        yield self._quads.rows(self._quads.begin, self._quads.end)
+
     def __len__(self) -> int:
         return len(self._times)
 
@@ -220,6 +225,14 @@ class Stream:
         self._newest = -LARGEST
         self._releasing = False
         self._waiting: list[Lines] = []
+        terms.holders.add(self)
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of events that windows need, that wait, and that came late."""
+        yield from self.events.held_ids()
+        yield flat_ids(quad for _, quad in self.late)
+        for _, quads, _ in self._waiting:
+            yield quads
 
     @synchronized
     def push(
@@ -227,7 +240,8 @@ class Stream:
         graph: TermLike | None = None,
     ) -> None:  # fmt: skip
         """Push one event: triples that happen together at a time."""
-        quads = [quad_ids(self._terms, s, p, o, graph) for s, p, o in triples]
+        # Triples that are computed on the way may use the graph: they are taken before any id is.
+        quads = [quad_ids(self._terms, s, p, o, graph) for s, p, o in list(triples)]
         times = np.full(len(quads), time, np.int64)
         events = np.zeros(len(quads), np.int64)
         rows = np.array(quads, np.int32).reshape(-1, 4)
@@ -252,7 +266,7 @@ class Stream:
             self._waiting.append(self._without_late(lines, late) if late.any() else lines)
         if newest is not None:
             self._newest = max(self._newest, newest)
-        self._release(self._newest - self.lateness)
+        self._publisher.release(lambda: self._release(self._newest - self.lateness))
 
     @synchronized
     def feed(self, source: Events, *, timestamp: str = GENERATED_AT) -> None:
@@ -265,12 +279,14 @@ class Stream:
         with self._publisher.schedule:
             for times, quads, events in found:
                 self.push_ids(times, quads, events=events)
+                self._publisher.reclaim(calls=1)
+        self._publisher.reclaim()
 
     @synchronized
     def advance(self, to: int) -> None:
         """Raise the watermark: no event before that time comes any more."""
         self._newest = max(self._newest, to)
-        self._release(to)
+        self._publisher.release(lambda: self._release(to))
 
     def _without_late(self, lines: Lines, late: Mask) -> Lines:
         times, quads, numbers = lines
@@ -380,6 +396,20 @@ class EventPublisher:
     def listening(self) -> bool:
         """Whether there are subscribers."""
         return self._runtime.eager_subscribers > 0
+
+    def release(self, pass_on: Callable[[], None]) -> None:
+        """Let a stream pass events on; terms may be freed after that, but not meanwhile."""
+        reclaimer = self._runtime.reclaimer
+        reclaimer.busy += 1
+        try:
+            pass_on()
+        finally:
+            reclaimer.busy -= 1
+        self.reclaim()
+
+    def reclaim(self, *, calls: int = 0) -> None:
+        """A safe point, see `Runtime.reclaim`."""
+        self._runtime.reclaim(calls=calls)
 
     def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
         """A number for the event of each quad that no other event has."""

@@ -25,9 +25,10 @@ from graphtide.algebra.windows import GRAPH, OBJECT, PREDICATE, SUBJECT, WindowC
 from graphtide.errors import GraphtideError
 from graphtide.kernel import DistinctKernel
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.streams.stream import Timelist
@@ -302,6 +303,12 @@ class StatementLog:
         """The same log, to go back to."""
         return deepcopy(self)
 
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of the quads in the window, and of changes that nobody has asked for yet."""
+        yield from self._counts.held_ids()
+        yield flat_ids(self._ids)
+        yield flat_ids(self._rows)
+
     def changes(self) -> Ints:
         """The changes since last asked; their `tx` is the index of a close."""
         rows, self._rows = self._rows, []
@@ -356,6 +363,12 @@ class WindowContent:
     def oldest(self) -> int:
         """The index of the oldest event that the window may still need."""
         return self._left
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of the quads in the window; the stream holds those of the events."""
+        yield from self._counts.held_ids()
+        if self.by_graph is not None:
+            yield from self.by_graph.held_ids()
 
     def __len__(self) -> int:
         """The different quads in the window."""

@@ -24,9 +24,12 @@ from graphtide.functions.arithmetic import op_divide
 from graphtide.functions.comparison import total_order
 from graphtide.functions.numbers import EXACT, Number, NumericType, decimal, double, integer, single
 from graphtide.functions.values import check_length, integer_term, number_of, text_of, to_term
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, make_batch
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, make_batch
+from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from graphtide.algebra.nodes import Aggregate
     from graphtide.plan.physical import GroupBy
     from graphtide.rdf.dictionary import TermDictionary
@@ -41,6 +44,9 @@ class AggregateState(Protocol):
 
     def result(self) -> Term:
         """The aggregate now; raises `ExpressionError` where it has none."""
+
+    def held(self) -> Iterable[int]:
+        """The ids of the values that it stores."""
 
 
 def make_state(aggregate: Aggregate, terms: TermDictionary) -> AggregateState:
@@ -81,6 +87,10 @@ class DistinctState:
         """The aggregate of the different values."""
         return self._inner.result()
 
+    def held(self) -> Iterable[int]:
+        """The different values."""
+        return self._counts
+
 
 class CountState:
     """How many values there are; errors do not count, unless rows are counted as they are."""
@@ -95,8 +105,12 @@ class CountState:
             self._count += count
 
     def result(self) -> Term:
-        """The count."""
-        return integer_term(self._count)
+        """The count; redundant changes of a graph that stores no quads cannot make it negative."""
+        return integer_term(max(self._count, 0))
+
+    def held(self) -> Iterable[int]:
+        """None: it counts."""
+        return ()
 
 
 class SumState:
@@ -139,6 +153,10 @@ class SumState:
         total = to_term(self._total())
         count = self._types.total()
         return op_divide(total, integer_term(count)) if self._mean and count else total
+
+    def held(self) -> Iterable[int]:
+        """None: it sums."""
+        return ()
 
     def _total(self) -> Number:
         kind = max((t for t, n in self._types.items() if n), default=NumericType.INTEGER)
@@ -184,6 +202,10 @@ class OrderedState:
 
     def _entry(self, value: int) -> tuple[object, int]:
         return total_order(self._terms.decode(value)), value
+
+    def held(self) -> Iterable[int]:
+        """The different values."""
+        return self.counts
 
     def term(self, at: int) -> Term:
         """The value at an index of the order."""
@@ -238,6 +260,51 @@ class GroupState:
         self.row: Key | None = None
 
 
+class RowNumbers:
+    """A number for each different whole row: what COUNT(DISTINCT *) counts.
+
+    >>> rows, batch = RowNumbers(), make_batch([(0, 1, 7), (0, 1, 8), (0, 1, 7)], 1)
+    >>> rows.numbers(batch)
+    [1, 2, 1]
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Key, int] = {}
+        self._counts: Counter[Key] = Counter()
+        self._free: list[int] = []
+        self._absent: set[Key] = set()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def numbers(self, batch: Ints) -> list[int]:
+        """The number of each row; rows are counted as they come and go."""
+        found: list[int] = []
+        for diff, *values in batch[:, DIFF:].tolist():
+            row = tuple(values)
+            number = self._numbers.get(row)
+            if number is None:
+                number = self._free.pop() if self._free else len(self._numbers) + 1
+                self._numbers[row] = number
+            self._counts[row] += diff
+            if not self._counts[row]:
+                self._absent.add(row)
+            found.append(number)
+        return found
+
+    def drop_absent(self) -> None:
+        """Let other rows have the numbers of rows that are gone."""
+        for row in self._absent:
+            if not self._counts[row]:
+                del self._counts[row]
+                self._free.append(self._numbers.pop(row))
+        self._absent.clear()
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of all rows."""
+        yield flat_ids(self._numbers)
+
+
 class GroupRows:
     """All groups that have rows; without keys, the one group, even of no rows."""
 
@@ -252,7 +319,7 @@ class GroupRows:
             for a in node.aggregates
         ]
         self._width = len(node.schema)
-        self._row_ids: dict[Key, int] = {}
+        self._rows = RowNumbers()
         self._groups: dict[Key, GroupState] = {}
         self._first = not node.keys
 
@@ -271,6 +338,7 @@ class GroupRows:
                     state.add(value, diff)
             for key, group in touched.items():
                 self._emit(tx, key, group, out)
+        self._rows.drop_absent()
         return make_batch(out, self._width)
 
     def _changes(self, batch: Ints) -> list[Change]:
@@ -279,8 +347,10 @@ class GroupRows:
         for i, at in enumerate(self._arguments):
             if at >= 0:
                 values[:, i] = batch[:, at]
+        distinct = any(self._aggregates[i].distinct for i in self._whole)
+        numbers = self._rows.numbers(batch) if distinct else []
         for i in self._whole:
-            values[:, i] = self._numbered(batch) if self._aggregates[i].distinct else 0
+            values[:, i] = numbers if self._aggregates[i].distinct else 0
         lines = np.column_stack([batch[:, TX], batch[:, self._keys], values])
         if len(lines) > 1:
             lines, inverse = np.unique(lines, axis=0, return_inverse=True)
@@ -293,11 +363,6 @@ class GroupRows:
             for line, diff in zip(lines.tolist(), diffs.tolist(), strict=True)
             if diff
         ]
-
-    def _numbered(self, batch: Ints) -> list[int]:
-        """A number for each different whole row: what COUNT(DISTINCT *) counts."""
-        known = self._row_ids
-        return [known.setdefault(tuple(row), len(known) + 1) for row in batch[:, VALUES:].tolist()]
 
     def _group(self, key: Key) -> GroupState:
         group = self._groups.get(key)
@@ -321,9 +386,19 @@ class GroupRows:
 
     def _value(self, state: AggregateState) -> int:
         try:
-            return self._terms.encode(state.result())
+            return self._terms.intern(state.result())
         except ExpressionError:
             return 0
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The keys and rows of all groups, the values in their states, and numbered rows."""
+        yield from self._rows.held_ids()
+        # The values of COUNT(DISTINCT *) are numbers of rows: they retain a few terms too many.
+        yield flat_ids(
+            part
+            for key, group in self._groups.items()
+            for part in (key, group.row or (), *(state.held() for state in group.states))
+        )
 
     def sizes(self) -> dict[str, int]:
         """Groups held."""
@@ -332,4 +407,4 @@ class GroupRows:
     @property
     def nbytes(self) -> int:
         """Bytes held, about: a group and its states are Python objects."""
-        return len(self._groups) * 600 + len(self._row_ids) * 200
+        return len(self._groups) * 600 + len(self._rows) * 250

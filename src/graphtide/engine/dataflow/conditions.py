@@ -7,7 +7,7 @@ themselves, once per distinct tuple of arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,14 +21,12 @@ from graphtide.kernel import calculate, compare
 from graphtide.kernel import values as val
 from graphtide.kernel.batch import VALUES, Ints
 from graphtide.limits import allowance
+from graphtide.rdf.holders import MOST_CACHED, IdCache
 
 if TYPE_CHECKING:
     from graphtide.functions.logic import Row
     from graphtide.rdf.dictionary import TermDictionary
 
-
-MAX_REMEMBERED = 200_192
-"""Distinct argument tuples whose results are retained; then the memo is cleared."""
 
 CHECKED_EVERY = 256
 """Rows that are evaluated before the time is checked."""
@@ -52,32 +50,32 @@ class Memo:
         self._variables = tuple(var for var, _ in columns)
         self._at = [at for _, at in columns]
         self._terms = terms
-        self._known: dict[tuple[int, ...], int] = {}
+        self._known: IdCache[int] = IdCache(terms)
 
     def __call__(self, batch: Ints) -> Ints:
         """One result per row of the batch."""
+        known = self._known.current()
         if len(batch) < 32:
-            return np.array(
-                [self._one(tuple(row)) for row in batch[:, self._at].tolist()], np.int32
-            )
+            rows = map(tuple, batch[:, self._at].tolist())
+            return np.array([self._one(row, known) for row in rows], np.int32)
         if not self._at:
-            return np.full(len(batch), self._one(()), np.int32)
+            return np.full(len(batch), self._one((), known), np.int32)
         distinct, inverse = np.unique(batch[:, self._at], axis=0, return_inverse=True)
-        results = np.array([self._one(tuple(row)) for row in distinct.tolist()], np.int32)
+        rows = map(tuple, distinct.tolist())
+        results = np.array([self._one(row, known) for row in rows], np.int32)
         return results[inverse.reshape(-1)]
 
-    def _one(self, ids: tuple[int, ...]) -> int:
-        found = self._known.get(ids)
+    def _one(self, ids: tuple[int, ...], known: dict[tuple[int, ...], int]) -> int:
+        found = known.get(ids)
         if found is None:
             row = {
                 var: self._terms.decode(i) for var, i in zip(self._variables, ids, strict=True) if i
             }
-            found = self._function(row)
-            if len(self._known) % CHECKED_EVERY == 0:
+            found = known[ids] = self._function(row)
+            if len(known) % CHECKED_EVERY == 0:
                 allowance().check_time()
-                if len(self._known) >= MAX_REMEMBERED:
-                    self._known.clear()
-            self._known[ids] = found
+                if len(known) >= MOST_CACHED:
+                    known.clear()
         return found
 
 
@@ -109,6 +107,13 @@ class Condition:
         self._quick = quick_outcomes(expression, schema, terms)
         self._memo = Memo(self._decide, argument_columns(expression, schema), terms)
         self._value = compile_expression(expression)
+        self._constants = np.array(
+            [terms.intern(each.term) for each in constants_of(expression)], np.int32
+        )
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of its constants."""
+        yield self._constants
 
     def __call__(self, batch: Ints) -> Mask:
         """A mask of the rows for which the condition is true."""
@@ -126,6 +131,23 @@ class Condition:
             return val.TRUE if effective_boolean(self._value(row)) else val.FALSE
         except ExpressionError:
             return val.ERROR
+
+
+def constants_of(expression: Expression) -> Iterator[Const]:
+    """The constants of an expression.
+
+    >>> from pyoxigraph import Literal
+    >>> [c.term.value for c in constants_of(Call("+", (Var("a"), Const(Literal("7")))))]
+    ['7']
+    """
+    match expression:
+        case Const():
+            yield expression
+        case Call(_, args):
+            for arg in args:
+                yield from constants_of(arg)
+        case _:
+            return
 
 
 def quick_outcomes(
@@ -205,7 +227,7 @@ def steps_of(
             known = expression in schema
             return [(val.COLUMN, VALUES + schema.index(expression)) if known else (val.CONSTANT, 0)]
         case Const(term):
-            return [(val.CONSTANT, terms.encode(term))]
+            return [(val.CONSTANT, terms.intern(term))]
         case Call("UMINUS", (arg,)):
             return [*steps_of(arg, schema, terms), (val.NEGATE, 0)]
         case Call(name, (first, *others)) if name and STEPS.keys() >= set(name):
@@ -220,7 +242,7 @@ def steps_of(
 def _column(side: Var | Const, schema: Schema, terms: TermDictionary) -> Callable[[Ints], Ints]:
     """A variable's ids in a batch; a constant's one id; nothing (0) for an unknown variable."""
     if isinstance(side, Const):
-        constant = np.array([terms.encode(side.term)], np.int32)
+        constant = np.array([terms.intern(side.term)], np.int32)
         return lambda _: constant
     if side not in schema:
         return lambda batch: np.zeros(len(batch), np.int32)

@@ -6,13 +6,13 @@ node is removed when the last query that uses it ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphtide.engine.dataflow.operators import Operator, constant_batch, make_operator
 from graphtide.engine.dataflow.programs import identity
-from graphtide.kernel.batch import DIFF, Ints, empty_batch
+from graphtide.kernel.batch import DIFF, Ints, Longs, empty_batch
 from graphtide.limits import Allowance
 from graphtide.plan.physical import Constant, GroupBy, Physical, Search, children, nodes
 
@@ -191,6 +191,11 @@ class Network:
                 self._routes.clear()
             self._routes[leaves] = route
         return route
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids that all nodes store."""
+        for node in self._nodes.values():
+            yield from node.operator.held_ids()
 
     def sizes(self, node_ids: NodeIds) -> dict[Physical, dict[str, int]]:
         """The rows that each node of a plan stores."""

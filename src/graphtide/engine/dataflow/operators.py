@@ -20,12 +20,12 @@ from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.kernel import DistinctKernel, Instances, JoinKernel, SemiJoinKernel
-from graphtide.kernel.batch import VALUES, Ints, make_batch, merge_batches
+from graphtide.kernel.batch import VALUES, Ints, Longs, make_batch, merge_batches
 from graphtide.limits import allowance
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from graphtide.algebra.expressions import Expression
     from graphtide.functions.logic import Row
@@ -42,6 +42,9 @@ class Operator(Protocol):
     @property
     def step(self) -> Callable[..., Ints]:
         """The change of the output for changes of the inputs, one batch per input."""
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """All ids that it stores: of rows, and of constants."""
 
     def sizes(self) -> dict[str, int]:
         """Rows held, by memory; empty for a node without state."""
@@ -80,7 +83,7 @@ def make_operator(node: phys.Physical, terms: TermDictionary) -> Operator:
         case phys.TopK():
             return TopRows(node, terms)
         case phys.Closure(_, source):
-            return Reach(len(node.schema), None if source is None else terms.encode(source))
+            return Reach(len(node.schema), None if source is None else terms.intern(source))
         case _:
             assert_never(node)
 
@@ -106,7 +109,7 @@ def make_join(node: phys.HashJoin) -> Operator:
 
 def constant_batch(node: phys.Constant, terms: TermDictionary) -> Ints:
     """A constant's rows as the changes of the first transaction."""
-    rows = [(0, 1, *(0 if t is None else terms.encode(t) for t in row)) for row in node.rows]
+    rows = [(0, 1, *(0 if t is None else terms.intern(t) for t in row)) for row in node.rows]
     return make_batch(rows, len(node.schema))
 
 
@@ -114,6 +117,10 @@ class Stateless:
     """A node without memory."""
 
     nbytes = 0
+
+    def held_ids(self) -> Iterator[Ints]:
+        """No ids."""
+        return iter(())
 
     def sizes(self) -> dict[str, int]:
         """No memories."""
@@ -133,6 +140,10 @@ class SelectRows(Stateless):
 
     def __init__(self, condition: Condition) -> None:
         self._condition = condition
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The constants."""
+        return self._condition.held_ids()
 
     def step(self, batch: Ints) -> Ints:
         """The changed rows that satisfy the condition."""
@@ -176,7 +187,7 @@ def _column(
         text = term.value
         if len(text) > LONG:  # the dictionary is going to hold it
             allowance().spend(len(text))
-        return terms.encode(term)
+        return terms.intern(term)
 
     read = ((var, positions[var]) for var in mentioned(expression) if var in positions)
     return Memo(compute, tuple(sorted(read, key=itemgetter(1))), terms)

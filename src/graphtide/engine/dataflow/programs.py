@@ -14,7 +14,7 @@ from graphtide.kernel.search.program import ExistsCheck, Pattern, SearchProgram
 from graphtide.plan import physical as phys
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.variables import Schema
     from graphtide.kernel import QuadStore
@@ -30,7 +30,7 @@ def to_program(node: phys.Search, terms: TermDictionary) -> SearchProgram:
             return 0
         if isinstance(value, Var):
             return -1 - numbers.setdefault(value, len(numbers))
-        return terms.encode(value)  # type: ignore[arg-type]
+        return terms.intern(value)  # type: ignore[arg-type]
 
     def graph(value: object) -> int:
         if isinstance(value, NamedNode) and value.value.startswith(WINDOW_SPACE):
@@ -57,6 +57,7 @@ class SharedPrograms:
 
     def __init__(self, store: QuadStore) -> None:
         self._store = store
+        self.version = 0
         self._numbers: dict[SearchProgram, int] = {}
         self._installed: dict[int, SearchProgram] = {}
         self._users: dict[int, int] = {}
@@ -66,6 +67,7 @@ class SharedPrograms:
         number = self._numbers.get(program)
         if number is None:
             number = self._store.install(program)
+            self.version += 1
             self._numbers[program] = number
             self._installed[number] = program
             self._users[number] = 0
@@ -82,6 +84,11 @@ class SharedPrograms:
         if self._users[number] == 0:
             del self._users[number], self._numbers[self._installed.pop(number)]
             self._store.remove(number)
+            self.version += 1
+
+    def patterns(self) -> Iterator[Pattern]:
+        """The patterns of all programs; `version` changes when they do."""
+        return (pattern for program in self._numbers for pattern in program.all_patterns())
 
     def __len__(self) -> int:
         return len(self._users)

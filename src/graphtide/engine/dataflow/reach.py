@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, make_batch
 from graphtide.limits import allowance
 
@@ -52,7 +54,16 @@ class Reach:
                 found, sign = edges.delete(start, end), -1
             self._pairs += sign * len(found)
             out += [(line[TX], sign, *pair, *graph) for pair in found]
+            if not edges.after:
+                del self._graphs[graph[0] if graph else 0]
         return make_batch(out, self._width)
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The graphs and the nodes of all edges, which are those of the trees too; the source."""
+        yield np.array([self._only or 0, *self._graphs], np.int32)
+        for edges in self._graphs.values():
+            yield np.fromiter(edges.after, np.int32, len(edges.after))
+            yield np.fromiter(edges.before, np.int32, len(edges.before))
 
     def sizes(self) -> dict[str, int]:
         """Edges and pairs held."""

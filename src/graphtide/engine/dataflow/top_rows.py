@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING
 from sortedcontainers import SortedList
 
 from graphtide.functions.comparison import order_value
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, make_batch
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, make_batch
 from graphtide.kernel.counts import consolidate
+from graphtide.rdf.holders import IdCache, flat_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphtide.plan.physical import TopK
     from graphtide.rdf.dictionary import TermDictionary
 
 Row = tuple[int, ...]
 Entry = tuple[tuple[object, ...], Row]
 """What a row is sorted by, and the row as it is emitted."""
-
-MAX_REMEMBERED = 200_000
 
 
 @total_ordering
@@ -63,7 +64,7 @@ class TopRows:
         self._width = len(node.schema)
         self._lists: dict[Row, SortedList] = defaultdict(SortedList)
         self._equals: dict[Row, SortedList] = defaultdict(SortedList)
-        self._values: dict[int, tuple[object, ...]] = {}
+        self._values: IdCache[tuple[object, ...]] = IdCache(terms)
 
     def step(self, batch: Ints) -> Ints:
         """The rows that come into the range and leave it."""
@@ -87,12 +88,10 @@ class TopRows:
         return (*keys, *texts), row
 
     def _value(self, term: int) -> tuple[object, ...]:
-        found = self._values.get(term)
+        known = self._values.current()
+        found = known.get((term,))
         if found is None:
-            if len(self._values) >= MAX_REMEMBERED:
-                self._values.clear()
-            found = order_value(self._terms.decode(term) if term else None)
-            self._values[term] = found
+            found = known[term,] = order_value(self._terms.decode(term) if term else None)
         return found
 
     def _change_first(self, tx: int, entry: Entry, comes: bool, out: list[tuple[int, ...]]) -> None:  # noqa: FBT001
@@ -135,6 +134,11 @@ class TopRows:
         """The rows of the range now, from the first to the last; each partition by itself."""
         ranges = (order[self._begin : self._end] for order in self._lists.values())
         return [row for part in ranges for _, row in part]
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of all rows; what they are sorted by are terms."""
+        orders = (*self._lists.values(), *self._equals.values())
+        yield flat_ids(row for order in orders for _, row in order)
 
     def sizes(self) -> dict[str, int]:
         """Rows held."""

@@ -13,7 +13,7 @@ from graphtide.kernel.instances.step import DONE, INSTANCE, NO_ROOM, PATTERN, in
 from graphtide.kernel.rowtable import RowTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 LEAST_RESERVED = 32
@@ -93,6 +93,10 @@ class Instances:
         if missing > 0:
             more = np.zeros((missing, self._state.shape[1]), np.int32)
             self._state = np.concatenate([self._state, more])
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The values of all instances; their first column is a group."""
+        return self._table.held_ids(first=1)
 
     def sizes(self) -> dict[str, int]:
         """Whether there are patterns without variables; the number of instances."""

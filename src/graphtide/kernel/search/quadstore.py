@@ -44,6 +44,8 @@ from graphtide.kernel.search.react import begin, emit, load_probe, passes, react
 from graphtide.limits import Allowance, Limits, allowance
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphtide.kernel.batch import Int, Longs
 
 
@@ -442,6 +444,12 @@ class QuadStore:
     def quads(self) -> Ints:
         """The current quads, one row each."""
         return self._table.values()[:, :4]
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all quads, and the constants of the programs."""
+        yield from self._table.held_ids()
+        for program in self._programs.values():
+            yield np.array(program.all_patterns(), np.int32)
 
     def _split(self, out: Ints) -> dict[int, Ints]:
         """The output by program; the common case of one program needs no sort."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphtide.kernel.rowtable import RowTable
+from graphtide.kernel.rowtable import HIGH, RowTable
 from graphtide.kernel.tokens import tables as col
 from graphtide.kernel.tokens.step import (
     DONE,
@@ -23,7 +23,7 @@ from graphtide.kernel.tokens.step import (
 from graphtide.kernel.tokens.tables import KernelAutomaton, TokenArrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from graphtide.kernel.batch import Int, Ints, Longs
 
@@ -56,6 +56,10 @@ class SavedTokens(NamedTuple):
     used_to: Longs
     used: Longs
     counts: Longs
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The values of the tokens, and some numbers that are none."""
+        yield self.tokens[:, col.SAVED :]
 
 
 class TokenTable:
@@ -200,6 +204,13 @@ class TokenTable:
             found.append(token)
             token = int(z.data[token, col.NEWER]) - 1
         return z.data[found]
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The values of all tokens and partitions, of expired ones too."""
+        z, slots = self._tokens, col.FIELDS + self._automaton.zones
+        yield z.data[: z.regs[col.HIGH_TOKEN], slots:]
+        keys = z.keys
+        yield keys.rows[: int(keys.meta[HIGH]), : keys.width].astype(np.int64)
 
     @property
     def now(self) -> int:

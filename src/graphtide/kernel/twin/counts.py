@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from graphtide.kernel.batch import VALUES, Ints
-from graphtide.kernel.twin.recomputed import Bag, Recomputed, add, transactions
+from graphtide.kernel.twin.recomputed import Bag, Recomputed, add, bag_ids, transactions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Answer:
@@ -40,6 +45,10 @@ class Answer:
         """The current rows `[values…, count]`."""
         rows = [(*row, count) for row, count in self._bag.items()]
         return np.array(rows, np.int32).reshape(len(rows), self._width + 1)
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all rows."""
+        yield bag_ids(self._bag)
 
     def __len__(self) -> int:
         return len(self._bag)

@@ -16,7 +16,7 @@ from graphtide.kernel.search.program import (
     reject_joins,
     reject_lookups,
 )
-from graphtide.kernel.twin.recomputed import Bag, Row, difference, transactions
+from graphtide.kernel.twin.recomputed import Bag, Row, bag_ids, difference, transactions
 from graphtide.limits import Limits
 
 if TYPE_CHECKING:
@@ -181,6 +181,13 @@ class QuadStore:
         """The current quads, one row each."""
         rows = [quad for group in self._quads.values() for quad in group]
         return np.array(rows, np.int32).reshape(len(rows), 4)
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all quads, and the constants of the programs."""
+        for group in self._quads.values():
+            yield bag_ids(group)
+        for program in self._programs.values():
+            yield bag_ids(program.all_patterns())
 
     def _has(self, quad: Row) -> bool:
         return quad in self._quads.get(quad[1], ())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from graphtide.kernel.batch import TX, VALUES, Ints, make_batch
 
@@ -30,6 +32,15 @@ def add(bag: Bag, row: Row, count: int) -> None:
     bag[row] = bag.get(row, 0) + count
     if bag[row] == 0:
         del bag[row]
+
+
+def bag_ids(rows: Iterable[Row]) -> Ints:
+    """The ids of some rows, one after the other.
+
+    >>> bag_ids({(7, 8): 1, (9,): 2}).tolist()
+    [7, 8, 9]
+    """
+    return np.fromiter(chain.from_iterable(rows), np.int32)
 
 
 def difference(after: Bag, before: Bag) -> Bag:
@@ -78,6 +89,11 @@ class Recomputed(ABC):
             before, self._answer = self._answer, self.answer()
             out += [(tx, diff, *row) for row, diff in difference(self._answer, before).items()]
         return make_batch(out, self._width)
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all rows."""
+        for bag in self._inputs:
+            yield bag_ids(bag)
 
     @property
     def nbytes(self) -> int:

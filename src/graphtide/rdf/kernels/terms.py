@@ -1,9 +1,10 @@
 """`KernelTermTable`: a hash table of term texts in NumPy arrays, and its compiled loops.
 
-Texts lie one after the other in `blob`; text of id i is `blob[starts[i]:starts[i + 1]]` (id 0 is
-empty). `slots` is an open-addressing table of int64: the high half of an entry is 31 bits of the
-text's hash, the low half its id, and 0 is a free slot. Terms are never removed, so there are no
-tombstones. The twin is `term_tables.PlainTermTable`.
+Texts lie one after the other in `blob`; text of id i is `blob[spans[i, 0]:spans[i, 1]]` (that of
+id 0, and of an id that no term has, is empty). `slots` is an open-addressing table of int64: the
+high half of an entry is 31 bits of the text's hash, the low half its id, and 0 is a free slot.
+Terms are removed all at once, by `sweep`, which packs the texts and rebuilds the slots: so there
+are no tombstones. The twin is `term_tables.PlainTermTable`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ from graphtide.jit import allocating
 from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
 from graphtide.rdf.kernels.texts import ODD, PENDING, check_texts, typed_values
-from graphtide.rdf.term_tables import BadRow, Strings, TextColumn, buffer_of, grown, text_column
+from graphtide.rdf.term_tables import (
+    BadRow,
+    Strings,
+    TextColumn,
+    buffer_of,
+    resized,
+    text_column,
+    unused_ids,
+)
 from graphtide.rdf.terms import canonical_text, typed_value
 
 if TYPE_CHECKING:
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
 Bytes = NDArray[np.uint8]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 _BLOCK: Final = 64
 """Rows that are prefetched together."""
@@ -75,7 +85,7 @@ def _hash(data: Bytes, at: int, end: int) -> Any:
 
 @allocating
 def _find(
-    data: Bytes, at: int, end: int, code: Any, slots: Int64, blob: Bytes, starts: Int64
+    data: Bytes, at: int, end: int, code: Any, slots: Int64, blob: Bytes, spans: Int64
 ) -> tuple[int, int]:
     """Return (id, its slot) of a text, or (0, the free slot where it belongs)."""
     mask = slots.size - 1
@@ -87,8 +97,8 @@ def _find(
             return 0, slot
         if entry >> 32 == code:
             candidate = entry & 0x7FFFFFFF
-            start = starts[candidate]
-            if starts[candidate + 1] - start == size:
+            start = spans[candidate, 0]
+            if spans[candidate, 1] - start == size:
                 index = 0
                 while index + 8 <= size and _load64(blob, start + index) == _load64(
                     data, at + index
@@ -103,7 +113,7 @@ def _find(
 
 @allocating
 def find_rows(
-    data: Bytes, offsets: Int64, slots: Int64, blob: Bytes, starts: Int64, ids: Int32
+    data: Bytes, offsets: Int64, slots: Int64, blob: Bytes, spans: Int64, ids: Int32
 ) -> int:
     """Look every text up; ids[row] is its id or 0. Return how many are absent."""
     absent = 0
@@ -117,46 +127,70 @@ def find_rows(
             prefetch(slots, codes[row - first] & mask)
         for row in range(first, last):
             ids[row] = slots[codes[row - first] & mask] & 0x7FFFFFFF
-            prefetch(starts, ids[row])
+            prefetch(spans, 2 * ids[row])
         for row in range(first, last):
-            prefetch(blob, starts[ids[row]])
+            prefetch(blob, spans[ids[row], 0])
         for row in range(first, last):
             at, end = offsets[row], offsets[row + 1]
-            found, _ = _find(data, at, end, codes[row - first], slots, blob, starts)
+            found, _ = _find(data, at, end, codes[row - first], slots, blob, spans)
             ids[row] = found
             absent += found == 0
     return absent
 
 
 @allocating
-def find_one(data: Bytes, slots: Int64, blob: Bytes, starts: Int64) -> int:
+def find_one(data: Bytes, slots: Int64, blob: Bytes, spans: Int64) -> int:
     """Return the id of the text that `data` holds, or 0."""
-    found, _ = _find(data, 0, data.size, _hash(data, 0, data.size), slots, blob, starts)
+    found, _ = _find(data, 0, data.size, _hash(data, 0, data.size), slots, blob, spans)
     return found
+
+
+TOP, LEFT, USED, COUNT = 0, 1, 2, 3
+"""Cells of `state`: the highest id in use, how many ids are in `free`, bytes of the blob in use,
+and the number of terms."""
 
 
 @allocating
 def _append(
-    data: Bytes, at: int, end: int, entry: int, slot: int, slots: Int64, blob: Bytes, starts: Int64
-) -> None:
-    """Append a new text to the blob and store its entry."""
-    term = entry & 0x7FFFFFFF
-    start = starts[term]
+    data: Bytes,
+    at: int,
+    end: int,
+    code: int,
+    slot: int,
+    slots: Int64,
+    blob: Bytes,
+    spans: Int64,
+    free: Int32,
+    state: Int64,
+) -> int:
+    """Append a new text to the blob and store its entry; its id: a free one, or the next."""
+    if state[LEFT] > 0:
+        state[LEFT] -= 1
+        term: Any = np.int64(free[state[LEFT]])
+    else:
+        state[TOP] += 1
+        term = state[TOP]
+    start = state[USED]
     for place in range(end - at):
         blob[start + place] = data[at + place]
-    starts[term + 1] = start + end - at
-    slots[slot] = entry
+    spans[term, 0] = start
+    spans[term, 1] = start + end - at
+    state[USED] = start + end - at
+    state[COUNT] += 1
+    slots[slot] = code << 32 | term
+    return term  # type: ignore[no-any-return] # compiled, it is an integer
 
 
 @allocating
-def add_one(data: Bytes, slots: Int64, blob: Bytes, starts: Int64, count: int) -> int:
-    """Return the id of the text that `data` holds, which is count + 1 when it is new."""
+def add_one(
+    data: Bytes, slots: Int64, blob: Bytes, spans: Int64, free: Int32, state: Int64
+) -> tuple[int, bool]:
+    """Return the id of the text that `data` holds, and whether it is new."""
     code = _hash(data, 0, data.size)
-    found, slot = _find(data, 0, data.size, code, slots, blob, starts)
-    if found == 0:
-        found = count + 1
-        _append(data, 0, data.size, code << 32 | found, slot, slots, blob, starts)
-    return found
+    found, slot = _find(data, 0, data.size, code, slots, blob, spans)
+    if found != 0:
+        return found, False
+    return _append(data, 0, data.size, code, slot, slots, blob, spans, free, state), True
 
 
 @allocating
@@ -166,38 +200,41 @@ def add_rows(
     rows: Int64,
     slots: Int64,
     blob: Bytes,
-    starts: Int64,
-    count: int,
+    spans: Int64,
+    free: Int32,
+    state: Int64,
     ids: Int32,
     first_rows: Int64,
 ) -> int:
-    """Give the texts of `rows` their ids, new ones after `count`; return the new count.
+    """Give the texts of `rows` their ids; return how many of them are new.
 
     first_rows[k] becomes the position in `rows` of the k-th new term. The caller has made room for
     every row to be new.
     """
-    before = count
+    new = 0
     for index in range(rows.size):
         row = rows[index]
         at, end = offsets[row], offsets[row + 1]
         code = _hash(data, at, end)
-        found, slot = _find(data, at, end, code, slots, blob, starts)
+        found, slot = _find(data, at, end, code, slots, blob, spans)
         if found == 0:
-            count += 1
-            found = count
-            _append(data, at, end, code << 32 | found, slot, slots, blob, starts)
-            first_rows[found - before - 1] = index
+            found = _append(data, at, end, code, slot, slots, blob, spans, free, state)
+            first_rows[new] = index
+            new += 1
         ids[row] = found
-    return count
+    return new
 
 
 @allocating
-def rehash(old: Int64, new: Int64) -> None:
-    """Move every entry of the old slots to the (larger, all free) new ones."""
+def rehash(old: Int64, new: Int64, live: Bools) -> None:
+    """Move the entries of the old slots to the new ones, which are all free; of `live` ids, if any.
+
+    `live` is empty if all are.
+    """
     mask = new.size - 1
     for index in range(old.size):
         entry = old[index]
-        if entry != 0:
+        if entry != 0 and (live.size == 0 or live[entry & 0x7FFFFFFF]):
             slot = (entry >> 32) & mask
             while new[slot] != 0:
                 slot = (slot + 1) & mask
@@ -205,21 +242,54 @@ def rehash(old: Int64, new: Int64) -> None:
 
 
 @allocating
-def text_sizes(ids: Int32, starts: Int64, offsets: Int64) -> int:
+def pack_texts(blob: Bytes, spans: Int64, live: Bools, packed: Bytes) -> int:
+    """Move the texts of live ids to `packed`, empty the others; return the bytes in use."""
+    used = 0
+    for term in range(live.size):
+        start, end = spans[term, 0], spans[term, 1]
+        spans[term, 0] = used
+        if live[term]:
+            for index in range(start, end):
+                packed[used] = blob[index]
+                used += 1
+        spans[term, 1] = used
+    return used
+
+
+@allocating
+def live_size(spans: Int64, live: Bools) -> int:
+    """The bytes of the texts of live ids."""
+    total = 0
+    for term in range(live.size):
+        if live[term]:
+            total += spans[term, 1] - spans[term, 0]
+    return total
+
+
+@allocating
+def mark_ids(ids: Int32, live: Bools) -> None:
+    """Mark each id; what is outside the range of ids is none."""
+    for index in range(ids.size):
+        if 0 < ids[index] < live.size:
+            live[ids[index]] = True
+
+
+@allocating
+def text_sizes(ids: Int32, spans: Int64, offsets: Int64) -> int:
     """Fill in where each text begins when the texts of `ids` are laid end to end."""
     total = 0
     for row in range(ids.size):
         offsets[row] = total
-        total += starts[ids[row] + 1] - starts[ids[row]]
+        total += spans[ids[row], 1] - spans[ids[row], 0]
     offsets[ids.size] = total
     return total
 
 
 @allocating
-def copy_texts(ids: Int32, blob: Bytes, starts: Int64, offsets: Int64, out: Bytes) -> None:
+def copy_texts(ids: Int32, blob: Bytes, spans: Int64, offsets: Int64, out: Bytes) -> None:
     """Copy the texts of `ids` to the places that `text_sizes` gave them."""
     for row in range(ids.size):
-        start, place = starts[ids[row]], offsets[row]
+        start, place = spans[ids[row], 0], offsets[row]
         for index in range(offsets[row + 1] - place):
             out[place + index] = blob[start + index]
 
@@ -234,19 +304,34 @@ class KernelTermTable:
     """A `TermTable` in NumPy arrays, filled and searched by the loops above."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self._used = 0  # bytes of the blob
+        self._state = np.zeros(4, np.int64)
+        self._free = np.empty(0, np.int32)
         self.kinds = np.zeros(64, np.int8)
         self.numbers = np.zeros(64, np.float64)
-        self._starts = np.zeros(65, np.int64)
+        self._spans = np.zeros((64, 2), np.int64)
         self._blob = np.zeros(4096, np.uint8)
         self._slots = np.zeros(128, np.int64)
+
+    @property
+    def count(self) -> int:
+        """How many terms there are."""
+        return int(self._state[COUNT])
+
+    @property
+    def top(self) -> int:
+        """The highest id in use."""
+        return int(self._state[TOP])
+
+    @property
+    def free(self) -> NDArray[np.int32]:
+        """Ids below that which no term has, the next one to be used last."""
+        return self._free[: self._state[LEFT]]
 
     def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
         """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
         data, offsets = column.data, column.offsets
         ids = np.zeros(len(column), np.int32)
-        absent = find_rows(data, offsets, self._slots, self._blob, self._starts, ids)
+        absent = find_rows(data, offsets, self._slots, self._blob, self._spans, ids)
         if column.valid is not None:
             ids[~column.valid] = 0
         if not absent:
@@ -276,25 +361,24 @@ class KernelTermTable:
         pending = typed_values(data, offsets, rows, codes, closes, numbers)
         self._make_room(rows.size, int((offsets[rows + 1] - offsets[rows]).sum()))
         first_rows = np.empty(rows.size, np.int64)
-        before = self.count
-        self.count = add_rows(
+        many = add_rows(
             data,
             offsets,
             rows,
             self._slots,
             self._blob,
-            self._starts,
-            before,
+            self._spans,
+            self._free,
+            self._state,
             ids,
             first_rows,
         )
-        self._used = int(self._starts[self.count + 1])
-        new = first_rows[: self.count - before]
-        self.kinds[before + 1 : self.count + 1] = codes[new]
-        self.numbers[before + 1 : self.count + 1] = numbers[new]
+        new = first_rows[:many]
+        added = ids[rows[new]]
+        self.kinds[added] = codes[new]
+        self.numbers[added] = numbers[new]
         if pending:
-            added = self.kinds[before + 1 : self.count + 1]
-            for term in (np.flatnonzero(added == PENDING) + before + 1).tolist():
+            for term in added[codes[new] == PENDING].tolist():
                 self.kinds[term], self.numbers[term] = typed_value(self.text(term))
 
     def _encode_odd(
@@ -320,42 +404,40 @@ class KernelTermTable:
     def find(self, text: str) -> int:
         """Return the id of a canonical text, or 0."""
         data = np.frombuffer(text.encode(), np.uint8)
-        return find_one(data, self._slots, self._blob, self._starts)
+        return find_one(data, self._slots, self._blob, self._spans)
 
     def add(self, text: str) -> int:
         """Return the id of a canonical text, adding it when it is new."""
         data = np.frombuffer(text.encode(), np.uint8)
         self._make_room(1, data.size)
-        found = add_one(data, self._slots, self._blob, self._starts, self.count)
-        if found > self.count:
-            self.count = found
-            self._used += data.size
+        found, new = add_one(data, self._slots, self._blob, self._spans, self._free, self._state)
+        if new:
             self.kinds[found], self.numbers[found] = typed_value(text)
         return found
 
     def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new; their ids are consecutive."""
+        """Add canonical texts that are all new; their ids are free ones, then the next."""
         column = text_column(pa.array(texts, pa.string()))
         rows = np.arange(len(texts))
         codes, closes = np.empty(len(texts), np.int8), np.empty(len(texts), np.int64)
         check_texts(column.data, column.offsets, rows, codes, closes)
         odd = np.flatnonzero(codes == ODD).tolist()
         codes[odd] = kinds.OTHER
-        first = self.count + 1
-        self._add_plain(column, rows, codes, closes, np.empty(len(texts), np.int32))
+        ids = np.empty(len(texts), np.int32)
+        self._add_plain(column, rows, codes, closes, ids)
         for row in odd:
-            self.kinds[first + row], self.numbers[first + row] = typed_value(texts[row])
+            self.kinds[ids[row]], self.numbers[ids[row]] = typed_value(texts[row])
 
     def text(self, term: int) -> str:
-        """Return the canonical text of an id."""
-        return self._blob[self._starts[term] : self._starts[term + 1]].tobytes().decode()
+        """Return the canonical text of an id; empty if no term has it."""
+        return self._blob[self._spans[term, 0] : self._spans[term, 1]].tobytes().decode()
 
     def texts(self, ids: NDArray[np.int32]) -> Strings:
-        """Return the texts of many ids; null for id 0."""
+        """Return the texts of many ids; null for id 0, empty for an id that no term has."""
         offsets = np.empty(ids.size + 1, np.int64)
-        total = text_sizes(ids, self._starts, offsets)
+        total = text_sizes(ids, self._spans, offsets)
         out = np.empty(total, np.uint8)
-        copy_texts(ids, self._blob, self._starts, offsets, out)
+        copy_texts(ids, self._blob, self._spans, offsets, out)
         nulls = int(np.count_nonzero(ids == 0))
         valid = buffer_of(np.packbits(ids != 0, bitorder="little")) if nulls else None
         # One Arrow string array holds 2 GiB; beyond that the offsets must be wide.
@@ -371,22 +453,51 @@ class KernelTermTable:
     @property
     def nbytes(self) -> int:
         """The size of the table in bytes."""
-        arrays = (self.kinds, self.numbers, self._starts, self._blob, self._slots)
+        arrays = (self.kinds, self.numbers, self._spans, self._blob, self._slots, self._free)
         return sum(array.nbytes for array in arrays)
 
     def _make_room(self, terms: int, size: int) -> None:
         """Grow, by doubling, until this many more terms and bytes fit."""
-        needed = self.count + terms
+        needed = self.top + terms
+        used = int(self._state[USED]) + size
         if needed > MAX_TERMS:
             raise GraphtideError(f"a dictionary holds at most {MAX_TERMS} terms")
-        if needed + 2 > self._starts.size - 1:
-            capacity = 2 * needed + 64
-            self.kinds = grown(self.kinds, capacity)
-            self.numbers = grown(self.numbers, capacity)
-            self._starts = grown(self._starts, capacity + 1)
-        if self._used + size > self._blob.size:
-            self._blob = grown(self._blob, 2 * (self._used + size))
-        if needed * 5 > self._slots.size * 3:  # at most 60 % full, to keep probes short
-            slots = np.zeros(1 << (needed * 2).bit_length(), np.int64)
-            rehash(self._slots, slots)
-            self._slots = slots
+        if needed + 2 > len(self._spans):
+            self._resize(2 * needed + 64)
+        if used > self._blob.size:
+            self._blob = resized(self._blob, 2 * used)
+        live = self.count + terms
+        if live * 5 > self._slots.size * 3:  # at most 60 % full, to keep probes short
+            self._rehash(live, _ALL)
+
+    def _resize(self, capacity: int) -> None:
+        """Give the arrays by id another size, at which all ids in use still fit."""
+        self.kinds = resized(self.kinds, capacity)
+        self.numbers = resized(self.numbers, capacity)
+        self._spans = resized(self._spans, capacity)
+
+    def _rehash(self, live: int, chosen: Bools) -> None:
+        slots = np.zeros(max(128, 1 << (live * 2).bit_length()), np.int64)
+        rehash(self._slots, slots, chosen)
+        self._slots = slots
+
+    def sweep(self, live: NDArray[np.bool_], *, reuse: bool) -> None:
+        """Free the terms of all ids that are not `live`; unless `reuse`, their ids stay unused."""
+        packed = np.zeros(max(4096, 2 * live_size(self._spans, live)), np.uint8)
+        self._state[USED] = pack_texts(self._blob, self._spans, live, packed)
+        self._blob = packed
+        gone = np.flatnonzero(~live)
+        self.kinds[gone], self.numbers[gone] = kinds.UNBOUND, 0.0
+        terms = np.flatnonzero(live)
+        self._rehash(len(terms), live)
+        self._state[COUNT] = len(terms)
+        if not reuse:
+            return
+        top = int(terms[-1]) if len(terms) else 0
+        self._free = unused_ids(live, top)
+        self._state[TOP], self._state[LEFT] = top, len(self._free)
+        if 4 * (top + 64) < len(self._spans):  # the largest ids are gone: so is their room
+            self._resize(2 * top + 64)
+
+
+_ALL: Final[Bools] = np.empty(0, np.bool_)

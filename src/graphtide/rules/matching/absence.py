@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from graphtide.rdf.holders import flat_ids
 from graphtide.rules.expiry import distances_of, end_distances, rule_retentions
 from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
 from graphtide.rules.matching.memory import EventMemory, FactMemory, Undo
@@ -28,7 +29,7 @@ from graphtide.rules.matching.types import (
 from graphtide.rules.temporal import Span, holds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.expressions import Var
     from graphtide.kernel.batch import Ints, Longs
@@ -46,6 +47,11 @@ class PendingMatch:
     row: tuple[int, ...]
     spans: tuple[int, ...]
     until: float
+
+    def rows(self) -> Iterator[Iterable[int]]:
+        """The ids of its values."""
+        yield self.row[1:]
+        yield self.match.binding.values()
 
 
 class PendingMatches:
@@ -66,6 +72,10 @@ class PendingMatches:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of all matches."""
+        yield flat_ids(row for waiting in self._waiting.values() for row in waiting.rows())
 
     def add(self, waiting: PendingMatch) -> None:
         """Add a match."""
@@ -187,6 +197,13 @@ class Absence:
     def retained(self) -> int:
         """How many forbidden events and pending matches are retained."""
         return sum(map(len, self._memories.values())) + len(self._waiting)
+
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of pending matches and forbidden events, and of those that nobody has read."""
+        yield from self._waiting.held_ids()
+        yield flat_ids(denial.binding.values() for denial in self.denials or ())
+        for memory in self._memories.values():
+            yield from memory.held_ids()
 
     def savepoint(self) -> int:
         """A savepoint; changes are journaled from here on."""

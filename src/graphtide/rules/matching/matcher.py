@@ -8,7 +8,7 @@ matches that it completes, so each match is found once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
@@ -199,6 +199,14 @@ class Matcher:
         if rule.negative:
             self.absence = Absence(self.shape, planned, facts, terms, types)
         self._nothing = completed(self._rows[:0], self._spans[:0], np.empty(0, np.int64))
+
+    def held_ids(self) -> Iterator[Ints | Longs]:
+        """The ids of events, facts and pending matches; constants are pinned."""
+        yield from self._memory.held_ids()
+        if self.facts is not None:
+            yield from self.facts.held_ids()
+        if self.absence is not None:
+            yield from self.absence.held_ids()
 
     @property
     def retained(self) -> int:

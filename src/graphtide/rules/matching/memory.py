@@ -12,12 +12,13 @@ import numpy as np
 
 from graphtide.kernel.batch import DIFF, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
+from graphtide.rdf.holders import flat_ids
 from graphtide.rules.kernel import layout
 from graphtide.rules.kernel.facts import ABSENT, change_facts, fact_number, refill_facts
 from graphtide.rules.kernel.memory import expire_events, refill, remove_event, undo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from graphtide.algebra.expressions import Var
     from graphtide.engine.results import TransactionTimes
@@ -47,6 +48,10 @@ class RuleMemory:
         self._plan = plan
         self._outgrown: list[layout.MemoryArrays] = []
         self._now = LONG_AGO
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The values of all places, of free ones too; there is no rollback to what is outgrown."""
+        yield self.arrays.cells
 
     @property
     def live(self) -> int:
@@ -201,6 +206,12 @@ class EventMemory:
     def _key_of(self, binding: Binding) -> tuple[int, ...]:
         return tuple(binding[v] for v in self._key)
 
+    def held_ids(self) -> Iterator[Longs]:
+        """The ids of all events."""
+        yield flat_ids(
+            binding.values() for entries in self._events.values() for _, binding in entries
+        )
+
     def find(self, binding: Binding) -> Collection[RetainedEvent]:
         """The events that agree with a binding on the index variables."""
         found = self._index.get(self._key_of(binding))
@@ -229,6 +240,14 @@ class FactMemory:
         self._changes: list[tuple[Ints, TransactionTimes]] = []
         self._journal: list[tuple[Ints, int]] = []
         self._tracking = False
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of the facts, of free places too, of changes to come, and of the journal."""
+        yield self.facts.rows
+        for net, _ in self._changes:
+            yield net[:, DELTA_VALUES:]
+        for row, _ in self._journal:
+            yield row
 
     def catch_up(self) -> bool:
         """Apply the changes of the query; whether there were any.

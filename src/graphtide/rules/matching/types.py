@@ -10,6 +10,7 @@ import numpy as np
 from graphtide.algebra.expressions import Expression, Var
 from graphtide.algebra.variables import pattern_variables
 from graphtide.engine.events import GRAPH_EVENT, EventBatch
+from graphtide.rdf.holders import IdCache
 from graphtide.rules.kernel.layout import CONDITION, EVENT, HIT_VALUES, POSITION, WRITTEN
 from graphtide.rules.kernel.types import find_hits
 from graphtide.rules.temporal import Span, is_true
@@ -66,7 +67,7 @@ class TypeMatcher:
         self.key_id: int | None = ids[0] if ids else None
         """An id that all graph events of the type have, if any, preferably a selective one."""
         self._check, self._parameters, self._terms = type_.check, type_.parameters, terms
-        self._checked: dict[tuple[int, ...], bool] = {}
+        self._checked: IdCache[bool] = IdCache(terms, MAX_CHECKED)
         self._work = np.zeros((3, max(len(variables), len(self._pattern), 1)), np.int32)
         self._out = np.empty((16, 1 + self._width), np.int32)
 
@@ -107,15 +108,14 @@ class TypeMatcher:
 
     def _passing(self, hits: Ints, check: Expression) -> Ints:
         """The hits whose values pass the CHECK."""
-        if len(self._checked) > MAX_CHECKED:
-            self._checked.clear()
+        checked = self._checked.current()
         passing = np.zeros(len(hits), np.bool_)
         for at, row in enumerate(map(tuple, hits[:, 1:].tolist())):
-            if row not in self._checked:
+            if row not in checked:
                 pairs = zip(self._parameters, row, strict=True)
                 values = {v: self._terms.decode(i) for v, i in pairs if i}
-                self._checked[row] = is_true(check, values)
-            passing[at] = self._checked[row]
+                checked[row] = is_true(check, values)
+            passing[at] = checked[row]
         return hits[passing]
 
 
