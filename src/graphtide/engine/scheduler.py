@@ -183,7 +183,7 @@ class Scheduler:
                 break
         return done
 
-    def attempt(self, work: Callable[[], bool | None]) -> bool | None:
+    def attempt(self, work: Callable[[], object]) -> object:
         """Do something; an error is raised at the end of the cascade, or of the call."""
         try:
             return work()
