@@ -257,7 +257,7 @@ def test_values_and_times_are_tested_together(graph):
     for time, value in ((0, 20), (2, 21), (6, 0), (7, 32), (30, 99)):
         running.assert_event([(iri("s"), iri("shows"), value)], time=time)
     pairs = [(f.events["a"][1], f.events["b"][1]) for f in running.firings()]
-    assert pairs == [(0, 2), (0, 7), (2, 7), (6, 7)]
+    assert pairs == [(0, 2), (6, 7), (0, 7), (2, 7)], "at 7 by the values of ?x: 0, 20, 21"
 
 
 def test_durations_are_in_the_ticks_of_the_graph():

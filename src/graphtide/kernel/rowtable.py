@@ -326,7 +326,10 @@ class RowTable:
         t = self.arrays
         for begin in range(0, int(t.meta[HIGH]), HELD_AT_ONCE):
             rows = t.rows[begin : min(begin + HELD_AT_ONCE, int(t.meta[HIGH]))]
-            yield rows[rows[:, self.width] != 0, first : self.width]
+            values = rows[:, first : self.width].copy()
+            if t.meta[LIVE] < t.meta[HIGH]:
+                values[rows[:, self.width] == 0] = 0
+            yield values
 
     def _grow_rows(self, need: int) -> None:
         old = self.arrays.rows

@@ -33,6 +33,9 @@ COST_OF_ARRAY: Final = 1000
 COST_OF_OBJECT: Final = 50
 """What an id costs that comes from a Python object: such arrays are int64."""
 
+READY_IDS: Final = 4096
+"""Free ids that are kept ready for single terms."""
+
 HIDDEN_GRAPHS: Final = 1 << 30
 """Ids from here on are internal graphs (the contents of windows), not terms."""
 
@@ -54,8 +57,8 @@ class TermDictionary:
     """
 
     __slots__ = (
-        "_buffer", "_hidden", "_pins", "_stored", "_terms", "generation", "holders", "known",
-        "reuses",
+        "_base", "_buffer", "_hidden", "_pins", "_ready", "_stored", "_taken", "_terms",
+        "generation", "holders", "known", "reuses",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -70,6 +73,11 @@ class TermDictionary:
         # Write buffer of new single terms: the table adds many at once at a fraction of the cost.
         # Only while `known` holds every term, so that a term it lacks is new; None: disabled.
         self._buffer: list[str] | None = []
+        # The ids of buffered terms, in Python's own numbers: free ones that are ready, of which the
+        # first `_taken` are in the table, or else those above `_base`.
+        self._ready: list[int] = []
+        self._taken = 0
+        self._base = 0
 
     @property
     def _table(self) -> term_tables.TermTable:
@@ -81,7 +89,25 @@ class TermDictionary:
             else:
                 for text in buffer:
                     self._stored.add(text)
+            if self._ready:
+                self._taken += len(buffer)
+            else:
+                self._base += len(buffer)
         return self._stored
+
+    def _free_id(self) -> int:
+        """The next of the free ids that are ready; if all are taken, the next that is free."""
+        place = self._taken + len(self._buffer or ())
+        if place < len(self._ready):
+            return self._ready[place]
+        self._get_ready()
+        return self._ready[0] if self._ready else self._base + 1
+
+    def _get_ready(self) -> None:
+        """Flush the buffer, and take the next free ids of the table."""
+        _ = self._table
+        self._ready = self._stored.free[-READY_IDS:][::-1].tolist()
+        self._taken, self._base = 0, self._stored.top
 
     def encode(self, term: Term | str) -> int:
         """Return the id of a term or of its N-Triples text, and pin it: it is valid until released.
@@ -130,8 +156,8 @@ class TermDictionary:
             text = canonical_of(term)
             found = 0 if text is term else self.known.get(text, 0)
             if not found:
+                found = self._free_id() if self._ready else self._base + 1 + len(self._buffer)
                 self._buffer.append(text)
-                found = term_tables.next_id(self._stored, len(self._buffer))
                 self._remember(text, found)
         if term not in self.known:
             self._remember(term, found)
@@ -317,6 +343,7 @@ class TermDictionary:
             self.known = {term: i for term, i in self.known.items() if live[i]}
             self._terms = {i: term for i, term in self._terms.items() if live[i]}
             table.sweep(live, reuse=self.reuses)
+            self._get_ready()
             self._pins = self._pins[: max(64, self.top + 1)].copy()
         return cost
 

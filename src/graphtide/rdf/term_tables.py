@@ -60,7 +60,7 @@ class TermTable(Protocol):
         """Return the id of a canonical text, adding it when it is new."""
 
     def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new; their ids are those of `next_id(1)`, (2), …."""
+        """Add canonical texts that are all new; their ids are free ones, then the next."""
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""
@@ -74,12 +74,6 @@ class TermTable(Protocol):
     @property
     def nbytes(self) -> int:
         """The size of the table in bytes."""
-
-
-def next_id(table: TermTable, place: int) -> int:
-    """The id that the so-many-th of the terms added next will have, counted from 1."""
-    left = len(table.free) - place
-    return int(table.free[left]) if left >= 0 else table.top - left
 
 
 def unused_ids(live: NDArray[np.bool_], top: int) -> NDArray[np.int32]:
@@ -141,11 +135,11 @@ class PlainTermTable:
         found = self._ids.get(text)
         if found is not None:
             return found
-        term = next_id(self, 1)
         if len(self.free):
-            self.free = self.free[:-1]
+            term, self.free = int(self.free[-1]), self.free[:-1]
             self._texts[term] = text
         else:
+            term = len(self._texts)
             self._texts.append(text)
         if term + 1 >= self.kinds.size:
             self.kinds = resized(self.kinds, 2 * term)
@@ -155,7 +149,7 @@ class PlainTermTable:
         return term
 
     def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new; their ids are those of `next_id(1)`, (2), …."""
+        """Add canonical texts that are all new; their ids are free ones, then the next."""
         for text in texts:
             self.add(text)
 

@@ -416,7 +416,7 @@ class KernelTermTable:
         return found
 
     def extend(self, texts: list[str]) -> None:
-        """Add canonical texts that are all new; their ids are those of `next_id(1)`, (2), …."""
+        """Add canonical texts that are all new; their ids are free ones, then the next."""
         column = text_column(pa.array(texts, pa.string()))
         rows = np.arange(len(texts))
         codes, closes = np.empty(len(texts), np.int8), np.empty(len(texts), np.int64)
