@@ -313,7 +313,7 @@ def quad_ids(
         _refuse(p, "predicate", (NamedNode,))
     if o.__class__ is not str and not isinstance(o, TERM_TYPES):
         o = as_term(o)
-    known, intern = terms.known.get, terms.intern
+    known, intern = terms.known.get, terms.intern_new
     graph = 0
     if g is not None:
         if g.__class__ is not str or g[:1] == '"':

@@ -127,7 +127,7 @@ class TermDictionary:
         (1, 1, 0)
         """
         found = self.known.get(term)
-        return self._encode_new(term) if found is None else found
+        return self.intern_new(term) if found is None else found
 
     def pin(self, ids: int | NDArray[np.integer]) -> None:
         """Retain the terms of some ids until they are released."""
@@ -147,7 +147,8 @@ class TermDictionary:
         wanted = np.atleast_1d(np.asarray(ids))
         self._pins[wanted[(wanted >= 0) & (wanted < len(self._pins))]] = False
 
-    def _encode_new(self, term: Term | str) -> int:
+    def intern_new(self, term: Term | str) -> int:
+        """Return the id of a term that `known` lacks."""
         if self._buffer is None:
             # A text that is in the table is canonical, so most need not be parsed.
             found = self._stored.find(term) if isinstance(term, str) else 0
@@ -327,7 +328,7 @@ class TermDictionary:
 
         To be called between operations only: ids in local variables do not count as held.
         """
-        table, before = self._table, len(self)
+        before = len(self)
         cost = self.top
         live = np.zeros(self.top + 1, np.bool_)
         many = min(len(live), len(self._pins))
@@ -336,13 +337,14 @@ class TermDictionary:
             cost += COST_OF_ARRAY + ids.size * (COST_OF_OBJECT if ids.dtype == np.int64 else 1)
             _mark(ids, live)
         if self.generation:
-            live &= table.kinds[: len(live)] != UNBOUND  # ids of no term, among what holders gave
+            # Among what holders give there may be numbers that are ids of no term.
+            live &= self._table.kinds[: len(live)] != UNBOUND
         live[0] = False
         if int(np.count_nonzero(live)) < before:
             self.generation += 1
             self.known = {term: i for term, i in self.known.items() if live[i]}
             self._terms = {i: term for i, term in self._terms.items() if live[i]}
-            table.sweep(live, reuse=self.reuses)
+            self._table.sweep(live, reuse=self.reuses)
             self._get_ready()
             self._pins = self._pins[: max(64, self.top + 1)].copy()
         return cost
