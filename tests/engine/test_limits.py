@@ -6,7 +6,7 @@ import pytest
 
 from graphtide import Limits, LiveGraph
 from graphtide.engine.dataflow import conditions
-from graphtide.errors import LimitError
+from graphtide.errors import GraphtideError, LimitError
 from graphtide.kernel import JIT
 
 SQUARE = "SELECT * { ?a <ex:p> ?b . ?c <ex:p> ?d }"
@@ -56,6 +56,20 @@ def test_an_answer_counts_with_all_its_copies():
     assert len(rows(graph, f"SELECT ?one {{ {copies} }}")) == 300
     with pytest.raises(LimitError, match="query_bytes"):
         graph.query(f"SELECT * {{ {copies} {copies} {copies} }}")
+
+
+@needs_kernels
+def test_a_row_that_occurs_too_often_to_be_counted():
+    """2000³ is more than an int32 has; 1000³ is not."""
+    copies = "{ SELECT (1 AS ?one) { ?a <ex:p> ?x } }"
+    query = f"SELECT (COUNT(*) AS ?n) {{ {copies} {copies} {copies} }}"
+    assert rows(graph_of(1000), query) == [{"n": f'"1000000000"^^<{XSD}integer>'}]
+    with pytest.raises(GraphtideError, match="occurs more than 2,147,483,647 times"):
+        graph_of(2000).query(query)
+    billion = f"{{ {copies} {copies} {copies} }}"
+    three = f"SELECT (COUNT(*) AS ?n) {{ {billion} UNION {billion} UNION {billion} }}"
+    with pytest.raises(GraphtideError, match="occurs more than 2,147,483,647 times"):
+        graph_of(1000).query(three)
 
 
 @pytest.mark.parametrize("query", [SQUARE, "SELECT * { ?a <ex:p> ?x FILTER(RAND() < 2) }"])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.decomposition import query_class
+from support.sampling import quick_sample
 
 from graphtide import LiveGraph
 from graphtide.engine.runtime import Runtime
@@ -164,7 +165,7 @@ def test_two_patterns_over_the_same_pair_are_one_instance():
 quick = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
-@pytest.mark.parametrize("of_class", CLASSES)
+@pytest.mark.parametrize("of_class", quick_sample(CLASSES, 2))
 def test_every_class_agrees_with_the_oracle_and_all_strategies(of_class):
     @quick
     @given(bgp_cases(of_class))
@@ -189,7 +190,7 @@ def test_the_generators_make_what_they_say(of_class):
     check()
 
 
-@pytest.mark.parametrize("of_class", CLASSES)
+@pytest.mark.parametrize("of_class", quick_sample(CLASSES, 2))
 def test_a_graph_without_quads_gives_the_same_deltas(of_class):
     @quick
     @given(bgp_cases(of_class))
@@ -223,7 +224,7 @@ def effective(stream):
 
 
 @pytest.mark.parametrize("of_class", CLASSES)
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", quick_sample([3, 1], 2))
 def test_partitions_give_the_same_deltas(of_class, partitions, monkeypatch):
     """The Spark pipeline without Spark, each partition with a decomposed plan."""
     plain, chosen = Runtime.watch, []

@@ -166,7 +166,7 @@ def test_a_batch_gives_what_single_events_give():
     assert (columns.first_used.tolist(), columns.used.tolist()) == ([0, 2], [1, 3])
 
 
-def test_readings_with_different_values_are_all_told():
+def test_readings_with_different_values_are_all_reported():
     body = either(then("a(v, w)", "b"), then("a(w, v)", "b"))
     found = run(detector(body, parameters="v w"), "a(2,1) b")
     assert [one.values for one in found] == [(1, 2), (2, 1)]

@@ -7,6 +7,7 @@ import re
 import subprocess
 import tomllib
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ FORBIDDEN = {
 }
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     """The syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"))

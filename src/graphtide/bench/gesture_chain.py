@@ -21,7 +21,7 @@ from graphtide.lang.tide.program import Program
 if TYPE_CHECKING:
     from graphtide.engine.results import TransactionTimes
     from graphtide.engine.watch import Query
-    from graphtide.patterns.detector import MatchColumns
+    from graphtide.patterns.general import MatchColumns
 
 RULE: Final = "RULE NextSlide ON Forward(?body) THEN CALL next_slide(?body)\n"
 

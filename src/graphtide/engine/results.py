@@ -303,11 +303,9 @@ class ResultLog:
             self._held -= dropped
             self.evicted += dropped
 
-    def add_one(self, time: int, rows: list[tuple[int, ...]]) -> WindowResult:
-        """Append one result, and return it."""
-        listed = np.array(rows, np.int32).reshape(len(rows), len(self._variables))
-        self.add(ResultRun(np.array([time]), np.array([0, len(rows)]), listed))
-        return WindowResult(time, rows, self._variables, self._terms)
+    def newest(self, many: int) -> list[WindowResult]:
+        """The last of them, oldest first."""
+        return list(self)[-many:] if many > 1 else [last for last in (self.last(),) if last]
 
     def __len__(self) -> int:
         return self._results if self._limit is None else min(self._results, self._limit)

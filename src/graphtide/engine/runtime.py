@@ -21,7 +21,7 @@ from graphtide.engine.scheduler import Follower, Scheduler
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
-from graphtide.limits import Limits
+from graphtide.limits import Allowance, Limits
 from graphtide.plan.choose import choose_plan
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
@@ -266,10 +266,11 @@ class Runtime:
         stamps = TransactionTimes(times, txs, self._done)
         self._underway = Underway(piece, [changes], self._done)
         self.reclaimer.verify(changes[:, VALUES:])
-        batches = self.store.apply(changes)
         deltas = None
-        if batches:
-            deltas = self.queries.take(self.queries.plans.advance(batches), stamps)
+        with Allowance(self.limits, "flush"):
+            batches = self.store.apply(changes)
+            if batches:
+                deltas = self.queries.take(self.queries.plans.advance(batches), stamps)
         self._done += len(times)
         self._unnotified = deque(deltas or ())
         self._unnotified.append(None)
@@ -372,19 +373,25 @@ class Runtime:
         """Buffer the changes of one transaction."""
         stamp = self.clock
         if time is not None and time != stamp:
+            if not self.schedule.followers:  # a refused transaction does not move the clock
+                self._refuse_redundant(changes)
             with self.schedule:
                 self.schedule.advance(time)
                 self.commit(changes, None)
             return
+        self._refuse_redundant(changes)
+        self._last_tx += 1
+        self._buffer.several(stamp, self._last_tx, changes)
+        if self._buffer.waiting >= ingest.MAX_BUFFERED or self.one_by_one:
+            self.flush()
+
+    def _refuse_redundant(self, changes: Sequence[tuple[int, ingest.Ids]]) -> None:
+        """Strict mode: refuse a transaction with a change that would have no effect."""
         if self.strict:
             self.flush()
             redundant = storage.first_redundant(changes, self.store, self.terms)
             if redundant:
                 raise redundant[1]
-        self._last_tx += 1
-        self._buffer.several(stamp, self._last_tx, changes)
-        if self._buffer.waiting >= ingest.MAX_BUFFERED or self.one_by_one:
-            self.flush()
 
     # --- batches ---
 

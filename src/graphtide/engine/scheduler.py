@@ -60,6 +60,9 @@ class Follower(Protocol):
     def admit(self, events: EventBatch) -> EventBatch:
         """The events that it takes in; an error if it cannot."""
 
+    taken: int
+    """If `take_events` is interrupted: how many events must not be given again."""
+
     def take_events(self, events: EventBatch) -> int:
         """Match the first of some events, at least one, and act; how many.
 
@@ -95,6 +98,7 @@ class Scheduler:
         self._input: deque[tuple[EventBatch, tuple[Follower, ...]]] = deque()
         self._failure: Exception | None = None
         self._calls = 0
+        self._feeding = False
 
     def __enter__(self) -> None:
         self._calls += 1
@@ -150,6 +154,8 @@ class Scheduler:
         if self.running:
             work()
             return
+        if self._input:
+            self.resume()
         self.running = True
         try:
             if self._effects:
@@ -177,7 +183,7 @@ class Scheduler:
                 break
         return done
 
-    def attempt(self, work: Callable[[], bool | None]) -> bool | None:
+    def attempt(self, work: Callable[[], object]) -> object:
         """Do something; an error is raised at the end of the cascade, or of the call."""
         try:
             return work()
@@ -209,9 +215,19 @@ class Scheduler:
             self._cause_events(events, followers)
             return
         self._input.append((events, followers))
-        with self:
-            while self._input:
-                self._take_first()
+        self.resume()
+
+    def resume(self) -> None:
+        """Work off the events that wait, also those that an interrupt has left."""
+        if self._feeding:
+            return
+        self._feeding = True
+        try:
+            with self:
+                while self._input:
+                    self._take_first()
+        finally:
+            self._feeding = False
 
     def _take_first(self) -> None:
         """Pass on the first event that waits, or several if one follower can take them."""
@@ -224,12 +240,18 @@ class Scheduler:
 
         def take() -> None:
             taken = 1
-            if len(followers) == 1:
-                taken = followers[0].take_events(events)
-            else:
-                one = events.slice(0, 1)
-                _take_each([(follower, follower.admit(one)) for follower in followers])
-            self._input[0] = events.slice(taken, many), followers
+            try:
+                if len(followers) == 1:
+                    taken = followers[0].take_events(events)
+                else:
+                    one = events.slice(0, 1)
+                    _take_each([(follower, follower.admit(one)) for follower in followers])
+            except BaseException:
+                if len(followers) == 1:
+                    taken = followers[0].taken
+                raise
+            finally:
+                self._input[0] = events.slice(taken, many), followers
 
         self.perform(take)
 
@@ -244,6 +266,8 @@ class Scheduler:
 
     def advance(self, to: int) -> None:
         """Move the clock on, after everything that is due before that, in order of time."""
+        if self._input and not self.running:
+            self.resume()
         if to == self.clock:
             return
         if to < self.clock:

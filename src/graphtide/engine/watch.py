@@ -226,6 +226,15 @@ class Query:
         self._held = 0
         return taken
 
+    def history(self) -> list[tuple[Ints, TransactionTimes]]:
+        """The buffered deltas."""
+        return list(self._history)
+
+    def put_back(self, history: list[tuple[Ints, TransactionTimes]]) -> None:
+        """Put back what was drained last."""
+        self._history = deque(history)
+        self._held = sum(len(net) for net, _ in history)
+
     @synchronized
     def retain(self, history: int | None) -> None:
         """Retain that many delta rows from now on; None retains all until they are drained."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphtide.errors import GraphtideError
 from graphtide.limits import allowance
 
 if TYPE_CHECKING:
@@ -21,6 +22,18 @@ TX = 0
 DIFF = 1
 VALUES = 2
 """The columns of a batch: transaction index, diff, and where the values begin."""
+
+
+MOST_COPIES = np.iinfo(np.int32).max
+"""How often a row can occur: a count is an int32."""
+
+
+def too_many_copies() -> GraphtideError:
+    """The error for a row that would occur more often."""
+    return GraphtideError(
+        f"a row of an intermediate result occurs more than {MOST_COPIES:,} times",
+        hint="use DISTINCT in the parts that are joined",
+    )
 
 
 def empty_batch(width: int) -> Ints:

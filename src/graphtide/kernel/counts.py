@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import compiled
-from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs
+from graphtide.kernel.batch import DIFF, MOST_COPIES, TX, VALUES, Int, Ints, Longs, too_many_copies
 from graphtide.kernel.rowtable import (
     HEAD,
     RowTable,
@@ -186,7 +186,10 @@ def consolidate(batch: Ints) -> Ints:
         return batch
     rows = np.column_stack([batch[:, TX], batch[:, VALUES:]])
     rows, places = np.unique(rows, axis=0, return_inverse=True)
-    diffs = np.bincount(places.reshape(-1), batch[:, DIFF]).astype(np.int32)
+    sums = np.bincount(places.reshape(-1), batch[:, DIFF])
+    if max(sums.max(), -sums.min()) > MOST_COPIES:
+        raise too_many_copies()
+    diffs = sums.astype(np.int32)
     left = diffs != 0
     net: Ints = np.insert(rows[left], DIFF, diffs[left], axis=1)
     return net

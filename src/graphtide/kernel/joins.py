@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphtide.jit import compiled, inlined
-from graphtide.kernel.batch import DIFF, TX, VALUES, Int, Ints, Longs, longer
+from graphtide.kernel.batch import (
+    DIFF,
+    MOST_COPIES,
+    TX,
+    VALUES,
+    Int,
+    Ints,
+    Longs,
+    longer,
+    too_many_copies,
+)
 from graphtide.kernel.rowtable import (
     HEAD,
     LENGTH,
@@ -108,7 +118,8 @@ def probe(
 ) -> Int:
     """Join one changed row with the other side's memory, then add it to its own.
 
-    Returns the number of rows written so far, or -1, with nothing done, if they might not fit.
+    Returns the number of rows written so far, or -1, with nothing done, if they might not fit; -2
+    if the count of a row does not fit.
     """
     for k in range(len(keys)):
         key[0, keys[k, 1 - mine]] = batch[at, VALUES + keys[k, mine]]
@@ -123,8 +134,11 @@ def probe(
             continue
         if not overlapping(other.rows, row, batch, at, overlap, mine):
             continue
+        copies = np.int64(batch[at, DIFF]) * np.int64(other.rows[row, other.width])
+        if copies > MOST_COPIES or copies < -MOST_COPIES:
+            return -2
         out[n, TX] = batch[at, TX]
-        out[n, DIFF] = batch[at, DIFF] * other.rows[row, other.width]
+        out[n, DIFF] = copies
         write_pair(out, n, batch, at, other.rows, row, outputs, mine)
         n += 1
     add_to_row(own, batch[at, DIFF], batch, at, VALUES)
@@ -148,7 +162,8 @@ def join_step(
 ) -> bool:
     """Process both inputs in transaction order; True if the output has to grow first.
 
-    Stops after about `most` pairs of rows, whether they agree or not: see `state`.
+    Stops after about `most` pairs of rows, whether they agree or not: `state` says where, and
+    whether a count does not fit.
     """
     i, j, n = state[0], state[1], state[2]
     full = False
@@ -159,7 +174,8 @@ def join_step(
         else:
             wrote = probe(rt, lt, right, j, 1, keys, outputs, loose, overlap, key, out, n)
         if wrote < 0:
-            full = True
+            full = wrote == -1
+            state[3] = wrote == -2
             break
         # Without a key every row of the other side is looked at.
         most -= 1 + (rt.meta[LIVE] if from_left else lt.meta[LIVE]) * (len(keys) == 0) + wrote - n
@@ -209,7 +225,7 @@ class JoinKernel(TwoMemories):
         self._left.reserve(len(left))
         self._right.reserve(len(right))
         out: Ints = np.empty((len(left) + len(right) + 8, VALUES + self._width), np.int32)
-        state = np.zeros(3, np.int64)
+        state = np.zeros(4, np.int64)
         tables = self._left.arrays, self._right.arrays
         while state[0] < len(left) or state[1] < len(right):
             if join_step(
@@ -217,6 +233,8 @@ class JoinKernel(TwoMemories):
                 self._keys, self._outputs, self._loose, self._overlap, self._key, out, state, PAIRS,
             ):  # fmt: skip
                 out = longer(out)
+            elif state[3]:
+                raise too_many_copies()
             elif state[0] < len(left) or state[1] < len(right):
                 allowance().check_time()
         return out[: state[2]]

@@ -101,7 +101,8 @@ class KernelDetector:
             if len(times) > 1 and (np.diff(times) < 0).any():
                 at = int(np.argmax(np.diff(times) < 0))
                 self._refuse(int(times[at]), int(times[at + 1]))
-            self._choose(rows)
+            if len(times) > 1 or self._general is not None:
+                self._choose(rows)
             self.now = int(times[-1])
         if self._general is not None:
             return self._general.feed_rows(rows)

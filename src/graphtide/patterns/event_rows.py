@@ -81,9 +81,11 @@ class RowArranger:
         known: Ints = self._known[types]
         rows: Ints = np.ascontiguousarray(values, np.int32)
         when: Longs = np.asarray(times, np.int64)
+        if len(known) == 1:
+            return EventRows(known, rows, when, numbers, _NEW_EVENT, _FIRST)
         source: Longs = np.arange(len(known))
         begins: Ints = np.zeros(len(known), np.int32)
-        if len(known) < 2 or not (numbers[1:] == numbers[:-1]).any():
+        if not (numbers[1:] == numbers[:-1]).any():
             return EventRows(known, rows, when, numbers, begins, source)
         is_first = np.ones(len(known), np.bool_)
         is_first[1:] = numbers[1:] != numbers[:-1]
@@ -117,6 +119,10 @@ class RowArranger:
         begins[1:][np.diff(event[order]) != 0] = NEW_EVENT
         begins[0] = NEW_EVENT
         return order, begins
+
+
+_NEW_EVENT: Ints = np.full(1, NEW_EVENT, np.int32)
+_FIRST: Longs = np.zeros(1, np.int64)
 
 
 def by_first_row(events: Ints | Longs) -> Longs:

@@ -83,10 +83,10 @@ def facts(automaton: Automaton) -> list[str]:
 def _division(automaton: Automaton) -> str:
     """By what the events of a pattern can be divided among cells."""
     if automaton.context != "CHRONICLE" and not automaton.per:
-        return "every event may be noise: on Spark it runs in one cell"
+        return "every event may be noise: on Spark it runs in one partition"
     key = [automaton.variables[slot] for slot in key_of(automaton)[0]]
     if not key:
-        return "no value is shared by all events: on Spark it runs in one cell"
+        return "no value is shared by all events: on Spark it runs in one partition"
     return f"all events share {names(key)}: on Spark it is divided by that"
 
 
@@ -166,7 +166,7 @@ def explain_pattern(
     >>> print(explain_pattern(compile_pattern(pattern, {"A": 0, "B": 1}, lambda term: 1)))
     PATTERN P, parameters nothing
       context CHRONICLE
-      no value is shared by all events: on Spark it runs in one cell
+      no value is shared by all events: on Spark it runs in one partition
       a token may live for ever
       memory: no bound, after A it may wait for B for ever
       deterministic: a token is in one state

@@ -53,7 +53,7 @@ class MatchColumns:
 
     def of_input(self, rows: EventRows) -> MatchColumns:
         """The same, with `at` as the index of a row before rows were arranged."""
-        return replace(self, at=rows.source[self.at])
+        return replace(self, at=rows.source[self.at]) if len(self.at) else self
 
 
 def as_columns(found: list[tuple[int, PatternMatch]], parameters: int) -> MatchColumns:

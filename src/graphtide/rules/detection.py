@@ -306,7 +306,7 @@ class Detection:
         noise = self._reads_all and (bool(hits) or bool(_are_graph_events(event)[0]))
         more: list[CompleteEvent] = []
         if noise or hits:
-            rows = self._rows(event, hits)
+            rows = self._row(event, hits) or self._rows(event, hits)
             for number, each in enumerate(self.patterns.values()):
                 if (noise and each.reads_all) or each.reads(hits):
                     for row, time, _ in each.feed(rows):
@@ -319,6 +319,19 @@ class Detection:
             more += [each._replace(pattern=last) for each in self.pass_time(now)]
         self._now = max(self._now, now)
         return sorted(more, key=lambda each: each.order) if len(more) > 1 else more
+
+    def _row(self, event: EventBatch, hits: dict[int, Ints]) -> TypedRows | None:
+        """The input that a single event is, if it has one row: the common case, without detours."""
+        if len(hits) != 1:
+            return None
+        ((type_, values),) = hits.items()
+        if len(values) != 1:
+            return None
+        row = np.zeros((1, self._width), np.int32)
+        row[:, : values.shape[1] - 1] = values[:, 1:]
+        number = np.array([self._number])
+        self._number += 1
+        return TypedRows(_FIRST, np.array([type_], np.int32), row, event.ends, number)
 
     def _rows(self, events: EventBatch, hits: dict[int, Ints] | None = None) -> TypedRows:
         """The input of patterns: of each event its types in order, with their values.
@@ -365,6 +378,9 @@ class Detection:
                     own.sort(key=lambda row: [text(i) if i else "" for i in row[2:]])
                     rows[begin:end] = own
         return rows[by_first_row(rows[:, 0])] if together else rows
+
+
+_FIRST = np.zeros(1, np.int64)
 
 
 def _are_graph_events(events: EventBatch) -> NDArray[np.bool_]:

@@ -66,6 +66,7 @@ class RuleEngine:
         self.manual = False
         self.log = FiringLog(graph.terms.holders)
         self.batch_size = FIRST_BATCH
+        self.taken = 0
         self._graph = graph
         self._schedule = graph.schedule
         self._effects = effects
@@ -131,12 +132,25 @@ class RuleEngine:
         return events
 
     def take_events(self, events: EventBatch) -> int:
-        """Match the first of some events, as many at a time as actions allow, and fire."""
+        """Match the first of some events, as many at a time as actions allow, and fire.
+
+        A single event that is interrupted is not matched again: some rules may miss it, but none
+        sees it twice. Several are, as if they had not come.
+        """
+        self.taken = 1
         self._enter(events.depth)
         part = events.slice(0, self._end(events))
         if self.detection is None:
             return self._take_part(part)
-        self._take_with_complex(part, self.detection)
+        if len(part.ends) == 1 or part.simultaneous:
+            self._take_with_complex(part, self.detection)
+            return len(part.ends)
+        tokens = self.detection.savepoint()
+        try:
+            self._take_with_complex(part, self.detection)
+        except BaseException:
+            self.detection.rollback(tokens)
+            raise
         return len(part.ends)
 
     def take_all(self, events: EventBatch) -> None:
@@ -262,14 +276,20 @@ class RuleEngine:
         """Match several events, and fire what they complete; how many of them are through."""
         if events.transactions is None:  # actions commit more of them
             events = replace(events, transactions=self._graph.transactions)
-        states = None if self._is_independent() else self.rules.savepoint()
+        saved, order = self.rules.savepoint(), self.rules.order
+        states = None if self._is_independent() else saved
         self.rules.held += 1
         try:
+            self.taken = 0
             agenda = Agenda(self._match(events), self._graph.terms, self.log.total)
             if len(agenda):
                 if events.depth or not self._effects.apply_all(agenda):
                     return self._fire_each(agenda, events, states)
                 self.log.add(agenda)
+        except BaseException:
+            if not self.taken:
+                self.rules.rollback(saved, order)
+            raise
         finally:
             self.rules.held -= 1
         return len(events)
@@ -285,6 +305,7 @@ class RuleEngine:
             taken, fired = event + complete, self.log.total
             waited = None if complete else time
             self._retracted.clear()
+            self.taken = taken
             self._set_clock(int(events.ends[event]) if waited is None else waited)
             if not events.depth:
                 self._begin()

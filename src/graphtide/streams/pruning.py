@@ -35,19 +35,24 @@ ALL, SOME = 1, 2
 
 def asked_of(part: object, graph: NamedNode, terms: TermDictionary) -> Asked:
     """The patterns of a query that are asked of a graph; if in doubt, everything."""
-    match part:
-        case TriplePattern(s, p, o, where) if where == graph:
-            ids = [0 if isinstance(t, Var) else terms.intern(t) for t in (s, p, o)]
-            return frozenset({(ids[0], ids[1], ids[2])})
-        case Path(_, path, _, where) if where == graph:
-            links = link_iris(path)
-            if links is None or matches_zero_length(path):
-                return EVERYTHING
-            return frozenset((0, terms.intern(link), 0) for link in links)
-        case NamedNode():
-            return EVERYTHING if part == graph else frozenset()
-        case _:
-            return frozenset().union(*(asked_of(each, graph, terms) for each in parts(part)))
+    found: set[tuple[int, int, int]] = set()
+    rest: list[object] = [part]
+    while rest:
+        match rest.pop():
+            case TriplePattern(s, p, o, where) if where == graph:
+                ids = [0 if isinstance(t, Var) else terms.intern(t) for t in (s, p, o)]
+                found.add((ids[0], ids[1], ids[2]))
+            case Path(_, path, _, where) if where == graph:
+                links = link_iris(path)
+                if links is None or matches_zero_length(path):
+                    found |= EVERYTHING
+                else:
+                    found.update((0, terms.intern(link), 0) for link in links)
+            case NamedNode() as name:
+                found |= EVERYTHING if name == graph else frozenset()
+            case other:
+                rest += parts(other)
+    return frozenset(found)
 
 
 def covers(known: Asked, asked: Asked) -> bool:

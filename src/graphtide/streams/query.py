@@ -8,6 +8,7 @@ RSTREAM   all rows
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.algebra.windows import WindowClause, WindowedQuery
     from graphtide.engine.runtime import Runtime
@@ -108,34 +109,63 @@ class QueryWindows:
     # --- closes ---
 
     def take(self, numbers: Longs, times: Longs) -> None:
-        """Put out results for closes, given as transaction numbers and times."""
+        """Put out results for closes, given as transaction numbers and times; all or none."""
+        pending, answer = Counter(self._pending), Counter(self._answer)
+        history = self.query.history()
+        try:
+            run = self._results_of(numbers, times)
+            self._results.add(run)
+            self.query.evicted = self._results.evicted
+        except BaseException:
+            self._pending, self._answer = pending, answer
+            self.query.put_back(history)
+            raise
+        if self._callbacks:
+            self._call_back(len(run.times))
+
+    def _call_back(self, many: int) -> None:
+        """Run the callbacks with the last results."""
+        schedule = self._runtime.schedule
+        for result in self._results.newest(many):
+            for callback in self._callbacks:
+                schedule.attempt(partial(callback, result))
+        schedule.raise_errors()
+
+    def _results_of(self, numbers: Longs, times: Longs) -> ResultRun:
         if self.reevaluated is not None:
-            for time in times.tolist():
+            outputs = []
+            for _ in times:
                 self._reevaluate(self.reevaluated)
-                self._put_out(time)
-            return
+                outputs.append(self._output())
+            return self._run_of(times, outputs)
         changes = self._changes()
-        one_by_one = self._callbacks or self._pending or self.windowed.output == "RSTREAM"
+        one_by_one = self._pending or self.windowed.output == "RSTREAM"
         at = np.searchsorted(numbers, changes[:, TX])
         if one_by_one or not _only_at_closes(numbers, at, changes):
-            self._take_each(numbers, times, changes)
-            return
+            return self._run_of(times, self._each_output(numbers, changes))
         sign = 1 if self.windowed.output == "ISTREAM" else -1
         counts = np.maximum(sign * changes[:, DIFF], 0)
         rows = np.repeat(changes[:, VALUES:], counts, axis=0).astype(np.int32)
         sizes = np.bincount(at, counts, minlength=len(times)).astype(np.int64)
-        self._results.add(ResultRun(times, np.concatenate([[0], np.cumsum(sizes)]), rows))
-        self.query.evicted = self._results.evicted
+        return ResultRun(times, np.concatenate([[0], np.cumsum(sizes)]), rows)
 
-    def _take_each(self, numbers: Longs, times: Longs, changes: Longs) -> None:
-        """As `take`, close by close: for callbacks, or if transactions lie between closes."""
+    def _run_of(self, times: Longs, outputs: Iterable[Counter[Row]]) -> ResultRun:
+        """The rows of each close, one after the other."""
+        parts = [[row for row, n in output.items() for _ in range(n)] for output in outputs]
+        rows = [row for part in parts for row in part]
+        starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
+        listed = np.array(rows, np.int32).reshape(len(rows), len(self.variables))
+        return ResultRun(times, starts, listed)
+
+    def _each_output(self, numbers: Longs, changes: Longs) -> Iterator[Counter[Row]]:
+        """The output close by close, for RSTREAM or if transactions lie between closes."""
         rows = iter(changes.tolist())
         row = next(rows, None)
-        for number, time in zip(numbers.tolist(), times.tolist(), strict=True):
+        for number in numbers.tolist():
             while row is not None and row[TX] <= number:
                 self._pending[tuple(row[VALUES:])] += row[DIFF]
                 row = next(rows, None)
-            self._put_out(time)
+            yield Counter(self._output())
         while row is not None:
             self._pending[tuple(row[VALUES:])] += row[DIFF]
             row = next(rows, None)
@@ -158,13 +188,6 @@ class QueryWindows:
         self._pending.subtract(self._answer)
         if self.windowed.output != "RSTREAM":
             self._answer = now
-
-    def _put_out(self, time: int) -> None:
-        rows = [row for row, count in self._output().items() for _ in range(count)]
-        result = self._results.add_one(time, rows)
-        self.query.evicted = self._results.evicted
-        for callback in self._callbacks:
-            callback(result)
 
     def _output(self) -> Counter[Row]:
         pending, self._pending = self._pending, Counter()

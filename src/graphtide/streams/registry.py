@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -14,7 +15,7 @@ from graphtide.algebra.windows import WINDOW_SPACE, WindowClause, WindowedQuery
 from graphtide.engine.scheduler import Due, Phase
 from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import TX, Ints, Longs
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.rdf.holders import flat_ids
 from graphtide.streams import windows as win
 from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of, covers
@@ -90,6 +91,19 @@ class PlacedWindow:
         return min(stream.watermark for stream in (self.stream, *self.needed))
 
 
+@dataclass(slots=True)
+class WindowReport:
+    """Closes whose changes are to be applied, and queries that are to report at some of them.
+
+    `first` is the number of the first of their transactions.
+    """
+
+    times: Longs
+    changes: Ints
+    own: dict[WindowReader, Longs]
+    first: int | None = None
+
+
 class WindowRegistry:
     """The windows on all streams: closes them as watermarks advance, and lets queries report."""
 
@@ -98,11 +112,15 @@ class WindowRegistry:
         self.streams: dict[str, Stream] = {}
         self._windows: dict[int, PlacedWindow] = {}
         self._moving = False
+        self._marks: list[tuple[win.WindowContent, win.WindowMark]] = []
+        self._reports: deque[WindowReport] = deque()
         self._publisher = EventPublisher(runtime, self._is_apart)
         runtime.terms.holders.add(self)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of window contents, and of the constants that queries ask for."""
+        for report in self._reports:
+            yield report.changes[:, VALUES:]
         for placed in self._windows.values():
             yield from placed.content.held_ids()
             yield flat_ids(
@@ -155,8 +173,11 @@ class WindowRegistry:
 
     def held(self) -> int:
         """How many quads windows have put into the store."""
+        self._restore()
         contents = [placed.content for placed in self._windows.values()]
-        return sum(len(c) + (len(c.by_graph) if c.by_graph else 0) for c in contents)
+        held = sum(len(c) + (len(c.by_graph) if c.by_graph else 0) for c in contents)
+        ahead = (r.changes[:, DIFF].sum() for r in self._reports if not self._is_applied(r))
+        return held - int(sum(ahead))
 
     def add(self, query: WindowReader) -> None:
         """Let a query report when one of its windows closes."""
@@ -227,10 +248,12 @@ class WindowRegistry:
         """Close what can be closed; events that are pushed meanwhile are queued."""
         if self._moving:
             return
+        self._restore()
         self._moving = True
         try:
+            self._finish()
             while self._close():
-                pass
+                self._finish()
         finally:
             self._moving = False
         for stream in self.streams.values():
@@ -246,32 +269,65 @@ class WindowRegistry:
         if self._runtime.one_by_one:
             marks = [p.content.next_watermark() for p in self._windows.values()]
             reach = min((mark for mark in marks if mark is not None), default=reach)
-        found = [(p, *p.content.advance(min(p.watermark(), reach))) for p in self._windows.values()]
-        moved = [(placed, closes, changes) for placed, closes, changes in found if len(closes)]
+        placed_windows = list(self._windows.values())
+        self._marks = [(p.content, p.content.mark()) for p in placed_windows]
+        advanced = [(p, *p.content.advance(min(p.watermark(), reach))) for p in placed_windows]
+        moved = [(placed, closes, changes) for placed, closes, changes in advanced if len(closes)]
         if not moved:
+            self._marks = []
             return False
         times, places = win.unite([closes for _, closes, _ in moved])
         changes = _merged(moved, places)
         queries = dict.fromkeys(q for placed, _, _ in moved for q in placed.queries)
         parts = [(placed, at) for (placed, _, _), at in zip(moved, places, strict=True)]
         own = {q: _united([at for placed, at in parts if q in placed.queries]) for q in queries}
+        reports = [WindowReport(times, changes, own)]
         if any(query.reevaluated is not None for query in queries):
-            for place in range(len(times)):
-                part = changes[_only(place, changes[:, TX])].copy()
-                part[:, TX] = 0
-                here = {query: at[_only(place, at)] - place for query, at in own.items()}
-                self._report(times[place : place + 1], part, here)
-        else:
-            self._report(times, changes, own)
+            reports = [_only_at(place, times, changes, own) for place in range(len(times))]
+        self._reports.extend(reports)
+        self._marks = []
         return True
 
-    def _report(self, times: Longs, changes: Ints, own: Mapping[WindowReader, Longs]) -> None:
+    def _finish(self) -> None:
+        """Report what has closed.
+
+        What is left of reports that were interrupted is done now.
+        """
+        while self._reports:
+            self._report(self._reports[0])
+            self._reports.popleft()
+
+    def _restore(self) -> None:
+        """Let windows go back to what they were, if the computing of closes was interrupted."""
+        while self._marks and not self._moving:
+            content, mark = self._marks[-1]
+            content.restore(mark)
+            self._marks.pop()
+
+    def _is_applied(self, report: WindowReport) -> bool:
+        return report.first is not None and self._runtime.transactions > report.first
+
+    def _report(self, report: WindowReport) -> None:
         """Apply the changes of some closes, and let each query report at its own of them."""
-        first = self._runtime.transactions
-        self._runtime.apply_at(times, changes)
-        for query, places in own.items():
+        if report.first is None:
+            report.first = self._runtime.transactions
+        if not self._is_applied(report):
+            self._runtime.apply_at(report.times, report.changes)
+        while report.own:
+            query, places = next(iter(report.own.items()))
             if len(places):
-                query.take(first + places, times[places])
+                query.take(report.first + places, report.times[places])
+            del report.own[query]
+
+
+def _only_at(
+    place: int, times: Longs, changes: Ints, own: Mapping[WindowReader, Longs]
+) -> WindowReport:
+    """The report of a single close."""
+    part = changes[_only(place, changes[:, TX])].copy()
+    part[:, TX] = 0
+    here = {query: at[_only(place, at)] - place for query, at in own.items()}
+    return WindowReport(times[place : place + 1], part, here)
 
 
 def _only(place: int, places: Longs | Ints) -> slice:
@@ -366,6 +422,8 @@ class Streams:
     def take_events(self, events: EventBatch) -> int:
         """Events of streams reach the windows before they are published."""
         return len(events)
+
+    taken = 0
 
     def go_on(self) -> bool:
         """Nothing waits for the end of a cascade."""

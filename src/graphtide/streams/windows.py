@@ -14,9 +14,10 @@ Engines differ in which border is included, and in when the first window closes:
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -298,6 +299,10 @@ class StatementLog:
         self._ids[quad] = node
         return node
 
+    def copy(self) -> StatementLog:
+        """The same log, to go back to."""
+        return deepcopy(self)
+
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of the quads in the window, and of changes that nobody has asked for yet."""
         yield from self._counts.held_ids()
@@ -319,6 +324,16 @@ MAX_CLOSES: Final = 1 << 16
 """Closes that are computed at a time."""
 
 UNLIMITED = 1 << 62
+
+
+class WindowMark(NamedTuple):
+    """The events in a window, by their indexes; its last close; and a copy of its statements."""
+
+    entered: int
+    left: int
+    seen: int
+    last: int | None
+    statements: StatementLog | None
 
 
 class WindowContent:
@@ -376,6 +391,23 @@ class WindowContent:
                 times, changes = self._advance_elements(self.shape, watermark)
                 indexes = self._entered - step * np.arange(len(times))[::-1]
                 return Closes(times, ReportPhase.AMID, self._stream, indexes), changes
+
+    def mark(self) -> WindowMark:
+        """The state of the window, for `restore`."""
+        statements = None if self.by_graph is None else self.by_graph.copy()
+        return WindowMark(self._entered, self._left, self._seen, self._last, statements)
+
+    def restore(self, mark: WindowMark) -> None:
+        """Go back to a state; the quads are counted again from the events in the window."""
+        held = self._rows(mark.left, mark.entered, 1)
+        if isinstance(self.shape, TimeWindow):
+            times = self._events.times(mark.left, mark.entered)
+            held = held[self.shape.enters(times) < self.shape.leaves(times)]
+        held[:, TX] = held[:, GRAPH_COLUMN] = 0
+        counts = DistinctKernel(4)
+        counts.step(held)
+        self._entered, self._left, self._seen, self._last, self.by_graph = mark
+        self._counts = counts
 
     def next_watermark(self) -> int | None:
         """The watermark at which the window closes next, as far as events have come."""

@@ -95,6 +95,14 @@ def reject_joins(program: SearchProgram) -> None:
         )
 
 
+def not_restorable() -> GraphtideError:
+    """The error of a store without quads, when a transaction was interrupted."""
+    return GraphtideError(
+        "a transaction was interrupted, and this graph stores no quads to restore its state from",
+        hint='build the graph again; LiveGraph(store="all") recovers by itself',
+    )
+
+
 def reject_lookups(passed: int) -> None:
     """Raise if quads were seen but not stored.
 

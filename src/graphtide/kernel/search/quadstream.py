@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphtide.errors import GraphtideError
 from graphtide.jit import compiled
 from graphtide.kernel.batch import Ints, Longs, longer
 from graphtide.kernel.search import arrays as col
-from graphtide.kernel.search.program import SearchProgram, reject_joins, reject_lookups
+from graphtide.kernel.search.program import (
+    SearchProgram,
+    not_restorable,
+    reject_joins,
+    reject_lookups,
+)
 from graphtide.kernel.search.quadstore import MAX_RETAINED, QuadStore, find_dispatch
 
 QUAD = 2
@@ -100,10 +104,7 @@ class QuadStream(QuadStore):
 
     def rebuilt(self, undone: Ints) -> QuadStore:  # noqa: ARG002 - as in `QuadStore`
         """An error: without quads, nothing can be restored."""
-        raise GraphtideError(
-            "a transaction was interrupted, and this graph stores no quads to restore its state",
-            hint='build the graph again; LiveGraph(store="all") recovers by itself',
-        )
+        raise not_restorable()
 
     def evaluate(self, number: int) -> Ints:
         """An empty batch; an error once quads have passed."""

@@ -66,8 +66,10 @@ def has_no_room(z: TokenArrays) -> bool:
 
 
 @inlined
-def has_used(z: TokenArrays, token: Int, number: Int) -> bool:
-    """Whether an event is the last one that a token has used."""
+def has_used(z: TokenArrays, token: Int, number: Int, time: Int) -> bool:
+    """Whether an event of some time is the last one that a token has used."""
+    if z.data[token, col.LAST] != time:
+        return False
     return bool(z.links[z.data[token, col.USED] - 1, 0] == number)
 
 
@@ -98,7 +100,7 @@ def find_token(
             if best >= 0 and z.data[best, col.ORDER] < z.data[token, col.ORDER]:
                 break
             following = z.data[token, col.NEXT] - 1
-            if can_take(a, z, token, edge, values, i, time) and not has_used(z, token, but):
+            if can_take(a, z, token, edge, values, i, time) and not has_used(z, token, but, time):
                 best = token
                 break
             if z.data[token, col.DEADLINE] < time:
@@ -127,8 +129,10 @@ def begin(
 @inlined
 def stop_by_noise(a: KernelAutomaton, z: TokenArrays, token: Int) -> None:
     """Block the edges of a token to which no NOT applies; drop it if it has no others."""
-    z.data[token, col.BLOCKED] |= a.noise_stops[z.data[token, col.STATE]]
-    if not set_deadline(a, z, token):
+    state = z.data[token, col.STATE]
+    z.data[token, col.BLOCKED] |= a.noise_stops[state]
+    edges = a.edges_out_from[state + 1] - a.edges_out_from[state]
+    if z.data[token, col.BLOCKED] == (1 << edges) - 1 or not set_deadline(a, z, token):
         drop_token(z, token)
 
 
@@ -153,8 +157,9 @@ def take_noise(a: KernelAutomaton, z: TokenArrays, partition: Int) -> None:
 
 @inlined
 def block_tokens(
-    a: KernelAutomaton, z: TokenArrays, partition: Int, type_: Int, values: Ints, i: Int, but: Int
-) -> None:
+    a: KernelAutomaton, z: TokenArrays, partition: Int, type_: Int, values: Ints, i: Int,
+    time: Int, but: Int,
+) -> None:  # fmt: skip
     """Block the edges of tokens for which an event must not occur between two others.
 
     Not of tokens that have used the event `but`.
@@ -165,7 +170,7 @@ def block_tokens(
         token = z.chains[partition, 2 * state] - 1
         while token >= 0:
             following = z.data[token, col.NEXT] - 1
-            if not has_used(z, token, but):
+            if not has_used(z, token, but, time):
                 for w in range(a.watches_from[entry], a.watches_from[entry + 1]):
                     first, last = a.watches[w, col.OPS_FROM], a.watches[w, col.OPS_TO]
                     if agrees(a, z, token, first, last, values, i):
@@ -264,7 +269,7 @@ def end_event(
         if type_ >= 0 and a.watched_from[type_] < a.watched_from[type_ + 1]:
             partition = partition_of(a, z, type_, values, i)
             if partition >= 0:
-                block_tokens(a, z, partition, type_, values, i, number)
+                block_tokens(a, z, partition, type_, values, i, time, number)
     if noise and a.context == col.STRICT:
         row = beginning(a, z, types, values, first, last)
         if row >= 0:

@@ -9,7 +9,13 @@ import numpy as np
 
 from graphtide.kernel.batch import Ints, make_batch
 from graphtide.kernel.search.arrays import HIDDEN
-from graphtide.kernel.search.program import Pattern, SearchProgram, reject_joins, reject_lookups
+from graphtide.kernel.search.program import (
+    Pattern,
+    SearchProgram,
+    not_restorable,
+    reject_joins,
+    reject_lookups,
+)
 from graphtide.kernel.twin.recomputed import Bag, Row, bag_ids, difference, transactions
 from graphtide.limits import Limits
 
@@ -98,6 +104,9 @@ class QuadStore:
         self._answers: dict[int, Bag] = {}
         self._next = 0
         self._counts = Counter(inserted=0, deleted=0, redundant=0, dropped=0)
+        self._before = self._counts
+        self._last: Ints | None = None
+        self._applied: list[tuple[int, Row]] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._quads.values()))
@@ -125,6 +134,7 @@ class QuadStore:
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
         """Apply changes `[tx, diff, s, p, o, g]` in order; per program, the batch they cause."""
+        self._before, self._applied, self._last = Counter(self._counts), [], changes
         out: dict[int, list[tuple[int, ...]]] = {}
         for tx, quads in transactions(changes):
             predicates = {quad[1] for diff, quad in quads if self._change(diff, quad)}
@@ -139,6 +149,23 @@ class QuadStore:
             for number, rows in out.items()
             if rows
         }
+
+    def undo(self, changes: Ints) -> Ints:
+        """What undoes changes, if they were applied last, as far as they had an effect."""
+        applied = self._applied if self._last is changes else []
+        rows = [(0, -diff, *quad) for diff, quad in reversed(applied)]
+        return np.array(rows, np.int32).reshape(-1, 6)
+
+    def rebuilt(self, undone: Ints) -> QuadStore:
+        """Another store with the same quads, some changes undone, and without programs."""
+        other = QuadStore()
+        other.limits = self.limits
+        for quad in self.quads().tolist():
+            other._change(1, tuple(quad))
+        other.apply(undone)
+        other._store_all = self._store_all
+        other._counts = Counter(self._before if len(undone) else self._counts)
+        return other
 
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
@@ -171,8 +198,10 @@ class QuadStore:
         if self._has(quad) == (diff > 0):
             effect = "redundant"
         elif diff < 0:
+            self._applied.append((diff, quad))
             del self._quads[quad[1]][quad]
         elif self._store_all or any(concerns(p, quad[1]) for p in self._programs.values()):
+            self._applied.append((diff, quad))
             self._quads.setdefault(quad[1], {})[quad] = None
         else:
             effect = "dropped"
@@ -208,6 +237,10 @@ class QuadStream(QuadStore):
         """Add a program of one pattern."""
         reject_joins(program)
         return super().install(program)
+
+    def rebuilt(self, undone: Ints) -> QuadStore:  # noqa: ARG002 - as in `QuadStore`
+        """An error: without quads, nothing can be restored."""
+        raise not_restorable()
 
     def apply(self, changes: Ints) -> dict[int, Ints]:
         """Match changes `[tx, diff, s, p, o, g]`; per program, the batch they cause."""
