@@ -461,7 +461,7 @@ class LiveGraph:
         runtime = self._runtime
         runtime.settle()
         parsed = as_select(parse_any_query(query)) if isinstance(query, str) else query
-        rows = runtime.evaluate(parsed)
+        rows = runtime.queries.evaluate(parsed)
         repeated = np.repeat(rows[:, VALUES:], np.maximum(rows[:, DIFF], 0), axis=0)
         names = [v.name for v in parsed.variables]
         return answer_table(names, repeated, runtime.terms, texts=terms)

@@ -37,7 +37,7 @@ def test_asked_once(test: EvaluationTest, record_property) -> None:
     asked = graph.query(text_of(test), terms=True)
     rows = asked.to_pylist()
     if not asked.num_columns:  # an Arrow table without columns has no rows
-        rows = [{}] * int(graph._runtime.evaluate(query_of(test))[:, DIFF].sum())
+        rows = [{}] * int(graph._runtime.queries.evaluate(query_of(test))[:, DIFF].sum())
     terms = [{n: None if t is None else term_of(t) for n, t in row.items()} for row in rows]
     found, wanted = table(asked.column_names, terms), expected_answer(test)
     problem = difference(found, wanted, test)

@@ -232,6 +232,19 @@ def first_rows(quads: Ints) -> Longs:
     return np.flatnonzero(~repeated)
 
 
+def first_of_each(quads: Ints, owners: Longs) -> tuple[Ints, Longs]:
+    """Each quad once, with the first of its owners, in order of owners.
+
+    >>> quads = np.array([[1, 2, 3, 0], [4, 5, 6, 0], [1, 2, 3, 0]], np.int32)
+    >>> first_of_each(quads, np.array([7, 3, 5]))[1].tolist()
+    [3, 5]
+    """
+    order = np.argsort(owners, kind="stable")
+    quads, owners = quads[order], owners[order]
+    first = first_rows(quads)
+    return quads[first], owners[first]
+
+
 # --- changes as arrays of ids ---
 
 

@@ -5,12 +5,15 @@ Queries share quads, indexes and equal plan nodes; the registry knows which quer
 
 from __future__ import annotations
 
+from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.nodes import SelectQuery, Slice
+from graphtide.algebra.variables import schema
 from graphtide.engine.dataflow.network import Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
-from graphtide.engine.evaluate import evaluate_once, measure
+from graphtide.engine.evaluate import evaluate_once, in_order, measure
 from graphtide.errors import GraphtideError
 from graphtide.plan.choose import choose_plan
 from graphtide.plan.estimate import Estimator, Statistics
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.limits import Limits
+    from graphtide.plan.order import Pin
+    from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
 
 log = getLogger(__name__)
@@ -173,6 +178,22 @@ class QueryRegistry:
         if self._queries.get(query.name) is not query:
             raise GraphtideError(f"{query!r} does not watch this graph (any more)")
 
+    def plan(
+        self, select: SelectQuery, strategy: Strategy | None, pinned: Pin | None = None
+    ) -> QueryPlan:
+        """A plan for a query, by current statistics."""
+        known = self.plans.statistics()
+        return choose_plan(select, known, strategy=strategy, pinned=pinned, union=self.union)
+
+    def evaluate(self, select: SelectQuery) -> Ints:
+        """The rows of a query now, as a batch of ids; in its order, if it has one."""
+        order = select.root if isinstance(select.root, Slice) else None
+        if order is not None:
+            select = replace(select, root=order.child, variables=schema(order.child))
+        plan = self.plan(select, "search")
+        rows = self.plans.evaluate(plan)
+        return rows if order is None else in_order(rows, plan.root, order, self.plans.terms)
+
     def replan(self, query: Query) -> bool:
         """Plan a query again by current statistics; whether that gave another plan.
 
@@ -181,8 +202,7 @@ class QueryRegistry:
         if query.replannable is None:
             return False
         select, strategy = query.replannable
-        known = self.plans.statistics()
-        chosen = choose_plan(select, known, strategy=strategy, union=self.union)
+        chosen = self.plan(select, strategy)
         if chosen == query.plan:
             return False
         log.info(

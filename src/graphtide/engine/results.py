@@ -305,7 +305,11 @@ class ResultLog:
 
     def newest(self, many: int) -> list[WindowResult]:
         """The last of them, oldest first."""
-        return list(self)[-many:] if many > 1 else [last for last in (self.last(),) if last]
+        return (
+            list(self)[-many:]
+            if many > 1
+            else [last for last in (self.last(),) if last is not None]
+        )
 
     def __len__(self) -> int:
         return self._results if self._limit is None else min(self._results, self._limit)

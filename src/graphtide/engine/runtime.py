@@ -4,74 +4,34 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from graphtide.algebra.nodes import SelectQuery, Slice
-from graphtide.algebra.variables import schema
 from graphtide.engine import ingest, storage
-from graphtide.engine.evaluate import in_order
 from graphtide.engine.queries import QueryRegistry
 from graphtide.engine.reclaim import TermReclaimer
 from graphtide.engine.results import TransactionTimes
-from graphtide.engine.scheduler import Follower, Scheduler
+from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
+from graphtide.engine.transaction import Underway, undone
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.limits import Allowance, Limits
-from graphtide.plan.choose import choose_plan
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
     from graphtide.engine.results import Delta
     from graphtide.plan.estimate import Statistics
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
-
-
-class Underway(NamedTuple):
-    """What is being applied: its transactions, its changes step by step, the first number."""
-
-    piece: ingest.Transactions | None
-    steps: list[Ints]
-    first: int
-
-
-NO_CHANGES: Ints = np.empty((0, VALUES + 4), np.int32)
-
-
-def _inverse(changes: Ints) -> Ints:
-    """What undoes changes of which each had an effect."""
-    undone = changes[::-1].copy()
-    undone[:, DIFF] *= -1
-    return undone
-
-
-class Subscription:
-    """That a follower follows a runtime; `close()` ends it.
-
-    An `eager` follower is notified after every single transaction, and of events. One that is not
-    follows the clock only.
-    """
-
-    __slots__ = ("_runtime", "eager", "follower")
-
-    def __init__(self, runtime: Runtime, follower: Follower, *, eager: bool) -> None:
-        self._runtime = runtime
-        self.follower = follower
-        self.eager = eager
-
-    def close(self) -> None:
-        """Unsubscribe."""
-        self._runtime.unsubscribe(self)
 
 
 class Runtime:
@@ -128,12 +88,12 @@ class Runtime:
     # --- followers ---
 
     def subscribe(self, follower: Follower, *, eager: bool = True) -> Subscription:
-        """Let a follower follow the clock and, if `eager`, every transaction and event."""
+        """Let a follower follow the clock and, if `eager`, every single transaction and event."""
         self.flush()
         self.schedule.followers.append(follower)
         if eager:
             self._eager += (follower,)
-        return Subscription(self, follower, eager=eager)
+        return Subscription(self, follower)
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription."""
@@ -287,9 +247,7 @@ class Runtime:
         piece, steps, first = self._underway
         if piece is not None and self._queue and self._queue[0] is piece:
             self._queue.popleft()
-        parts = [self.store.undo(steps[-1])] if steps else []
-        parts += [_inverse(step) for step in reversed(steps[:-1])]
-        store = self.store.rebuilt(np.concatenate(parts) if parts else NO_CHANGES)
+        store = self.store.rebuilt(undone(self.store, steps))
         self.queries.rebuild(store, first)
         self.store, self._done = store, first
         if piece is not None and again:
@@ -345,10 +303,7 @@ class Runtime:
     def reject_inside_callback(self, what: str) -> None:
         """Raise if a callback calls what needs the graph between two transactions."""
         if self._running:
-            raise GraphtideError(
-                f"{what} cannot be used inside a callback: its transaction is still under way",
-                hint="use insert() and delete(), which wait for their turn",
-            )
+            raise inside_callback(what)
 
     # --- single changes ---
 
@@ -470,12 +425,8 @@ class Runtime:
         owners of which nothing is left.
         """
         self.flush()
-        order = np.argsort(owners, kind="stable")
-        quads, owners = quads[order], owners[order]
         new = ~self.store.contains(quads)
-        quads, owners = quads[new], owners[new]
-        first = ingest.first_rows(quads)
-        quads, owners = quads[first], owners[first]
+        quads, owners = ingest.first_of_each(quads[new], owners[new])
         txs = np.cumsum(np.diff(owners, prepend=-1) > 0) + self._last_tx
         for piece in ingest.cut(
             ingest.signed(quads, 1), np.maximum(times[owners], self.clock), txs
@@ -493,13 +444,6 @@ class Runtime:
         self._last_tx += len(times)
         self.schedule.clock = int(stamps[-1])
         self._run((changes, stamps, txs))
-
-    def clear_graph(self, graph: int) -> None:
-        """Remove all quads of a graph, given by its id."""
-        quads = self.store.quads()
-        left = quads[quads[:, ingest.GRAPH] == graph]
-        if len(left):
-            self.apply_at(np.array([self.clock]), ingest.signed(left, -1))
 
     def _apply_whole(self, lines: ingest.Lines) -> None:
         rows, times, txs = lines
@@ -555,8 +499,7 @@ class Runtime:
         """Register a query without windows; `history` None keeps every delta until drained."""
         self.flush()
         strategy = storage.strategy_for(self.store, strategy)
-        known, union = self.queries.plans.statistics(), self.queries.union
-        chosen = choose_plan(select, known, strategy=strategy, pinned=plan, union=union)
+        chosen = self.queries.plan(select, strategy, plan)
         if self.store.counts()["dropped"]:
             raise GraphtideError(
                 "quads that no query matched have been dropped, so this query would start wrong",
@@ -592,21 +535,9 @@ class Runtime:
     def cache_size(self, query: Query) -> CacheSize:
         """What a query's nodes store besides the shared quads."""
         self.flush()
-        network = self.queries.plans.network
-        entries = sum(sum(held.values()) for held in network.sizes(query.node_ids).values())
-        return CacheSize(entries, network.bytes_of(query.node_ids))
+        return CacheSize(*self.queries.plans.network.held(query.node_ids))
 
     # --- the graph now ---
-
-    def evaluate(self, select: SelectQuery) -> Ints:
-        """The rows of a query now, as a batch of ids; in its order, if it has one."""
-        order = select.root if isinstance(select.root, Slice) else None
-        if order is not None:
-            select = replace(select, root=order.child, variables=schema(order.child))
-        plans = self.queries.plans
-        plan = choose_plan(select, plans.statistics(), strategy="search", union=self.queries.union)
-        rows = plans.evaluate(plan)
-        return rows if order is None else in_order(rows, plan.root, order, self.terms)
 
     def statistics(self, *, exact: bool = False) -> Statistics:
         """Counts per predicate and class for the planner; unless `exact`, up to a fifth off."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import Ids
+    from graphtide.engine.runtime import Runtime
 
 
 class Phase(IntEnum):
@@ -74,6 +75,20 @@ class Follower(Protocol):
 
     def abort(self) -> None:
         """The cascade has no end: forget it, as far as this follower took part."""
+
+
+class Subscription:
+    """That a follower follows a runtime; `close()` ends it."""
+
+    __slots__ = ("_runtime", "follower")
+
+    def __init__(self, runtime: Runtime, follower: Follower) -> None:
+        self._runtime = runtime
+        self.follower = follower
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._runtime.unsubscribe(self)
 
 
 class Scheduler:
@@ -307,3 +322,11 @@ def _take_each(admitted: list[tuple[Follower, EventBatch]]) -> None:
     for follower, event in admitted:
         if len(event.ends):
             follower.take_events(event)
+
+
+def inside_callback(what: str) -> GraphtideError:
+    """The error of a call that needs the graph between two transactions."""
+    return GraphtideError(
+        f"{what} cannot be used inside a callback: its transaction is still under way",
+        hint="use insert() and delete(), which wait for their turn",
+    )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from graphtide.engine.ingest import Ids, ObjectLike, TermLike, signed
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
+from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
+    from graphtide.engine.ingest import Transactions
     from graphtide.engine.runtime import Runtime
+    from graphtide.kernel import QuadStore
     from graphtide.kernel.batch import Ints, Longs
 
 
@@ -75,6 +78,26 @@ class Transaction:
         if kind is None and changes is not None:
             self._runtime.commit(changes, self._time)
             self._runtime.reclaim()
+
+
+class Underway(NamedTuple):
+    """What is being applied: its transactions, its changes step by step, the first number."""
+
+    piece: Transactions | None
+    steps: list[Ints]
+    first: int
+
+
+def undone(store: QuadStore, steps: Sequence[Ints]) -> Ints:
+    """What undoes steps, of which a store may have applied the last one in part."""
+    parts: list[Ints] = [np.empty((0, VALUES + 4), np.int32)]
+    for at, step in enumerate(reversed(steps)):
+        if at == 0:
+            parts.append(store.undo(step))
+        else:
+            parts.append(step[::-1].copy())
+            parts[-1][:, DIFF] *= -1
+    return np.concatenate(parts)
 
 
 class MultiStepTransaction:

@@ -78,7 +78,7 @@ def changes_of(
 
 def solutions(runtime: Runtime, query: SelectQuery) -> list[dict[Var, Term]]:
     """The rows of a query now, with their bound variables only."""
-    rows = runtime.evaluate(query)
+    rows = runtime.queries.evaluate(query)
     decode = runtime.terms.decode
     return [
         {v: decode(i) for v, i in zip(query.variables, row[VALUES:], strict=True) if i}

@@ -59,8 +59,8 @@ class TermDictionary:
     """
 
     __slots__ = (
-        "_base", "_buffer", "_hidden", "_pins", "_ready", "_stored", "_taken", "_terms",
-        "generation", "holders", "known", "lock", "reuses",
+        "_base", "_buffer", "_flushing", "_hidden", "_pins", "_ready", "_stored", "_taken",
+        "_terms", "generation", "holders", "known", "lock", "reuses",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -82,21 +82,27 @@ class TermDictionary:
         self._ready: list[int] = []
         self._taken = 0
         self._base = 0
+        self._flushing = False
 
     @property
     def _table(self) -> term_tables.TermTable:
         """The table, after flushing the write buffer."""
         if self._buffer:
-            buffer, self._buffer = self._buffer, []
-            if len(buffer) > FEW_TERMS:
-                self._stored.extend(buffer)
+            buffer = self._buffer
+            new = buffer
+            if self._flushing:  # that was interrupted: some are in the table already
+                new = [text for text in buffer if not self._stored.find(text)]
+            self._flushing = True
+            if len(new) > FEW_TERMS:
+                self._stored.extend(new)
             else:
-                for text in buffer:
+                for text in new:
                     self._stored.add(text)
             if self._ready:
                 self._taken += len(buffer)
             else:
                 self._base += len(buffer)
+            self._buffer, self._flushing = [], False
         return self._stored
 
     def _free_id(self) -> int:

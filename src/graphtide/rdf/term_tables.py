@@ -135,16 +135,17 @@ class PlainTermTable:
         found = self._ids.get(text)
         if found is not None:
             return found
-        if len(self.free):
-            term, self.free = int(self.free[-1]), self.free[:-1]
-            self._texts[term] = text
-        else:
-            term = len(self._texts)
-            self._texts.append(text)
+        kind, number = typed_value(text)  # before anything is changed: it may be interrupted
+        term = int(self.free[-1]) if len(self.free) else len(self._texts)
         if term + 1 >= self.kinds.size:
             self.kinds = resized(self.kinds, 2 * term)
             self.numbers = resized(self.numbers, 2 * term)
-        self.kinds[term], self.numbers[term] = typed_value(text)
+        if term < len(self._texts):
+            self.free = self.free[:-1]
+            self._texts[term] = text
+        else:
+            self._texts.append(text)
+        self.kinds[term], self.numbers[term] = kind, number
         self._ids[text] = term
         return term
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.engine.ingest import Ids
-    from graphtide.engine.runtime import Subscription
+    from graphtide.engine.scheduler import Subscription
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.terms import Term
     from graphtide.rules.agenda import Agenda

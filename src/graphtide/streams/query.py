@@ -182,7 +182,7 @@ class QueryWindows:
     def _reevaluate(self, select: SelectQuery) -> None:
         """Evaluate the query; what changed since the close before is pending then."""
         now: Counter[Row] = Counter()
-        for line in self._runtime.evaluate(select).tolist():
+        for line in self._runtime.queries.evaluate(select).tolist():
             now[tuple(line[VALUES:])] += line[DIFF]
         self._pending = Counter(now)
         self._pending.subtract(self._answer)

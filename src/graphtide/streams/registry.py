@@ -12,6 +12,7 @@ from pyoxigraph import NamedNode
 
 from graphtide.algebra.traverse import substitute, walk
 from graphtide.algebra.windows import WINDOW_SPACE, WindowClause, WindowedQuery
+from graphtide.engine.ingest import GRAPH, signed
 from graphtide.engine.scheduler import Due, Phase
 from graphtide.engine.watch import DEFAULT_HISTORY
 from graphtide.errors import GraphtideError
@@ -121,6 +122,9 @@ class WindowRegistry:
         """The ids of window contents, and of the constants that queries ask for."""
         for report in self._reports:
             yield report.changes[:, VALUES:]
+        for _, mark in self._marks:
+            if mark.statements is not None:
+                yield from mark.statements.held_ids()
         for placed in self._windows.values():
             yield from placed.content.held_ids()
             yield flat_ids(
@@ -199,11 +203,18 @@ class WindowRegistry:
             placed.queries.remove(query)
             if not placed.queries:
                 del self._windows[number]
-                self._runtime.clear_graph(number)
+                self._clear(number)
                 if placed.content.by_graph is not None:
-                    self._runtime.clear_graph(placed.content.by_graph.graph)
+                    self._clear(placed.content.by_graph.graph)
         self._prune()
         self._connect()
+
+    def _clear(self, graph: int) -> None:
+        """Remove all quads of a hidden graph."""
+        quads = self._runtime.store.quads()
+        left = quads[quads[:, GRAPH] == graph]
+        if len(left):
+            self._runtime.apply_at(np.array([self._runtime.clock]), signed(left, -1))
 
     def _connect(self) -> None:
         """Set which streams each window has to wait for."""

@@ -299,10 +299,6 @@ class StatementLog:
         self._ids[quad] = node
         return node
 
-    def copy(self) -> StatementLog:
-        """The same log, to go back to."""
-        return deepcopy(self)
-
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of the quads in the window, and of changes that nobody has asked for yet."""
         yield from self._counts.held_ids()
@@ -394,7 +390,7 @@ class WindowContent:
 
     def mark(self) -> WindowMark:
         """The state of the window, for `restore`."""
-        statements = None if self.by_graph is None else self.by_graph.copy()
+        statements = deepcopy(self.by_graph)
         return WindowMark(self._entered, self._left, self._seen, self._last, statements)
 
     def restore(self, mark: WindowMark) -> None:

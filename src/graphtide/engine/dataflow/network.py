@@ -201,6 +201,11 @@ class Network:
         """The rows that each node of a plan stores."""
         return {node: self._nodes[node_id].operator.sizes() for node, node_id in node_ids.items()}
 
+    def held(self, node_ids: NodeIds) -> tuple[int, int]:
+        """How many entries and bytes the nodes of a plan store."""
+        entries = sum(sum(held.values()) for held in self.sizes(node_ids).values())
+        return entries, self.bytes_of(node_ids)
+
     def messages(self, node_ids: NodeIds) -> dict[Physical, int]:
         """How many rows each node of a plan has put out since it was made."""
         return {node: self._nodes[node_id].messages for node, node_id in node_ids.items()}

@@ -358,7 +358,11 @@ class KernelTermTable:
     ) -> None:
         data, offsets = column.data, column.offsets
         numbers = np.empty(rows.size, np.float64)
-        pending = typed_values(data, offsets, rows, codes, closes, numbers)
+        late: dict[int, tuple[int, float]] = {}
+        if typed_values(data, offsets, rows, codes, closes, numbers):
+            # Before anything is changed: it may be interrupted.
+            for at in np.flatnonzero(codes == PENDING).tolist():
+                late[at] = typed_value(column.text(int(rows[at])))
         self._make_room(rows.size, int((offsets[rows + 1] - offsets[rows]).sum()))
         first_rows = np.empty(rows.size, np.int64)
         many = add_rows(
@@ -377,9 +381,8 @@ class KernelTermTable:
         added = ids[rows[new]]
         self.kinds[added] = codes[new]
         self.numbers[added] = numbers[new]
-        if pending:
-            for term in added[codes[new] == PENDING].tolist():
-                self.kinds[term], self.numbers[term] = typed_value(self.text(term))
+        for at, (kind, number) in late.items():
+            self.kinds[ids[rows[at]]], self.numbers[ids[rows[at]]] = kind, number
 
     def _encode_odd(
         self, column: TextColumn, rows: NDArray[np.int64], ids: NDArray[np.int32]
@@ -409,10 +412,11 @@ class KernelTermTable:
     def add(self, text: str) -> int:
         """Return the id of a canonical text, adding it when it is new."""
         data = np.frombuffer(text.encode(), np.uint8)
+        kind, number = typed_value(text)  # before anything is changed: it may be interrupted
         self._make_room(1, data.size)
         found, new = add_one(data, self._slots, self._blob, self._spans, self._free, self._state)
         if new:
-            self.kinds[found], self.numbers[found] = typed_value(text)
+            self.kinds[found], self.numbers[found] = kind, number
         return found
 
     def extend(self, texts: list[str]) -> None:
@@ -423,10 +427,11 @@ class KernelTermTable:
         check_texts(column.data, column.offsets, rows, codes, closes)
         odd = np.flatnonzero(codes == ODD).tolist()
         codes[odd] = kinds.OTHER
+        values = [typed_value(texts[row]) for row in odd]
         ids = np.empty(len(texts), np.int32)
         self._add_plain(column, rows, codes, closes, ids)
-        for row in odd:
-            self.kinds[ids[row]], self.numbers[ids[row]] = typed_value(texts[row])
+        for row, (kind, number) in zip(odd, values, strict=True):
+            self.kinds[ids[row]], self.numbers[ids[row]] = kind, number
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""
