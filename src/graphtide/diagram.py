@@ -65,7 +65,7 @@ def draw_tree(
 ) -> list[str]:
     r"""The lines of a tree; `show` gives the lines of a node and its inputs, parents first.
 
-    >>> print("\\n".join(draw_tree("ab", lambda text: ([text], text if len(text) > 1 else ""))))
+    >>> print("\n".join(draw_tree("ab", lambda text: ([text], text if len(text) > 1 else ""))))
     └─ ab
        ├─ a
        └─ b

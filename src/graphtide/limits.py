@@ -145,7 +145,9 @@ class Allowance:
 
     def __enter__(self) -> Self:
         outer = _ACTIVE.get()
-        if outer.work != self.work or outer.limits is not self.limits:
+        # One whose time is over may be left behind by an interrupt: it is not joined.
+        joins = outer.work == self.work and outer.limits is self.limits
+        if not joins or outer.is_over():
             self._token = _ACTIVE.set(self)
         return self
 
@@ -159,9 +161,13 @@ class Allowance:
             _ACTIVE.reset(self._token)
             self._token = None
 
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return monotonic() > self._end
+
     def check_time(self) -> None:
         """Raise `LimitError` if the time is over."""
-        if monotonic() > self._end:
+        if self.is_over():
             raise self.limits.error(f"{self.work}_seconds", f"the {self.work} takes too long")
 
     def allow(self, size: int) -> None:
@@ -181,6 +187,11 @@ class Allowance:
 
 _UNBOUNDED: Final = Allowance(Limits())
 _ACTIVE: Final[ContextVar[Allowance]] = ContextVar("allowance", default=_UNBOUNDED)
+
+
+def end_all() -> None:
+    """End allowances that an interrupt has left behind."""
+    _ACTIVE.set(_UNBOUNDED)
 
 
 def allowance() -> Allowance:

@@ -106,4 +106,4 @@ def test_a_copy_has_the_same_ids_and_named_graphs():
     assert copy.quad_ids().tolist() == ids.tolist()
     assert [copy.terms.text(i) for i in ids.ravel()] == [graph.terms.text(i) for i in ids.ravel()]
     assert (copy.clock, copy.tick_ms, copy.default_graph) == (5, 10, "union")
-    assert len(copy.evaluate(parse_query("SELECT ?s { ?s ?p ?o }"))) == 1
+    assert len(copy.queries.evaluate(parse_query("SELECT ?s { ?s ?p ?o }"))) == 1

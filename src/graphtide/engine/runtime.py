@@ -18,7 +18,7 @@ from graphtide.engine.transaction import Underway, undone
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
-from graphtide.limits import Allowance, Limits
+from graphtide.limits import Allowance, Limits, end_all
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
 
@@ -244,6 +244,7 @@ class Runtime:
         """
         if self._underway is None:
             return
+        end_all()
         piece, steps, first = self._underway
         if piece is not None and self._queue and self._queue[0] is piece:
             self._queue.popleft()
