@@ -96,8 +96,8 @@ QUERIES = {
     ),
     "COALESCE": (lambda n: f"BIND(COALESCE({row(', ', '?none#', n)}, ?o) AS ?x)", lambda o, n: o),
 }
-SHORTER = {"triple patterns": 300, "groups": 1200}
-"""Lengths where the plan has a wide row for each of many joins."""
+SHORTER = {"triple patterns": 300, "groups": 1200, "*": 1100}
+"""Lengths where a plan has a wide row for each of many joins, or a number thousands of digits."""
 
 
 def text_of(kind: str, n: int) -> str:
