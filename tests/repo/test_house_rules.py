@@ -18,7 +18,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 WHOLE_PRODUCT = {"docs", "papers", "repo", "spark/faults", "support", "w3c"}
 """Folders of tests that do not belong to one folder of the package."""
 
-MAX_LINES = 560
+MAX_LINES = 550
 MAX_LINES_OF_A_FUNCTION = 80
 MAX_MODULES = 18
 MAX_SHARE_OF_IMPORTS = 0.06

@@ -1,18 +1,18 @@
-"""Runtime: one live graph at work. Its store, clock, write buffer, queue and subscribers."""
+"""Runtime: one live graph at work. Its store, scheduler, write buffer, queue and queries."""
 
 from __future__ import annotations
 
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphtide.engine import ingest, storage
 from graphtide.engine.queries import QueryRegistry
 from graphtide.engine.reclaim import TermReclaimer
-from graphtide.engine.results import TransactionTimes
+from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
 from graphtide.engine.transaction import Underway, undone
 from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
-    from graphtide.engine.results import Delta
     from graphtide.plan.estimate import Statistics
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
@@ -51,11 +50,7 @@ class Runtime:
         tick_ms: int = 1000,
         limits: Limits | None = None,
     ) -> None:
-        if default_graph not in get_args(storage.DefaultGraphMode):
-            known = 'use "own" or "union"'
-            raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
-        if tick_ms < 1:
-            raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
+        storage.check_options(default_graph, tick_ms)
         self.terms = TermDictionary()
         self.lock = self.terms.lock
         self.reclaimer = TermReclaimer(self.terms)
@@ -501,11 +496,7 @@ class Runtime:
         self.flush()
         strategy = storage.strategy_for(self.store, strategy)
         chosen = self.queries.plan(select, strategy, plan)
-        if self.store.counts()["dropped"]:
-            raise GraphtideError(
-                "quads that no query matched have been dropped, so this query would start wrong",
-                hint='register queries before the data comes, or use LiveGraph(store="all")',
-            )
+        storage.check_complete(self.store)
         query = Query(self, chosen, self.queries.free_name(name), history)
         query.replannable = (select, strategy) if plan is None else None
         stamps = TransactionTimes((self.clock,), (max(self._last_tx, 0),), self._done - 1)

@@ -136,3 +136,21 @@ def strategy_for(store: QuadStore, strategy: Strategy | None) -> Strategy | None
     'decomposed'
     """
     return strategy if store.stores or strategy else "decomposed"
+
+
+def check_options(default_graph: str, tick_ms: int) -> None:
+    """Reject options of a live graph that mean nothing."""
+    if default_graph not in get_args(DefaultGraphMode):
+        known = 'use "own" or "union"'
+        raise GraphtideError(f"default_graph={default_graph!r} is unknown", hint=known)
+    if tick_ms < 1:
+        raise GraphtideError(f"a tick of {tick_ms} ms is too short", hint="use at least 1")
+
+
+def check_complete(store: QuadStore) -> None:
+    """Reject a new query if quads that it may match have been dropped."""
+    if store.counts()["dropped"]:
+        raise GraphtideError(
+            "quads that no query matched have been dropped, so this query would start wrong",
+            hint='register queries before the data comes, or use LiveGraph(store="all")',
+        )

@@ -315,7 +315,6 @@ GRAPH_COLUMN: Final = VALUES + 3
 """The column of a change that has its graph."""
 
 NO_TIMES: Longs = np.empty(0, np.int64)
-
 MAX_CLOSES: Final = 1 << 16
 """Closes that are computed at a time."""
 
