@@ -186,14 +186,8 @@ def test_all_or_nothing(name):
     check_step(name, 20)
 
 
-NOT_YET = pytest.mark.xfail(reason="some calls are not safe yet: see docs/reliability.md")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=NOT_YET) if n == "an event, closing windows" else n for n in STEPS],
-)
+@pytest.mark.parametrize("name", STEPS)
 def test_all_or_nothing_at_every_call(name):
     check_step(name, None)
 
@@ -308,7 +302,6 @@ def test_a_program_goes_on():
     check_program(60)
 
 
-@NOT_YET
 @pytest.mark.slow
 def test_a_program_goes_on_after_any_call():
     check_program(None)

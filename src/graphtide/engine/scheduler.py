@@ -9,7 +9,7 @@ So answers do not depend on how input is divided into calls, or on the steps of 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -91,6 +91,15 @@ class Subscription:
         self._runtime.unsubscribe(self)
 
 
+@dataclass(slots=True)
+class _Input:
+    """Events that wait, for whom, and how many of them are through."""
+
+    events: EventBatch
+    followers: tuple[Follower, ...]
+    taken: int = 0
+
+
 class Scheduler:
     """The clock, the effects that wait for their turn, and the followers in order.
 
@@ -110,7 +119,7 @@ class Scheduler:
         self.journal: dict[Ids, bool] = {}
         self.followers: list[Follower] = []
         self._effects: deque[tuple[int, Callable[[], None]]] = deque()
-        self._input: deque[tuple[EventBatch, tuple[Follower, ...]]] = deque()
+        self._input: deque[_Input] = deque()
         self._failure: Exception | None = None
         self._calls = 0
         self._feeding = False
@@ -229,7 +238,7 @@ class Scheduler:
         if self.running:
             self._cause_events(events, followers)
             return
-        self._input.append((events, followers))
+        self._input.append(_Input(events, followers))
         self.resume()
 
     def resume(self) -> None:
@@ -246,11 +255,12 @@ class Scheduler:
 
     def _take_first(self) -> None:
         """Pass on the first event that waits, or several if one follower can take them."""
-        events, followers = self._input[0]
-        many = len(events.ends)
-        if not many or not followers:
+        waiting = self._input[0]
+        followers, many = waiting.followers, len(waiting.events.ends)
+        if waiting.taken >= many or not followers:
             self._input.popleft()
             return
+        events = waiting.events.slice(waiting.taken, many)
         self.advance(int(events.ends[0]))
 
         def take() -> None:
@@ -266,7 +276,7 @@ class Scheduler:
                     taken = followers[0].taken
                 raise
             finally:
-                self._input[0] = events.slice(taken, many), followers
+                waiting.taken += taken
 
         self.perform(take)
 

@@ -107,9 +107,9 @@ class PendingFirings(Sequence["Firing"]):
         self._ids = array("i")
 
     def append(self, firing: PendingFiring) -> None:
-        """Add one."""
-        self.pending.append(firing)
+        """Add one; its ids first, so that an interrupt in between leaves it out."""
         self._ids.extend(firing.ids())
+        self.pending.append(firing)
 
     def held_ids(self) -> Iterator[Ints]:
         """The ids of all of them."""
@@ -141,35 +141,37 @@ class FiringLog(Sequence["Firing"]):
     """
 
     def __init__(self, holders: Holders | None = None, most: int = MAX_LISTED) -> None:
-        self.total = 0
         self._holders = Holders() if holders is None else holders
         self._most = most
-        self._parts: deque[Sequence[Firing]] = deque()
-        self._size = 0
-        self._evicted = 0
+        self._parts: deque[tuple[int, Sequence[Firing]]] = deque([(0, [])])
+        """Each with the number of firings before it. What a firing adds is one step, which an
+        interrupt cannot divide."""
+
+    @property
+    def total(self) -> int:
+        """How many firings there have been."""
+        before, last = self._parts[-1]
+        return before + len(last)
 
     def add(self, part: Sequence[Firing]) -> None:
         """Append firings; the oldest are evicted if there are too many."""
-        last = self._parts[-1] if self._parts else None
+        before, last = self._parts[-1]
         if isinstance(part, list) and isinstance(last, list) and len(last) < self._most // 4:
             last += part
         else:
-            self._parts.append(part)
-        self._grow(len(part))
+            self._parts.append((before + len(last), part))
+        self._evict()
 
-    def _grow(self, more: int) -> None:
-        self.total += more
-        self._size += more
-        while self._size - len(self._parts[0]) >= self._most:
-            self._size -= len(self._parts.popleft())
-        self._evicted = max(0, self._size - self._most)
+    def _evict(self) -> None:
+        while len(self._parts) > 1 and self.total - self._parts[1][0] >= self._most:
+            self._parts.popleft()
 
     def add_pending(self, firing: PendingFiring) -> None:
         """Append one firing."""
-        last = self._parts[-1] if self._parts else None
+        last = self._parts[-1][1]
         if isinstance(last, PendingFirings) and len(last.pending) < self._most // 4:
+            self._evict()
             last.append(firing)
-            self._grow(1)
         else:
             part = PendingFirings()
             part.append(firing)
@@ -185,22 +187,17 @@ class FiringLog(Sequence["Firing"]):
         >>> list(log)
         [1]
         """
-        total, retained = self.total - many, list(self)[: max(0, len(self) - many)]
-        self._parts.clear()
-        self._size = self._evicted = 0
-        if retained:
-            self.add(retained)
-        self.total = total
+        retained = list(self)[: max(0, len(self) - many)]
+        self._parts = deque([(self.total - many - len(retained), retained)])
 
     def __len__(self) -> int:
-        return self._size - self._evicted
+        return min(self.total - self._parts[0][0], self._most)
 
     def __iter__(self) -> Iterator[Firing]:
-        skipped = self._evicted
-        for part in tuple(self._parts):
-            for place in range(min(skipped, len(part)), len(part)):
+        first = self.total - len(self)
+        for before, part in tuple(self._parts):
+            for place in range(max(0, first - before), len(part)):
                 yield part[place]
-            skipped = max(0, skipped - len(part))
 
     @overload
     def __getitem__(self, place: int) -> Firing: ...
@@ -212,12 +209,9 @@ class FiringLog(Sequence["Firing"]):
         at = place + len(self) if place < 0 else place
         if not 0 <= at < len(self):
             raise IndexError("there is no such firing")
-        at += self._evicted
-        for part in self._parts:
-            if at < len(part):
-                return part[at]
-            at -= len(part)
-        raise AssertionError
+        number = self.total - len(self) + at
+        before, part = next(each for each in reversed(self._parts) if each[0] <= number)
+        return part[number - before]
 
 
 # --- Cascade: input and all firings that it causes in turn.

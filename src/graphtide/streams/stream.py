@@ -68,6 +68,10 @@ class Tail:
         self._rows[self._last : end] = rows
         self._last = end
 
+    def cut(self, end: int) -> None:
+        """Forget the rows from an index on."""
+        self._last = end - self._moved
+
     def _make_room(self, more: int) -> None:
         """Move what is held to the front, of a larger array if need be."""
         held = self._last - self._first
@@ -127,12 +131,21 @@ class Timelist:
         return self._times.begin
 
     def append(self, times: Longs, quads: Ints, held: Mask | None = None) -> None:
-        """Add events that are not earlier than any before; of some only the moment is `held`."""
-        self.moments.append(times)
-        if held is not None:
-            times, quads = times[held], quads[held]
-        self._times.append(times)
-        self._quads.append(quads)
+        """Add events that are not earlier than any before; of some only the moment is `held`.
+
+        If it is interrupted, it has added nothing.
+        """
+        ends = [(tail, tail.end) for tail in (self.moments, self._times, self._quads)]
+        try:
+            self.moments.append(times)
+            if held is not None:
+                times, quads = times[held], quads[held]
+            self._times.append(times)
+            self._quads.append(quads)
+        except BaseException:
+            for tail, end in ends:
+                tail.cut(end)
+            raise
 
     def index_of(self, time: int) -> int:
         """The index of the first event at or after a time."""
@@ -304,28 +317,42 @@ class Stream:
         """Pass on, in order, the events up to the new watermark."""
         if self._releasing:  # an action emits an event, and later ones of a batch are on their way
             watermark = min(watermark, self._publisher.schedule.clock)
-        ready = None
-        if self._waiting:
-            self._order()
-            times, quads, numbers = self._waiting[0]
-            end = int(np.searchsorted(times, watermark, side="right"))
-            if end:
-                ready = times[:end], quads[:end], numbers[:end]
-                rest = times[end:], quads[end:], numbers[end:]
-                self._waiting = [rest] if end < len(times) else []
-        if ready is None or not self._publisher.listening:
-            self._pass_on(ready, watermark)
+        self._hand_over(watermark)
+        if watermark > self.watermark:
+            self.watermark = watermark
+            self._moved()
+
+    def _hand_over(self, watermark: int) -> None:
+        """Hand the events up to the watermark to windows and rules, or the first of them.
+
+        What an interrupt leaves waits again.
+        """
+        if not self._waiting:
             return
-        releasing, self._releasing = self._releasing, True
+        self._order()
+        times, quads, numbers = self._waiting[0]
+        end = int(np.searchsorted(times, watermark, side="right"))
+        if not end:
+            return
+        rest = times[end:], quads[end:], numbers[end:]
+        self._waiting = [rest] if end < len(times) else []
+        releasing, done = self._releasing, 0
         try:
+            if not self._publisher.listening:
+                self._append(times[:end], quads[:end])
+                done = end
+                return
+            self._releasing = True
             with self._publisher.schedule:
-                for lines in self._publisher.parts(ready):
+                for lines in self._publisher.parts((times[:end], quads[:end], numbers[:end])):
                     self._publisher.reach(int(lines[0][0]))
                     self._append(lines[0], lines[1])
+                    done += len(lines[0])
                     self.unpublished += self._publisher.publish(lines)
         finally:
             self._releasing = releasing
-        self._pass_on(None, watermark)
+            if done < end:
+                self._waiting.insert(0, (times[done:end], quads[done:end], numbers[done:end]))
 
     def first_waiting(self) -> int | None:
         """The time of the first event that waits for late ones."""
@@ -346,20 +373,12 @@ class Stream:
         """Whether events wait for earlier ones that may still come."""
         return bool(self._waiting)
 
-    def _pass_on(self, lines: Lines | None, watermark: int) -> None:
-        """Hand events to the windows, and raise the watermark."""
-        if lines is not None:
-            self._append(lines[0], lines[1])
-        if watermark > self.watermark:
-            self.watermark = watermark
-            self._moved()
-
     def _append(self, times: Longs, quads: Ints) -> None:
         held = self.filter.mask(quads)
+        self.events.append(times, quads, held)
         self.received += len(quads)
         if held is not None:
             self.pruned += len(quads) - int(np.count_nonzero(held))
-        self.events.append(times, quads, held)
 
     def _order(self) -> None:
         """Sort the waiting events by time, stably."""
