@@ -214,6 +214,25 @@ def test_a_batch_does_not_hide_an_endless_cascade(given):
     assert graph.clock == 4
 
 
+STUCK = """
+EVENT A(?x) AS { ?x :a ?y }
+EVENT B(?x) AS { ?x :b ?y }
+RULE Again WHEN EVENT e = A(?x) NO EVENT n = B(?x) BEFORE[0,1] e THEN EMIT :out { ?x :a :again }
+RULE Other ON B(?x) THEN INSERT { ?x :seen :yes }
+"""
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_the_clock_gets_past_rules_that_cause_each_other_at_one_time(given):
+    """Each firing causes the next match, whose absence ends with the same time: 20 may do so."""
+    graph = LiveGraph()
+    program = run_program(PREFIX + STUCK, graph, max_firings=20)
+    with pytest.raises(GraphtideError, match="without end: Again, always at time 2"):
+        given(graph, [(2, "u", "a", "v"), (5, "z", "b", "v")])
+    assert fired(program) == ["Again@2"] * 21 + ["Other@5"]
+    assert graph.clock == 5
+
+
 @pytest.mark.parametrize("given", GIVEN)
 def test_an_action_that_fails_stops_no_other(given):
     graph = LiveGraph()

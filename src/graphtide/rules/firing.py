@@ -240,6 +240,7 @@ class Cascade:
         self._max = max_firings
         self._caused: deque[str] = deque(maxlen=NAMED_RULES)
         self._count = 0
+        self._ended: dict[str, tuple[int, int]] = {}
         self._start: CascadeStart | None = None
 
     def begin(self) -> None:
@@ -266,6 +267,18 @@ class Cascade:
         self._caused.append(rule)
         self._count += 1
         return self._count <= self._max
+
+    def count_end(self, kind: str, time: int, names: Sequence[str]) -> None:
+        """Count what ends with a time, if others of that kind have ended with it before.
+
+        Actions have caused these. If they do so again and again, the clock never moves on.
+        """
+        ended, again = self._ended.get(kind, (None, 0))
+        again = again + len(names) if ended == time else 0
+        self._ended[kind] = time, again
+        if again > self._max:
+            self._caused.extend(names)
+            raise self.endless(f", always at time {time}; the last of them have been dropped")
 
     def endless(self, undone: str) -> CascadeError:
         """The error of a cascade beyond the limit; the scheduler has it rolled back."""

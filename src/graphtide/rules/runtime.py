@@ -104,10 +104,14 @@ class RuleEngine:
         if self.detection is not None and self.detection.next_time() <= due.time:
             found = self.detection.pass_time(due.time + 1)
             if found:
+                names = list(self.detection.patterns)
+                self._cascade.count_end("timer", due.time, [names[each.pattern] for each in found])
                 self._take_part(replace(complex_batch(found), simultaneous=True))
             return
         waited = [share for share in self.rules.advance(due.time + 1) if len(share.matches)]
         if waited:
+            fired = [s.entry.matcher.rule.name for s in waited for _ in range(len(s.matches))]
+            self._cascade.count_end("absence", due.time, fired)
             self._fire_now(waited, 0)
 
     def time_passed(self, to: int) -> None:
@@ -304,6 +308,8 @@ class RuleEngine:
             event, complete = divmod(moment, 2)
             taken, fired = event + complete, self.log.total
             waited = None if complete else time
+            if waited is not None:
+                self._cascade.count_end("absence", waited, ())
             self._retracted.clear()
             self.taken = taken
             self._set_clock(int(events.ends[event]) if waited is None else waited)
