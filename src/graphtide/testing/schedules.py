@@ -9,7 +9,7 @@ All of them must fire, emit and answer the same, in the same order (`check_sched
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -166,6 +166,12 @@ def _first_difference(name: str, ours: Lines, theirs: Lines) -> Lines:
     return shown
 
 
+@lru_cache(maxsize=16)
+def _parsed(declarations: tuple[str, ...]) -> Program:
+    """A program, which all runs of a schedule share."""
+    return Program.parse(PREFIX + "\n".join(declarations))
+
+
 class ScheduledRun:
     """The programs of a schedule on a graph of their own."""
 
@@ -176,7 +182,7 @@ class ScheduledRun:
         self.errors: Lines = []
         self.programs = [
             self.graph.run(
-                Program.parse(PREFIX + "\n".join(text)),
+                _parsed(text),
                 functions={"f": self._called},
                 max_firings=MAX_FIRINGS,
                 on_error=schedule.on_error,
