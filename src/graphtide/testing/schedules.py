@@ -166,10 +166,7 @@ def _first_difference(name: str, ours: Lines, theirs: Lines) -> Lines:
     return shown
 
 
-@lru_cache(maxsize=16)
-def _parsed(declarations: tuple[str, ...]) -> Program:
-    """A program, which all runs of a schedule share."""
-    return Program.parse(PREFIX + "\n".join(declarations))
+_parse = lru_cache(maxsize=16)(Program.parse)  # all runs of a schedule share its programs
 
 
 class ScheduledRun:
@@ -182,7 +179,7 @@ class ScheduledRun:
         self.errors: Lines = []
         self.programs = [
             self.graph.run(
-                _parsed(text),
+                _parse(PREFIX + "\n".join(text)),
                 functions={"f": self._called},
                 max_firings=MAX_FIRINGS,
                 on_error=schedule.on_error,
