@@ -61,8 +61,9 @@ def watch(
     source is in order only within parts of it, as within each partition of Kafka, a column `shard`
     names them: one is complete when that is so in every shard. `shards` is their number; without
     it, those count that were seen so far. A shard more than `idle` ticks behind the others does not
-    hold them back. The changes of a transaction are ordered by `seq`, or else as they come: by
-    micro-batch, partition and row. Rows that depend on no quad are emitted once, at time 0, tx 0.
+    hold them back. The changes of a transaction are ordered by `seq`, or else as they come; if one
+    inserts and deletes a quad in rows of several tasks, files or shards, that is an error. Rows
+    that depend on no quad are emitted once, at time 0, tx 0.
 
     Queries over windows (RSP-QL) emit when a window closes, at that time and with tx 0. Rows whose
     column `stream` names a stream are its events; without that column, inserts into a graph with a

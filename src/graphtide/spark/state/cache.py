@@ -60,11 +60,12 @@ class PartitionEngine(Protocol):
 
 
 class EngineKey(NamedTuple):
-    """Whose engine it is."""
+    """Whose engine it is: of a streaming query, a `watch` in it, a stage and a partition."""
 
     run: str
     stage: str
     partition: int
+    operator: str = ""
 
 
 @dataclass(slots=True)
