@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import uuid
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -34,6 +35,8 @@ class PartitionProcessor(StatefulProcessor):
         self._job = job
         self._name = stage
         self._counts = counts
+        # Made once, on the driver: two of them in one query have separate engines.
+        self._operator = uuid.uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state (called by Spark)."""
@@ -55,7 +58,7 @@ class PartitionProcessor(StatefulProcessor):
     def engine_key(self, key: int) -> EngineKey:
         """The cache's key for the partition that Spark knows by a key."""
         partition = partition_keys(self._job.partitions).index(key)
-        return EngineKey(run_id(), self._name, partition)
+        return EngineKey(run_id(), self._name, partition, self._operator)
 
     def close(self) -> None:
         """The task is done (called by Spark)."""
@@ -84,9 +87,11 @@ def _stage_row(
     ended: int,
     chunk: bytes | None,
     rejected: bytes | None,
+    shards: str | None,
 ) -> StageRow:
-    binary = [None if part is None else bytes(part) for part in (chunk, rejected)]
-    return StageRow(int(partition), int(task), int(time), int(tx), int(ended), *binary)
+    sent, aside = (None if part is None else bytes(part) for part in (chunk, rejected))
+    seen = shards if isinstance(shards, str) else None  # pandas may write NaN for null
+    return StageRow(int(partition), int(task), int(time), int(tx), int(ended), sent, aside, seen)
 
 
 def to_frame(rows: list[StageRow]) -> pd.DataFrame:
