@@ -95,7 +95,7 @@ def test_a_program_over_change_logs(spark, tmp_path):
         event(3, 1, "x", "p", "b"),
         event(9, 2, "y", "p", "b"),
         event(8, 3, "z", "p", "b"),
-        watermark(13),
+        change(13, 0, 1, "not", "asked", "for"),
         event(10, 4, "late", "p", "b"),
         event(11, 5, "last", "p", "b"),
         watermark(17),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from graphtide.spark.metrics import CacheCounts
     from graphtide.spark.partition.program import ProgramSpec
+    from graphtide.spark.partition.windows import Late
     from graphtide.streams.windows import Alignment
 
 Queries = str | Mapping[str, str]
@@ -43,28 +44,37 @@ def watch(
     tick_ms: int = 1000,
     window_origin: int = 0,
     window_alignment: Alignment = "close",
+    shards: int | None = None,
+    idle: int | None = None,
+    late: Late | None = None,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
-    `changes` has the columns `time, tx, diff, s, p, o` and perhaps `g` and `seq`, with terms as
-    N-Triples texts or as structs of `kind, value, datatype, language`. `query` is one SELECT query,
-    or several by name. `partitions` is the number of partitions, by default that of shuffles.
-    `sizes` may give the number of quads per predicate, for a better division. `counts` counts how
-    partitions of a stream find their engines.
+    `changes` has the columns `time, tx, diff, s, p, o` and perhaps `g`, `seq` and `shard`, with
+    terms as N-Triples texts or as structs of `kind, value, datatype, language`. `query` is one
+    SELECT query, or several by name. `partitions` is the number of partitions, by default that of
+    shuffles. `sizes` may give the number of quads per predicate, for a better division. `counts`
+    counts how partitions of a stream find their engines.
 
     Transactions come in the order of `(time, tx)`. In a stream, one is complete when a later one or
-    its end (a row with diff 0) has been seen; then its deltas are emitted, consolidated. The
-    changes of a transaction are ordered by `seq`, or else as they come: by micro-batch, partition
-    and row. Rows that depend on no quad are emitted once, at time 0, tx 0.
+    its end (a row with diff 0) has been seen; then its deltas are emitted, consolidated. If the
+    source is in order only within parts of it, as within each partition of Kafka, a column `shard`
+    names them: one is complete when that is so in every shard. `shards` is their number; without
+    it, those count that were seen so far. A shard more than `idle` ticks behind the others does not
+    hold them back. The changes of a transaction are ordered by `seq`, or else as they come: by
+    micro-batch, partition and row. Rows that depend on no quad are emitted once, at time 0, tx 0.
 
     Queries over windows (RSP-QL) emit when a window closes, at that time and with tx 0. Rows whose
     column `stream` names a stream are its events; without that column, inserts into a graph with a
-    stream's name are. Rows may be late by `lateness` ticks of `tick_ms` milliseconds; later ones
-    are rejected. `window_origin` and `window_alignment` are those of `LiveGraph`.
+    stream's name are. `window_origin` and `window_alignment` are those of `LiveGraph`.
+
+    Rows may be late by `lateness` ticks of `tick_ms` milliseconds; later ones are rejected. With
+    neither `lateness` nor `idle` a change of a complete transaction is an error, and the stream
+    stops; `late="reject"` rejects it instead, `late="error"` makes it an error in any case.
     """
     single = isinstance(query, str)
     named = {"query": query} if isinstance(query, str) else dict(query)
-    clock = Clock(lateness, tick_ms, window_origin, window_alignment)
+    clock = Clock(lateness, tick_ms, window_origin, window_alignment, shards, idle, late)
     job = make_job(changes, named, partitions, sizes, clock)
     schema = columns_sql(job, single=single)
 

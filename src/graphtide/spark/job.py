@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -169,8 +169,8 @@ class JobSpec:
         return f"{self.partitions} {sha256(made.encode()).hexdigest()[:16]}"
 
     def _window_times(self) -> tuple[object, ...]:
-        """What windows depend on; how late rows may come can change."""
-        return astuple(self.clock)[1:] if self.windows else ()
+        """What windows depend on; shards, and how late rows may come, can change."""
+        return self.clock.window_times if self.windows else ()
 
 
 def partition_query(

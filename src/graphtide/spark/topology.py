@@ -94,9 +94,7 @@ def run_partition(
     bounded: bool = False,
 ) -> list[msg.StageRow]:
     """One partition's part of a micro-batch: from the rows it gets to the rows it sends."""
-    rows = sorted(rows, key=lambda row: row.task)
-    chunks = [row.chunk for row in rows if row.chunk is not None]
-    output = stage.step(state, msg.StageInput(chunks, msg.latest(rows), bounded))
+    output = stage.step(state, msg.StageInput.of(rows, bounded=bounded))
     keys, own = partition_keys(partitions), state.partition
     rejected = [row.rejected for row in rows if row.rejected is not None]
     if output.rejected is not None and len(output.rejected):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     ChangeRow = tuple[int | str | None, ...]
-    """Time, tx, diff, s, p, o, g, and for an event its stream."""
+    """Time, tx, diff, s, p, o, g, and perhaps the stream of an event, and the source's shard."""
     Tasks = Sequence[Sequence[ChangeRow]]
 
 _FIELDS: list[tuple[str, pa.DataType]] = [
@@ -40,7 +40,7 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("diff", pa.int32()),
     *((name, pa.string()) for name in "spog"),
     ("stream", pa.string()),
-    ("relevant", pa.bool_()),
+    ("shard", pa.string()),
 ]
 _INPUT = pa.schema(_FIELDS)
 
@@ -69,7 +69,8 @@ class PartitionRun:
     """A job on a number of partitions, fed micro-batch by micro-batch.
 
     `logs` is the durable state by stage and partition: what Spark's checkpoint holds. `place` gives
-    the worker that a partition runs on, each time. `messages` and `time` are the output and the
+    the worker that a partition runs on, each time. With `numbered`, rows have a `seq`: the order in
+    which they come. `messages` and `time` are the output and the
     watermark of the last micro-batch; `rejected` collects the rejected rows.
 
     >>> run = PartitionRun.of({"q": "SELECT ?x { ?x <ex:p> ?y }"}, partitions=2)
@@ -82,10 +83,12 @@ class PartitionRun:
     job: JobSpec
     workers: list[EngineCache]
     place: Callable[[int], int] = field(default=lambda _: 0)
+    numbered: bool = True
     logs: dict[str, list[MemoryLog]] = field(default_factory=dict)
     rejected: list[RejectedInput] = field(default_factory=list)
     messages: pa.Table = field(default_factory=MESSAGES.empty_table)
     time: int = 0
+    taken: int = 0
 
     def __post_init__(self) -> None:
         for stage in stages_of(self.job):
@@ -101,6 +104,7 @@ class PartitionRun:
         place: Callable[[int], int] | None = None,
         sizes: Mapping[str, int] | None = None,
         clock: Clock | None = None,
+        numbered: bool = True,
     ) -> PartitionRun:
         """A run of named queries, or of a program, from the start."""
         clock = clock or Clock()
@@ -110,15 +114,16 @@ class PartitionRun:
             job = JobSpec(tuple(program.texts.items()), partitions, known, clock, spec)
         else:
             job = JobSpec(tuple(program.items()), partitions, known, clock)
-        return cls(job, [EngineCache() for _ in range(workers)], place or (lambda _: 0))
+        caches = [EngineCache() for _ in range(workers)]
+        return cls(job, caches, place or (lambda _: 0), numbered)
 
     def batch(self, tasks: Tasks) -> list[OutRow]:
         """One micro-batch through all stages: the delta rows that it emits."""
-        rows = [
-            row
-            for number, task in enumerate(tasks)
-            for row in pack_rows(record_batches(task), self.job, number)
-        ]
+        rows: list[StageRow] = []
+        for number, task in enumerate(tasks):
+            batches = record_batches(task, self.taken if self.numbered else None)
+            self.taken += len(task)
+            rows += pack_rows(batches, self.job, number)
         for stage in stages_of(self.job):
             rows = self._run(stage, rows)
         self.messages = from_chunks((row.chunk for row in rows), MESSAGES)
@@ -148,9 +153,9 @@ class PartitionRun:
 
     def attempt(self, tasks: Tasks) -> None:
         """A micro-batch that fails at its very end: caches have changed, the logs have not."""
-        logs, rejected = deepcopy(self.logs), list(self.rejected)
+        logs, rejected, taken = deepcopy(self.logs), list(self.rejected), self.taken
         self.batch(tasks)
-        self.logs, self.rejected = logs, rejected
+        self.logs, self.rejected, self.taken = logs, rejected, taken
 
     def lose(self, worker: int) -> None:
         """A worker dies; another takes its place with an empty cache."""
@@ -166,12 +171,17 @@ class PartitionRun:
         ]
 
 
-def record_batches(rows: Sequence[ChangeRow]) -> list[pa.RecordBatch]:
-    """Changes as they leave `prune`, all of them relevant."""
+def record_batches(rows: Sequence[ChangeRow], seq: int | None = None) -> list[pa.RecordBatch]:
+    """Changes as they leave `prune`, all of them relevant, with numbers from `seq` on."""
+    names = _INPUT.names
     lines = [
-        dict(zip(_INPUT.names, (*row, *[None] * (8 - len(row)), True), strict=True)) for row in rows
+        dict(zip(names, (*row, *[None] * (len(names) - len(row))), strict=True)) for row in rows
     ]
-    return pa.Table.from_pylist(lines, schema=_INPUT).to_batches()
+    table = pa.Table.from_pylist(lines, schema=_INPUT)
+    table = table.append_column("relevant", pa.array([True] * len(rows), pa.bool_()))
+    if seq is not None:
+        table = table.append_column("seq", pa.array(range(seq, seq + len(rows)), pa.int64()))
+    return table.to_batches()
 
 
 def change_rows(stream: Sequence[StreamTransaction]) -> list[ChangeRow]:

@@ -161,7 +161,7 @@ def test_an_endless_stream_keeps_a_bounded_state(monkeypatch):
 def test_late_events_are_set_aside():
     text = PREFIX + "EVENT A(?x) AS { ?x :a ?y }\nRULE R WHEN EVENT A(?x) THEN CALL f(?x)"
     early, late = (event(t, 0, ("<ex:x>", "<http://e/a>", f"<ex:y{t}>")) for t in (5, 3))
-    running = ProgramRun(text, 2)
+    running = ProgramRun(text, 2, clock=Clock(late="reject"))
     running.batch([early])
     running.batch([late])
     running.batch([[watermark(9)]])

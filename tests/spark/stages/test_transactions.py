@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spark.stages.splits import END, assert_net, in_process, micro_batches
 
-from graphtide.spark.state.messages import START, Frontier
+from graphtide.errors import GraphtideError
+from graphtide.spark.partition.windows import Clock
+from graphtide.spark.state.frontier import START, Frontier
 from graphtide.testing.generators import change_streams
 from graphtide.testing.partitions import PartitionRun, change_rows, net_of
 
@@ -68,12 +70,41 @@ def test_tasks_of_a_micro_batch_are_in_the_order_of_their_numbers(run):
     assert out == []
 
 
+@pytest.mark.parametrize("partitions", [1, 2, 4])
+def test_with_lateness_an_end_still_is_one(partitions):
+    """By hand: rows may be 10 ticks late, so that 5 is complete at 15; its end comes before."""
+    run = PartitionRun.of(QUERY, partitions, clock=Clock(lateness=10))
+    assert run.batch([[change(5, 1, 1, PAIR[0]), change(5, 1, 1, PAIR[1])]]) == []
+    assert run.batch([[end(5, 1), change(14, 0, -1, PAIR[0])]]) == [row(5, 1, 1)]
+    assert run.batch([[change(24, 0, 1, PAIR[0])]]) == []
+    assert run.batch([[end(24, 0)]]) == [row(14, 0, -1), row(24, 0, 1)]
+    run.batch([[change(23, 0, 1, PAIR[0])]])
+    ((time, _, _, reason),) = run.rejected
+    assert (time, reason) == (23, "too late: the stream was complete up to time 24, tx 0")
+
+
 def test_changes_that_no_query_matches_still_end_transactions(run):
     run.batch([[change(5, 1, 1, PAIR[0]), change(5, 1, 1, PAIR[1])]])
     assert run.batch([[change(7, 0, 1, ("<ex:x>", "<ex:other>", "<ex:y>"))]]) == [row(5, 1, 1)]
 
 
-def test_late_changes_are_set_aside_once_and_change_nothing(run):
+LENIENT = Clock(late="reject")
+
+
+def test_a_late_change_is_an_error_unless_late_ones_are_to_be_rejected(run):
+    run.batch([[change(5, 1, 1, PAIR[0]), end(5, 1)]])
+    message = "a change of time 4, tx 9 came after the stream was complete up to time 5, tx 1"
+    with pytest.raises(GraphtideError, match=message) as error:
+        run.batch([[change(4, 9, 1, PAIR[1])]])
+    assert "column shard" in error.value.hint
+    run.batch([[change(4, 9, 1, ("<ex:x>", "<ex:other>", "<ex:y>"))]])
+    assert run.batch([[change(5, 2, 1, PAIR[1]), END]]) == [row(5, 2, 1)]
+    assert run.rejected == []
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 4])
+def test_late_changes_are_set_aside_once_and_change_nothing(partitions):
+    run = PartitionRun.of(QUERY, partitions, clock=LENIENT)
     run.batch([[change(5, 1, 1, PAIR[0]), end(5, 1)]])
     out = run.batch(
         [[change(5, 1, 1, PAIR[1]), change(4, 9, 1, PAIR[1]), change(6, 0, 1, PAIR[1])]]
@@ -88,7 +119,7 @@ def test_late_changes_are_set_aside_once_and_change_nothing(run):
 
 def test_late_changes_that_are_copied_are_set_aside_once():
     triangle = {"q": "SELECT * { ?a <ex:p> ?b . ?b <ex:p> ?c . ?c <ex:p> ?a }"}
-    run = PartitionRun.of(triangle, 8)
+    run = PartitionRun.of(triangle, 8, clock=LENIENT)
     assert run.job.partition_queries[0].grid.replication > 1
     run.batch([[end(5, 1)]])
     late = [change(2, 0, 1, ("<ex:a>", "<ex:p>", f"<ex:{i}>")) for i in range(20)]
@@ -149,7 +180,7 @@ def test_broken_and_late_rows_in_any_cut(stream, partitions, number):
     bad = [(t, tx, d, "oops", f"<ex:{i}>", o, g) for i, (t, tx, d, _, _, o, g) in enumerate(rows)]
     bad = [row for row in bad if rng.random() < 0.3]
     mixed = sorted([*rows, *bad], key=lambda row: row[:2])
-    run = PartitionRun.of(queries, partitions)
+    run = PartitionRun.of(queries, partitions, clock=LENIENT)
     out = [line for tasks in micro_batches([*mixed, END], rng) for line in run.batch(tasks)]
     late = [
         (t, tx, 1, "<ex:late>", f"<ex:{i}>", "<ex:x>", None) for i, (t, tx, *_) in enumerate(rows)

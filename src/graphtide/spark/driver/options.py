@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from graphtide.lang.tide.program import Program
+    from graphtide.spark.partition.windows import Late
     from graphtide.streams.windows import Alignment
 
 log = getLogger(__name__)
@@ -55,6 +56,9 @@ class RunSettings(TypedDict, total=False):
     streams: tuple[str, ...]
     data: tuple[Path, ...]
     max_rounds: int
+    shards: int | None
+    idle: int | None
+    late: Late | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ class RunOptions:
     from now on. Rows may be late by `lateness` ticks of `tick_ms` milliseconds; `window_origin` and
     `window_alignment` are those of `LiveGraph`. Inserts into graphs that are named in `streams` are
     events, if the changes have no column `stream`. The run stops if actions cause further actions
-    more than `max_rounds` times in turn.
+    more than `max_rounds` times in turn. Of a DataFrame, `shards`, `idle` and `late` are those of
+    `watch`; late rows of a log are rejected.
     """
 
     changes: Path | DataFrame
@@ -91,11 +96,23 @@ class RunOptions:
     streams: tuple[str, ...] = ()
     data: tuple[Path, ...] = ()
     max_rounds: int = MAX_ROUNDS
+    shards: int | None = None
+    idle: int | None = None
+    late: Late | None = None
 
     @property
     def clock(self) -> Clock:
-        """Ticks, lateness, and where windows begin."""
-        return Clock(self.lateness, self.tick_ms, self.window_origin, self.window_alignment)
+        """Ticks, lateness, where windows begin, and shards; late rows of a log are rejected."""
+        late: Late | None = "reject" if isinstance(self.changes, Path) else None
+        return Clock(
+            self.lateness,
+            self.tick_ms,
+            self.window_origin,
+            self.window_alignment,
+            self.shards,
+            self.idle,
+            self.late or late,
+        )
 
     @property
     def quarantine_limit(self) -> int | None:

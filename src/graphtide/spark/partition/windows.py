@@ -7,7 +7,7 @@ stream have the same name, so that several queries share one.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pyoxigraph import NamedNode
 
@@ -21,21 +21,52 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
+Late = Literal["error", "reject"]
+"""What happens to rows that come too late: the stream stops, or they are rejected."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Ticks, lateness and window bounds; the latter as in `LiveGraph`.
+    """Ticks, lateness and window bounds, the latter as in `LiveGraph`; and the shards of a source.
 
-    Rows may be late by up to `lateness` ticks of `tick_ms` milliseconds. Later ones are rejected.
+    Rows may be late by up to `lateness` ticks of `tick_ms` milliseconds. Nothing is complete before
+    `shards` shards were seen; with None, before one was. A shard that is more than `idle` ticks
+    behind the others does not hold them back. `late` says what happens to rows that come later than
+    that; by default they are rejected, and with neither lateness nor idle they are an error.
+
+    >>> Clock().rejects_late, Clock(lateness=5).rejects_late
+    (False, True)
     """
 
     lateness: int = 0
     tick_ms: int = 1000
     window_origin: int = 0
     window_alignment: Alignment = "close"
+    shards: int | None = None
+    idle: int | None = None
+    late: Late | None = None
+
+    @property
+    def rejects_late(self) -> bool:
+        """Whether rows that come too late are rejected; otherwise they are an error."""
+        if self.late is not None:
+            return self.late == "reject"
+        return self.lateness > 0 or self.idle is not None
+
+    @property
+    def window_times(self) -> tuple[int, int, Alignment]:
+        """What the bounds of windows depend on."""
+        return self.tick_ms, self.window_origin, self.window_alignment
 
     def __post_init__(self) -> None:
         if self.lateness < 0:
             raise GraphtideError(f"lateness {self.lateness} is negative", hint="use 0 or more")
+        if self.shards is not None and self.shards < 1:
+            raise GraphtideError(f"shards={self.shards}: there is at least one shard")
+        if self.idle is not None and self.idle < 0:
+            raise GraphtideError(f"idle {self.idle} is negative", hint="use 0 or more ticks")
+        if self.late not in (None, "error", "reject"):
+            raise GraphtideError(f'late is "{self.late}"', hint='it is "error" or "reject"')
         if self.tick_ms < 1:
             raise GraphtideError(f"a tick of {self.tick_ms} ms is too short", hint="use at least 1")
         if self.window_alignment == "rsp4j":

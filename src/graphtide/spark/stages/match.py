@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from graphtide.engine.ingest import cut
 from graphtide.engine.runtime import Runtime
+from graphtide.errors import GraphtideError
 from graphtide.kernel import Answer, DistinctKernel
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.kernel.counts import DELTA_VALUES
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 
     from graphtide.engine.results import TransactionTimes
     from graphtide.spark.job import JobSpec, PartitionQuery
+    from graphtide.spark.partition.windows import Clock
     from graphtide.spark.state.cache import PartitionState
-    from graphtide.spark.state.messages import Frontier
+    from graphtide.spark.state.frontier import Frontier, Shards
 
 
 class QueriesPartition:
@@ -204,9 +206,12 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
     engine, head, first = recovered
     arrived = batch.table(job.changes_schema)
     late, timely = msg.divided(arrived, _late(arrived, head.frontier))
+    if len(late) and not job.clock.rejects_late:
+        raise _too_late(late, head.frontier)
     held = msg.from_chunk(head.held) if head.held else job.changes_schema.empty_table()
     waiting = in_order(pa.concat_tables([held, timely]) if len(held) else timely)
-    frontier = max(head.frontier, _watermark(job, batch))
+    shards = head.shards.joined([batch.shards])
+    frontier = max(head.frontier, _complete_up_to(shards, batch, job.clock))
     closed, rest = msg.divided(waiting, _complete(waiting, frontier))
     events, closed = _split_events(closed, job)
     # Mostly all of one chunk is complete, and is logged as it came.
@@ -215,7 +220,8 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
     if job.program is not None:
         before = first_facts(before, job.program)
     messages = msg.MESSAGES.empty_table()
-    after = replace(head, frontier=frontier, held=msg.to_chunk(rest) if len(rest) else b"")
+    still = msg.to_chunk(rest) if len(rest) else b""
+    after = replace(head, frontier=frontier, shards=shards, held=still)
     # With windows, an engine has another state as soon as time has passed.
     moves = len(closed) > 0 or (bool(job.windows) and frontier.time > head.frontier.time)
     if moves:
@@ -234,10 +240,22 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
     )
 
 
-def _watermark(job: JobSpec, batch: msg.StageInput) -> Frontier:
+def _complete_up_to(shards: Shards, batch: msg.StageInput, clock: Clock) -> Frontier:
     """The frontier behind which all is complete; at the end of a bounded input that is all."""
-    return (
-        batch.frontier.at_end() if batch.bounded else batch.frontier.watermark(job.clock.lateness)
+    if batch.bounded:
+        return batch.frontier.at_end()
+    shards.check(clock.shards)
+    return shards.complete(clock.shards, clock.idle)
+
+
+def _too_late(late: pa.Table, frontier: Frontier) -> GraphtideError:
+    """The error for changes of transactions that were complete already."""
+    time, tx = late["time"][0].as_py(), late["tx"][0].as_py()
+    return GraphtideError(
+        f"a change of time {time}, tx {tx} came after the stream was complete up to time "
+        f"{frontier.time}, tx {frontier.tx}: the stream is not in order",
+        hint="if its source has partitions that are each in order, name them in a column shard; "
+        'or allow for lateness=…; or order the source; late="reject" leaves such rows out',
     )
 
 

@@ -22,8 +22,9 @@ from graphtide.rdf.dictionary import TermDictionary
 from graphtide.rdf.terms import POSITIONS
 from graphtide.spark.partition.grids import route
 from graphtide.spark.partition.hashing import mixed_hashes, partition_keys
+from graphtide.spark.partition.program import is_feedback
 from graphtide.spark.state import messages as msg
-from graphtide.spark.state.messages import END, START, Frontier, frontier_of
+from graphtide.spark.state.frontier import END, NO_SHARDS, START, Frontier, Shards, frontier_of
 from graphtide.streams.stream import LARGEST
 from graphtide.streams.windows import TimeWindow
 
@@ -39,6 +40,9 @@ FIRST_TX = -(2**63)
 
 STAMPS = ("time", "tx", "seq", "diff")
 
+SHOWN = ("time", "tx", "diff")
+"""The columns that a frontier depends on."""
+
 
 def pack_task(
     batches: Iterable[pa.RecordBatch], job: JobSpec, number: int
@@ -51,19 +55,42 @@ def pack_rows(batches: Iterable[pa.RecordBatch], job: JobSpec, number: int) -> l
     """One row per partition; each has the frontier, the first one the rejected input."""
     parts: list[list[pa.Table]] = [[] for _ in range(job.partitions)]
     rejected: list[pa.Table] = []
-    seen: Frontier = START
+    seen, shards = START, NO_SHARDS
     for batch in batches:
         latest = LARGEST if job.windows else END.time
         table, unstamped = split_unstamped(_with_seq(pa.Table.from_batches([batch])), latest)
-        seen = max(seen, frontier_of(*(table[name].to_numpy() for name in ("time", "tx", "diff"))))
+        time, tx, diff = (table[name].to_numpy() for name in SHOWN)
+        seen = max(seen, frontier_of(time, tx, diff))
+        shards = shards.joined([shards_of(table, job.clock.lateness)])
         changes, bad = route_table(table, job)
         rejected += [part for part in (unstamped, bad) if len(part)]
         for partition, part in changes.items():
             parts[partition].append(part)
     chunks = [msg.to_chunk(pa.concat_tables(tables)) if tables else None for tables in parts]
     aside = [msg.to_chunk(pa.concat_tables(rejected)) if rejected else None, *[None] * len(parts)]
-    keys = partition_keys(job.partitions)
-    return [msg.StageRow(key, number, *seen, chunks[at], aside[at]) for at, key in enumerate(keys)]
+    keys, text = partition_keys(job.partitions), shards.to_text() if shards.seen else None
+    return [
+        msg.StageRow(key, number, *seen, chunks[at], aside[at], text) for at, key in enumerate(keys)
+    ]
+
+
+def shards_of(table: pa.Table, lateness: int) -> Shards:
+    """The frontiers of the shards that rows are of; what actions have changed is of none."""
+    time, tx, diff = (table[name].to_numpy() for name in SHOWN)
+    own = ~is_feedback(tx)
+    if not own.any():
+        return NO_SHARDS
+    if "shard" not in table.column_names:
+        return Shards({"": frontier_of(time[own], tx[own], diff[own], lateness)})
+    shards: Any = table["shard"].combine_chunks()
+    coded = shards.fill_null("").dictionary_encode()
+    numbers = coded.indices.to_numpy()
+    found = {}
+    for number, name in enumerate(coded.dictionary.to_pylist()):
+        chosen = own & (numbers == number)
+        if chosen.any():
+            found[name] = frontier_of(time[chosen], tx[chosen], diff[chosen], lateness)
+    return Shards(found)
 
 
 def _with_seq(table: pa.Table) -> pa.Table:

@@ -84,9 +84,11 @@ def _stage_row(
     ended: int,
     chunk: bytes | None,
     rejected: bytes | None,
+    shards: str | None,
 ) -> StageRow:
-    binary = [None if part is None else bytes(part) for part in (chunk, rejected)]
-    return StageRow(int(partition), int(task), int(time), int(tx), int(ended), *binary)
+    sent, aside = (None if part is None else bytes(part) for part in (chunk, rejected))
+    seen = shards if isinstance(shards, str) else None  # pandas may write NaN for null
+    return StageRow(int(partition), int(task), int(time), int(tx), int(ended), sent, aside, seen)
 
 
 def to_frame(rows: list[StageRow]) -> pd.DataFrame:

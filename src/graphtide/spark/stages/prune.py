@@ -43,13 +43,15 @@ def prune(changes: DataFrame, job: JobSpec) -> DataFrame:
     if missing:
         raise GraphtideError(
             f"the changes have no column {', '.join(missing)}",
-            hint=f"they need {', '.join(NEEDED)}, and may have g (graph), seq (order) and stream",
+            hint=f"they need {', '.join(NEEDED)}, and may have g (graph), seq (order), stream "
+            "and shard (a part of the source that is in order)",
         )
     numbers = ["time", "tx", "diff", *(["seq"] if "seq" in changes.columns else [])]
     texts = changes.select(
         *(whole_number(changes, name).alias(name) for name in numbers),
         *(term_text(changes, name).alias(name) for name in "spo"),
         *graph_and_stream(changes, job.stream_names),
+        *_shard(changes),
         *_report(changes),
     )
     matched = reduce(lambda a, b: a | b, _conditions(job), f.lit(False))
@@ -61,6 +63,7 @@ def prune(changes: DataFrame, job: JobSpec) -> DataFrame:
         relevant.alias("relevant"),
         *(f.when(relevant, f.col(name)).alias(name) for name in "spog"),
         *(["stream"] if job.has_streams else []),
+        *(["shard"] if "shard" in texts.columns else []),
         *(name for name in REPORT if name in texts.columns),
     )
 
@@ -80,8 +83,22 @@ def plain_changes(changes: DataFrame, job: JobSpec) -> DataFrame:
         seq.alias("seq"),
         *(term_text(changes, name).alias(name) for name in "spo"),
         *graph_and_stream(changes, job.stream_names),
+        *_shard(changes),
         *_report(changes),
     )
+
+
+def _shard(changes: DataFrame) -> list[Column]:
+    """The column of the source's shards as texts, if there is one."""
+    if "shard" not in changes.columns:
+        return []
+    kind = changes.schema["shard"].dataType
+    if not isinstance(kind, (IntegralType, StringType, NullType)):
+        raise GraphtideError(
+            f"column shard is {kind.simpleString()}",
+            hint="it is a text or a whole number, as the partition of Kafka",
+        )
+    return [f.col("shard").cast("string").alias("shard")]
 
 
 def graph_and_stream(changes: DataFrame, streams: Sequence[str]) -> tuple[Column, Column]:

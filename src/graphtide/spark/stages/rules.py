@@ -22,7 +22,7 @@ from graphtide.spark.partition import program
 from graphtide.spark.partition.grids import key_partitions
 from graphtide.spark.stages.events import event_numbers, take_messages
 from graphtide.spark.state import messages as msg
-from graphtide.spark.state.messages import START
+from graphtide.spark.state.frontier import START
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import pyarrow as pa
 
+from graphtide.spark.state.frontier import START
 from graphtide.spark.state.log import Head, Log, merge_chunks
-from graphtide.spark.state.messages import START, from_chunk, to_chunk
+from graphtide.spark.state.messages import from_chunk, to_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

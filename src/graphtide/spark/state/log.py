@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.state.messages import START, Frontier, merged
+from graphtide.spark.state.frontier import NO_SHARDS, START, Frontier, Shards
+from graphtide.spark.state.messages import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 class Head:
     """The state of a partition beside its chunks.
 
-    `version` and `token` name its last chunk, `oldest` the first that counts. `held` has the
-    changes of transactions beyond the frontier. `unreported` has what changed in the answers of
-    queries over windows since their last window closed.
+    `version` and `token` name its last chunk, `oldest` the first that counts. `frontier` is that of
+    the stream, `shards` those of the source's shards. `held` has the changes of transactions beyond
+    the frontier. `unreported` has what changed in the answers of queries over windows since their
+    last window closed.
     """
 
     version: int = 0
@@ -38,6 +40,7 @@ class Head:
     frontier: Frontier = START
     held: bytes = b""
     unreported: bytes = b""
+    shards: Shards = NO_SHARDS
 
 
 class LogEntry(NamedTuple):
@@ -116,7 +119,7 @@ class MemoryLog:
 
 HEAD_SCHEMA = (
     "fingerprint string, version long, oldest long, token string, "
-    "time long, tx long, ended int, held binary"
+    "time long, tx long, ended int, held binary, shards string"
 )
 UNREPORTED_SCHEMA = "chunk binary"
 CHUNK_SCHEMA = "token string, chunk binary"
@@ -140,16 +143,17 @@ class StateLog:
         row = self._head.get()
         if row is None:
             return None
-        fingerprint, version, oldest, token, time, tx, ended, held = row
+        fingerprint, version, oldest, token, time, tx, ended, held, shards = row
         check_fingerprint(fingerprint, self._fingerprint)
         waiting = None if self._unreported is None else self._unreported.get()
         unreported = b"" if waiting is None else bytes(waiting[0])
-        return Head(version, oldest, token, Frontier(time, tx, ended), bytes(held), unreported)
+        frontier, seen = Frontier(time, tx, ended), Shards.from_text(shards)
+        return Head(version, oldest, token, frontier, bytes(held), unreported, seen)
 
     def put_head(self, head: Head) -> None:
         """Replace the head."""
         stamps = head.version, head.oldest, head.token, *head.frontier
-        self._head.update((self._fingerprint, *stamps, head.held))
+        self._head.update((self._fingerprint, *stamps, head.held, head.shards.to_text()))
         if self._unreported is not None:
             self._unreported.update((head.unreported,))
 

@@ -1,9 +1,9 @@
 """Messages between the stages of a job, and the rows in which Spark carries them.
 
 Spark moves `StageRow`s, one per sender and receiving partition: the sender's frontier, a chunk of
-data and a chunk of rejected input. A chunk is an Arrow table as bytes. Before the match its rows
-are changes (`CHANGES`, `STREAM_CHANGES` or `RULE_CHANGES`), after it they are messages
-(`MESSAGES`).
+data, a chunk of rejected input, and before the match the frontiers of shards. A chunk is an Arrow
+table as bytes. Before the match its rows are changes (`CHANGES`, `STREAM_CHANGES` or
+`RULE_CHANGES`), after it they are messages (`MESSAGES`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from graphtide.spark.state.frontier import NO_SHARDS, START, Frontier, Shards
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -22,58 +24,6 @@ if TYPE_CHECKING:
 
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
-
-
-# --- frontier ---
-#
-# The latest transaction `(time, tx)` that a stream has shown.  Transactions come in the order of
-# `(time, tx)`. One is complete as soon as a later one is seen, or a row with diff 0 that ends it.
-# Until then its changes are held, so that a transaction stays one transaction however the stream
-# is cut into micro-batches. A change of a transaction that was already complete is late.
-
-
-class Frontier(NamedTuple):
-    """The latest transaction seen, and whether its end was seen as well.
-
-    >>> Frontier(17, 3, 0) < Frontier(17, 3, 1) < Frontier(17, 4, 0)
-    True
-    """
-
-    time: int
-    tx: int
-    ended: int
-
-    def watermark(self, lateness: int) -> Frontier:
-        """The frontier behind which all is complete, if rows may be late by so many ticks.
-
-        >>> Frontier(17, 3, 1).watermark(5)
-        Frontier(time=12, tx=-9223372036854775808, ended=0)
-        """
-        return Frontier(self.time - lateness, START.tx, 0) if lateness else self
-
-    def at_end(self) -> Frontier:
-        """The frontier if nothing comes after what was seen: all of it is complete."""
-        return Frontier(self.time, END.tx, END.ended)
-
-    def completed(self, time: NDArray[np.int64], tx: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which changes belong to complete transactions."""
-        same_time = (time == self.time) & ((tx < self.tx) | ((tx == self.tx) & bool(self.ended)))
-        return np.asarray((time < self.time) | same_time)
-
-
-START = Frontier(-(2**63), -(2**63), 0)
-END = Frontier(2**63 - 1, 2**63 - 1, 1)
-"""Before any transaction, and after all: a bounded input is complete when it has been read."""
-
-
-def frontier_of(time: NDArray[np.int64], tx: NDArray[np.int64], diff: NDArray[np.int8]) -> Frontier:
-    """The frontier that a set of rows shows."""
-    if not len(time):
-        return START
-    latest = time == time.max()
-    last = tx[latest].max()
-    ended = (diff[latest] == 0) & (tx[latest] == last)
-    return Frontier(int(time.max()), int(last), int(ended.any()))
 
 
 Fields = list[tuple[str, pa.DataType]]
@@ -160,6 +110,7 @@ class StageRow(NamedTuple):
     ended: int
     chunk: bytes | None = None
     rejected: bytes | None = None
+    shards: str | None = None
 
     @property
     def frontier(self) -> Frontier:
@@ -175,10 +126,12 @@ _ROWS: Final[Fields] = [
     ("ended", pa.int32()),
     ("chunk", pa.binary()),
     ("rejected", pa.binary()),
+    ("shards", pa.string()),
 ]
 ROWS: Final = pa.schema(_ROWS)
 ROWS_SQL: Final = (
-    "partition int, task int, time bigint, tx bigint, ended int, chunk binary, rejected binary"
+    "partition int, task int, time bigint, tx bigint, ended int, chunk binary, rejected binary, "
+    "shards string"
 )
 """Stage rows in Arrow and for Spark; `partition` is the key by which they are shuffled."""
 
@@ -192,11 +145,31 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StageInput:
-    """What a partition of a stage gets in one micro-batch; of a `bounded` input, all there is."""
+    """What a partition of a stage gets in one micro-batch; of a `bounded` input, all there is.
+
+    `tasks` are the senders of the chunks, in order. `shards` are the frontiers that they have seen.
+    """
 
     chunks: list[bytes]
     frontier: Frontier
     bounded: bool = False
+    tasks: Sequence[int] = ()
+    shards: Shards = NO_SHARDS
+
+    @classmethod
+    def of(cls, rows: Iterable[StageRow], *, bounded: bool = False) -> StageInput:
+        """What the senders have sent, in the order of their numbers."""
+        rows = sorted(rows, key=lambda row: row.task)
+        full = [(row.chunk, row.task) for row in rows if row.chunk is not None]
+        frontier = max((row.frontier for row in rows), default=START)
+        seen = {row.shards for row in rows if row.shards is not None}
+        return cls(
+            [chunk for chunk, _ in full],
+            frontier,
+            bounded,
+            [task for _, task in full],
+            NO_SHARDS.joined(map(Shards.from_text, seen)),
+        )
 
     def table(self, schema: pa.Schema = MESSAGES) -> pa.Table:
         """The data of all senders, in their order."""
@@ -275,11 +248,6 @@ def table_of(schema: pa.Schema, columns: Sequence[Any]) -> pa.Table:
 def stage_rows(rows: Sequence[StageRow]) -> pa.Table:
     """Stage rows as an Arrow table."""
     return table_of(ROWS, [list(column) for column in zip(*rows, strict=True)] or [[]] * len(ROWS))
-
-
-def latest(rows: Iterable[StageRow]) -> Frontier:
-    """The latest frontier of all senders."""
-    return max((row.frontier for row in rows), default=START)
 
 
 def divided(table: pa.Table, mask: NDArray[np.bool_]) -> tuple[pa.Table, pa.Table]:
