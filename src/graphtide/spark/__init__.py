@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from graphtide.spark.api import watch
     from graphtide.spark.driver.run import run
     from graphtide.spark.explanation import explain
+    from graphtide.spark.kafka.admin import kafka_shards
     from graphtide.spark.kafka.changes import kafka_changes
     from graphtide.spark.kafka.deltas import TopicWriter, deltas_to_kafka, new_deltas
     from graphtide.spark.kafka.jars import kafka_settings
@@ -21,6 +22,7 @@ _MODULES = {
     "explain": "explanation",
     "kafka_changes": "kafka.changes",
     "kafka_settings": "kafka.jars",
+    "kafka_shards": "kafka.admin",
     "make_session": "session",
     "new_deltas": "kafka.deltas",
     "run": "driver.run",
@@ -33,6 +35,7 @@ __all__ = [
     "explain",
     "kafka_changes",
     "kafka_settings",
+    "kafka_shards",
     "make_session",
     "new_deltas",
     "run",

@@ -6,9 +6,10 @@ import shutil
 import socket
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from graphtide.errors import GraphtideError
+from graphtide.spark.kafka.admin import open_admin
 from graphtide.spark.kafka.jars import fetch_jars
 
 if TYPE_CHECKING:
@@ -134,12 +135,6 @@ def free_ports(count: int) -> list[int]:
 
 def create_topic(spark: SparkSession, servers: str, topic: str, partitions: int) -> None:
     """Create a topic, with the Kafka client of a Spark session."""
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - Spark has no other way to its classes
-    settings = jvm.java.util.Properties()
-    settings.put("bootstrap.servers", servers)
-    admin = jvm.org.apache.kafka.clients.admin.Admin.create(settings)
-    try:
+    with open_admin(spark, servers) as (admin, jvm):
         new = jvm.org.apache.kafka.clients.admin.NewTopic(topic, partitions, 1)
         admin.createTopics(jvm.java.util.Collections.singletonList(new)).all().get()
-    finally:
-        admin.close()

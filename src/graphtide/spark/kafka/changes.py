@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from pyspark.errors import AnalysisException
 
 from graphtide.errors import GraphtideError
+from graphtide.spark.kafka.admin import CONNECTOR_HINT
 from graphtide.spark.kafka.debezium import debezium_changes
 from graphtide.spark.kafka.json_records import json_changes
 from graphtide.spark.kafka.mapping import read_mapping
@@ -63,8 +64,9 @@ def kafka_changes(
     reader = (spark.readStream if streaming else spark.read).format("kafka")
     topics = [topic] if isinstance(topic, str) else list(topic)
     reader = reader.options(**(options or {})).option("kafka.bootstrap.servers", servers)
-    reader = reader.option("subscribe", ",".join(topics)).option("startingOffsets", start)
+    reader = reader.option("subscribe", ",".join(topics))
     if streaming:
+        reader = reader.option("startingOffsets", start)
         reader = reader.option("maxOffsetsPerTrigger", str(records_per_batch))
     try:
         records = with_places(reader.load(), tick_ms)
@@ -72,9 +74,7 @@ def kafka_changes(
         if "kafka" not in str(error).lower():
             raise
         raise GraphtideError(
-            "this Spark session has no Kafka connector",
-            hint="make_session(settings=graphtide.spark.kafka_settings()) fetches it; "
-            "or submit with --packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION",
+            "this Spark session has no Kafka connector", hint=CONNECTOR_HINT
         ) from None
     if format == "json":
         changes = json_changes(records)
