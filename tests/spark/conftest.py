@@ -2,11 +2,18 @@
 
 import pytest
 
+from graphtide.errors import GraphtideError
+
 
 @pytest.fixture(scope="session")
 def spark():
+    from graphtide.spark.kafka.jars import kafka_settings
     from graphtide.spark.session import make_session
 
-    session = make_session(master="local[2]", partitions=2, name="tests")
+    try:
+        settings = kafka_settings()
+    except GraphtideError:  # the tests of Kafka say so
+        settings = {}
+    session = make_session(master="local[2]", partitions=2, name="tests", settings=settings)
     yield session
     session.stop()

@@ -9,17 +9,38 @@ if TYPE_CHECKING:
     from graphtide.spark.api import watch
     from graphtide.spark.driver.run import run
     from graphtide.spark.explanation import explain
+    from graphtide.spark.kafka.admin import kafka_shards
+    from graphtide.spark.kafka.changes import kafka_changes
+    from graphtide.spark.kafka.deltas import TopicWriter, deltas_to_kafka, new_deltas
+    from graphtide.spark.kafka.jars import kafka_settings
     from graphtide.spark.session import make_session
 
 # Loaded on first use: a worker that only reads files should not wait for the engine.
 _MODULES = {
+    "TopicWriter": "kafka.deltas",
+    "deltas_to_kafka": "kafka.deltas",
     "explain": "explanation",
+    "kafka_changes": "kafka.changes",
+    "kafka_settings": "kafka.jars",
+    "kafka_shards": "kafka.admin",
     "make_session": "session",
+    "new_deltas": "kafka.deltas",
     "run": "driver.run",
     "watch": "api",
 }
 
-__all__ = ["explain", "make_session", "run", "watch"]
+__all__ = [
+    "TopicWriter",
+    "deltas_to_kafka",
+    "explain",
+    "kafka_changes",
+    "kafka_settings",
+    "kafka_shards",
+    "make_session",
+    "new_deltas",
+    "run",
+    "watch",
+]
 
 
 def __getattr__(name: str) -> object:

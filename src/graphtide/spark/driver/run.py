@@ -25,7 +25,7 @@ from graphtide.spark.driver.options import (
     read_fingerprint,
     trigger_milliseconds,
 )
-from graphtide.spark.driver.sink import BatchWriter, OnDeltas, Sink
+from graphtide.spark.driver.sink import BatchWriter, OnBatch, OnDeltas, Sink
 from graphtide.spark.driver.status import BatchStatus, batch_status, explained
 from graphtide.spark.source.offsets import Offset
 from graphtide.spark.source.source import GraphtideSource
@@ -76,6 +76,7 @@ def run(
     partitions: int | None = None,
     functions: Functions | None = None,
     on_deltas: OnDeltas | None = None,
+    on_batch: OnBatch | None = None,
     **settings: Unpack[RunSettings],
 ) -> SparkJob:
     """Run a program, or the program of a file, over changes; the deltas go to files in `out`.
@@ -84,9 +85,10 @@ def run(
     started when this returns: iterate over `statuses()` to follow it to its end. A bounded
     DataFrame has been run. `partitions` is by default what the checkpoint has, or the number of
     shuffle partitions. `RunOptions` describes the other options. `on_deltas` is called with the
-    deltas of every micro-batch that was written. CALL finds its functions in `functions`; one that
-    has a parameter `firing_id` gets the id of the firing, which is the same if the call is made
-    again.
+    deltas of every micro-batch that was written, `on_batch` with its number, deltas, rejected rows
+    and firings; both again if the micro-batch is run again. CALL finds its functions in
+    `functions`; one that has a parameter `firing_id` gets the id of the firing, which is the same
+    if the call is made again.
     """
     checkpoint = Path(checkpoint)
     if partitions is None:
@@ -94,7 +96,7 @@ def run(
         partitions = known_partitions(checkpoint) or shuffle
     source = Path(changes) if isinstance(changes, str) else changes
     options = RunOptions(source, Path(out), checkpoint, partitions, **settings)
-    return start(spark, _parsed(program), options, on_deltas, functions)
+    return start(spark, _parsed(program), options, on_deltas, functions, on_batch)
 
 
 def _parsed(program: object) -> Program:
@@ -115,6 +117,7 @@ def start(
     options: RunOptions,
     on_deltas: OnDeltas | None = None,
     functions: Functions | None = None,
+    on_batch: OnBatch | None = None,
 ) -> SparkJob:
     """As `run`, with all options in one object."""
     spec = options.spec(program)
@@ -129,7 +132,7 @@ def start(
         check_names([variable.name for variable in query.query.variables[: query.shown]])
     names = [*program.texts, *(pattern.name for pattern in program.patterns)]
     sink = Sink(options.out, owner, names, options.output_format, fires=bool(program.rules))
-    writer = BatchWriter(job, sink, options.quarantine_limit, on_deltas, actions)
+    writer = BatchWriter(job, sink, options.quarantine_limit, on_deltas, actions, on_batch)
     if spec is not None and spec.feeds_back:
         known = plain_changes(changes, job)
         changes = with_feedback(spark, known, options.checkpoint / "feedback")

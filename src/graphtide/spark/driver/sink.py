@@ -208,6 +208,9 @@ def _integers(table: pa.Table, name: str) -> list[int]:
 OnDeltas = Callable[[dict[str, pa.Table]], None]
 """What sees the deltas of a micro-batch after they were written, by query."""
 
+OnBatch = Callable[[int, Mapping[str, pa.Table], pa.Table, pa.Table | None], None]
+"""What sees all output of a micro-batch after it was written: deltas, rejected rows, firings."""
+
 
 class BatchWriter:
     """Writes micro-batches, and remembers why it could not."""
@@ -219,8 +222,10 @@ class BatchWriter:
         max_quarantined: int | None,
         on_deltas: OnDeltas | None,
         actions: ActionRunner | None = None,
+        on_batch: OnBatch | None = None,
     ) -> None:
         self._actions = actions
+        self._on_batch = on_batch
         self.sink = sink
         self.failure: GraphtideError | None = None
         self._job = job
@@ -238,6 +243,7 @@ class BatchWriter:
         messages = msg.from_chunks(table["chunk"].to_pylist(), msg.MESSAGES)
         rejected = msg.from_chunks(table["rejected"].to_pylist(), msg.REJECTED)
         deltas = tables_of(messages, self._job)
+        firings = None
         try:
             if self._actions is None:
                 self.sink.write(batch, deltas, rejected)
@@ -253,6 +259,8 @@ class BatchWriter:
         except GraphtideError as error:
             self.failure = error
             raise
+        if self._on_batch is not None:
+            self._on_batch(batch, deltas, rejected, firings)
         if self._on_deltas is not None:
             self._on_deltas(deltas)
 

@@ -159,7 +159,8 @@ def _rejected(line: dict[str, Any], reason: str) -> dict[str, Any]:
         # The source writes 0 where there is no line or column to name.
         return line | {"line": line["line"] or None, "column": line["column"] or None}
     text = " ".join(line[name] for name in (*"spog", "stream") if line.get(name))
-    return {name: line[name] for name in ("time", "tx", "diff")} | {"text": text, "reason": reason}
+    known = {name: line[name] for name in ("time", "tx", "diff", "file") if name in line}
+    return known | {"text": text, "reason": reason}
 
 
 def late_rows(changes: pa.Table, frontier: Frontier) -> pa.Table:

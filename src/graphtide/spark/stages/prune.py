@@ -180,14 +180,15 @@ def term_text(changes: DataFrame, name: str) -> Column:
     if isinstance(kind, (StringType, NullType)):
         return column.cast("string")
     if isinstance(kind, StructType) and {"kind", "value"} <= set(kind.names):
-        return _struct_text(column, kind.names)
+        return struct_text(column, kind.names)
     raise GraphtideError(
         f"column {name} is {kind.simpleString()}, not terms",
         hint=f"give N-Triples text, or a struct of {', '.join(FIELDS)}",
     )
 
 
-def _struct_text(term: Column, fields: list[str]) -> Column:
+def struct_text(term: Column, fields: list[str]) -> Column:
+    """The N-Triples text of a struct with some of `FIELDS`."""
     kind, value = f.lower(term["kind"]), term["value"]
     none = f.lit(None).cast("string")
     datatype, language = (

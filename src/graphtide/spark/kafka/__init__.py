@@ -1,0 +1,1 @@
+"""Kafka: changes from a topic, deltas to a topic."""

@@ -1,0 +1,190 @@
+"""Deltas to a topic of Kafka, as a changelog; and a helper for those who read it.
+
+A record's key is the row as JSON, with its query; its value is the delta:
+
+    {"query":"Alarm","row":{"sensor":"<ex:s1>"}}
+    {"query":"Alarm","time":17,"tx":0,"diff":1,"row":{"sensor":"<ex:s1>"}}
+
+All deltas of a row are in one partition of the topic, in the order of `(time, tx)`. Spark writes a
+record at least once; `new_deltas` drops the repetitions.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql import functions as f
+from pyspark.sql.types import MapType
+
+from graphtide.errors import GraphtideError
+from graphtide.spark.driver.options import trigger_milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+FRONT: Final = ("query", "time", "tx", "diff")
+_RECORDS: Final = pa.schema([("key", pa.string()), ("value", pa.string())])
+
+
+def deltas_to_kafka(
+    deltas: DataFrame,
+    servers: str,
+    topic: str,
+    *,
+    checkpoint: Path | str,
+    trigger: str = "1s",
+    once: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> StreamingQuery:
+    """Write the deltas of `watch`, a stream, to a topic; returns the running query.
+
+    `trigger` is the pause between micro-batches; with `once` the query ends when all that is there
+    has been read. `options` are those of Spark's Kafka sink.
+    """
+    if not deltas.isStreaming:
+        raise GraphtideError(
+            "these deltas are not a stream",
+            hint="write them with delta_records(deltas).write.format('kafka')",
+        )
+    stream = (
+        delta_records(deltas)
+        .writeStream.format("kafka")
+        .options(**(options or {}))
+        .option("kafka.bootstrap.servers", servers)
+        .option("topic", topic)
+        .option("checkpointLocation", str(checkpoint))
+    )
+    if once:
+        return stream.trigger(availableNow=True).start()
+    pause = trigger_milliseconds(trigger)
+    return stream.trigger(processingTime=f"{pause} milliseconds").start()
+
+
+def delta_records(deltas: DataFrame) -> DataFrame:
+    """The keys and values of the records that deltas of `watch` become."""
+    missing = [name for name in FRONT if name not in deltas.columns]
+    if missing:
+        raise GraphtideError(
+            f"the deltas have no column {', '.join(missing)}", hint="give what watch returns"
+        )
+    names = sorted(name for name in deltas.columns if name not in FRONT)
+    row = _bound(names)
+    if names == ["row"] and isinstance(deltas.schema["row"].dataType, MapType):
+        row = f.map_from_entries(f.array_sort(f.map_entries("row")))
+    key = f.struct("query", row.alias("row"))
+    value = f.struct(*(f.col(name) for name in FRONT), row.alias("row"))
+    return deltas.select(f.to_json(key).alias("key"), f.to_json(value).alias("value"))
+
+
+def _bound(names: list[str]) -> Column:
+    """A map of the columns that are not null, in the order of their names."""
+    pairs = [
+        f.struct(f.lit(name).alias("key"), f.col(f"`{name}`").alias("value")) for name in names
+    ]
+    if not pairs:
+        return f.create_map().cast("map<string, string>")
+    return f.map_from_entries(f.filter(f.array(*pairs), lambda pair: pair["value"].isNotNull()))
+
+
+class TopicWriter:
+    """Writes the output of `run` to topics, each micro-batch after its files (`on_batch`).
+
+    Deltas and complex events go to `topic`; rejected rows and firings to topics of their own, if
+    these have a name.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        servers: str,
+        topic: str,
+        *,
+        rejected_topic: str | None = None,
+        firings_topic: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._spark = spark
+        self._options = {**(options or {}), "kafka.bootstrap.servers": servers}
+        self._topic, self._rejected, self._firings = topic, rejected_topic, firings_topic
+
+    def __call__(
+        self,
+        batch: int,  # noqa: ARG002 - the topic has no use for it
+        deltas: Mapping[str, pa.Table],
+        rejected: pa.Table,
+        fired: pa.Table | None,
+    ) -> None:
+        """Write a micro-batch. One that is run again is written again."""
+        for name, table in deltas.items():
+            self._write(self._topic, table_records(name, table))
+        if self._rejected:
+            lines = rejected.to_pylist()
+            self._write(self._rejected, [(row["file"] or "", _json(row)) for row in lines])
+        if self._firings and fired is not None:
+            rows = fired.to_pylist(maps_as_pydicts="strict")
+            self._write(self._firings, [(str(row["id"]), _json(row)) for row in rows])
+
+    def _write(self, topic: str, records: list[tuple[str, str]]) -> None:
+        if not records:
+            return
+        keys, values = zip(*records, strict=True)
+        table = pa.table([pa.array(keys), pa.array(values)], schema=_RECORDS)
+        # One task, or else the deltas of one row could overtake each other.
+        frame = self._spark.createDataFrame(table).coalesce(1)
+        frame.write.format("kafka").options(**self._options).option("topic", topic).save()
+
+
+def table_records(name: str, table: pa.Table) -> list[tuple[str, str]]:
+    r"""Keys and values of the rows of a query or a pattern; equal ones are added up.
+
+    >>> rows = pa.table({"time": [7, 7], "tx": [0, 0], "diff": [1, 1], "a": ["<ex:a>"] * 2})
+    >>> for key, value in table_records("Q", rows):
+    ...     print(key, value, sep="\n")
+    {"query":"Q","row":{"a":"<ex:a>"}}
+    {"query":"Q","time":7,"tx":0,"diff":2,"row":{"a":"<ex:a>"}}
+    """
+    totals: dict[tuple[str, int, int | None], int] = {}
+    rows: dict[str, dict[str, str]] = {}
+    for row in table.to_pylist():
+        time, tx, diff = (row.pop(field) for field in FRONT[1:])
+        bound = {column: row[column] for column in sorted(row) if row[column] is not None}
+        key = _json({"query": name, "row": bound})
+        rows[key] = bound
+        totals[key, time, tx] = totals.get((key, time, tx), 0) + diff
+    return [
+        (key, _json({"query": name, "time": time, "tx": tx, "diff": diff, "row": rows[key]}))
+        for (key, time, tx), diff in totals.items()
+    ]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def new_deltas(
+    values: Iterable[str | bytes], seen: dict[str, tuple[int, int]] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The deltas of a partition's records, without those that came before.
+
+    A delta is identified by its query, time, tx and row. Those of one row come in order, so that it
+    is enough to remember the last `(time, tx)` of each row: `seen` does, from one call to the next.
+
+    >>> one = '{"query":"q","time":1,"tx":0,"diff":1,"row":{"a":"<ex:a>"}}'
+    >>> two = one.replace('"time":1', '"time":2')
+    >>> [delta["time"] for delta in new_deltas([one, two, one, two])]
+    [1, 2]
+    """
+    seen = {} if seen is None else seen
+    for value in values:
+        delta: dict[str, Any] = json.loads(value)
+        row = json.dumps([delta["query"], delta["row"]], sort_keys=True)
+        stamp = delta["time"], delta["tx"] or 0
+        if row not in seen or seen[row] < stamp:
+            seen[row] = stamp
+            yield delta

@@ -1,0 +1,129 @@
+"""The pipeline between two topics of a real broker: equal to one process, whatever is killed."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from threading import Thread
+
+import pytest
+from spark.faults.stream import TWO_STAGES
+from spark.kafka.topics import (
+    consume,
+    deltas_of,
+    ends,
+    json_records,
+    new_topic,
+    patch_records,
+    produce,
+    railway,
+)
+
+from graphtide.errors import GraphtideError
+from graphtide.spark import deltas_to_kafka, kafka_changes, kafka_shards, watch
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+
+
+def start(spark, broker, topics, home, shards, **options):
+    """The standing queries over one topic, into the other."""
+    once = options.pop("once", True)
+    changes = kafka_changes(spark, broker.servers, topics[0], **options)
+    deltas = watch(changes, TWO_STAGES, partitions=2, shards=shards)
+    return deltas_to_kafka(
+        deltas,
+        broker.servers,
+        topics[1],
+        checkpoint=home / "checkpoint",
+        once=once,
+        trigger="100ms",
+    )
+
+
+def test_three_partitions_and_a_restart(spark, broker, tmp_path):
+    """The changes of a transaction are spread over partitions that are read at different speeds."""
+    batches, expected = railway(14, seed=1)
+    topics = new_topic(spark, broker, "in-3", 3), new_topic(spark, broker, "out-3", 2)
+    random = Random(4)
+    records = json_records(batches, lambda number: random.randrange(3))
+    half = len(records) // 2
+    # The first run sees all of partition 0, and of the others only a part.
+    first = [record for number, record in enumerate(records) if number < half or record[0] == 0]
+    second = [record for number, record in enumerate(records) if number >= half and record[0] != 0]
+    assert kafka_shards(spark, broker.servers, topics[0]) == 3
+    for part in (first, [*second, *ends(3)]):
+        produce(spark, broker, topics[0], part)
+        query = start(spark, broker, topics, tmp_path, 3, records_per_batch=150)
+        query.awaitTermination()
+    out = consume(spark, broker, topics[1])
+    assert expected and deltas_of(out) == expected
+    assert len(out) == sum(expected.values()), "nothing failed, so nothing is written twice"
+    homes = {}
+    for record in out:
+        homes.setdefault(record.key, set()).add(record.partition)
+    assert all(len(partitions) == 1 for partitions in homes.values())
+
+
+def test_a_broker_that_is_killed_and_comes_back(spark, broker, tmp_path):
+    batches, expected = railway(12, seed=2)
+    topics = new_topic(spark, broker, "in-killed", 1), new_topic(spark, broker, "out-killed", 1)
+    records = [*patch_records(batches)]
+    produce(spark, broker, topics[0], records[:6])
+    query = start(
+        spark, broker, topics, tmp_path, 1, format="rdf-patch", records_per_batch=2, once=False
+    )
+    query.processAllAvailable()
+    broker.kill()
+    restarted = Thread(target=broker.start)
+    restarted.start()
+    restarted.join()
+    produce(spark, broker, topics[0], records[6:])
+    try:
+        query.processAllAvailable()
+    except Exception:  # noqa: BLE001 - the client may give up; then the query is started again
+        query.stop()
+        query = start(
+            spark, broker, topics, tmp_path, 1, format="rdf-patch", records_per_batch=2, once=False
+        )
+        query.processAllAvailable()
+    query.stop()
+    assert deltas_of(consume(spark, broker, topics[1])) == expected
+
+
+def test_a_micro_batch_that_is_run_again(spark, broker, tmp_path):
+    """Without its commit, Spark repeats the last micro-batch: the helper drops its deltas."""
+    batches, expected = railway(8, seed=3)
+    topics = new_topic(spark, broker, "in-again", 1), new_topic(spark, broker, "out-again", 1)
+    records = [*json_records(batches, lambda _: 0), *ends(1)]
+    produce(spark, broker, topics[0], records)
+    start(spark, broker, topics, tmp_path, 1, records_per_batch=120).awaitTermination()
+    commits = tmp_path / "checkpoint" / "commits"
+    last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+    for name in (f"{last}", f".{last}.crc"):
+        (commits / name).unlink()
+    start(spark, broker, topics, tmp_path, 1, records_per_batch=120).awaitTermination()
+    out = consume(spark, broker, topics[1])
+    assert len(out) > sum(expected.values()), "the last micro-batch must have been written twice"
+    assert deltas_of(out) == expected
+
+
+def test_what_cannot_be_read_is_said(spark, broker):
+    with pytest.raises(GraphtideError, match="does not tell the partitions of missing"):
+        kafka_shards(spark, broker.servers, "missing")
+    with pytest.raises(GraphtideError, match="no format 'xml' of records"):
+        kafka_changes(spark, broker.servers, "missing", format="xml")
+    with pytest.raises(GraphtideError, match="tables are for format debezium"):
+        kafka_changes(spark, broker.servers, "missing", format="debezium")
+    with pytest.raises(GraphtideError, match="a tick of 0 ms"):
+        kafka_changes(spark, broker.servers, "missing", tick_ms=0)
+
+
+def test_a_bounded_frame_has_what_is_there(spark, broker):
+    topic = new_topic(spark, broker, "bounded", 2)
+    change = {"time": 1, "tx": 0, "s": "<ex:a>", "p": "<ex:p>", "o": "<ex:b>"}
+    produce(spark, broker, topic, [(1, json.dumps(change)), (0, "{")])
+    rows = kafka_changes(spark, broker.servers, topic, streaming=False).orderBy("shard").collect()
+    assert [(row.shard, row.file, row.s, row.text) for row in rows] == [
+        ("bounded/0", "bounded/0/0", None, "{"),
+        ("bounded/1", "bounded/1/0", "<ex:a>", None),
+    ]

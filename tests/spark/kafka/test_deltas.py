@@ -1,0 +1,72 @@
+"""Deltas as records, and the helper that drops repeated ones."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+
+from graphtide.errors import GraphtideError
+from graphtide.spark.kafka.deltas import delta_records, deltas_to_kafka, new_deltas
+
+
+def delta(row, time, tx=0, diff=1, query="q"):
+    return json.dumps(
+        {"query": query, "time": time, "tx": tx, "diff": diff, "row": {"a": f"<ex:{row}>"}}
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_new_deltas_are_those_of_a_topic_without_repetitions(seed):
+    """Micro-batches are written in part, then again as a whole, any number of times."""
+    rng = Random(seed)
+    written = [
+        delta(rng.randrange(4), time, rng.randrange(2), rng.choice((-1, 1)), rng.choice("qr"))
+        for time in range(40)
+    ]
+    topic, at = [], 0
+    while at < len(written):
+        batch = written[at : at + rng.randrange(1, 9)]
+        for _ in range(rng.randrange(3)):
+            topic += batch[: rng.randrange(len(batch) + 1)]
+        topic += batch
+        at += len(batch)
+    seen, found = {}, []
+    while topic:
+        size = rng.randrange(1, 12)
+        found += new_deltas((text.encode() for text in topic[:size]), seen)
+        topic = topic[size:]
+    assert found == [json.loads(text) for text in written]
+
+
+def test_equal_rows_of_two_queries_and_of_two_times_are_different_deltas():
+    texts = [delta("a", 1), delta("a", 1, query="r"), delta("a", 1, tx=1), delta("a", 2)]
+    assert len(list(new_deltas(texts + texts))) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_records_of_one_query_and_of_several(spark):
+    single = spark.createDataFrame(
+        [("q", 7, 1, -2, "<ex:b>", None, '"ä\\""')],
+        "query string, time long, tx long, diff long, b string, c string, a string",
+    )
+    several = spark.createDataFrame(
+        [("q", 7, 1, -2, {"b": "<ex:b>", "a": '"ä\\""'}), ("e", 0, 0, 1, {})],
+        "query string, time long, tx long, diff long, row map<string, string>",
+    )
+    row = '{"a":"\\"ä\\\\\\"\\"","b":"<ex:b>"}'
+    expected = (
+        f'{{"query":"q","row":{row}}}',
+        f'{{"query":"q","time":7,"tx":1,"diff":-2,"row":{row}}}',
+    )
+    (found,) = delta_records(single).collect()
+    assert tuple(found) == expected
+    first, second = delta_records(several).collect()
+    assert tuple(first) == expected
+    assert second.key == '{"query":"e","row":{}}'
+    with pytest.raises(GraphtideError, match="not a stream"):
+        deltas_to_kafka(single, "nowhere:1", "topic", checkpoint="unused")
+    with pytest.raises(GraphtideError, match="no column query, time, tx, diff"):
+        delta_records(spark.range(1))
