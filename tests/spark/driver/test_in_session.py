@@ -21,6 +21,7 @@ from graphtide.spark import run as run_job
 from graphtide.spark import watch
 from graphtide.spark.driver.options import claim_checkpoint, source_name
 from graphtide.spark.driver.sink import Sink
+from graphtide.spark.files import Location
 from graphtide.spark.metrics import CacheCounts
 from graphtide.spark.source.plan import GIVE_LATER_NAME
 
@@ -132,7 +133,7 @@ def test_a_directory_with_files_that_cannot_be_read(spark, tmp_path, expected):
 
 
 def test_a_disk_that_fills_up(spark, tmp_path, changes, expected):
-    made = claim_checkpoint(tmp_path / "c", PROGRAM.texts, 2, source_name(changes))
+    made = claim_checkpoint(Location.of(tmp_path / "c"), PROGRAM.texts, 2, source_name(changes))
     Sink(tmp_path / "out", made.run, PROGRAM.texts)
     full = [tmp_path / "out/Sensors" / f"_batch-{n:08}.parquet.tmp" for n in range(4, len(STREAM))]
     for path in full:

@@ -7,10 +7,12 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack
 
 import numpy as np
+import pyarrow as pa
 
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
@@ -27,8 +29,10 @@ from graphtide.spark.driver.options import (
 )
 from graphtide.spark.driver.sink import BatchWriter, OnDeltas, Sink
 from graphtide.spark.driver.status import BatchStatus, batch_status, explained
+from graphtide.spark.files import Location
+from graphtide.spark.session import check_hadoop, storage_settings
 from graphtide.spark.source.offsets import Offset
-from graphtide.spark.source.source import GraphtideSource
+from graphtide.spark.source.source import SECRETS, GraphtideSource
 from graphtide.spark.stages.prune import plain_changes
 from graphtide.spark.stages.unpack import check_names
 
@@ -49,18 +53,19 @@ STOP_SECONDS: Final = 30.0
 BASE_FILE: Final = "base.parquet"
 
 
-def known_partitions(checkpoint: Path) -> int | None:
+def known_partitions(checkpoint: Location) -> int | None:
     """The number of partitions of a checkpoint, which cannot change."""
     found = read_fingerprint(checkpoint)
     return None if found is None else found.partitions
 
 
-def resumes_from(checkpoint: Path) -> tuple[int, Offset] | None:
+def resumes_from(checkpoint: Location) -> tuple[int, Offset] | None:
     """The last micro-batch that is committed, and the offset up to which it has read."""
     try:
         stream = checkpoint / "stream"
-        last = max(int(path.name) for path in (stream / "commits").iterdir() if path.name.isdigit())
-        lines = (stream / "offsets" / str(last)).read_text(encoding="utf-8").splitlines()
+        names = [entry.name for entry in (stream / "commits").entries()]
+        last = max(int(name) for name in names if name.isdigit())
+        lines = (stream / "offsets" / str(last)).read_text().splitlines()
         return last, Offset.from_json(json.loads(lines[2]))
     except (OSError, ValueError, IndexError, KeyError, TypeError):
         return None
@@ -80,20 +85,22 @@ def run(
 ) -> SparkJob:
     """Run a program, or the program of a file, over changes; the deltas go to files in `out`.
 
-    `changes` is a DataFrame as `watch` takes it, or a directory of change logs. A stream has
-    started when this returns: iterate over `statuses()` to follow it to its end. A bounded
-    DataFrame has been run. `partitions` is by default what the checkpoint has, or the number of
+    `changes` is a DataFrame as `watch` takes it, or a directory of change logs. It, `out` and
+    `checkpoint` are paths or URIs (`graphtide.spark.files`). A stream has started when this
+    returns: iterate over `statuses()` to follow it to its end. A bounded DataFrame has been run.
+    `partitions` is by default what the checkpoint has, or the number of
     shuffle partitions. `RunOptions` describes the other options. `on_deltas` is called with the
     deltas of every micro-batch that was written. CALL finds its functions in `functions`; one that
     has a parameter `firing_id` gets the id of the firing, which is the same if the call is made
     again.
     """
-    checkpoint = Path(checkpoint)
+    storage = storage_settings(spark)
+    written = Location.of(checkpoint, storage)
     if partitions is None:
         shuffle = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        partitions = known_partitions(checkpoint) or shuffle
-    source = Path(changes) if isinstance(changes, str) else changes
-    options = RunOptions(source, Path(out), checkpoint, partitions, **settings)
+        partitions = known_partitions(written) or shuffle
+    source = Location.of(changes, storage) if isinstance(changes, str | Path) else changes
+    options = RunOptions(source, Location.of(out, storage), written, partitions, **settings)
     return start(spark, _parsed(program), options, on_deltas, functions)
 
 
@@ -120,7 +127,8 @@ def start(
     spec = options.spec(program)
     actions = None if spec is None else make_actions(spec, functions or {}, options)
     owner = check_options(program, options).run
-    if isinstance(options.changes, Path):
+    check_hadoop(spark, options.checkpoint)
+    if isinstance(options.changes, Location):
         changes = read_logs(spark, options.changes, options, write_base(options))
     else:
         changes = options.changes
@@ -147,25 +155,27 @@ def make_actions(spec: ProgramSpec, functions: Functions, options: RunOptions) -
     return ActionRunner(spec, functions, feedback)
 
 
-def write_base(options: RunOptions) -> Path | None:
+def write_base(options: RunOptions) -> Location | None:
     """Write the data of a run to a change log in its checkpoint, a transaction per file."""
     if not options.data:
         return None
-    base = (options.checkpoint / BASE_FILE).resolve()
+    base = (options.checkpoint / BASE_FILE).absolute()
     if not base.exists():
-        unfinished = base.with_name(f"_{BASE_FILE}")
         batches = (
             replace(batch, time=np.zeros(len(batch), np.int64), tx=np.full(len(batch), tx))
             for tx, path in enumerate(options.data)
             for batch in read_changes(path)
         )
-        write_changes(batches, unfinished)
-        unfinished.replace(base)
+        with TemporaryDirectory(dir=options.checkpoint.local) as folder:
+            written = Path(folder, BASE_FILE)
+            write_changes(batches, written)
+            with pa.memory_map(str(written)) as file:
+                base.write_bytes(memoryview(file.read_buffer()))
     return base
 
 
 def read_logs(
-    spark: SparkSession, path: Path, options: RunOptions, base: Path | None = None
+    spark: SparkSession, path: Location, options: RunOptions, base: Location | None = None
 ) -> DataFrame:
     """A change log, or a directory of them, as a stream; after a base, if there is one."""
     spark.dataSource.register(GraphtideSource)
@@ -173,6 +183,7 @@ def read_logs(
         spark.readStream.format("graphtide")
         .option("maxRowsPerBatch", str(options.rows_per_batch))
         .option("startingOffsets", options.start)
+        .option(SECRETS, json.dumps(dict(path.settings)))
     )
     return (reader if base is None else reader.option("base", str(base))).load(str(path))
 
@@ -221,7 +232,7 @@ class StreamJob:
         if self._options.once and self._writer.feeds_back:
             Thread(target=self._end_when_all_is_read, daemon=True).start()
         changes = self._options.changes
-        directory = changes if isinstance(changes, Path) and changes.is_dir() else None
+        directory = changes if isinstance(changes, Location) and changes.is_dir() else None
         while True:
             active = self.query.isActive
             if active and (self._all_is_read or until()):

@@ -13,7 +13,6 @@ A file has its name only when it is complete, and a file that is there is never 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from logging import getLogger
@@ -23,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphtide.errors import GraphtideError
+from graphtide.spark.files import Location
 from graphtide.spark.stages.unpack import emitted_deltas
 from graphtide.spark.state import messages as msg
 
@@ -76,7 +76,7 @@ class Sink:
 
     def __init__(
         self,
-        out: Path,
+        out: Path | Location,
         run: str,
         queries: Iterable[str],
         output_format: OutputFormat = "parquet",
@@ -85,7 +85,7 @@ class Sink:
     ) -> None:
         queries = list(queries)
         self._fires = fires
-        self.out = out
+        self.out = Location.of(out)
         self._format: OutputFormat = output_format
         self._claim(run, queries)
         self.progress = self._read_progress(queries)
@@ -129,7 +129,7 @@ class Sink:
                 last = (_integers(table, "time")[-1], _integers(table, "tx")[-1] or 0)
                 before = (self.progress.time or 0, self.progress.tx or 0)
                 self.progress.time, self.progress.tx = max(last, before)
-        replace_text(self.out / _PROGRESS, json.dumps(asdict(self.progress)))
+        (self.out / _PROGRESS).write_text(json.dumps(asdict(self.progress)))
         log.debug("wrote micro-batch %d, up to time %s", batch, self.progress.time)
         if len(rejected):
             log.warning(
@@ -147,17 +147,17 @@ class Sink:
                 )
         owner = self.out / _OWNER
         try:
-            self.out.mkdir(parents=True, exist_ok=True)
+            self.out.make_directory()
             if not owner.exists():
                 if holds_something(self.out):
                     raise GraphtideError(
                         f"{self.out} is not empty, and not the output of graphtide",
                         hint="choose another --out",
                     )
-                replace_text(owner, json.dumps({"run": run}))
+                owner.write_text(json.dumps({"run": run}))
             for name in [*queries, QUARANTINE_NAME, *([FIRINGS_NAME] if self._fires else [])]:
-                (self.out / name).mkdir(exist_ok=True)
-            found = json.loads(owner.read_text(encoding="utf-8"))["run"]
+                (self.out / name).make_directory()
+            found = json.loads(owner.read_text())["run"]
         except OSError as error:
             raise GraphtideError(f"{self.out} cannot be written: {error.strerror}") from None
         if found != run:
@@ -170,33 +170,29 @@ class Sink:
         path = self.out / _PROGRESS
         if not path.exists():
             return Progress(queries={name: QueryTotals() for name in queries})
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(path.read_text())
         tallies = {name: QueryTotals(**tally) for name, tally in found["queries"].items()}
         return Progress(**{**found, "queries": tallies})
 
-    def _write(self, path: Path, table: pa.Table) -> None:
-        if path.exists():
-            return
-        unfinished = path.with_name(f"_{path.name}.tmp")
-        if self._format == "parquet":
-            pq.write_table(table, unfinished, compression="zstd")
-        else:
-            rows = table.to_pylist(maps_as_pydicts="strict")
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            unfinished.write_text("".join(lines), encoding="utf-8")
-        unfinished.replace(path)
+    def _write(self, path: Location, table: pa.Table) -> None:
+        if not path.exists():
+            path.write_bytes(file_of(table, self._format))
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a file so that readers see the old or the new one, never a part."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
+def file_of(table: pa.Table, output_format: OutputFormat) -> memoryview:
+    """The bytes of a file of output."""
+    if output_format == "json":
+        rows = table.to_pylist(maps_as_pydicts="strict")
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        return memoryview("".join(lines).encode())
+    stream = pa.BufferOutputStream()
+    pq.write_table(table, stream, compression="zstd")
+    return memoryview(stream.getvalue())
 
 
-def holds_something(directory: Path) -> bool:
-    """Whether a directory has anything in it, but for what a crash in `replace_text` may leave."""
-    return any(path.suffix != ".tmp" for path in directory.iterdir())
+def holds_something(directory: Location) -> bool:
+    """Whether a directory has anything in it, but for what a crash may leave of a file."""
+    return any(not entry.name.endswith(".tmp") for entry in directory.entries())
 
 
 def _integers(table: pa.Table, name: str) -> list[int]:

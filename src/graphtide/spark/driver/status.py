@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError
+from graphtide.spark.source.plan import log_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from graphtide.spark.driver.sink import Progress
+    from graphtide.spark.files import Location
 
 _KNOWN_FAILURES: Final = {
     "No space left on device": (
@@ -93,7 +94,7 @@ class BatchStatus:
 
 
 def batch_status(
-    report: Mapping[str, Any], progress: Progress, changes: Path | None
+    report: Mapping[str, Any], progress: Progress, changes: Location | None
 ) -> BatchStatus:
     """The status of a micro-batch from Spark's report, our progress and the directory it reads."""
     source = report["sources"][0] if report["sources"] else {}
@@ -121,17 +122,14 @@ def batch_status(
     )
 
 
-def lag(changes: Path, file: str, offset: int) -> tuple[int, int]:
+def lag(changes: Location, file: str, offset: int) -> tuple[int, int]:
     """How many files of a directory are not read yet, and how many bytes in all are not."""
     files = size = 0
-    for path in changes.iterdir():
-        if path.name < file or path.name.startswith((".", "_")) or not path.is_file():
-            continue
-        here = path.stat().st_size
-        if path.name > file:
-            files, size = files + 1, size + here
-        elif path.suffix not in {".gz", ".parquet"} and offset >= 0:
-            size += max(here - offset, 0)
+    for entry in log_files(changes):
+        if entry.name > file:
+            files, size = files + 1, size + entry.size
+        elif entry.name == file and not file.endswith((".gz", ".parquet")) and offset >= 0:
+            size += max(entry.size - offset, 0)
     return files, size
 
 
