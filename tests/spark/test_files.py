@@ -221,12 +221,12 @@ def test_what_is_not_there(tmp_path):
 def test_output_is_written_wherever_it_is(place):
     table = ChangeBatch.of([(1, 0, 1, "<ex:s>", "<ex:p>", "<ex:c>", None)]).to_arrow()
     for _ in range(2):
-        Sink(place / "out", "run", ["q"]).write(0, {"q": table}, REJECTED.empty_table())
+        Sink(place / "out", "run", {"q": ["x"]}).write(0, {"q": table}, REJECTED.empty_table())
     found = next(e.name for e in (place / "out" / "q").entries())
     with (place / "out" / "q" / found).open() as file:
         assert pq.read_table(file).num_rows == 1
     with pytest.raises(GraphtideError, match="output of another run"):
-        Sink(place / "out", "other", ["q"])
+        Sink(place / "out", "other", {"q": ["x"]})
 
 
 def test_the_store_is_a_real_one(store):

@@ -27,9 +27,9 @@ from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rdf.changes import CHANGE_SCHEMA, ChangeBatch, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
-from graphtide.spark.driver.actions import FIRINGS
 from graphtide.spark.driver.sink import Sink
 from graphtide.spark.files import Location
+from graphtide.spark.output import FIRINGS
 from graphtide.spark.source.offsets import LogPosition, Offset
 from graphtide.spark.source.plan import LOG_FAMILIES, Budget, Directory, latest, plan
 from graphtide.spark.source.read import read_slice
@@ -175,7 +175,7 @@ def _batches(rows: pa.RecordBatch, rejects: Rejects) -> Iterator[ChangeBatch]:
 
 
 class OutputFiles:
-    """A directory of output, with the files that `graphtide.spark.driver.sink` describes."""
+    """A directory of output, with the files that `graphtide.spark.output` describes."""
 
     def __init__(self, request: RunRequest) -> None:
         program = request.program

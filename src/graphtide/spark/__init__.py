@@ -9,17 +9,19 @@ if TYPE_CHECKING:
     from graphtide.spark.api import watch
     from graphtide.spark.driver.run import run
     from graphtide.spark.explanation import explain
+    from graphtide.spark.output import read_output
     from graphtide.spark.session import make_session
 
 # Loaded on first use: a worker that only reads files should not wait for the engine.
 _MODULES = {
     "explain": "explanation",
     "make_session": "session",
+    "read_output": "output",
     "run": "driver.run",
     "watch": "api",
 }
 
-__all__ = ["explain", "make_session", "run", "watch"]
+__all__ = ["explain", "make_session", "read_output", "run", "watch"]
 
 
 def __getattr__(name: str) -> object:

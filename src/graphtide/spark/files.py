@@ -223,6 +223,7 @@ class Location:
         """Make a directory if there is none; an object store needs none."""
         if self.local is not None:
             self.local.mkdir(parents=True, exist_ok=True)
+            sync_directory(self.local.parent)
         elif not self.is_object:
             with self._reached() as (system, path):
                 system.create_dir(path, recursive=True)

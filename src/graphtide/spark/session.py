@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from graphtide.code_cache import directory_for_workers
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def make_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):
-        for key, value in WORKER_ENVIRONMENT.items():
+        for key, value in worker_environment().items():
             os.environ.setdefault(key, value)
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in all_settings(master, partitions, settings or {}).items():
@@ -88,6 +89,15 @@ def make_session(
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def worker_environment() -> dict[str, str]:
+    """The environment of workers; with a read-only package, also where their machine code is."""
+    compiled = directory_for_workers(os.environ.get("NUMBA_CACHE_DIR", ""))
+    return {
+        **WORKER_ENVIRONMENT,
+        **({} if compiled is None else {"NUMBA_CACHE_DIR": str(compiled)}),
+    }
 
 
 def all_settings(master: str, partitions: int, settings: Mapping[str, str]) -> dict[str, str]:
@@ -101,7 +111,7 @@ def all_settings(master: str, partitions: int, settings: Mapping[str, str]) -> d
     return {
         **SETTINGS,
         **(LOCAL_SETTINGS if master.startswith("local") else {}),
-        **{f"spark.executorEnv.{key}": value for key, value in WORKER_ENVIRONMENT.items()},
+        **{f"spark.executorEnv.{key}": value for key, value in worker_environment().items()},
         "spark.sql.shuffle.partitions": str(partitions),
         **settings,
     }

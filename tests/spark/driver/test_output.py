@@ -42,7 +42,7 @@ def test_a_batch_is_written_once_however_often_it_is_run(tmp_path, caplog):
     caplog.set_level("INFO", "graphtide")
     first, other = deltas((1, 0, 1, "<ex:a>")), deltas((1, 0, 5, "<ex:wrong>"))
     for table in (first, other):
-        sink = Sink(tmp_path, "run", ["q"])
+        sink = Sink(tmp_path, "run", {"q": ["x"]})
         sink.write(0, {"q": table}, ROWS)
     assert pq.read_table(tmp_path / "q").to_pylist() == first.to_pylist()
     assert pq.read_table(tmp_path / "quarantine").to_pylist() == ROWS.to_pylist()
@@ -62,7 +62,7 @@ def test_a_batch_is_written_once_however_often_it_is_run(tmp_path, caplog):
 
 
 def test_what_a_crash_leaves_behind_is_no_output(tmp_path):
-    sink = Sink(tmp_path, "run", ["q"])
+    sink = Sink(tmp_path, "run", {"q": ["x"]})
     (tmp_path / "q" / "_batch-00000000.parquet.tmp").write_bytes(b"half")
     sink.write(0, {"q": deltas((1, 0, 1, "<ex:a>"))}, NOTHING)
     assert [path.name for path in (tmp_path / "q").iterdir()] == ["batch-00000000.parquet"]
@@ -70,7 +70,7 @@ def test_what_a_crash_leaves_behind_is_no_output(tmp_path):
 
 @pytest.mark.parametrize("full", ["q", "quarantine"])
 def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, full):
-    sink = Sink(tmp_path, "run", ["q"])
+    sink = Sink(tmp_path, "run", {"q": ["x"]})
     written = {"q": deltas((1, 0, 1, "<ex:a>"))}
     unfinished = tmp_path / full / "_batch-00000000.parquet.tmp"
     unfinished.symlink_to("/dev/full")
@@ -80,14 +80,14 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, full):
     assert not (tmp_path / full / "batch-00000000.parquet").exists()
     assert not (tmp_path / "_progress.json").exists()
     unfinished.unlink(missing_ok=True)
-    again = Sink(tmp_path, "run", ["q"])
+    again = Sink(tmp_path, "run", {"q": ["x"]})
     again.write(0, written, ROWS)
     assert pq.read_table(tmp_path / "q").to_pylist() == written["q"].to_pylist()
     assert pq.read_table(tmp_path / "quarantine").num_rows == again.progress.quarantined == 1
 
 
 def test_an_output_directory_that_is_gone_is_told(tmp_path):
-    sink = Sink(tmp_path, "run", ["q"])
+    sink = Sink(tmp_path, "run", {"q": ["x"]})
     (tmp_path / "quarantine").rmdir()
     with pytest.raises(GraphtideError, match="cannot be written") as caught:
         sink.write(0, {"q": deltas((1, 0, 1, "<ex:a>"))}, ROWS)
@@ -99,12 +99,12 @@ def test_what_a_crash_at_the_very_start_leaves_is_no_hindrance(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text("{")
     made = claim_checkpoint(Location.of(tmp_path / "c"), {"q": "x"}, 2, "in")
-    Sink(tmp_path / "out", made.run, ["q"])
+    Sink(tmp_path / "out", made.run, {"q": ["x"]})
 
 
 def test_tallies_go_on_after_a_restart(tmp_path):
-    Sink(tmp_path, "run", ["q"]).write(0, {"q": deltas((1, 0, 2, "<ex:a>"))}, NOTHING)
-    sink = Sink(tmp_path, "run", ["q"])
+    Sink(tmp_path, "run", {"q": ["x"]}).write(0, {"q": deltas((1, 0, 2, "<ex:a>"))}, NOTHING)
+    sink = Sink(tmp_path, "run", {"q": ["x"]})
     sink.write(1, {"q": deltas((2, 1, -1, "<ex:a>"))}, NOTHING)
     tally = sink.progress.queries["q"]
     assert (tally.answer, tally.appeared, tally.disappeared) == (1, 2, 1)
@@ -112,28 +112,30 @@ def test_tallies_go_on_after_a_restart(tmp_path):
 
 
 def test_json_lines(tmp_path):
-    Sink(tmp_path, "run", ["q"], "json").write(7, {"q": deltas((1, 0, 1, "<ex:ü>"))}, NOTHING)
+    Sink(tmp_path, "run", {"q": ["x"]}, "json").write(
+        7, {"q": deltas((1, 0, 1, "<ex:ü>"))}, NOTHING
+    )
     text = (tmp_path / "q" / "batch-00000007.json").read_text(encoding="utf-8")
     assert text == '{"time": 1, "tx": 0, "diff": 1, "x": "<ex:ü>"}\n'
 
 
 def test_the_output_of_another_run_is_refused(tmp_path):
-    Sink(tmp_path, "one", ["q"])
+    Sink(tmp_path, "one", {"q": ["x"]})
     with pytest.raises(GraphtideError, match="output of another run"):
-        Sink(tmp_path, "two", ["q"])
+        Sink(tmp_path, "two", {"q": ["x"]})
 
 
 def test_a_directory_of_something_else_is_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("do not lose me")
     with pytest.raises(GraphtideError, match="not the output of graphtide"):
-        Sink(tmp_path, "run", ["q"])
+        Sink(tmp_path, "run", {"q": ["x"]})
     with pytest.raises(GraphtideError, match="not a checkpoint of graphtide"):
         claim_checkpoint(Location.of(tmp_path), {"q": "x"}, 2, "in")
 
 
 def test_a_query_cannot_take_the_quarantines_place(tmp_path):
     with pytest.raises(GraphtideError, match="cannot be named quarantine"):
-        Sink(tmp_path, "run", ["Quarantine"])
+        Sink(tmp_path, "run", {"Quarantine": []})
 
 
 def test_a_checkpoint_goes_on_with_its_own_program_only(tmp_path, caplog):

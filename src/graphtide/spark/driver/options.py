@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.driver.feedback import MAX_ROUNDS
-from graphtide.spark.driver.sink import OutputFormat, holds_something
+from graphtide.spark.driver.sink import holds_something
 from graphtide.spark.files import Location
 from graphtide.spark.partition.program import ProgramSpec, program_spec
 from graphtide.spark.partition.windows import Clock
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from graphtide.lang.tide.program import Program
+    from graphtide.spark.output import OutputFormat
     from graphtide.streams.windows import Alignment
 
 log = getLogger(__name__)

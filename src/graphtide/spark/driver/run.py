@@ -6,6 +6,7 @@ import json
 import time
 from contextlib import suppress
 from dataclasses import replace
+from logging import getLogger
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -28,8 +29,9 @@ from graphtide.spark.driver.options import (
     trigger_milliseconds,
 )
 from graphtide.spark.driver.sink import BatchWriter, OnDeltas, Sink
-from graphtide.spark.driver.status import BatchStatus, batch_status, explained
+from graphtide.spark.driver.status import BatchStatus, batch_status, explained, passes
 from graphtide.spark.files import Location
+from graphtide.spark.output import OutputSpec
 from graphtide.spark.session import check_hadoop, storage_settings
 from graphtide.spark.source.offsets import Offset
 from graphtide.spark.source.source import SECRETS, GraphtideSource
@@ -45,7 +47,12 @@ if TYPE_CHECKING:
     from graphtide.spark.partition.program import ProgramSpec
 
 
+log = getLogger(__name__)
+
 POLL_SECONDS: Final = 0.1
+RETRY_SECONDS: Final = (2.0, 10.0, 30.0)
+"""The pauses before a query is started again that failed because the machine was busy."""
+
 LOOK_MILLISECONDS: Final = 200
 """The trigger of a run with `once` that waits for feedback."""
 
@@ -129,14 +136,21 @@ def start(
     owner = check_options(program, options).run
     check_hadoop(spark, options.checkpoint)
     if isinstance(options.changes, Location):
-        changes = read_logs(spark, options.changes, options, write_base(options))
+        source, base = options.changes, write_base(options)
+        changes = patiently(lambda: read_logs(spark, source, options, base))
     else:
         changes = options.changes
     job = make_job(changes, program.texts, options.partitions, clock=options.clock, program=spec)
-    for query in job.shown_queries:
-        check_names([variable.name for variable in query.query.variables[: query.shown]])
-    names = [*program.texts, *(pattern.name for pattern in program.patterns)]
-    sink = Sink(options.out, owner, names, options.output_format, fires=bool(program.rules))
+    columns = {
+        query.name: [variable.name for variable in query.query.variables[: query.shown]]
+        for query in job.shown_queries
+    }
+    for names in columns.values():
+        check_names(names)
+    for pattern in program.patterns:
+        columns[pattern.name] = [parameter.name for parameter in pattern.parameters]
+    sink = Sink(options.out, owner, columns, options.output_format, fires=bool(program.rules))
+    job = replace(job, output=OutputSpec(options.out.absolute(), options.output_format))
     writer = BatchWriter(job, sink, options.quarantine_limit, on_deltas, actions)
     if spec is not None and spec.feeds_back:
         known = plain_changes(changes, job)
@@ -145,6 +159,22 @@ def start(
     if changes.isStreaming:
         return StreamJob(output, writer, options)
     return BoundedJob(output, writer)
+
+
+def patiently(action: Callable[[], DataFrame]) -> DataFrame:
+    """Try again what fails because the machine is busy."""
+    for pause in RETRY_SECONDS:
+        try:
+            return action()
+        except Exception as error:
+            if not passes(str(error)):
+                raise
+            log.warning("the machine is busy: Spark's source is started again in %g s", pause)
+            time.sleep(pause)
+    try:
+        return action()
+    except Exception as error:
+        raise explained(str(error)) or error from error
 
 
 def make_actions(spec: ProgramSpec, functions: Functions, options: RunOptions) -> ActionRunner:
@@ -210,10 +240,18 @@ class StreamJob:
         self._writer = writer
         self._options = options
         self._all_is_read = False
-        self.query: StreamingQuery = self._start(output)
+        self._output = output
+        self._pauses = iter(RETRY_SECONDS)
+        self.query: StreamingQuery = self._start()
 
-    def _start(self, output: DataFrame) -> StreamingQuery:
-        stream = output.writeStream.foreachBatch(self._writer.write).option(
+    def _start(self) -> StreamingQuery:
+        query = self._stream()
+        if self._options.once and self._writer.feeds_back:
+            Thread(target=self._end_when_all_is_read, args=(query,), daemon=True).start()
+        return query
+
+    def _stream(self) -> StreamingQuery:
+        stream = self._output.writeStream.foreachBatch(self._writer.write).option(
             "checkpointLocation", str(self._options.checkpoint / "stream")
         )
         if self._options.once and not self._writer.feeds_back:
@@ -229,8 +267,6 @@ class StreamJob:
         As soon as `until` returns true, the run is stopped after the current micro-batch.
         """
         seen = -1
-        if self._options.once and self._writer.feeds_back:
-            Thread(target=self._end_when_all_is_read, daemon=True).start()
         changes = self._options.changes
         directory = changes if isinstance(changes, Location) and changes.is_dir() else None
         while True:
@@ -242,7 +278,7 @@ class StreamJob:
                 if report["batchId"] > seen and report["numInputRows"]:
                     seen = report["batchId"]
                     yield batch_status(report, self.sink.progress, directory)
-            if not active:
+            if not active and (until() or not self._starts_again()):
                 break
             time.sleep(POLL_SECONDS)
         error = self.query.exception()
@@ -250,10 +286,23 @@ class StreamJob:
         if error is not None and not self._all_is_read:
             raise self._writer.failure or explained(str(error)) or error
 
-    def _end_when_all_is_read(self) -> None:
+    def _starts_again(self) -> bool:
+        """Start a query again from its checkpoint that failed because the machine was busy."""
+        error = self.query.exception()
+        if error is None or self._writer.failure is not None or not passes(str(error)):
+            return False
+        pause = next(self._pauses, None)
+        if pause is None:
+            return False
+        log.warning("the machine is busy: the micro-batch is run again in %g s", pause)
+        time.sleep(pause)
+        self.query = self._start()
+        return True
+
+    def _end_when_all_is_read(self, query: StreamingQuery) -> None:
         """With feedback, that is known only when a pass over the sources finds nothing new."""
         with suppress(Exception):  # `statuses` raises a failure of the query
-            self.query.processAllAvailable()
+            query.processAllAvailable()
             self._all_is_read = True
 
     def _reports(self) -> list[dict[str, Any]]:

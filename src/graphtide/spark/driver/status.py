@@ -12,13 +12,17 @@ from graphtide.spark.source.plan import log_files
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from graphtide.spark.driver.sink import Progress
     from graphtide.spark.files import Location
+    from graphtide.spark.output import Progress
 
 _KNOWN_FAILURES: Final = {
     "No space left on device": (
         "no space is left for the checkpoint",
         "make room there and for Spark's scratch files (spark.local.dir), and start again",
+    ),
+    "Python worker failed to connect back": (
+        "Python processes do not start in the ten seconds that Spark gives them",
+        "the machine is overloaded or short of memory: give it less to do, or --master local[1,4]",
     ),
     "Python worker exited unexpectedly": (
         "a Python worker was killed, or it crashed",
@@ -26,6 +30,9 @@ _KNOWN_FAILURES: Final = {
     ),
 }
 """Texts in Spark's reports of a failure; what it was, and what to do."""
+
+_PASSING: Final = ("Python worker failed to connect back",)
+"""Failures that end by themselves when a machine has less to do."""
 
 _OURS = re.compile(r"graphtide\.errors\.\w+: (.*?)(?:\n\s*\n|\nJVM|\n\tat |\Z)", re.DOTALL)
 
@@ -44,6 +51,15 @@ def explained(report: str) -> GraphtideError | None:
         if text in report:
             return GraphtideError(message, hint=f"{hint}; nothing is lost")
     return None
+
+
+def passes(report: str) -> bool:
+    """Whether a failure is that of a busy machine, so that the same may succeed a little later.
+
+    >>> passes("SparkException: Python worker failed to connect back."), passes("No space left")
+    (True, False)
+    """
+    return _OURS.search(report) is None and any(text in report for text in _PASSING)
 
 
 @dataclass(frozen=True, slots=True)
