@@ -40,7 +40,8 @@ ChangesOption = Annotated[
         allow_leading_hyphen=True,
         help="Changes to apply after --data: a change log (.rdfp, .parquet, .arrow), or RDF, whose "
         "triples are all inserted. The name `-` stands for RDF Patch from standard input. `run` "
-        "also takes a directory of change logs, read in the order of their names.",
+        "also takes a directory of change logs, read in the order of their names, and URIs such as "
+        "s3a://bucket/logs.",
     ),
 ]
 FollowOption = Annotated[

@@ -15,6 +15,7 @@ from graphtide.cli.inputs import STANDARD_INPUT, reject_query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.limits import Limits
+from graphtide.spark.files import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,14 +72,15 @@ class RunRequest:
         opt.at_least("--partitions", self.partitions, 1)
         opt.at_least("--rows-per-batch", self.rows_per_batch, 1)
         reject_query(self.changes, "--changes")
-        if self.changes != STANDARD_INPUT and not self.changes.exists():
-            raise DataError("there is no such file or directory", source=str(self.changes))
+        changes = Location.of(self.changes)
+        if self.changes != STANDARD_INPUT and not changes.is_dir() and not changes.exists():
+            raise DataError("there is no such file or directory", source=str(changes))
         for path in self.data:
             reject_query(path, "--data")
             if not path.exists():
                 raise DataError("there is no such file", source=str(path))
         for directory, option in ((self.out, "--out"), (self.checkpoint, "--checkpoint")):
-            if directory is not None and directory.is_file():
+            if directory is not None and Location.of(directory).is_file():
                 raise opt.invalid(option, directory, "it is a file; give a directory")
         if self.until is not None and self.follow:
             raise GraphtideError(
@@ -97,7 +99,8 @@ def run(
     out: Annotated[
         Path | None,
         Parameter(
-            help=f"{opt.OUT_HELP} A directory; by default the output is printed and not written."
+            help=f"{opt.OUT_HELP} A directory, as a path or a URI such as s3a://bucket/out; by "
+            "default the output is printed and not written."
         ),
     ] = None,
     format: Annotated[  # noqa: A002 - the name of the option
@@ -146,8 +149,8 @@ def run(
         IRI of a graph into which inserts are events, for rules and patterns. Repeat the option for
         several.
     checkpoint
-        Directory for Spark's state. The same command with the same checkpoint resumes where it
-        stopped. By default the run cannot be resumed.
+        Directory for Spark's state, as a path or a URI. The same command with the same checkpoint
+        resumes where it stopped. By default the run cannot be resumed.
     trigger
         Interval between Spark's micro-batches, such as 500ms, 1s or 2m.
     rows_per_batch

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from graphtide.spark.kafka.changes import kafka_changes
     from graphtide.spark.kafka.deltas import TopicWriter, deltas_to_kafka, new_deltas
     from graphtide.spark.kafka.jars import kafka_settings
+    from graphtide.spark.output import read_output
     from graphtide.spark.session import make_session
 
 # Loaded on first use: a worker that only reads files should not wait for the engine.
@@ -25,6 +26,7 @@ _MODULES = {
     "kafka_shards": "kafka.admin",
     "make_session": "session",
     "new_deltas": "kafka.deltas",
+    "read_output": "output",
     "run": "driver.run",
     "watch": "api",
 }
@@ -38,6 +40,7 @@ __all__ = [
     "kafka_shards",
     "make_session",
     "new_deltas",
+    "read_output",
     "run",
     "watch",
 ]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyoxigraph import NamedNode
 
+    from graphtide.spark.output import OutputSpec
     from graphtide.spark.partition.program import ProgramSpec
 
 
@@ -68,7 +69,8 @@ class PartitionQuery:
 class JobSpec:
     """Named queries as texts, and the number of partitions. Workers parse the texts again.
 
-    `program` has the events, patterns and rules; its queries come after those with a name.
+    `program` has the events, patterns and rules; its queries come after those with a name. With
+    `output`, partitions write much output themselves.
     """
 
     queries: tuple[tuple[str, str], ...]
@@ -76,6 +78,7 @@ class JobSpec:
     sizes: tuple[tuple[str, int], ...] = ()
     clock: Clock = DEFAULT_CLOCK
     program: ProgramSpec | None = None
+    output: OutputSpec | None = None
 
     @cached_property
     def partition_queries(self) -> tuple[PartitionQuery, ...]:

@@ -12,13 +12,14 @@ Spark runs them (`stages.processor`), and so does one process (`graphtide.testin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.stages.consolidate import consolidate_batch, counted
 from graphtide.spark.stages.match import match_batch
+from graphtide.spark.stages.parts import write_parts
 from graphtide.spark.stages.patterns import detect_batch
 from graphtide.spark.stages.rules import rules_batch
 from graphtide.spark.state import messages as msg
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 StageName = Literal["match", "consolidate", "patterns", "rules"]
 
 Step = Callable[["PartitionState", msg.StageInput], msg.StageOutput]
+Emit = Callable[[int, list[msg.StageRow]], list[msg.StageRow]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class StageSpec:
 
     With `windows` it stores changes of answers that no close has reported yet. If
     `always_sends`, a partition sends at least its frontier, to the same partition of the next
-    stage.
+    stage. In the last stage, `emit` may write what a partition sends to files.
     """
 
     name: StageName
@@ -51,6 +53,7 @@ class StageSpec:
     stateful: bool = True
     windows: bool = False
     always_sends: bool = False
+    emit: Emit | None = None
 
 
 def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
@@ -82,6 +85,8 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
         add("patterns", "the parameters in all events of a pattern", partial(detect_batch, job))
     if spec is not None and spec.source.rules:
         add("rules", "the variables in all conditions of a rule", partial(rules_batch, job))
+    if job.output is not None:
+        found[-1] = replace(found[-1], emit=partial(write_parts, job))
     return tuple(found)
 
 
@@ -108,4 +113,4 @@ def run_partition(
     ]
     if stage.always_sends and all(row.partition != keys[own] for row in sent):
         sent.append(msg.StageRow(keys[own], own, *output.frontier))
-    return sent
+    return sent if stage.emit is None else stage.emit(own, sent)
