@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.job import JobSpec
+from graphtide.spark.job import JobSpec, Layout, pinned
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_task
@@ -43,6 +43,7 @@ def watch(
     tick_ms: int = 1000,
     window_origin: int = 0,
     window_alignment: Alignment = "close",
+    layout: Layout | Mapping[str, Layout] | None = None,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -61,11 +62,14 @@ def watch(
     column `stream` names a stream are its events; without that column, inserts into a graph with a
     stream's name are. Rows may be late by `lateness` ticks of `tick_ms` milliseconds; later ones
     are rejected. `window_origin` and `window_alignment` are those of `LiveGraph`.
+
+    `layout` is "grid" (one stage, and copies of quads) or "rete" (a stage for each join, and none),
+    for all queries or by name.
     """
     single = isinstance(query, str)
     named = {"query": query} if isinstance(query, str) else dict(query)
     clock = Clock(lateness, tick_ms, window_origin, window_alignment)
-    job = make_job(changes, named, partitions, sizes, clock)
+    job = make_job(changes, named, partitions, sizes, clock, layout=layout)
     schema = columns_sql(job, single=single)
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -81,8 +85,9 @@ def make_job(
     sizes: Mapping[str, int] | None = None,
     clock: Clock | None = None,
     program: ProgramSpec | None = None,
+    layout: Layout | Mapping[str, Layout] | None = None,
 ) -> JobSpec:
-    """The queries and their grids; every query is checked here, on the driver."""
+    """The queries and their layouts; every query is checked here, on the driver."""
     if partitions is None:
         partitions = int(changes.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     if partitions < 1:
@@ -90,7 +95,8 @@ def make_job(
     if not queries and program is None:
         raise GraphtideError("there is no query to watch", hint="give one or more SELECT queries")
     known = tuple((sizes or {}).items())
-    job = JobSpec(tuple(queries.items()), partitions, known, clock or Clock(), program)
+    layouts = pinned(layout, queries)
+    job = JobSpec(tuple(queries.items()), partitions, known, clock or Clock(), program, layouts)
     _ = job.partition_queries
     return job
 
