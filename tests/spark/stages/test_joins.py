@@ -37,6 +37,15 @@ def test_shapes(shape):
         )
 
 
+@pytest.mark.parametrize("shape", ["chain", "optional, nested", "minus, both shared"])
+def test_many_transactions_in_one_micro_batch(shape):
+    for number in range(3):
+        rows = stream(number, transactions=30)
+        out = run_of({"q": query(shape)}, 4).batch([rows, [END]])
+        assert net_of(out) == in_process({"q": query(shape)}, rows)
+        assert_net(out)
+
+
 def test_all_shapes_at_once():
     queries = {shape: query(shape) for shape in SHAPES}
     assert sum(each.rete is not None for each in run_of(queries, 3).job.shown_queries) > 80
