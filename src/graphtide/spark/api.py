@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.job import JobSpec, Layout, pinned
+from graphtide.spark.job import JobSpec
+from graphtide.spark.layouts import CHANGES_PER_BATCH, Layouts, choose_layouts
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_task
@@ -43,7 +44,8 @@ def watch(
     tick_ms: int = 1000,
     window_origin: int = 0,
     window_alignment: Alignment = "close",
-    layout: Layout | Mapping[str, Layout] | None = None,
+    layout: Layouts = None,
+    changes_per_batch: int = CHANGES_PER_BATCH,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -64,12 +66,15 @@ def watch(
     are rejected. `window_origin` and `window_alignment` are those of `LiveGraph`.
 
     `layout` is "grid" (one stage, and copies of quads) or "rete" (a stage for each join, and none),
-    for all queries or by name.
+    for all queries or by name; by default the one that is expected to take less time for
+    micro-batches of `changes_per_batch` changes (`explain` shows why).
     """
     single = isinstance(query, str)
     named = {"query": query} if isinstance(query, str) else dict(query)
     clock = Clock(lateness, tick_ms, window_origin, window_alignment)
-    job = make_job(changes, named, partitions, sizes, clock, layout=layout)
+    job = make_job(
+        changes, named, partitions, sizes, clock, layout=layout, changes_per_batch=changes_per_batch
+    )
     schema = columns_sql(job, single=single)
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,7 +90,8 @@ def make_job(
     sizes: Mapping[str, int] | None = None,
     clock: Clock | None = None,
     program: ProgramSpec | None = None,
-    layout: Layout | Mapping[str, Layout] | None = None,
+    layout: Layouts = None,
+    changes_per_batch: int = CHANGES_PER_BATCH,
 ) -> JobSpec:
     """The queries and their layouts; every query is checked here, on the driver."""
     if partitions is None:
@@ -95,8 +101,11 @@ def make_job(
     if not queries and program is None:
         raise GraphtideError("there is no query to watch", hint="give one or more SELECT queries")
     known = tuple((sizes or {}).items())
-    layouts = pinned(layout, queries)
-    job = JobSpec(tuple(queries.items()), partitions, known, clock or Clock(), program, layouts)
+    clock = clock or Clock()
+    layouts = choose_layouts(
+        queries, partitions, sizes=sizes, clock=clock, changes=changes_per_batch, layout=layout
+    )
+    job = JobSpec(tuple(queries.items()), partitions, known, clock, program, layouts)
     _ = job.partition_queries
     return job
 

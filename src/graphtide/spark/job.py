@@ -30,6 +30,7 @@ from graphtide.spark.partition.rete import (
     described,
     fragment_body,
     rete_plan,
+    statistics_of,
 )
 from graphtide.spark.partition.windows import (
     DEFAULT_CLOCK,
@@ -324,7 +325,9 @@ def in_layout(
 ) -> PartitionQuery:
     """A query in the Rete layout; as it is if that has no join stage or cannot be."""
     parsed = parse_standing(text)
-    plan = None if isinstance(parsed, WindowedQuery) else rete_plan(parsed, sizes)
+    if isinstance(parsed, WindowedQuery):
+        return query
+    plan = rete_plan(parsed, statistics_of((leaf.pattern for leaf in query.grid.leaves), sizes))
     if plan is None:
         return query
     columns = query.query.variables[: query.shown]

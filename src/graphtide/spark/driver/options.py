@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from graphtide.lang.tide.program import Program
+    from graphtide.spark.layouts import Layouts
     from graphtide.streams.windows import Alignment
 
 log = getLogger(__name__)
@@ -55,6 +56,7 @@ class RunSettings(TypedDict, total=False):
     streams: tuple[str, ...]
     data: tuple[Path, ...]
     max_rounds: int
+    layout: Layouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class RunOptions:
     from now on. Rows may be late by `lateness` ticks of `tick_ms` milliseconds; `window_origin` and
     `window_alignment` are those of `LiveGraph`. Inserts into graphs that are named in `streams` are
     events, if the changes have no column `stream`. The run stops if actions cause further actions
-    more than `max_rounds` times in turn.
+    more than `max_rounds` times in turn. `layout` is that of the queries, as in `watch`.
     """
 
     changes: Path | DataFrame
@@ -91,6 +93,7 @@ class RunOptions:
     streams: tuple[str, ...] = ()
     data: tuple[Path, ...] = ()
     max_rounds: int = MAX_ROUNDS
+    layout: Layouts = None
 
     @property
     def clock(self) -> Clock:

@@ -124,7 +124,14 @@ def start(
         changes = read_logs(spark, options.changes, options, write_base(options))
     else:
         changes = options.changes
-    job = make_job(changes, program.texts, options.partitions, clock=options.clock, program=spec)
+    job = make_job(
+        changes,
+        program.texts,
+        options.partitions,
+        clock=options.clock,
+        program=spec,
+        layout=options.layout,
+    )
     for query in job.shown_queries:
         check_names([variable.name for variable in query.query.variables[: query.shown]])
     names = [*program.texts, *(pattern.name for pattern in program.patterns)]

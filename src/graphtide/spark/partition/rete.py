@@ -21,9 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-from pyoxigraph import NamedNode
+from typing import TYPE_CHECKING, Any
 
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.trees import rebuilt
@@ -31,15 +29,14 @@ from graphtide.algebra.variables import Schema, merge, pattern_variables
 from graphtide.plan import make
 from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan
-from graphtide.plan.estimate import NOTHING_KNOWN, PredicateStats, Statistics
+from graphtide.plan.estimate import NOTHING_KNOWN, RDF_TYPE, PredicateStats, Statistics
 from graphtide.plan.patterns import Choices
 from graphtide.plan.physical import Physical, children, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.expressions import Var
-    from graphtide.rdf.terms import Term
 
 LARGEST_STAR = 8
 """How many patterns around one variable are one fragment."""
@@ -96,7 +93,7 @@ class RetePlan:
         return any(isinstance(at.node, phys.GroupBy) and not at.node.keys for at in self.placed)
 
 
-def rete_plan(query: alg.SelectQuery, sizes: Mapping[str, int] | None = None) -> RetePlan | None:
+def rete_plan(query: alg.SelectQuery, statistics: Statistics = NOTHING_KNOWN) -> RetePlan | None:
     """A query cut into stages; None if it is one fragment, which the match does alone.
 
     >>> from graphtide.lang.sparql.parse import parse_standing
@@ -104,20 +101,25 @@ def rete_plan(query: alg.SelectQuery, sizes: Mapping[str, int] | None = None) ->
     >>> [(each.stage, [str(v) for v in each.key]) for each in plan.exchanges]
     [(1, ['?b', '?c']), (1, ['?b', '?c'])]
     """
-    choices = Choices("rete", _statistics(sizes), groups=stars)
-    root = rebuilt(build_plan(query, choices).root, _before_groups)
+    root = build_plan(query, Choices("rete", statistics, groups=stars)).root
+    root = rebuilt(root, _before_groups)
     return None if _fragment(root) else _placed(root)
 
 
-def _statistics(sizes: Mapping[str, int] | None) -> Statistics:
-    """Sizes per predicate as statistics, with half as many different values assumed."""
+def statistics_of(
+    patterns: Iterable[alg.TriplePattern], sizes: Mapping[str, int] | None
+) -> Statistics:
+    """Quads per predicate as statistics; half as many different values are assumed, and classes."""
     if not sizes:
         return NOTHING_KNOWN
-    counts: dict[Term, int] = {
-        NamedNode(text[1:-1]): size for text, size in sizes.items() if text.startswith("<")
+    patterns = tuple(patterns)
+    counts: dict[Any, int] = {p.predicate: sizes.get(str(p.predicate), 1) for p in patterns}
+    halves = {term: max(n // 2, 1) for term, n in counts.items()}
+    known = {t: PredicateStats(n, halves[t], halves[t]) for t, n in counts.items()}
+    classes: dict[Any, int] = {
+        p.object: halves[p.predicate] for p in patterns if p.predicate == RDF_TYPE
     }
-    stats = {each: PredicateStats(n, max(n // 2, 1), max(n // 2, 1)) for each, n in counts.items()}
-    return Statistics(sum(counts.values()), stats)
+    return Statistics(sum(counts.values()), known, classes)
 
 
 def stars(patterns: Sequence[alg.TriplePattern]) -> list[list[alg.TriplePattern]]:
@@ -126,6 +128,7 @@ def stars(patterns: Sequence[alg.TriplePattern]) -> list[list[alg.TriplePattern]
     A pattern that shares one variable with the others can only be in the group of that variable, so
     such groups come first; on a tree of patterns that gives the fewest.
 
+    >>> from pyoxigraph import NamedNode
     >>> from graphtide.algebra.expressions import Var
     >>> chain = [
     ...     alg.TriplePattern(Var(a), NamedNode("ex:p"), Var(b)) for a, b in ("ab", "bc", "cd")
@@ -305,9 +308,16 @@ def _after(node: Physical, key: Schema | None) -> Schema | None:
     return key if set(key) <= set(node.schema) else None
 
 
-def described(plan: RetePlan) -> Iterable[str]:
-    """The structure of a plan, for fingerprints: its stages, keys, and columns."""
-    for at in plan.placed:
-        inputs = ["-" if e is None else " ".join(v.name for v in e.key) for e in at.inputs]
-        columns = " ".join(var.name for var in at.node.schema)
-        yield f"{at.stage} {type(at.node).__name__} ({columns}) by {inputs}"
+def described(plan: RetePlan) -> Iterator[str]:
+    """What the state of the join stages depends on, for fingerprints: the exchanges, in order."""
+    for exchange in plan.exchanges:
+        key, columns = (
+            " ".join(var.name for var in each) for each in (exchange.key, exchange.source.schema)
+        )
+        searches = (each for each in nodes(exchange.source) if isinstance(each, phys.Search))
+        patterns = (
+            f"{each.subject} {each.predicate} {each.object}"
+            for search in searches
+            for each in search.patterns
+        )
+        yield f"{exchange.stage} by {key}: {columns} of {' . '.join(patterns)}"
