@@ -39,6 +39,13 @@ def test_batch(spark, partitions):
     assert net_maps(out.collect(), QUERIES) == in_process(QUERIES, ROWS)
 
 
+def test_batch_in_the_rete_layout(spark):
+    changes = spark.createDataFrame(ROWS, SCHEMA).coalesce(1)
+    out = watch(changes, {**QUERIES, "count": query("count")}, partitions=4, layout="rete")
+    queries = {**QUERIES, "count": query("count")}
+    assert net_maps(out.collect(), queries) == in_process(queries, ROWS)
+
+
 def test_batch_with_a_sequence_in_any_order(spark):
     numbered = [(*row, seq) for seq, row in enumerate(ROWS)]
     Random(7).shuffle(numbered)
@@ -124,11 +131,12 @@ def test_what_cannot_be_watched_is_said_at_once(spark, schema, text, message):
         watch(spark.createDataFrame([], schema), text, partitions=2)
 
 
-def test_streaming_from_files_with_a_restart_in_the_middle(spark, tmp_path):
+@pytest.mark.parametrize("layout", [None, "rete"])
+def test_streaming_from_files_with_a_restart_in_the_middle(spark, tmp_path, layout):
     half = len(ROWS) // 2
     write_files(tmp_path / "in", ROWS[:half])
     assert counted(JobSpec(tuple(QUERIES.items()), 2)), "both stages shall have state"
-    deltas = watch(read_files(spark, tmp_path / "in"), QUERIES, partitions=2)
+    deltas = watch(read_files(spark, tmp_path / "in"), QUERIES, partitions=2, layout=layout)
 
     def run():
         (

@@ -101,6 +101,15 @@ PartitionsOption = Annotated[
         help="Number of partitions of the Spark job; by default one per core of this machine.",
     ),
 ]
+Layout = Literal["grid", "rete"]
+LayoutOption = Annotated[
+    Layout | None,
+    Parameter(
+        name="--layout",
+        help="How queries are divided on Spark: grid (one stage, and copies of quads) or rete (a "
+        "stage for each join, without copies); by default for each query the cheaper one.",
+    ),
+]
 MasterOption = Annotated[
     str | None,
     Parameter(

@@ -53,6 +53,7 @@ class RunRequest:
     trigger: str = "1s"
     rows_per_batch: int = 200_000
     limits: Limits = field(default_factory=Limits)
+    layout: opt.Layout | None = None
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -130,6 +131,7 @@ def run(
     partitions: opt.PartitionsOption = None,
     trigger: str = "1s",
     rows_per_batch: int = 200_000,
+    layout: opt.LayoutOption = None,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> int:
     """Run a program.
@@ -160,7 +162,7 @@ def run(
     request = RunRequest(
         Program.read(program), changes, tuple(data or ()), out, checkpoint, follow, as_json, format,
         on_error, max_quarantined, start, tick_ms, lateness, until, stream,
-        master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(),
+        master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
     )  # fmt: skip
     request.check()
     chosen = choose_engine(engine)

@@ -184,6 +184,7 @@ def _options(request: RunRequest, home: Path) -> RunOptions:
         tick_ms=request.tick_ms,
         streams=request.streams,
         data=request.data,
+        layout=request.layout,
     )
 
 

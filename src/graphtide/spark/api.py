@@ -9,6 +9,7 @@ from pyspark import TaskContext
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.job import JobSpec
+from graphtide.spark.layouts import CHANGES_PER_BATCH, Layouts, choose_layouts
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_task
@@ -47,6 +48,8 @@ def watch(
     shards: int | None = None,
     idle: int | None = None,
     late: Late | None = None,
+    layout: Layouts = None,
+    changes_per_batch: int = CHANGES_PER_BATCH,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -72,11 +75,17 @@ def watch(
     Rows may be late by `lateness` ticks of `tick_ms` milliseconds; later ones are rejected. With
     neither `lateness` nor `idle` a change of a complete transaction is an error, and the stream
     stops; `late="reject"` rejects it instead, `late="error"` makes it an error in any case.
+
+    `layout` is "grid" (one stage, and copies of quads) or "rete" (a stage for each join, and none),
+    for all queries or by name; by default the one that is expected to take less time for
+    micro-batches of `changes_per_batch` changes (`explain` shows why).
     """
     single = isinstance(query, str)
     named = {"query": query} if isinstance(query, str) else dict(query)
     clock = Clock(lateness, tick_ms, window_origin, window_alignment, shards, idle, late)
-    job = make_job(changes, named, partitions, sizes, clock)
+    job = make_job(
+        changes, named, partitions, sizes, clock, layout=layout, changes_per_batch=changes_per_batch
+    )
     schema = columns_sql(job, single=single)
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -92,8 +101,10 @@ def make_job(
     sizes: Mapping[str, int] | None = None,
     clock: Clock | None = None,
     program: ProgramSpec | None = None,
+    layout: Layouts = None,
+    changes_per_batch: int = CHANGES_PER_BATCH,
 ) -> JobSpec:
-    """The queries and their grids; every query is checked here, on the driver."""
+    """The queries and their layouts; every query is checked here, on the driver."""
     if partitions is None:
         partitions = int(changes.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     if partitions < 1:
@@ -101,7 +112,11 @@ def make_job(
     if not queries and program is None:
         raise GraphtideError("there is no query to watch", hint="give one or more SELECT queries")
     known = tuple((sizes or {}).items())
-    job = JobSpec(tuple(queries.items()), partitions, known, clock or Clock(), program)
+    clock = clock or Clock()
+    layouts = choose_layouts(
+        queries, partitions, sizes=sizes, clock=clock, changes=changes_per_batch, layout=layout
+    )
+    job = JobSpec(tuple(queries.items()), partitions, known, clock, program, layouts)
     _ = job.partition_queries
     return job
 

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
-from graphtide.algebra.nodes import Distinct, Project, SelectQuery
+from graphtide.algebra.nodes import Distinct, Project, SelectQuery, Values
 from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.windows import WindowedQuery
+from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.spark.partition.grids import (
     Grid,
     best_grid,
     body_of,
     graph_grid,
+    grid_by,
     whole_grid,
     window_grid,
+)
+from graphtide.spark.partition.rete import (
+    Exchange,
+    RetePlan,
+    centre,
+    described,
+    fragment_body,
+    rete_plan,
+    statistics_of,
 )
 from graphtide.spark.partition.windows import (
     DEFAULT_CLOCK,
@@ -30,13 +42,18 @@ from graphtide.spark.partition.windows import (
 from graphtide.spark.state.messages import CHANGES, RULE_CHANGES, STREAM_CHANGES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection
 
     import pyarrow as pa
     from pyoxigraph import NamedNode
 
+    from graphtide.plan.physical import Physical
     from graphtide.spark.output import OutputSpec
     from graphtide.spark.partition.program import ProgramSpec
+
+Layout = Literal["grid", "rete"]
+LAYOUTS: Final[tuple[Layout, ...]] = ("grid", "rete")
+"""One stage and copies of quads; or a stage for each join and none (`partition.rete`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +64,8 @@ class PartitionQuery:
     lacks. If it lacks one, equal rows can come out of several partitions and have to be
     consolidated (`needs_consolidation`). A query over windows emits when one closes (`windowed`).
     Rows that are paired with those of another query are sent on by their first `consolidate_by`
-    columns.
+    columns. In the Rete layout (`rete`) the match does nothing for the query itself: `query` is
+    empty, and its rows come out of the join stages.
     """
 
     name: str
@@ -58,6 +76,7 @@ class PartitionQuery:
     needs_consolidation: bool
     windowed: Windowed | None = None
     consolidate_by: int | None = None
+    rete: RetePlan | None = None
 
     @property
     def counted(self) -> bool:
@@ -65,12 +84,28 @@ class PartitionQuery:
         return self.distinct and not (self.windowed and self.windowed.output == "RSTREAM")
 
 
+@dataclass(frozen=True, slots=True)
+class ReteQuery:
+    """A query in the Rete layout, with the ids of its messages.
+
+    `fragments` are those that the match emits, `exchanges` those that go to join stages. What has
+    no key goes to the partition `home`.
+    """
+
+    id: int
+    plan: RetePlan
+    fragments: Mapping[Physical, int]
+    exchanges: Mapping[Exchange, int]
+    home: int
+
+
 @dataclass(frozen=True)
 class JobSpec:
     """Named queries as texts, and the number of partitions. Workers parse the texts again.
 
-    `program` has the events, patterns and rules; its queries come after those with a name. With
-    `output`, partitions write much output themselves.
+    `program` has the events, patterns and rules; its queries come after those with a name, and then
+    the fragments of queries in the Rete layout. `layouts` has the layouts that are not "grid".
+    With `output`, partitions write much output themselves.
     """
 
     queries: tuple[tuple[str, str], ...]
@@ -78,14 +113,25 @@ class JobSpec:
     sizes: tuple[tuple[str, int], ...] = ()
     clock: Clock = DEFAULT_CLOCK
     program: ProgramSpec | None = None
+    layouts: tuple[tuple[str, Layout], ...] = ()
     output: OutputSpec | None = None
 
     @cached_property
     def partition_queries(self) -> tuple[PartitionQuery, ...]:
-        """The queries with their grids, first those that were asked for by name."""
-        sizes = dict(self.sizes) or None
+        """What the match maintains, first the queries that were asked for by name."""
+        return (
+            *self._divided,
+            *(fragment_query(*each, self.partitions) for each in self._numbered),
+        )
+
+    @cached_property
+    def _divided(self) -> tuple[PartitionQuery, ...]:
+        """The queries of users and programs."""
+        sizes, layouts = dict(self.sizes) or None, dict(self.layouts)
         named = (
-            partition_query(name, text, self.partitions, sizes, self.clock)
+            in_layout(partition_query(name, text, self.partitions, sizes, self.clock), text, sizes)
+            if layouts.get(name) == "rete"
+            else partition_query(name, text, self.partitions, sizes, self.clock)
             for name, text in self.queries
         )
         internal = self.program.internal_queries if self.program else ()
@@ -96,6 +142,41 @@ class JobSpec:
                 for q in internal
             ),
         )
+
+    @cached_property
+    def _numbered(self) -> tuple[tuple[int, Physical], ...]:
+        """The fragments of all queries, each once, and their ids."""
+        plans = (query.rete for query in self._divided if query.rete)
+        found = dict.fromkeys(fragment for plan in plans for fragment in plan.fragments)
+        return tuple(enumerate(found, self.first_fragment))
+
+    @property
+    def first_fragment(self) -> int:
+        """From this id on, queries of the match are fragments of others."""
+        return len(self._divided)
+
+    @cached_property
+    def rete(self) -> tuple[ReteQuery, ...]:
+        """The queries in the Rete layout."""
+        ids = {fragment: id_ for id_, fragment in self._numbered}
+        free, found = self.first_fragment + len(ids), []
+        for id_, query in enumerate(self._divided):
+            if query.rete is not None:
+                exchanges = {each: free + n for n, each in enumerate(query.rete.exchanges)}
+                free += len(exchanges)
+                home = id_ % self.partitions
+                found.append(ReteQuery(id_, query.rete, ids, exchanges, home))
+        return tuple(found)
+
+    @cached_property
+    def join_stages(self) -> int:
+        """How many stages the queries in the Rete layout need after the match."""
+        return max((query.plan.stages for query in self.rete), default=0)
+
+    @cached_property
+    def first_rows(self) -> bool:
+        """Whether a join stage has rows before any input."""
+        return any(query.plan.first_rows for query in self.rete)
 
     @property
     def shown_queries(self) -> tuple[PartitionQuery, ...]:
@@ -168,12 +249,34 @@ class JobSpec:
             for each in self.partition_queries
         ]
         program = [self.program.fingerprint] if self.program else []
-        made = json.dumps([self.partitions, self.queries, grids, *self._window_times(), *program])
+        rete = [[each.id, *described(each.plan)] for each in self.rete]
+        made = json.dumps(
+            [self.partitions, self.queries, grids, *self._window_times(), *program, *rete]
+        )
         return f"{self.partitions} {sha256(made.encode()).hexdigest()[:16]}"
 
     def _window_times(self) -> tuple[object, ...]:
         """What windows depend on; shards, and how late rows may come, can change."""
         return self.clock.window_times if self.windows else ()
+
+
+def pinned(
+    layout: Layout | Mapping[str, Layout] | None, queries: Collection[str]
+) -> tuple[tuple[str, Layout], ...]:
+    """The layout of each query that has one, from one layout for all or several by name.
+
+    >>> pinned("rete", ["q", "r"]), pinned(None, ["q"])
+    ((('q', 'rete'), ('r', 'rete')), ())
+    """
+    if layout is None:
+        return ()
+    by_name = layout if isinstance(layout, Mapping) else dict.fromkeys(queries, layout)
+    for name, each in by_name.items():
+        if each not in LAYOUTS:
+            raise GraphtideError(f"the layout {each!r} is unknown", hint="choose grid or rete")
+        if name not in queries:
+            raise GraphtideError(f"layout= names {name!r}, which is no query of the job")
+    return tuple(sorted(by_name.items()))
 
 
 def partition_query(
@@ -218,3 +321,31 @@ def divided(
     return PartitionQuery(
         name, shown_query, shown, grid, distinct, needs_consolidation, windowed, consolidate_by
     )
+
+
+def in_layout(
+    query: PartitionQuery, text: str, sizes: Mapping[str, int] | None = None
+) -> PartitionQuery:
+    """A query in the Rete layout; as it is if that has no join stage or cannot be."""
+    parsed = parse_standing(text)
+    if isinstance(parsed, WindowedQuery):
+        return query
+    plan = rete_plan(parsed, statistics_of((leaf.pattern for leaf in query.grid.leaves), sizes))
+    if plan is None:
+        return query
+    columns = query.query.variables[: query.shown]
+    nothing = SelectQuery(columns, Project(Values(columns, ()), columns), text)
+    spread = plan.key is None or not set(plan.key) <= set(columns)
+    return PartitionQuery(
+        query.name, nothing, query.shown, Grid((), (), ()), False, spread, rete=plan
+    )
+
+
+def fragment_query(id_: int, fragment: Physical, partitions: int) -> PartitionQuery:
+    """A fragment as a query of the match."""
+    body, by = fragment_body(fragment), centre(fragment)
+    grid = grid_by(body, {} if by is None else {by: partitions})
+    extra = tuple(v for v in grid.variables if v not in fragment.schema)
+    columns = fragment.schema + extra
+    select = SelectQuery(columns, Project(body, columns), "")
+    return PartitionQuery(f".fragment {id_}", select, len(fragment.schema), grid, False, False)

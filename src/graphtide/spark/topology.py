@@ -4,7 +4,8 @@ A job is a chain. Two stateless steps come first: `stages.prune` drops what no q
 `stages.pack` checks changes and routes them to partitions. Then come the stages of this module,
 each on the same number of partitions, and `stages.unpack` makes rows of their output:
 
-    changes -> prune -> pack -> match -> [consolidate] -> [patterns] -> [rules] -> unpack -> deltas
+    changes -> prune -> pack -> match -> [join 1, 2…] -> [consolidate] -> [patterns] -> [rules]
+            -> unpack -> deltas
 
 Spark runs them (`stages.processor`), and so does one process (`graphtide.testing.partitions`).
 """
@@ -14,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.stages.consolidate import consolidate_batch, counted
+from graphtide.spark.stages.joins import join_batch
 from graphtide.spark.stages.match import match_batch
 from graphtide.spark.stages.parts import write_parts
 from graphtide.spark.stages.patterns import detect_batch
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from graphtide.spark.job import JobSpec
     from graphtide.spark.state.cache import PartitionState
 
-StageName = Literal["match", "consolidate", "patterns", "rules"]
+StageName = str
+"""`match`, `join 1`, `join 2`…, `consolidate`, `patterns` or `rules`."""
 
 Step = Callable[["PartitionState", msg.StageInput], msg.StageOutput]
 Emit = Callable[[int, list[msg.StageRow]], list[msg.StageRow]]
@@ -59,7 +62,7 @@ class StageSpec:
 def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
     """The stages of a job, in order."""
     spec = job.program
-    sends = spec is not None
+    sends = spec is not None or job.first_rows
     matched = StageSpec(
         "match",
         "the point of a query's grid that a quad is routed to",
@@ -78,6 +81,8 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
             )
         )
 
+    for stage in range(1, job.join_stages + 1):
+        add(f"join {stage}", "the values that its joins compare", partial(join_batch, job, stage))
     if job.consolidates:
         step = partial(consolidate_batch, job)
         add("consolidate", "the values of an answer row", step, stateful=bool(counted(job)))

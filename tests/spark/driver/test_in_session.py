@@ -206,7 +206,7 @@ def test_watch_refuses_the_checkpoint_of_other_queries_and_partitions(spark, tmp
     for deltas, said in [
         (watch(changes, TEXT, partitions=4), "made with 2 partitions and not 4"),
         (watch(changes, TEXT, partitions=3), "made with 2 partitions and not 3"),
-        (watch(changes, other, partitions=2), "made with other queries or sizes"),
+        (watch(changes, other, partitions=2), "made with other queries, sizes or layouts"),
     ]:
         with pytest.raises(StreamingQueryException, match=said) as caught:
             stream_to(tmp_path, deltas)

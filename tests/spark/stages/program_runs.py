@@ -21,9 +21,11 @@ PREFIX = "PREFIX : <http://e/>\n"
 class ProgramRun:
     """A program on partitions; `firings`, `events` and `deltas` are its output so far."""
 
-    def __init__(self, program, partitions, *, workers=1, place=None, clock=None):
+    def __init__(self, program, partitions, *, workers=1, place=None, clock=None, layout=None):
         parsed = Program.parse(program)
-        self.run = PartitionRun.of(parsed, partitions, workers=workers, place=place, clock=clock)
+        self.run = PartitionRun.of(
+            parsed, partitions, workers=workers, place=place, clock=clock, layout=layout
+        )
         self.spec = self.run.job.program
         self.spec.check()
         self.firings, self.events, self.deltas = [], [], []
@@ -54,13 +56,13 @@ class ProgramRun:
         self.run.lose(worker)
 
 
-def on_partitions(program, rows, partitions, rng, clock=None):
+def on_partitions(program, rows, partitions, rng, clock=None, layout=None):
     """What comes out of partitions, with any cut of the rows, failed attempts and lost workers."""
 
     def place(_):
         return rng.randrange(2)
 
-    running = ProgramRun(program, partitions, workers=2, place=place, clock=clock)
+    running = ProgramRun(program, partitions, workers=2, place=place, clock=clock, layout=layout)
     at = 0
     while at < len(rows):
         tasks = []

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from graphtide.lang.tide.program import Program
+    from graphtide.spark.layouts import Layouts
     from graphtide.spark.output import OutputFormat
     from graphtide.spark.partition.windows import Late
     from graphtide.streams.windows import Alignment
@@ -61,6 +62,7 @@ class RunSettings(TypedDict, total=False):
     shards: int | None
     idle: int | None
     late: Late | None
+    layout: Layouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ class RunOptions:
     `window_alignment` are those of `LiveGraph`. Inserts into graphs that are named in `streams` are
     events, if the changes have no column `stream`. The run stops if actions cause further actions
     more than `max_rounds` times in turn. Of a DataFrame, `shards`, `idle` and `late` are those of
-    `watch`; late rows of a log are rejected.
+    `watch`; late rows of a log are rejected. `layout` is that of the queries, as in
+    `watch`.
     """
 
     changes: Location | DataFrame
@@ -101,6 +104,7 @@ class RunOptions:
     shards: int | None = None
     idle: int | None = None
     late: Late | None = None
+    layout: Layouts = None
 
     @property
     def clock(self) -> Clock:

@@ -143,7 +143,14 @@ def start(
         changes = patiently(lambda: read_logs(spark, source, options, base))
     else:
         changes = options.changes
-    job = make_job(changes, program.texts, options.partitions, clock=options.clock, program=spec)
+    job = make_job(
+        changes,
+        program.texts,
+        options.partitions,
+        clock=options.clock,
+        program=spec,
+        layout=options.layout,
+    )
     columns = {
         query.name: [variable.name for variable in query.query.variables[: query.shown]]
         for query in job.shown_queries

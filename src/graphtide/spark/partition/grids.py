@@ -216,12 +216,12 @@ def best_grid(
     price = CONSOLIDATE_AND_COUNT if isinstance(query.root, alg.Distinct) else CONSOLIDATE
 
     def load(shares: Mapping[Var, int]) -> tuple[float, int, list[str]]:
-        grid = _grid(body, shares)
+        grid = grid_by(body, shares)
         total = sum(_size(leaf, sizes) * grid.copies(leaf) for leaf in grid.leaves)
         factor = price if hidden & shares.keys() else 1.0
         return factor * total / grid.partitions, len(shares), sorted(v.name for v in shares)
 
-    return _grid(body, min(_divisions(variables, partitions), key=load))
+    return grid_by(body, min(_divisions(variables, partitions), key=load))
 
 
 def whole_grid(query: alg.SelectQuery, graphs: Iterable[NamedNode]) -> Grid:
@@ -256,7 +256,8 @@ def body_of(query: alg.SelectQuery) -> alg.Node:
     return root.child if isinstance(root, alg.Project) else root
 
 
-def _grid(root: alg.Node, shares: Mapping[Var, int]) -> Grid:
+def grid_by(root: alg.Node, shares: Mapping[Var, int]) -> Grid:
+    """The grid of a query that is divided by some variables, each into so many parts."""
     variables = tuple(sorted(shares, key=lambda v: v.name))
     found = tuple(dict.fromkeys(leaves(root, frozenset(variables))))
     return Grid(variables, tuple(shares[v] for v in variables), found)

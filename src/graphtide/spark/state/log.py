@@ -187,17 +187,19 @@ def check_fingerprint(found: str, wanted: str) -> None:
     Traceback (most recent call last):
         ...
     graphtide.errors.GraphtideError: the checkpoint was made with 2 partitions and not 4
-      hint: resume with the queries, sizes and partitions as they were, or start again with another
-      checkpoint and another output
+      hint: resume with the queries, sizes, layouts and partitions as they were, or start again with
+      another checkpoint and another output
     """
     if found == wanted:
         return
     before, now = (text.split()[0] for text in (found, wanted))
-    what = f"{before} partitions and not {now}" if before != now else "other queries or sizes"
+    what = (
+        f"{before} partitions and not {now}" if before != now else "other queries, sizes or layouts"
+    )
     raise GraphtideError(
         f"the checkpoint was made with {what}",
-        hint="resume with the queries, sizes and partitions as they were, or start again with "
-        "another checkpoint and another output",
+        hint="resume with the queries, sizes, layouts and partitions as they were, or start again "
+        "with another checkpoint and another output",
     )
 
 
