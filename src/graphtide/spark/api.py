@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
+from pyspark.sql import functions as f
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.job import JobSpec
 from graphtide.spark.layouts import CHANGES_PER_BATCH, Layouts, choose_layouts
+from graphtide.spark.metrics import OBSERVATION
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_task
 from graphtide.spark.stages.processor import PartitionProcessor, from_frames, stage_named, to_frame
 from graphtide.spark.stages.prune import prune
-from graphtide.spark.stages.unpack import columns_sql, unpack_deltas
+from graphtide.spark.stages.unpack import REJECTS, columns_sql, unpack_all
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import MemoryLog
 from graphtide.spark.state.messages import ROWS_SQL, StageRow
@@ -50,6 +53,7 @@ def watch(
     late: Late | None = None,
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
+    rejects: bool = False,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -79,6 +83,10 @@ def watch(
     `layout` is "grid" (one stage, and copies of quads) or "rete" (a stage for each join, and none),
     for all queries or by name; by default the one that is expected to take less time for
     micro-batches of `changes_per_batch` changes (`explain` shows why).
+
+    Rejected rows are counted in the observed metrics of the query, as `rejected`. With `rejects`
+    they are in the result: the column `rejected` is a struct that says what they were and why, and
+    null in all other rows.
     """
     single = isinstance(query, str)
     named = {"query": query} if isinstance(query, str) else dict(query)
@@ -86,12 +94,18 @@ def watch(
     job = make_job(
         changes, named, partitions, sizes, clock, layout=layout, changes_per_batch=changes_per_batch
     )
-    schema = columns_sql(job, single=single)
+    # A variable of the query can have the name of the column, but no minus in its own.
+    column = REJECTS if rejects else f"-{REJECTS}"
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return unpack_deltas(batches, job, single=single)
+        return unpack_all(batches, job, column, single=single)
 
-    return run_stages(changes, job, counts).mapInArrow(unpack, schema)
+    schema = columns_sql(job, single=single, rejected=column)
+    rows = run_stages(changes, job, counts).mapInArrow(unpack, schema)
+    # Two queries in one must not share the name.
+    name = f"{OBSERVATION}-{uuid.uuid4().hex[:8]}"
+    rows = rows.observe(name, f.count(f.col(f"`{column}`")).alias(REJECTS))
+    return rows if rejects else rows.where(f.col(f"`{column}`").isNull()).drop(column)
 
 
 def make_job(

@@ -43,8 +43,7 @@ Emit = Callable[[int, list[msg.StageRow]], list[msg.StageRow]]
 class StageSpec:
     """A stage: its key, its input and output, and what one partition does in a micro-batch.
 
-    With `windows` it stores changes of answers that no close has reported yet. If
-    `always_sends`, a partition sends at least its frontier, to the same partition of the next
+    If `always_sends`, a partition sends at least its frontier, to the same partition of the next
     stage. In the last stage, `emit` may write what a partition sends to files.
     """
 
@@ -54,7 +53,6 @@ class StageSpec:
     output: pa.Schema
     step: Step
     stateful: bool = True
-    windows: bool = False
     always_sends: bool = False
     emit: Emit | None = None
 
@@ -69,7 +67,6 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
         job.changes_schema,
         msg.MESSAGES,
         partial(match_batch, job),
-        windows=bool(job.windows),
         always_sends=sends,
     )
     found = [matched]

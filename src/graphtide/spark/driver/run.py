@@ -31,6 +31,7 @@ from graphtide.spark.driver.options import (
 from graphtide.spark.driver.sink import BatchWriter, OnBatch, OnDeltas, Sink
 from graphtide.spark.driver.status import BatchStatus, batch_status, explained, passes
 from graphtide.spark.files import Location
+from graphtide.spark.metrics import CacheCounts
 from graphtide.spark.output import OutputSpec
 from graphtide.spark.session import check_hadoop, storage_settings
 from graphtide.spark.source.offsets import Offset
@@ -165,9 +166,10 @@ def start(
     if spec is not None and spec.feeds_back:
         known = plain_changes(changes, job)
         changes = with_feedback(spark, known, options.checkpoint / "feedback")
-    output = run_stages(changes, job)
+    counts = CacheCounts(spark.sparkContext)
+    output = run_stages(changes, job, counts)
     if changes.isStreaming:
-        return StreamJob(output, writer, options)
+        return StreamJob(output, writer, options, counts)
     return BoundedJob(output, writer)
 
 
@@ -245,10 +247,13 @@ class SparkJob(Protocol):
 class StreamJob:
     """A program as a streaming query."""
 
-    def __init__(self, output: DataFrame, writer: BatchWriter, options: RunOptions) -> None:
+    def __init__(
+        self, output: DataFrame, writer: BatchWriter, options: RunOptions, counts: CacheCounts
+    ) -> None:
         self.sink = writer.sink
         self._writer = writer
         self._options = options
+        self._counts = counts
         self._all_is_read = False
         self._output = output
         self._pauses = iter(RETRY_SECONDS)
@@ -287,7 +292,8 @@ class StreamJob:
             for report in self._reports():
                 if report["batchId"] > seen and report["numInputRows"]:
                     seen = report["batchId"]
-                    yield batch_status(report, self.sink.progress, directory)
+                    size = sum(self._counts.state_bytes().values())
+                    yield batch_status(report, self.sink.progress, directory, size)
             if not active and (until() or not self._starts_again()):
                 break
             time.sleep(POLL_SECONDS)
