@@ -48,7 +48,7 @@ format: setup ## Format the code and apply the safe lint fixes
 bench: setup ## The RouteSensor benchmark beside its peers (EDGES=…)
 	@$(BIN)/graphtide bench route-sensor --edges $(EDGES)
 
-cluster-test: setup ## Submit a job to a standalone cluster of this machine
+cluster-test: setup ## A standalone cluster whose hosts are cut off and killed
 	@bash scripts/cluster-test.sh
 
 w3c: setup ## The W3C's SPARQL suites: a line `SUITE WAY passed/total` for each
