@@ -12,7 +12,7 @@ JOBS ?= 2
 EDGES ?= 1300000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick check format bench cluster-test faults fuzz w3c lock clean
+.PHONY: help setup demo kafka-demo test quick check format bench cluster-test faults fuzz w3c lock clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ $(STAMP): pyproject.toml $(LOCK) scripts/setup.sh
 
 demo: setup ## Watch a railway change: live + and - rows
 	@$(BIN)/graphtide demo
+
+kafka-demo: setup ## The same between two topics of a Kafka broker that it starts and stops
+	@$(BIN)/python examples/spark/kafka_demo.py
 
 test: setup ## Run every test, on two processes (JOBS=…)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
@@ -45,7 +48,7 @@ format: setup ## Format the code and apply the safe lint fixes
 bench: setup ## The RouteSensor benchmark beside its peers (EDGES=…)
 	@$(BIN)/graphtide bench route-sensor --edges $(EDGES)
 
-cluster-test: setup ## Submit a job to a standalone cluster of this machine
+cluster-test: setup ## A standalone cluster whose hosts are cut off and killed
 	@bash scripts/cluster-test.sh
 
 w3c: setup ## The W3C's SPARQL suites: a line `SUITE WAY passed/total` for each

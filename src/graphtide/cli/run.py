@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from graphtide.cli import options as opt
 from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
+from graphtide.cli.kafka import NO_KAFKA, KafkaOptions
 from graphtide.errors import DataError, GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.limits import Limits
@@ -31,7 +32,10 @@ DEFAULT_MASTER: Final = "local[*,4]"
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A program, its input and output, and the options of a run."""
+    """A program, its input and output, and the options of a run.
+
+    With `kafka`, changes come from topics, and `changes` is not used.
+    """
 
     program: Program
     changes: Path
@@ -54,6 +58,7 @@ class RunRequest:
     rows_per_batch: int = 200_000
     limits: Limits = field(default_factory=Limits)
     layout: opt.Layout | None = None
+    kafka: KafkaOptions = NO_KAFKA
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -72,10 +77,12 @@ class RunRequest:
         opt.at_least("--lateness", self.lateness, 0)
         opt.at_least("--partitions", self.partitions, 1)
         opt.at_least("--rows-per-batch", self.rows_per_batch, 1)
-        reject_query(self.changes, "--changes")
-        changes = Location.of(self.changes)
-        if self.changes != STANDARD_INPUT and not changes.is_dir() and not changes.exists():
-            raise DataError("there is no such file or directory", source=str(changes))
+        self.kafka.check()
+        if self.kafka.servers is None:
+            reject_query(self.changes, "--changes")
+            changes = Location.of(self.changes)
+            if self.changes != STANDARD_INPUT and not changes.is_dir() and not changes.exists():
+                raise DataError("there is no such file or directory", source=str(changes))
         for path in self.data:
             reject_query(path, "--data")
             if not path.exists():
@@ -94,7 +101,7 @@ def run(
     program: Path,
     /,
     *,
-    changes: opt.ChangesOption,
+    changes: opt.ChangesOption = None,
     data: opt.DataOption = None,
     engine: opt.EngineOption = "spark",
     out: Annotated[
@@ -133,6 +140,7 @@ def run(
     rows_per_batch: int = 200_000,
     layout: opt.LayoutOption = None,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
+    kafka: KafkaOptions = NO_KAFKA,
 ) -> int:
     """Run a program.
 
@@ -158,14 +166,18 @@ def run(
     rows_per_batch
         Approximate maximum number of rows per micro-batch.
     """
-    assert changes is not None  # noqa: S101 - the command line requires it
+    if (changes is None) == (kafka.servers is None):
+        raise GraphtideError("give either --changes or --kafka")
     request = RunRequest(
-        Program.read(program), changes, tuple(data or ()), out, checkpoint, follow, as_json, format,
-        on_error, max_quarantined, start, tick_ms, lateness, until, stream,
+        Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
+        follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
         master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
+        kafka,
     )  # fmt: skip
     request.check()
     chosen = choose_engine(engine)
+    if chosen == "process" and kafka.servers is not None:
+        raise GraphtideError("--kafka is for --engine spark")
     if called := called_functions(request.program):
         names = ", ".join(called)
         print(f"CALL {names}: listed as firings, not called", file=sys.stderr)

@@ -23,6 +23,7 @@ from rich.live import Live
 from rich.text import Text
 
 from graphtide.cli.inputs import STANDARD_INPUT
+from graphtide.cli.kafka import run_over_kafka
 from graphtide.cli.output import FRAMES_PER_SECOND, OutputWriter, counted, open_output
 from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, SessionOutput
 from graphtide.cli.watch import INTERRUPTED, stoppable
@@ -131,6 +132,9 @@ def run_on_spark(request: RunRequest) -> int:
     """Run a program on Spark to the end of its changes, or until Ctrl-C; the exit code."""
     if request.until is not None:
         raise GraphtideError("--until is for --engine process: on Spark, changes advance the clock")
+    if request.kafka.servers is not None:
+        with stoppable():
+            return run_over_kafka(request)
     if request.changes == STANDARD_INPUT:
         raise GraphtideError(
             "--changes - is for --engine process: Spark reads files",
@@ -139,7 +143,7 @@ def run_on_spark(request: RunRequest) -> int:
     with ExitStack() as stack:
         stack.enter_context(stoppable())
         home = Path(stack.enter_context(temporary_directory("graphtide-run-")))
-        options = _options(request, home)
+        options = run_options(request, request.changes, home)
         _check(request, options)
         print_start(options, request.program)
         output = None
@@ -159,7 +163,7 @@ def temporary_directory(prefix: str) -> Iterator[str]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _options(request: RunRequest, home: Path) -> RunOptions:
+def run_options(request: RunRequest, changes: str | Path, home: Path) -> RunOptions:
     """The options of the run; what is not given is in a temporary directory."""
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import known_partitions
@@ -169,7 +173,7 @@ def _options(request: RunRequest, home: Path) -> RunOptions:
     checkpoint = Location.of(request.checkpoint or home / "checkpoint")
     partitions = request.partitions or known_partitions(checkpoint)
     return RunOptions(
-        Location.of(request.changes),
+        Location.of(changes),
         Location.of(request.out or home / "out"),
         checkpoint,
         partitions or default_partitions(request.master),
@@ -209,6 +213,13 @@ def _run(request: RunRequest, options: RunOptions, output: OutputWriter | None, 
         printer = None if output is None else BatchPrinter(output, options.out, request.program)
         job = start(spark, request.program, options, printer, request.functions)
         follow_status(job, stop, as_json=request.as_json, quiet=output is not None)
+    return end_of_run(request, options, job, interrupted=stop())
+
+
+def end_of_run(
+    request: RunRequest, options: RunOptions, job: SparkJob, *, interrupted: bool
+) -> int:
+    """Print totals and where the output is; the exit code."""
     print_totals(job, request.program)
     if request.out is not None:
         print(f"the output is in {options.out}", file=sys.stderr)
@@ -217,7 +228,7 @@ def _run(request: RunRequest, options: RunOptions, output: OutputWriter | None, 
             print(f"{count} rejected, see {options.out / 'quarantine'}", file=sys.stderr)
     elif job.sink.progress.quarantined:
         print(f"{counted(job.sink.progress.quarantined, 'row')} rejected", file=sys.stderr)
-    return INTERRUPTED if options.once and stop() else 0
+    return INTERRUPTED if options.once and interrupted else 0
 
 
 @contextmanager
@@ -326,15 +337,18 @@ def _print_lines(statuses: Iterator[BatchStatus]) -> None:
         print(last.line_of_text(), file=sys.stderr, flush=True)
 
 
+def what_runs(program: Program) -> str:
+    """How many queries and rules a program has."""
+    what = counted(len(program.queries), "query")
+    return f"{what}, {counted(len(program.rules), 'rule')}" if program.rules else what
+
+
 def print_start(options: RunOptions, program: Program) -> None:
     """Print what runs, and from where; and which files of a directory are empty."""
     from graphtide.spark.driver.run import resumes_from
     from graphtide.spark.files import Location
     from graphtide.spark.source.plan import log_files
 
-    what = counted(len(program.queries), "query")
-    if program.rules:
-        what += f", {counted(len(program.rules), 'rule')}"
     resumed = resumes_from(options.checkpoint)
     where = "starts at the beginning"
     if resumed is not None:
@@ -343,7 +357,7 @@ def print_start(options: RunOptions, program: Program) -> None:
         read = f"{position.file} is read up to line {position.line - 1}"
         where = f"resumes after micro-batch {batch}: {read}"
     changes = options.changes
-    print(f"{what} over {changes}: {where}", file=sys.stderr)
+    print(f"{what_runs(program)} over {changes}: {where}", file=sys.stderr)
     if not isinstance(changes, Location) or not changes.is_dir():
         return
     logs = log_files(changes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from random import Random
 from threading import Thread
 
@@ -127,3 +129,63 @@ def test_a_bounded_frame_has_what_is_there(spark, broker):
         ("bounded/0", "bounded/0/0", None, "{"),
         ("bounded/1", "bounded/1/0", "<ex:a>", None),
     ]
+
+
+DOORS = """PREFIX : <http://example.org/>
+QUERY Open AS SELECT ?d { ?d :is :open }
+EVENT Opened(?d) ON APPEAR OF Open(?d)
+EVENT Closed(?d) ON DISAPPEAR OF Open(?d)
+PATTERN Left(?d) AS Opened(?d) -> NOT Closed(?d) WITHIN 30s
+RULE Warn ON Left(?d) THEN INSERT { ?d :was :forgotten }
+"""
+
+
+def door(name, time, tx, diff):
+    terms = {"s": f"<http://example.org/{name}>", "p": "<http://example.org/is>"}
+    change = {"time": time, "tx": tx, "diff": diff, **terms, "o": "<http://example.org/open>"}
+    return 0, json.dumps(change)
+
+
+def test_the_command_runs_from_topic_to_topics(spark, broker, tmp_path):
+    names = ("doors", "doors-out", "doors-rejected", "doors-firings")
+    for name in names:
+        new_topic(spark, broker, name, 1)
+    records = [door("front", 5, 0, 1), door("back", 9, 1, 1), (0, "oops"), door("back", 20, 2, -1)]
+    late = door("side", 3, 7, 1)
+    end = (0, json.dumps({"time": 10_000, "tx": 0, "end": True}))
+    produce(spark, broker, "doors", [*records, late, door("back", 60, 3, 1), end])
+    (tmp_path / "doors.tide").write_text(DOORS, encoding="utf-8")
+    command = [sys.executable, "-m", "graphtide.cli.main", "run", "doors.tide"]
+    options = {
+        "--kafka": broker.servers,
+        "--in-topic": names[0],
+        "--out-topic": names[1],
+        "--rejected-topic": names[2],
+        "--firings-topic": names[3],
+        "--out": "out",
+        "--checkpoint": "checkpoint",
+        "--master": "local[2,4]",
+        "--rows-per-batch": "4",
+    }
+    ran = subprocess.run(
+        [*command, *(part for option in options.items() for part in option)],
+        capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "1 query, 1 rule over doors of Kafka" in ran.stderr
+    assert "Open: 2 rows now, +3 -1" in ran.stderr
+    front, back = ({"d": f"<http://example.org/{name}>"} for name in ("front", "back"))
+    deltas = [json.loads(record.value) for record in consume(spark, broker, names[1])]
+    # By hand: the front door is open from 5 on, at 35 for 30 s; the back door is closed in time.
+    assert [(d["time"], d["diff"], d["row"]) for d in deltas if d["query"] == "Open"] == [
+        (5, 1, front), (9, 1, back), (20, -1, back), (60, 1, back)
+    ]  # fmt: skip
+    assert [(d["time"], d["row"]) for d in deltas if d["query"] == "Left"] == [
+        (35, front),
+        (90, back),
+    ]
+    rejected = {json.loads(r.value)["reason"]: r.key for r in consume(spark, broker, names[2])}
+    assert rejected.pop("not a JSON object with the fields of a change") == "doors/0/2"
+    assert len(rejected) == 1 and next(iter(rejected)).startswith("too late")
+    fired = [json.loads(record.value) for record in consume(spark, broker, names[3])]
+    assert [(f["rule"], f["time"]) for f in fired] == [("Warn", 35), ("Warn", 90)]
