@@ -175,15 +175,13 @@ def batch_of(name: str) -> int | None:
 
 
 def write_table(out: Location, name: str, file: str, table: pa.Table, form: str) -> OutputFile:
-    """Write the rows of a query, a pattern, the firings or the quarantine to a file."""
+    """Write rows to a file; those of queries and patterns are sorted by time and transaction."""
     data = _bytes_of(table, form)
     (out / file).write_bytes(data)
-    counted = name not in {QUARANTINE_NAME, FIRINGS_NAME}
-    if not counted:
+    if name in {QUARANTINE_NAME, FIRINGS_NAME}:
         return OutputFile(name, file, len(table), data.nbytes)
     diffs: Any = table["diff"].to_numpy()
-    last = table.sort_by([("time", "ascending"), ("tx", "ascending")]).slice(len(table) - 1)
-    time, tx = last["time"][0].as_py(), last["tx"][0].as_py()
+    time, tx = table["time"][-1].as_py(), table["tx"][-1].as_py()
     appeared, disappeared = int(diffs.clip(min=0).sum()), int((-diffs).clip(min=0).sum())
     return OutputFile(name, file, len(table), data.nbytes, appeared, disappeared, (time, tx or 0))
 

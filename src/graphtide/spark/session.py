@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from graphtide.spark.files import Location
 
+STATELESS_WORKERS: Final = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
+
 SETTINGS: Final = {
     # Stateful Python operators need RocksDB; a change log per batch is cheaper than a snapshot.
     "spark.sql.streaming.stateStore.providerClass": (
@@ -33,7 +36,7 @@ SETTINGS: Final = {
     "spark.python.worker.reuse": "true",
     # Only stateless stages use this. Spark pools workers by their settings, so the workers that
     # hold engines do not run other stages, and a partition finds its engine again.
-    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+    STATELESS_WORKERS: "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # The partitions of a shuffle must stay as they are.
@@ -177,10 +180,21 @@ def open_session(
                 f"Spark does not start: {str(error).strip().splitlines()[0]}",
                 hint=f"{log} has what it printed; is --master {master} right?",
             ) from error
+    if master.startswith("local"):
+        Thread(target=start_workers, args=(session,), daemon=True).start()
     try:
         yield session
     finally:
         session.stop()
+
+
+def start_workers(session: SparkSession) -> None:
+    """Start the processes that fork workers, of both kinds, while Spark plans the first query."""
+    with suppress(Exception):  # the session is stopped before they are up
+        for stateless in ("true", "false"):
+            apart = session.newSession()
+            apart.conf.set(STATELESS_WORKERS, stateless)
+            apart.range(1, numPartitions=1).mapInArrow(lambda rows: rows, "id long").collect()
 
 
 @contextmanager

@@ -265,6 +265,18 @@ def test_an_unfit_java_is_explained(tmp_path, monkeypatch, script, message):
     assert "install Java 17" in caught.value.hint
 
 
+def test_java_is_not_started_for_its_version(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("#!/bin/sh\nexit 1")
+    (tmp_path / "bin" / "java").chmod(0o755)
+    (tmp_path / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="21.0.2"\n')
+    spark_engine.check_needs()
+    (tmp_path / "release").write_text('JAVA_VERSION="1.8.0_392"\n')
+    with pytest.raises(GraphtideError, match="this is Java 8"):
+        spark_engine.check_needs()
+
+
 def test_no_java_at_all(monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
