@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphtide.spark.api import watch
+    from graphtide.spark.api import find_hubs, watch
     from graphtide.spark.driver.run import run
     from graphtide.spark.explanation import explain
     from graphtide.spark.session import make_session
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 # Loaded on first use: a worker that only reads files should not wait for the engine.
 _MODULES = {
     "explain": "explanation",
+    "find_hubs": "api",
     "make_session": "session",
     "run": "driver.run",
     "watch": "api",
 }
 
-__all__ = ["explain", "make_session", "run", "watch"]
+__all__ = ["explain", "find_hubs", "make_session", "run", "watch"]
 
 
 def __getattr__(name: str) -> object:

@@ -102,6 +102,7 @@ class PartitionRun:
         sizes: Mapping[str, int] | None = None,
         clock: Clock | None = None,
         layout: Layout | Mapping[str, Layout] | None = None,
+        hubs: tuple[str, ...] = (),
     ) -> PartitionRun:
         """A run of named queries, or of a program, from the start."""
         clock = clock or Clock()
@@ -110,9 +111,11 @@ class PartitionRun:
         layouts = pinned(layout, named)
         if isinstance(program, Program):
             spec = program_spec(program, partitions, clock.tick_ms)
-            job = JobSpec(tuple(program.texts.items()), partitions, known, clock, spec, layouts)
+            job = JobSpec(
+                tuple(program.texts.items()), partitions, known, clock, spec, layouts, hubs
+            )
         else:
-            job = JobSpec(tuple(program.items()), partitions, known, clock, None, layouts)
+            job = JobSpec(tuple(program.items()), partitions, known, clock, None, layouts, hubs)
         return cls(job, [EngineCache() for _ in range(workers)], place or (lambda _: 0))
 
     def batch(self, tasks: Tasks) -> list[OutRow]:

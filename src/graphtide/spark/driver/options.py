@@ -57,6 +57,7 @@ class RunSettings(TypedDict, total=False):
     data: tuple[Path, ...]
     max_rounds: int
     layout: Layouts
+    hubs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class RunOptions:
     from now on. Rows may be late by `lateness` ticks of `tick_ms` milliseconds; `window_origin` and
     `window_alignment` are those of `LiveGraph`. Inserts into graphs that are named in `streams` are
     events, if the changes have no column `stream`. The run stops if actions cause further actions
-    more than `max_rounds` times in turn. `layout` is that of the queries, as in `watch`.
+    more than `max_rounds` times in turn. `layout` and `hubs` are those of `watch`.
     """
 
     changes: Path | DataFrame
@@ -94,6 +95,7 @@ class RunOptions:
     data: tuple[Path, ...] = ()
     max_rounds: int = MAX_ROUNDS
     layout: Layouts = None
+    hubs: tuple[str, ...] = ()
 
     @property
     def clock(self) -> Clock:

@@ -131,6 +131,7 @@ def start(
         clock=options.clock,
         program=spec,
         layout=options.layout,
+        hubs=options.hubs,
     )
     for query in job.shown_queries:
         check_names([variable.name for variable in query.query.variables[: query.shown]])
