@@ -14,7 +14,7 @@ from spark.stages.shapes import query, stream
 from spark.stages.splits import END, in_process
 
 from graphtide.errors import GraphtideError
-from graphtide.spark import watch
+from graphtide.spark import find_hubs, watch
 from graphtide.spark.api import make_job, run_stages
 from graphtide.spark.job import JobSpec
 from graphtide.spark.stages.consolidate import counted
@@ -44,6 +44,18 @@ def test_batch_in_the_rete_layout(spark):
     out = watch(changes, {**QUERIES, "count": query("count")}, partitions=4, layout="rete")
     queries = {**QUERIES, "count": query("count")}
     assert net_maps(out.collect(), queries) == in_process(queries, ROWS)
+
+
+def test_hubs_are_found_and_spread(spark):
+    rows = [(1, n, 1, "<ex:hub>", f"<ex:{'pq'[n % 2]}>", f"<ex:{n}>", None) for n in range(40)]
+    rows += [(1, n, 1, f"<ex:s{n}>", "<ex:p>", f"<ex:{n}>", None) for n in range(40, 60)]
+    changes = spark.createDataFrame(rows, SCHEMA).coalesce(1)
+    hubs = find_hubs(changes, partitions=4)
+    assert hubs == ("<ex:hub>",)
+    text = "SELECT ?a ?b ?c { ?a <ex:p> ?b . ?a <ex:q> ?c }"
+    out = watch(changes, text, partitions=4, hubs=hubs).collect()
+    assert len(out) == 400
+    assert net_columns(out) == in_process({"query": text}, rows)
 
 
 def test_batch_with_a_sequence_in_any_order(spark):

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphtide.spark.api import watch
+    from graphtide.spark.api import find_hubs, watch
     from graphtide.spark.driver.run import run
     from graphtide.spark.explanation import explain
     from graphtide.spark.kafka.admin import kafka_shards
@@ -21,6 +21,7 @@ _MODULES = {
     "TopicWriter": "kafka.deltas",
     "deltas_to_kafka": "kafka.deltas",
     "explain": "explanation",
+    "find_hubs": "api",
     "kafka_changes": "kafka.changes",
     "kafka_settings": "kafka.jars",
     "kafka_shards": "kafka.admin",
@@ -35,6 +36,7 @@ __all__ = [
     "TopicWriter",
     "deltas_to_kafka",
     "explain",
+    "find_hubs",
     "kafka_changes",
     "kafka_settings",
     "kafka_shards",

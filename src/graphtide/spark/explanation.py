@@ -19,7 +19,7 @@ from graphtide.spark.partition.windows import Clock, shape_text
 from graphtide.spark.stages.rules import retention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from graphtide.spark.partition.grids import EventKey, Grid, Leaf
 
@@ -32,6 +32,7 @@ def explain(
     tick_ms: int = 1000,
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
+    hubs: Sequence[str] = (),
 ) -> str:
     """How a query, several by name, or a program are divided among partitions.
 
@@ -82,6 +83,7 @@ def explain(
             clock=clock,
             changes=changes_per_batch,
             pin=pins.get(name),
+            hubs=tuple(hubs),
         )
         for name, text in named.items()
     )
@@ -126,8 +128,7 @@ def _costs(choice: LayoutChoice) -> Iterator[str]:
 def _grid_lines(choice: LayoutChoice) -> Iterator[str]:
     query, partitions = choice.grid, choice.partitions
     grid = query.grid
-    divided = zip(grid.variables, grid.shares, strict=True)
-    parts = " × ".join(f"{var} in {share} parts" for var, share in divided)
+    parts = _parts(grid)
     used = f"{grid.partitions} of {partitions} partitions"
     yield f"{query.name}: {used}, {parts or _undivided(query)}"
     yield from _windows(query)
@@ -137,11 +138,18 @@ def _grid_lines(choice: LayoutChoice) -> Iterator[str]:
     for leaf, text in zip(grid.leaves, texts, strict=True):
         copies = f"{grid.copies(leaf)} of {grid.partitions} partitions"
         yield f"  {copies}  {text:<{width}}  {_division(leaf, grid)}"
+    for hub in grid.hubs:
+        yield f"  if {hub.variable} is the hub {hub.term}: {_parts(hub.grid)}"
     yield f"  {_stages(query)}"
     yield from _costs(choice)
     yield "  in each partition:"
     plan = build_plan(query.query, DEFAULT_STRATEGY)
     yield from (f"    {line}" for line in explain_plan(plan).splitlines())
+
+
+def _parts(grid: Grid) -> str:
+    divided = zip(grid.variables, grid.shares, strict=True)
+    return " × ".join(f"{var} in {share} parts" for var, share in divided)
 
 
 def _undivided(query: PartitionQuery) -> str:

@@ -23,6 +23,7 @@ from graphtide.spark.partition.grids import (
     whole_grid,
     window_grid,
 )
+from graphtide.spark.partition.hubs import with_hubs
 from graphtide.spark.partition.rete import (
     Exchange,
     RetePlan,
@@ -115,6 +116,7 @@ class JobSpec:
     clock: Clock = DEFAULT_CLOCK
     program: ProgramSpec | None = None
     layouts: tuple[tuple[str, Layout], ...] = ()
+    hubs: tuple[str, ...] = ()
     output: OutputSpec | None = None
 
     @cached_property
@@ -122,18 +124,20 @@ class JobSpec:
         """What the match maintains, first the queries that were asked for by name."""
         return (
             *self._divided,
-            *(fragment_query(*each, self.partitions) for each in self._numbered),
+            *(fragment_query(*each, self.partitions, self.hubs) for each in self._numbered),
         )
 
     @cached_property
     def _divided(self) -> tuple[PartitionQuery, ...]:
         """The queries of users and programs."""
         sizes, layouts = dict(self.sizes) or None, dict(self.layouts)
-        named = (
-            in_layout(partition_query(name, text, self.partitions, sizes, self.clock), text, sizes)
-            if layouts.get(name) == "rete"
-            else partition_query(name, text, self.partitions, sizes, self.clock)
+        divided_ = (
+            (text, partition_query(name, text, self.partitions, sizes, self.clock, self.hubs))
             for name, text in self.queries
+        )
+        named = (
+            in_layout(query, text, sizes) if layouts.get(query.name) == "rete" else query
+            for text, query in divided_
         )
         internal = self.program.internal_queries if self.program else ()
         return (
@@ -246,13 +250,15 @@ class JobSpec:
         [True, False]
         """
         grids = [
-            [[variable.name for variable in each.grid.variables], each.grid.shares]
+            [[variable.name for variable in grid.variables], grid.shares]
             for each in self.partition_queries
+            for grid in (each.grid, *(hub.grid for hub in each.grid.hubs))
         ]
         program = [self.program.fingerprint] if self.program else []
         rete = [[each.id, *described(each.plan)] for each in self.rete]
         made = json.dumps(
             [self.partitions, self.queries, grids, *self._window_times(), *program, *rete]
+            + ([self.hubs] if self.hubs else [])
         )
         return f"{self.partitions} {FORMAT} {sha256(made.encode()).hexdigest()[:16]}"
 
@@ -286,6 +292,7 @@ def partition_query(
     partitions: int,
     sizes: Mapping[str, int] | None,
     clock: Clock = DEFAULT_CLOCK,
+    hubs: tuple[str, ...] = (),
 ) -> PartitionQuery:
     """How a query is divided among partitions.
 
@@ -297,7 +304,7 @@ def partition_query(
     windowed = None
     if isinstance(standing, WindowedQuery):
         standing, windowed = with_windows(standing, clock)
-    return divided(name, standing, partitions, sizes, windowed)
+    return divided(name, standing, partitions, sizes, windowed, hubs=hubs)
 
 
 def divided(
@@ -307,6 +314,7 @@ def divided(
     sizes: Mapping[str, int] | None,
     windowed: Windowed | None = None,
     consolidate_by: int | None = None,
+    hubs: tuple[str, ...] = (),
 ) -> PartitionQuery:
     """How a query that was read is divided among partitions."""
     parsed = with_dataset(query)
@@ -314,8 +322,10 @@ def divided(
         grid = whole_grid(parsed, (window.graph for window in windowed.windows))
     else:
         grid = best_grid(parsed, partitions, sizes)
+    if hubs and windowed is None:
+        grid = with_hubs(grid, body_of(parsed), hubs, partitions, sizes)
     distinct = isinstance(parsed.root, Distinct)
-    extra = tuple(v for v in grid.variables if v not in parsed.variables)
+    extra = tuple(v for v in grid.columns if v not in parsed.variables)
     columns = parsed.variables + extra
     shown_query = SelectQuery(columns, Project(body_of(parsed), columns), query.text)
     shown, needs_consolidation = len(parsed.variables), bool(extra) or consolidate_by is not None
@@ -342,11 +352,14 @@ def in_layout(
     )
 
 
-def fragment_query(id_: int, fragment: Physical, partitions: int) -> PartitionQuery:
+def fragment_query(
+    id_: int, fragment: Physical, partitions: int, hubs: tuple[str, ...] = ()
+) -> PartitionQuery:
     """A fragment as a query of the match."""
     body, by = fragment_body(fragment), centre(fragment)
     grid = grid_by(body, {} if by is None else {by: partitions})
-    extra = tuple(v for v in grid.variables if v not in fragment.schema)
+    grid = with_hubs(grid, body, hubs, partitions)
+    extra = tuple(v for v in grid.columns if v not in fragment.schema)
     columns = fragment.schema + extra
     select = SelectQuery(columns, Project(body, columns), "")
     return PartitionQuery(f".fragment {id_}", select, len(fragment.schema), grid, False, False)

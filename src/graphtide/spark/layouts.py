@@ -131,6 +131,7 @@ def layout_choice(
     clock: Clock = DEFAULT_CLOCK,
     changes: int = CHANGES_PER_BATCH,
     pin: Layout | None = None,
+    hubs: tuple[str, ...] = (),
 ) -> LayoutChoice:
     """A query in both layouts.
 
@@ -138,7 +139,7 @@ def layout_choice(
     >>> [layout_choice("q", chain, 64, changes=n).layout for n in (1000, 1_000_000)]
     ['grid', 'rete']
     """
-    grid = partition_query(name, text, partitions, sizes, clock)
+    grid = partition_query(name, text, partitions, sizes, clock, hubs)
     return LayoutChoice(grid, in_layout(grid, text, sizes), partitions, sizes, changes, pin)
 
 

@@ -106,6 +106,7 @@ class PartitionRun:
         clock: Clock | None = None,
         numbered: bool = True,
         layout: Layout | Mapping[str, Layout] | None = None,
+        hubs: tuple[str, ...] = (),
     ) -> PartitionRun:
         """A run of named queries, or of a program, from the start."""
         clock = clock or Clock()
@@ -114,9 +115,11 @@ class PartitionRun:
         layouts = pinned(layout, named)
         if isinstance(program, Program):
             spec = program_spec(program, partitions, clock.tick_ms)
-            job = JobSpec(tuple(program.texts.items()), partitions, known, clock, spec, layouts)
+            job = JobSpec(
+                tuple(program.texts.items()), partitions, known, clock, spec, layouts, hubs
+            )
         else:
-            job = JobSpec(tuple(program.items()), partitions, known, clock, None, layouts)
+            job = JobSpec(tuple(program.items()), partitions, known, clock, None, layouts, hubs)
         caches = [EngineCache() for _ in range(workers)]
         return cls(job, caches, place or (lambda _: 0), numbered)
 

@@ -63,6 +63,7 @@ class RunSettings(TypedDict, total=False):
     idle: int | None
     late: Late | None
     layout: Layouts
+    hubs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class RunOptions:
     `window_alignment` are those of `LiveGraph`. Inserts into graphs that are named in `streams` are
     events, if the changes have no column `stream`. The run stops if actions cause further actions
     more than `max_rounds` times in turn. Of a DataFrame, `shards`, `idle` and `late` are those of
-    `watch`; late rows of a log are rejected. `layout` is that of the queries, as in
+    `watch`; late rows of a log are rejected. `layout` and `hubs` are those of
     `watch`.
     """
 
@@ -105,6 +106,7 @@ class RunOptions:
     idle: int | None = None
     late: Late | None = None
     layout: Layouts = None
+    hubs: tuple[str, ...] = ()
 
     @property
     def clock(self) -> Clock:

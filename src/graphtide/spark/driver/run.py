@@ -151,6 +151,7 @@ def start(
         clock=options.clock,
         program=spec,
         layout=options.layout,
+        hubs=options.hubs,
     )
     columns = {
         query.name: [variable.name for variable in query.query.variables[: query.shown]]

@@ -183,7 +183,7 @@ class QueriesPartition:
 
     def _own(self, query: PartitionQuery, net: Ints) -> Ints:
         """A query's delta without rows of other partitions and extra columns of the grid."""
-        at = [DELTA_VALUES + query.query.variables.index(v) for v in query.grid.variables]
+        at = [DELTA_VALUES + query.query.variables.index(v) for v in query.grid.columns]
         mine = owners(net[:, at], self.graph.terms, query.grid) == self._partition
         columns = [TX, DIFF, *range(DELTA_VALUES, DELTA_VALUES + query.shown)]
         batch = np.take(net[mine], columns, axis=1)
