@@ -41,7 +41,7 @@ from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
 from graphtide.algebra.paths import link_iris, matches_zero_length
 from graphtide.algebra.variables import certain, pattern_variables
 from graphtide.patterns.tables import key_of
-from graphtide.spark.partition.hashing import id_hashes, mixed_hashes, text_hashes
+from graphtide.spark.partition.hashing import TermHashes, id_hashes, mixed_hashes, text_hashes
 from graphtide.spark.partition.windows import of_window
 
 if TYPE_CHECKING:
@@ -289,11 +289,12 @@ def route(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs (row, partition), each once and sorted by row: where each quad of ids has to go."""
     grids = tuple(grids)
+    hashes = TermHashes(terms) if len(grids) > 1 else terms
     wanted = np.zeros((len(quads), max((grid.partitions for grid in grids), default=0)), np.bool_)
     for grid in grids:
         for leaf in grid.leaves:
             matched = matching_rows(quads, terms, leaf.pattern)
-            for partition in _partitions(quads[matched], terms, grid, leaf):
+            for partition in _partitions(quads[matched], hashes, grid, leaf):
                 wanted[matched, partition] = True
     rows, partitions = np.nonzero(wanted)
     return rows, partitions
@@ -320,7 +321,7 @@ def matching_rows(
 
 
 def _partitions(
-    quads: NDArray[np.int32], terms: TermDictionary, grid: Grid, leaf: Leaf
+    quads: NDArray[np.int32], terms: TermDictionary | TermHashes, grid: Grid, leaf: Leaf
 ) -> Iterable[NDArray[np.int64]]:
     """Per copy that has to be sent, the partition of each quad."""
     pattern = leaf.pattern
@@ -339,7 +340,9 @@ def _partitions(
         yield partition
 
 
-def owners(columns: NDArray[np.int32], terms: TermDictionary, grid: Grid) -> NDArray[np.int64]:
+def owners(
+    columns: NDArray[np.int32], terms: TermDictionary | TermHashes, grid: Grid
+) -> NDArray[np.int64]:
     """The partition of each row, from its values of the grid's variables."""
     partition = np.zeros(len(columns), np.int64)
     for i, share in enumerate(grid.shares):
