@@ -133,9 +133,9 @@ def test_feedback_goes_on_where_a_failed_call_stopped_it(spark, tmp_path):
             raise OSError("the receiver is away")
 
     with pytest.raises(ActionError, match=r"the rule Pong at 3 with .*the receiver is away"):
-        finish(start(spark, tmp_path, PREFIX + ACTIONS, functions={"f": call}))
+        finish(start(spark, tmp_path, PREFIX + ACTIONS, functions={"f": call}, late="reject"))
     first = firings(tmp_path)
-    finish(start(spark, tmp_path, PREFIX + ACTIONS, functions={"f": call}))
+    finish(start(spark, tmp_path, PREFIX + ACTIONS, functions={"f": call}, late="reject"))
     written = firings(tmp_path)
     assert written[: len(first)] == first
     assert [name for name, _ in calls] == ["n1", "n2", "n2", "n3", "n4"]

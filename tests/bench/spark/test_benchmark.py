@@ -5,6 +5,7 @@ import json
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,6 +14,8 @@ from graphtide.bench.harness import Benchmark
 from graphtide.bench.route_sensor import QUERY
 from graphtide.bench.spark.benchmark import (
     BENCHMARK,
+    BULK_ROWS,
+    FILES,
     PipelineResult,
     PipelineTask,
     StreamBatch,
@@ -39,7 +42,7 @@ def stream(tmp_path_factory):
 def test_the_stream_grows_to_three_sizes(stream):
     folder, batches = stream
     files = sorted(folder.iterdir())
-    assert len(files) == len(batches)
+    assert len(files) == FILES * len(batches)
     assert read_batches(folder) == batches
     sizes = sorted({batch.edges for batch in batches if batch.kind == "small"})
     total = sizes[-1]
@@ -53,8 +56,11 @@ def test_small_batches_leave_the_graph_as_it_was(stream):
     graph = LiveGraph()
     watch = graph.watch(QUERY)
     counts = []
-    for path, batch in zip(sorted(folder.iterdir()), batches, strict=True):
-        table = pq.read_table(path)
+    files = sorted(folder.iterdir())
+    for at, batch in enumerate(batches):
+        parts = [pq.read_table(path) for path in files[FILES * at : FILES * (at + 1)]]
+        assert all(len(part) for part in parts), "a task for each file"
+        table = pa.concat_tables(parts)
         assert table["diff"].to_pylist()[-1] == 0, "the end of the last transaction"
         graph.apply(table.slice(0, batch.rows))
         assert len(graph) == batch.edges
@@ -68,7 +74,7 @@ def test_spare_batches_come_last(tmp_path):
     before = sorted(path.name for path in (tmp_path / "input").iterdir())
     add_spare(tmp_path / "input")
     after = sorted(path.name for path in (tmp_path / "input").iterdir())
-    assert after[: len(before)] == before and len(after) == len(before) + 3
+    assert after[: len(before)] == before and len(after) == len(before) + 3 * FILES
 
 
 def test_medians_leave_out_the_first_batches():
@@ -80,19 +86,22 @@ def test_medians_leave_out_the_first_batches():
     ]
     took = [9000, 900, 10, 20, 1000, 500, 900, 30, 50]
     task = PipelineTask("identity", "", "", 2100)
-    result = to_result(task, {"batch_ms": dict(enumerate(took)), "matches": 4}, batches)
+    times = {at: ms / 1000 for at, ms in enumerate(took)}
+    output = {"batch_ms": dict(enumerate(took)), "batch_cpu": times, "matches": 4}
+    result = to_result(task, output, batches)
     # bulk: 1000 rows in 1000 and in 500 ms; small: 10 and 20, then 30 and 50 ms
-    assert result == PipelineResult(
-        "identity", 2100, 1500.0, 25.0, {"100": 15.0, "2100": 40.0}, matches=4
-    )
+    sizes = {"100": 15.0, "2100": 40.0}
+    seconds = 0.75 * BULK_ROWS / 1000
+    assert result == PipelineResult("identity", 2100, 1500.0, 25.0, sizes, 4, seconds, 25.0)
     assert growth(result) == 2.67
 
 
 def results():
     by_size = {"100": 10.0, "2000": 12.0}
     return [
-        PipelineResult("identity", 2000, 1000.0, 10.0, by_size, 0),
-        PipelineResult("graphtide", 2000, 700.0, 11.0, by_size, 5, 0.96, 120.0),
+        PipelineResult("identity", 2000, 1000.0, 10.0, by_size, 0, 0.5, 20.0),
+        PipelineResult("graphtide", 2000, 700.0, 11.0, by_size, 5, 1.0, 25.0, 0.96, 120.0),
+        PipelineResult("ten", 2000, 400.0, 20.0, by_size, 50, 2.25, 40.0),
         PipelineResult("reevaluate", 2000, 20.0, 900.0, {"100": 500.0, "2000": 1500.0}, 5),
     ]
 
@@ -102,13 +111,16 @@ def test_json_has_the_promised_keys():
     assert list(figures) == [
         "identity",
         "graphtide",
+        "ten",
         "reevaluate",
         "cache_hit_ratio",
         "rebuild_ms",
     ]
     assert figures["reevaluate"] == {
         "rows_per_s": 20.0,
+        "cpu_s_bulk": 0.0,
         "batch_ms_median_small": 900.0,
+        "cpu_ms_small": 0.0,
         "batch_ms_by_graph_size": {"100": 500.0, "2000": 1500.0},
     }
     assert json.loads(json.dumps(figures)) == figures
@@ -118,13 +130,14 @@ def test_the_table_shows_ratios(capsys, monkeypatch):
     monkeypatch.setattr(Benchmark, "run", lambda *_: results())
     assert main(["bench", "spark", "--edges", "1000"]) == 0
     lines = {" ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
-    assert "in bulk, rows/s 1,000 700 20.00 0.70× ≥ 0.6×" in lines
-    assert "largest graph / smallest 1.20 1.20 3.00 1.00× ≤ 1.2" in lines
-    assert report(results()).tables[0].row_count == 7
+    assert "in bulk, rows/s 1,000 700 400 20.00 0.70× ≥ 0.7×" in lines
+    assert "largest graph / smallest 1.20 1.20 1.20 3.00 1.00× ≤ 1.2" in lines
+    assert "ten queries / one, CPU in bulk 2.25× ≤ 2.5×" in lines
+    assert report(results()).tables[0].row_count == 10
 
 
 def test_pipelines_that_disagree_are_reported():
-    found = [*results()[:2], replace(results()[2], matches=6)]
+    found = [*results()[:-1], replace(results()[-1], matches=6)]
     with pytest.raises(GraphtideError, match="disagree on the matches: graphtide 5, reevaluate 6"):
         check_agreement(found)
 

@@ -1,4 +1,4 @@
-"""The three pipelines of the Spark benchmark, and how their micro-batches are measured."""
+"""The pipelines of the Spark benchmark, and how their micro-batches are measured."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from graphtide.bench.route_sensor import QUERY, RELATIONS, texts
-from graphtide.bench.spark.benchmark import PARTITIONS, add_spare
+from graphtide.bench.route_sensor import QUERY, RELATIONS, VOCABULARY, texts
+from graphtide.bench.spark.benchmark import FILES, PARTITIONS, add_spare
+from graphtide.bench.spark.processor_time import ProcessorTimes
 from graphtide.spark import api
+from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.session import make_session
 from graphtide.spark.stages import processor
-from graphtide.spark.stages.pack import pack_task
 from graphtide.spark.stages.processor import from_frames, to_frame
-from graphtide.spark.stages.prune import prune
-from graphtide.spark.stages.unpack import columns_sql, unpack_deltas
+from graphtide.spark.state.frontier import START
 from graphtide.spark.state.log import Head, StateLog, appended
-from graphtide.spark.state.messages import CHANGES, ROWS_SQL, from_chunks, to_chunk
+from graphtide.spark.state.messages import ROWS_SQL, StageInput, StageRow, stage_rows, to_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -42,9 +42,32 @@ SETTINGS: Final = {
     "spark.driver.memory": "2g",
     "spark.executor.memory": "2g",
     "spark.sql.streaming.numRecentProgressUpdates": "10000",
+    # Java's default compilers: the first stage of them alone doubles its work in bulk.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
 }
 
 CHANGES_SQL: Final = "time long, tx long, diff int, seq long, s string, p string, o string"
+
+_CHAIN: Final = "?route :follows ?swP . ?swP :target ?sw . ?sw :monitoredBy ?sensor"
+_BODIES: Final = (
+    "?route :follows ?swP . ?swP :target ?sw",
+    "?swP :target ?sw . ?sw :monitoredBy ?sensor",
+    _CHAIN,
+    "?route :requires ?sensor . ?sw :monitoredBy ?sensor",
+    "?route :follows ?swP OPTIONAL { ?swP :target ?sw }",
+    "?swP :target ?sw FILTER NOT EXISTS { ?sw :monitoredBy ?sensor }",
+    "?sw :monitoredBy ?sensor MINUS { ?route :requires ?sensor }",
+    "?route :requires ?sensor",
+    f"{_CHAIN} . ?route :requires ?sensor",
+)
+TEN_QUERIES: Final = {
+    "RouteSensor": QUERY,
+    **{
+        f"Q{number}": f"PREFIX : <{VOCABULARY}> SELECT * WHERE {{ {body} }}"
+        for number, body in enumerate(_BODIES)
+    },
+}
 
 ANSWER_SQL: Final = """
 SELECT f.s AS route, m.o AS sensor, f.o AS swP, t.o AS sw
@@ -63,10 +86,15 @@ def run_pipeline(name: str, folder: Path, master: str) -> dict[str, Any]:
     try:
         match name:
             case "identity":
-                return _measured(_start(_identity(session, folder), folder, name))
+                return _measured(session, _identity(session, folder), folder, name)
             case "graphtide":
-                figures = _measured(_start(_graphtide(session, folder, "notes"), folder, name))
+                deltas = _graphtide(session, folder, "notes")
+                figures = _measured(session, deltas, folder, name)
                 return figures | _rebuilds(session, folder)
+            case "ten":
+                changes = _changes(session, folder / "input")
+                deltas = api.watch(changes, TEN_QUERIES, partitions=PARTITIONS)
+                return _measured(session, deltas, folder, name)
             case "reevaluate":
                 return _reevaluated(session, folder)
             case _:
@@ -76,7 +104,7 @@ def run_pipeline(name: str, folder: Path, master: str) -> dict[str, Any]:
 
 
 def _changes(session: SparkSession, files: Path) -> DataFrame:
-    reader = session.readStream.schema(CHANGES_SQL).option("maxFilesPerTrigger", 1)
+    reader = session.readStream.schema(CHANGES_SQL).option("maxFilesPerTrigger", FILES)
     return reader.parquet(str(files))
 
 
@@ -88,14 +116,27 @@ def _start(deltas: DataFrame, folder: Path, name: str) -> StreamingQuery:
     return writer.option("checkpointLocation", str(folder / f"{name}-checkpoint")).start()
 
 
-def _measured(query: StreamingQuery) -> dict[str, Any]:
+def _measured(session: SparkSession, deltas: DataFrame, folder: Path, name: str) -> dict[str, Any]:
+    times = ProcessorTimes()
+    session.streams.addListener(times)
+    query = _start(deltas, folder, name)
     query.awaitTermination()
     reports = [json.loads(report.json) for report in query.recentProgress]
     found = [(r.get("observedMetrics") or {}).get("out") or {} for r in reports]
+    _wait_for(times, max(report["batchId"] for report in reports))
+    session.streams.removeListener(times)
     return {
         "batch_ms": _batch_ms(reports),
+        "batch_cpu": times.by_batch(),
         "matches": sum(each.get("matches") or 0 for each in found),
     }
+
+
+def _wait_for(times: ProcessorTimes, batch: int) -> None:
+    """Wait until the last micro-batch was told of: that comes a little after its end."""
+    until = time.monotonic() + 10
+    while batch not in times.by_batch() and time.monotonic() < until:
+        time.sleep(0.1)
 
 
 def _batch_ms(reports: list[dict[str, Any]]) -> dict[int, int]:
@@ -159,7 +200,8 @@ def _graphtide(
 def _rebuilds(session: SparkSession, folder: Path) -> dict[str, Any]:
     """The notes on the stream, and on more batches for which engines had to be rebuilt."""
     add_spare(folder / "input")
-    _measured(_start(_graphtide(session, folder, "rebuilds", forget=True), folder, "graphtide"))
+    deltas = _graphtide(session, folder, "rebuilds", forget=True)
+    _start(deltas, folder, "graphtide").awaitTermination()
     return {name: _read_notes(folder / name) for name in ("notes", "rebuilds")}
 
 
@@ -184,38 +226,56 @@ class IdentityProcessor(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: object,  # noqa: ARG002, N803 - Spark's signature
     ) -> Iterator[pd.DataFrame]:
-        """One partition's part of a micro-batch."""
+        """One partition's part of a micro-batch: its chunks are logged as they came."""
         head = self._log.head() or Head()
-        packed = sorted(from_frames(rows), key=lambda row: row.task)
-        changes = from_chunks((row.chunk for row in packed), CHANGES)
-        after = replace(head, version=head.version + 1, token=uuid.uuid4().hex)
-        self._log.put_head(appended(self._log, after, to_chunk(changes)))
+        batch = StageInput.of(from_frames(rows))
+        if batch.chunks:
+            head = replace(head, version=head.version + 1, token=uuid.uuid4().hex)
+            head = appended(self._log, head, b"".join(batch.chunks))
+        self._log.put_head(head)
         yield to_frame([])
 
     def close(self) -> None:
         """The task is done (called by Spark)."""
 
 
+def _move(batches: Iterator[pa.RecordBatch], task: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a task as a chunk per partition, each row in one of them."""
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    rows = []
+    for partition, key in enumerate(partition_keys(PARTITIONS)):
+        parts = [
+            table.slice(partition * len(table) // PARTITIONS, -(-len(table) // PARTITIONS))
+            for table in tables
+        ]
+        chunk = to_chunk(pa.concat_tables(parts)) if parts else None
+        rows.append(StageRow(key, task, *START, chunk))
+    yield from stage_rows(rows).to_batches()
+
+
 def _identity(session: SparkSession, folder: Path) -> DataFrame:
-    """The stages of `graphtide.spark.watch` for one query, with another processor."""
+    """The same rows through the same operators of Spark, without a look at them."""
     changes = _changes(session, folder / "input")
-    job = api.make_job(changes, {"query": QUERY}, PARTITIONS)
 
-    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def move(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
-        return pack_task(batches, job, context.partitionId() if context else 0)
+        return _move(batches, context.partitionId() if context else 0)
 
-    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return unpack_deltas(batches, job, single=True)
+    def nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield from ()
 
-    packed = prune(changes, job).mapInArrow(pack, ROWS_SQL)
-    logged = packed.groupBy("partition").transformWithStateInPandas(
-        statefulProcessor=IdentityProcessor(),
-        outputStructType=ROWS_SQL,
-        outputMode="Append",
-        timeMode="None",
+    logged = (
+        changes.mapInArrow(move, ROWS_SQL)
+        .groupBy("partition")
+        .transformWithStateInPandas(
+            statefulProcessor=IdentityProcessor(),
+            outputStructType=ROWS_SQL,
+            outputMode="Append",
+            timeMode="None",
+        )
     )
-    return logged.mapInArrow(unpack, columns_sql(job, single=True))
+    return logged.mapInArrow(nothing, "diff bigint")
 
 
 # ---- re-evaluation -------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
 from graphtide.algebra.paths import link_iris, matches_zero_length
 from graphtide.algebra.variables import certain, pattern_variables
 from graphtide.patterns.tables import key_of
-from graphtide.spark.partition.hashing import id_hashes, mixed_hashes, text_hashes
+from graphtide.spark.partition.hashing import TermHashes, id_hashes, mixed_hashes, text_hashes
 from graphtide.spark.partition.windows import of_window
 
 if TYPE_CHECKING:
@@ -350,6 +350,7 @@ def route(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs (row, partition), each once and sorted by row: where each quad of ids has to go."""
     grids = tuple(grids)
+    hashes = TermHashes(terms) if len(grids) > 1 else terms
     most = (part.partitions for grid in grids for part, _ in _cases(grid))
     wanted = np.zeros((len(quads), max(most, default=0)), np.bool_)
     for grid in grids:
@@ -358,7 +359,7 @@ def route(
                 matched = matching_rows(quads, terms, leaf.pattern)
                 if grid.hubs:
                     matched = matched[_in_case(quads[matched], terms, leaf, hub, grid)]
-                for partition in _partitions(quads[matched], terms, part, leaf):
+                for partition in _partitions(quads[matched], hashes, part, leaf):
                     wanted[matched, partition] = True
     rows, partitions = np.nonzero(wanted)
     return rows, partitions
@@ -385,7 +386,7 @@ def matching_rows(
 
 
 def _partitions(
-    quads: NDArray[np.int32], terms: TermDictionary, grid: Grid, leaf: Leaf
+    quads: NDArray[np.int32], terms: TermDictionary | TermHashes, grid: Grid, leaf: Leaf
 ) -> Iterable[NDArray[np.int64]]:
     """Per copy that has to be sent, the partition of each quad."""
     pattern = leaf.pattern
@@ -423,7 +424,9 @@ def _in_case(
     return mask
 
 
-def owners(columns: NDArray[np.int32], terms: TermDictionary, grid: Grid) -> NDArray[np.int64]:
+def owners(
+    columns: NDArray[np.int32], terms: TermDictionary | TermHashes, grid: Grid
+) -> NDArray[np.int64]:
     """The partition of each row, from its values of `grid.columns`."""
     known = dict(zip(grid.columns, columns.T, strict=True))
     found = _points(known, terms, grid, len(columns))
@@ -436,7 +439,10 @@ def owners(columns: NDArray[np.int32], terms: TermDictionary, grid: Grid) -> NDA
 
 
 def _points(
-    values: Mapping[Var, NDArray[np.int32]], terms: TermDictionary, grid: Grid, count: int
+    values: Mapping[Var, NDArray[np.int32]],
+    terms: TermDictionary | TermHashes,
+    grid: Grid,
+    count: int,
 ) -> NDArray[np.int64]:
     """The point of a grid for each row of values."""
     partition = np.zeros(count, np.int64)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
 
 
 @compiled
@@ -52,8 +53,46 @@ def text_hashes(texts: pa.Array[Any]) -> NDArray[np.int64]:
     return out
 
 
-def id_hashes(terms: TermDictionary, ids: NDArray[np.int32]) -> NDArray[np.int64]:
+class TermHashes:
+    """The hash of each term of a dictionary by its id, made once.
+
+    >>> from graphtide.rdf.dictionary import TermDictionary
+    >>> terms = TermDictionary()
+    >>> hashes, ids = TermHashes(terms), terms.encode_column(["<ex:a>", "<ex:b>", "<ex:a>"])
+    >>> (hashes.of(ids) == text_hashes(terms.decode_column(ids))).all()
+    np.True_
+    """
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self._terms = terms
+        self._hashes = text_hashes(terms.decode_column([0]))
+        self._known = 0
+
+    def of(self, ids: NDArray[np.int32]) -> NDArray[np.int64]:
+        """A hash per id, of the term's canonical text."""
+        terms = self._terms
+        if terms.generation:  # ids were freed, and may be those of other terms now
+            return text_hashes(terms.decode_column(ids))
+        if len(ids) and int(ids.max()) > self._known:
+            self._extend(terms.top)
+        return np.asarray(self._hashes[ids])
+
+    def lookup(self, term: Term | str) -> int:
+        """The id of a term; 0 if it is not known."""
+        return self._terms.lookup(term)
+
+    def _extend(self, top: int) -> None:
+        new = text_hashes(self._terms.decode_column(np.arange(self._known + 1, top + 1)))
+        if top >= len(self._hashes):
+            self._hashes = np.concatenate([self._hashes, np.zeros(2 * top, np.int64)])
+        self._hashes[self._known + 1 : top + 1] = new
+        self._known = top
+
+
+def id_hashes(terms: TermDictionary | TermHashes, ids: NDArray[np.int32]) -> NDArray[np.int64]:
     """A hash per id, of the term's canonical text; each term once if they are fewer than ids."""
+    if isinstance(terms, TermHashes):
+        return terms.of(ids)
     if len(ids) < len(terms):
         return text_hashes(terms.decode_column(ids))
     return text_hashes(terms.decode_column(np.arange(len(terms) + 1)))[ids]

@@ -23,6 +23,7 @@ from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.spark.partition.grids import owners
+from graphtide.spark.partition.hashing import TermHashes
 from graphtide.spark.partition.program import is_feedback
 from graphtide.spark.stages import order
 from graphtide.spark.stages.consolidate import send_rows
@@ -50,6 +51,7 @@ class QueriesPartition:
     def __init__(self, job: JobSpec, partition: int) -> None:
         self.graph = Runtime()
         self._partition = partition
+        self._hashes = TermHashes(self.graph.terms)
         self._watches = [
             (query, self.graph.watch(query.query, name=query.name))
             for query in job.partition_queries
@@ -128,7 +130,7 @@ class QueriesPartition:
         quads = self.graph.quad_ids()
         quads = quads[quads[:, 3] < HIDDEN_GRAPHS]
         n = len(quads)
-        columns = [self.graph.terms.decode_column(quads[:, i]) for i in range(4)]
+        columns = [msg.term_column(self.graph.terms, quads[:, i]) for i in range(4)]
         zeros = np.zeros(n, np.int64)
         flags = [np.ones(n, np.int8), zeros, np.ones(n, np.bool_)]
         stamp = zeros + (self.graph.clock if self._windows is None else 0)  # events come after
@@ -184,7 +186,7 @@ class QueriesPartition:
     def _own(self, query: PartitionQuery, net: Ints) -> Ints:
         """A query's delta without rows of other partitions and extra columns of the grid."""
         at = [DELTA_VALUES + query.query.variables.index(v) for v in query.grid.columns]
-        mine = owners(net[:, at], self.graph.terms, query.grid) == self._partition
+        mine = owners(net[:, at], self._hashes, query.grid) == self._partition
         columns = [TX, DIFF, *range(DELTA_VALUES, DELTA_VALUES + query.shown)]
         batch = np.take(net[mine], columns, axis=1)
         if counts_rows(query):
@@ -218,8 +220,8 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
     frontier = max(head.frontier, _complete_up_to(shards, batch, job.clock))
     closed, rest = msg.divided(waiting, _complete(waiting, frontier))
     events, closed = _split_events(closed, job)
-    # Mostly all of one chunk is complete, and is logged as it came.
-    chunk = batch.chunks[0] if closed is arrived and len(batch.chunks) == 1 else None
+    # If all is complete and in order, it is logged as it came.
+    chunk = b"".join(batch.chunks) if closed is arrived else None
     before = msg.MESSAGES.empty_table() if first is None else before_all(first, job)
     if job.program is not None:
         before = first_facts(before, job.program)

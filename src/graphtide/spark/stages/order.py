@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.partition.hashing import mixed_hashes, text_hashes
+from graphtide.spark.state.messages import compacted
 from graphtide.streams.windows import ElementWindow
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def held(changes: pa.Table) -> pa.Table:
     """Changes that wait for later micro-batches, which come after them if they are of one shard."""
     at = changes.schema.get_field_index("origin")
     shard = changes["origin"].to_numpy() & ~_PLACE
-    return changes.set_column(at, changes.schema.field(at), pa.array(shard))
+    return compacted(changes.set_column(at, changes.schema.field(at), pa.array(shard)))
 
 
 def check_order(changes: pa.Table, job: JobSpec) -> None:
@@ -103,6 +104,7 @@ def _check(
     origin = changes["origin"].to_numpy()[rows]
     place = origin & _PLACE
     columns: dict[str, Any] = {name: changes[name].take(rows) for name in (*names, "diff")}
+    columns |= {name: columns[name].cast(pa.string()) for name in names}
     columns |= {"run": runs[rows], "row": rows, "shard": origin >> 32}
     columns["place"] = pa.array(place, mask=place == 0)
     bounds = [(name, bound) for name in ("shard", "place") for bound in ("min", "max")]

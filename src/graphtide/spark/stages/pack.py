@@ -11,7 +11,7 @@ Three kinds of rows go to a partition, before any shuffle:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -177,7 +177,7 @@ def route_table(table: pa.Table, job: JobSpec) -> tuple[dict[int, pa.Table], pa.
     """By partition, the changes that go there, with canonical terms; and the rejected rows."""
     terms = TermDictionary()
     relevant: Any = pc.and_(pc.not_equal(table["diff"], 0), table["relevant"])  # type: ignore[call-overload]
-    real = table.filter(relevant)
+    real, _ = msg.divided(table, relevant.to_numpy())
     quads, bad = _encode(real, terms)
     if job.has_streams:
         bad = dict(sorted((_deleted_events(real) | bad).items()))
@@ -222,7 +222,7 @@ def _by_partition(
     for partition in np.flatnonzero(np.bincount(partitions)).tolist():
         chosen = np.flatnonzero(partitions == partition)
         at = rows[chosen]
-        texts = [terms.decode_column(quads[at, column]) for column in range(4)]
+        texts = [msg.term_column(terms, quads[at, column]) for column in range(4)]
         columns = [*(stamp[at] for stamp in stamps), home[chosen], *texts]
         if job.has_streams:
             columns.append(real["stream"].take(at))
@@ -237,7 +237,7 @@ def _encode(table: pa.Table, terms: TermDictionary) -> tuple[NDArray[np.int32], 
     quads = np.empty((len(table), 4), np.int32)
     bad: dict[int, str] = {}
     for column, name in enumerate("spog"):
-        texts: Any = table[name].combine_chunks()
+        texts = _whole(table[name])
         quads[:, column], wrong = terms.encode_rows(texts, skip_empty=name == "g")
         for row, reason in wrong:
             bad.setdefault(row, f"column {name}: {reason}")
@@ -246,6 +246,12 @@ def _encode(table: pa.Table, terms: TermDictionary) -> tuple[NDArray[np.int32], 
     for row in np.flatnonzero(np.abs(table["diff"].to_numpy()) != 1).tolist():
         bad.setdefault(row, "diff is neither +1 nor -1, nor 0 to mark the end of a transaction")
     return quads, dict(sorted(bad.items()))
+
+
+def _whole(column: pa.ChunkedArray[Any]) -> pa.Array[Any]:
+    """A column as one array, which is copied only if it is in several parts."""
+    whole: Any = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return cast("pa.Array[Any]", whole)
 
 
 # --- streams ---
@@ -326,7 +332,7 @@ def heartbeat_rows(stream: str, times: NDArray[np.int64]) -> pa.Table:
     n = len(times)
     first, zeros = np.full(n, FIRST_TX, np.int64), np.zeros(n, np.int64)
     flags = [np.ones(n, np.int8), zeros, np.zeros(n, np.bool_)]
-    nothing = [[None] * n] * 4
+    nothing = [pa.nulls(n, msg.TERM)] * 4
     return msg.table_of(msg.STREAM_CHANGES, [times, first, zeros, *flags, *nothing, [stream] * n])
 
 
@@ -344,7 +350,7 @@ def _rule_copies(
     found = {}
     for partition in np.unique(where).tolist():
         at = np.flatnonzero(where == partition)
-        texts = [terms.decode_column(quads[events[at], column]) for column in range(4)]
+        texts = [msg.term_column(terms, quads[events[at], column]) for column in range(4)]
         yes = np.ones(len(at), np.bool_)
         streams = real["stream"].take(events[at])
         found[partition] = msg.table_of(

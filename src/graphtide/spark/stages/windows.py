@@ -171,7 +171,7 @@ class PartitionWindows:
         # Element windows count from the first event ever: stand-ins take the place of evicted ones.
         rows = np.append(np.zeros(events.begin % lcm(*steps), np.int64), np.arange(n))
         quads = events.quads(events.begin, events.end)[rows]
-        texts = [self._graph.terms.decode_column(quads[:, column]) for column in range(4)]
+        texts = [msg.term_column(self._graph.terms, quads[:, column]) for column in range(4)]
         zeros, ones = np.zeros(len(rows), np.int64), np.ones(len(rows), np.int8)
         stamps = [events.times(events.begin, events.end)[rows], zeros, zeros, ones, zeros]
         names: Any = [stream.name] * len(rows)

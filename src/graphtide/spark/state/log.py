@@ -18,10 +18,10 @@ The layout, for whatever reads the state of a checkpoint (Spark's `statestore` s
   `stored`, a list of version, bytes and level per chunk of the map. `data` has the bytes of `held`,
   `unreported` and all of the `tail`, one after the other.
 - The map state `chunks` has, by `version`, the columns `token` and `chunk`.
-- All chunks of `stored`, then those of `tail`, in order, are the log. Each is an Arrow stream
-  (`messages.from_chunk`): of the match, rows of `JobSpec.log_schema`; of other stages, `MESSAGES`.
-  Applied in order to an empty engine, they give the state. `held` is a chunk of `changes_schema`,
-  `unreported` one of `MESSAGES`; no bytes stand for no rows.
+- All chunks of `stored`, then those of `tail`, in order, are the log. Each is one or several Arrow
+  streams (`messages.from_chunk`): of the match, rows of `JobSpec.log_schema`; of other stages,
+  `MESSAGES`. Applied in order to an empty engine, they give the state. `held` is a chunk of
+  `changes_schema`, `unreported` one of `MESSAGES`; no bytes stand for no rows.
 
 A checkpoint can be resumed only by the queries and the number of partitions that made it: rows lie
 where that division put them. Spark does not know of it, so each head has the fingerprint of its

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Fields = list[tuple[str, pa.DataType]]
 
+TERM: Final = pa.dictionary(pa.int32(), pa.string())
+"""A column of terms: numbers into the different texts of a chunk, which are written once."""
+
 _CHANGES: Final[Fields] = [
     ("time", pa.int64()),
     ("tx", pa.int64()),
@@ -35,7 +38,7 @@ _CHANGES: Final[Fields] = [
     ("diff", pa.int8()),
     ("origin", pa.int64()),
     ("home", pa.bool_()),
-    *((name, pa.string()) for name in "spog"),
+    *((name, TERM) for name in "spog"),
 ]
 CHANGES: Final = pa.schema(_CHANGES)
 """Changes of the graph: `seq` orders those of a transaction, `origin` says where a row is from,
@@ -200,14 +203,17 @@ def to_chunk(table: pa.Table) -> bytes:
 
 
 def from_chunk(chunk: bytes) -> pa.Table:
-    """The table of a chunk.
+    """The table of a chunk, or of several that were put one after the other.
 
-    >>> from_chunk(to_chunk(pa.table({"a": [1, 2]}))).to_pydict()
-    {'a': [1, 2]}
+    >>> from_chunk(to_chunk(pa.table({"a": [1, 2]})) + to_chunk(pa.table({"a": [3]}))).to_pydict()
+    {'a': [1, 2, 3]}
     """
     options = pa.ipc.IpcReadOptions(use_threads=False)
-    with pa.ipc.open_stream(chunk, options=options) as reader:
-        return reader.read_all()
+    source, tables = pa.BufferReader(chunk), []
+    while source.tell() < len(chunk):
+        with pa.ipc.open_stream(source, options=options) as reader:
+            tables.append(reader.read_all())
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def merged(chunks: Iterable[bytes]) -> bytes:
@@ -236,10 +242,39 @@ def table_of(schema: pa.Schema, columns: Sequence[Any]) -> pa.Table:
     2
     """
     arrays: list[Any] = [
-        column if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type)
+        column if isinstance(column, pa.ChunkedArray | pa.Array) else pa.array(column, field.type)
         for column, field in zip(columns, schema, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def term_column(terms: TermDictionary, ids: NDArray[np.int32]) -> pa.Array[Any]:
+    """The terms of ids as a column of `TERM`, in which each text is once; 0 gives null.
+
+    >>> from graphtide.rdf.dictionary import TermDictionary
+    >>> terms = TermDictionary()
+    >>> column = term_column(terms, terms.encode_column(['"b"', None, '"a"', '"b"']))
+    >>> column.to_pylist(), column.dictionary.to_pylist()
+    (['"b"', None, '"a"', '"b"'], ['"b"', '"a"'])
+    """
+    used = np.zeros(terms.top + 1, np.bool_)
+    used[ids] = True
+    used[0] = False
+    distinct = np.flatnonzero(used).astype(np.int32)
+    places = np.zeros(len(used), np.int32)
+    places[distinct] = np.arange(len(distinct), dtype=np.int32)
+    missing = ids == 0
+    numbers: Any = pa.array(places[ids], mask=missing if missing.any() else None)
+    return pa.DictionaryArray.from_arrays(numbers, terms.decode_column(distinct))
+
+
+def compacted(table: pa.Table) -> pa.Table:
+    """The table, its columns of terms without texts that no row has."""
+    for at, field in enumerate(table.schema):
+        if field.type == TERM:
+            texts: Any = table.column(at).cast(pa.string()).combine_chunks()
+            table = table.set_column(at, field, texts.dictionary_encode())
+    return table
 
 
 def stage_rows(rows: Sequence[StageRow]) -> pa.Table:
@@ -248,11 +283,14 @@ def stage_rows(rows: Sequence[StageRow]) -> pa.Table:
 
 
 def divided(table: pa.Table, mask: NDArray[np.bool_]) -> tuple[pa.Table, pa.Table]:
-    """The rows where a mask holds, and the others; a table is not copied as a whole."""
-    if mask.all():
+    """The rows where a mask holds, and the others; if those come last, nothing is copied."""
+    many = int(np.count_nonzero(mask))
+    if many == len(table):
         return table, table.slice(0, 0)
-    if not mask.any():
+    if not many:
         return table.slice(0, 0), table
+    if mask[:many].all():
+        return table.slice(0, many), table.slice(many)
     return table.filter(pa.array(mask)), table.filter(pa.array(~mask))
 
 
