@@ -59,17 +59,32 @@ def test_reports_add_up():
     assert found['graphtide_batch_seconds{query="railway"}'] == 0.25
     assert found['graphtide_batch{query="railway"}'] == 8
     assert found['graphtide_state_rows{operator="0",query="railway"}'] == 4
-    assert found['graphtide_state_bytes{operator="1",query="railway"}'] == 500
+    assert found['graphtide_state_store_bytes{operator="1",query="railway"}'] == 500
     assert found['graphtide_deltas_total{query="railway"}'] == 18
     assert found['graphtide_quarantined_total{query="railway"}'] == 4
     # -1 says that the sink does not count
     assert found['graphtide_written_rows_total{query="railway"}'] == 5
 
 
+def test_rejected_rows_of_each_watch_are_counted_and_told_of(caplog):
+    observed = {"graphtide-1": {"rejected": 3}, "graphtide-2": {"rejected": 0}, "own": {"x": 7}}
+    listener = MetricsListener()
+    listener.take({**REPORT, "observedMetrics": observed})
+    found = samples(listener.text())
+    assert found['graphtide_rejected_total{query="railway"}'] == 3
+    assert not any("_x_" in name for name in found)
+    assert caplog.messages == ["railway, micro-batch 7: 3 rows rejected"]
+
+
 def test_what_is_counted_elsewhere():
-    listener = MetricsListener(cache=lambda: {"hit": 12, "rebuilt": 1}, totals=lambda: {"late": 3})
+    listener = MetricsListener(
+        cache=lambda: {"hit": 12, "rebuilt": 1},
+        totals=lambda: {"late": 3},
+        state=lambda: {"match": 4096},
+    )
     found = samples(listener.text())
     assert found == {
+        'graphtide_state_bytes{stage="match"}': 4096,
         'graphtide_cache_total{found="hit"}': 12,
         'graphtide_cache_total{found="rebuilt"}': 1,
         "graphtide_late_total": 3,

@@ -49,7 +49,6 @@ def test_the_match_reads_the_columns_that_it_needs():
     assert stages(SHOWN)[0].input == CHANGES
     assert stages(WINDOW)[0].input == STREAM_CHANGES
     assert stages(SHOWN, EVENTS + RULE)[0].input == RULE_CHANGES
-    assert [stage.windows for stage in (stages(SHOWN)[0], stages(WINDOW)[0])] == [False, True]
 
 
 def test_only_counts_make_consolidation_stateful():

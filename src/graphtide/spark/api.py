@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
+from pyspark.sql import functions as f
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.job import JobSpec
+from graphtide.spark.metrics import OBSERVATION
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_task
 from graphtide.spark.stages.processor import PartitionProcessor, from_frames, stage_named, to_frame
 from graphtide.spark.stages.prune import prune
-from graphtide.spark.stages.unpack import columns_sql, unpack_deltas
+from graphtide.spark.stages.unpack import REJECTS, columns_sql, unpack_all
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import MemoryLog
 from graphtide.spark.state.messages import ROWS_SQL, StageRow
@@ -47,6 +50,7 @@ def watch(
     shards: int | None = None,
     idle: int | None = None,
     late: Late | None = None,
+    rejects: bool = False,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -61,8 +65,9 @@ def watch(
     source is in order only within parts of it, as within each partition of Kafka, a column `shard`
     names them: one is complete when that is so in every shard. `shards` is their number; without
     it, those count that were seen so far. A shard more than `idle` ticks behind the others does not
-    hold them back. The changes of a transaction are ordered by `seq`, or else as they come: by
-    micro-batch, partition and row. Rows that depend on no quad are emitted once, at time 0, tx 0.
+    hold them back. The changes of a transaction are ordered by `seq`, or else as they come; if one
+    inserts and deletes a quad in rows of several tasks, files or shards, that is an error. Rows
+    that depend on no quad are emitted once, at time 0, tx 0.
 
     Queries over windows (RSP-QL) emit when a window closes, at that time and with tx 0. Rows whose
     column `stream` names a stream are its events; without that column, inserts into a graph with a
@@ -71,17 +76,27 @@ def watch(
     Rows may be late by `lateness` ticks of `tick_ms` milliseconds; later ones are rejected. With
     neither `lateness` nor `idle` a change of a complete transaction is an error, and the stream
     stops; `late="reject"` rejects it instead, `late="error"` makes it an error in any case.
+
+    Rejected rows are counted in the observed metrics of the query, as `rejected`. With `rejects`
+    they are in the result: the column `rejected` is a struct that says what they were and why, and
+    null in all other rows.
     """
     single = isinstance(query, str)
     named = {"query": query} if isinstance(query, str) else dict(query)
     clock = Clock(lateness, tick_ms, window_origin, window_alignment, shards, idle, late)
     job = make_job(changes, named, partitions, sizes, clock)
-    schema = columns_sql(job, single=single)
+    # A variable of the query can have the name of the column, but no minus in its own.
+    column = REJECTS if rejects else f"-{REJECTS}"
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return unpack_deltas(batches, job, single=single)
+        return unpack_all(batches, job, column, single=single)
 
-    return run_stages(changes, job, counts).mapInArrow(unpack, schema)
+    schema = columns_sql(job, single=single, rejected=column)
+    rows = run_stages(changes, job, counts).mapInArrow(unpack, schema)
+    # Two queries in one must not share the name.
+    name = f"{OBSERVATION}-{uuid.uuid4().hex[:8]}"
+    rows = rows.observe(name, f.count(f.col(f"`{column}`")).alias(REJECTS))
+    return rows if rejects else rows.where(f.col(f"`{column}`").isNull()).drop(column)
 
 
 def make_job(

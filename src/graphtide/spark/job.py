@@ -27,6 +27,7 @@ from graphtide.spark.partition.windows import (
     WindowSpec,
     with_windows,
 )
+from graphtide.spark.state.log import FORMAT
 from graphtide.spark.state.messages import CHANGES, RULE_CHANGES, STREAM_CHANGES
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class JobSpec:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What the state depends on: the number of partitions; and a hash of queries and grids.
+        """What the state depends on: partitions, format, and a hash of queries and grids.
 
         >>> one = JobSpec((("q", "SELECT ?a { ?a <ex:p> ?b }"),), 2)
         >>> [JobSpec(one.queries, n).fingerprint == one.fingerprint for n in (2, 4)]
@@ -166,7 +167,7 @@ class JobSpec:
         ]
         program = [self.program.fingerprint] if self.program else []
         made = json.dumps([self.partitions, self.queries, grids, *self._window_times(), *program])
-        return f"{self.partitions} {sha256(made.encode()).hexdigest()[:16]}"
+        return f"{self.partitions} {FORMAT} {sha256(made.encode()).hexdigest()[:16]}"
 
     def _window_times(self) -> tuple[object, ...]:
         """What windows depend on; shards, and how late rows may come, can change."""

@@ -6,8 +6,10 @@ import json
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from pyspark.accumulators import AccumulatorParam
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -134,6 +136,29 @@ COUNTED: Final = {
 """The counters of an `EngineCache`, and their names in metrics."""
 
 
+Sizes = dict[tuple[str, str, int], tuple[int, int]]
+"""By operator, stage and partition, the last version of its state and the bytes of that."""
+
+
+class LatestSizes(AccumulatorParam[Sizes]):
+    """How sizes add up: of each partition, the last version counts.
+
+    >>> key = ("a", "match", 0)
+    >>> LatestSizes().addInPlace({key: (7, 100)}, {key: (6, 900)})
+    {('a', 'match', 0): (7, 100)}
+    """
+
+    def zero(self, value: Sizes) -> Sizes:  # noqa: ARG002 - Spark's signature
+        """Nothing."""
+        return {}
+
+    def addInPlace(self, value1: Sizes, value2: Sizes) -> Sizes:  # noqa: N802 - Spark's name
+        """The first with the second."""
+        for key, size in value2.items():
+            value1[key] = max(value1.get(key, size), size)
+        return value1
+
+
 class CacheCounts:
     """Counters that travel with a stage, as Spark's accumulators.
 
@@ -142,16 +167,25 @@ class CacheCounts:
 
     def __init__(self, context: SparkContext) -> None:
         self._counters = {name: context.accumulator(0) for name in COUNTED}
+        self._sizes = context.accumulator(Sizes(), LatestSizes())
 
-    def report(self, cache: EngineCache, before: Mapping[str, int]) -> None:
+    def report(self, cache: EngineCache, before: Mapping[str, int], sizes: Sizes) -> None:
         """Add, from a worker, what its cache has counted since `before` (`counted_in`)."""
         now = counted_in(cache)
         for name, counter in self._counters.items():
             counter.add(now[name] - before[name])
+        self._sizes.add(sizes)
 
     def values(self) -> Mapping[str, int]:
         """The sums so far (on the driver)."""
         return {word: self._counters[name].value for name, word in COUNTED.items()}
+
+    def state_bytes(self) -> Mapping[str, int]:
+        """The bytes of the state of each stage, all its partitions together (on the driver)."""
+        found: dict[str, int] = {}
+        for (_, stage, _), (_, size) in dict(self._sizes.value).items():
+            found[stage] = found.get(stage, 0) + size
+        return found
 
 
 def counted_in(cache: EngineCache) -> dict[str, int]:
@@ -162,20 +196,29 @@ def counted_in(cache: EngineCache) -> dict[str, int]:
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 OBSERVATION: Final = "graphtide"
-"""Numbers that a query observes under this name (`DataFrame.observe`) become counters."""
+"""Numbers that a query observes (`DataFrame.observe`) become counters, if the name begins so."""
+
+log = getLogger(__name__)
 
 
 class MetricsListener(StreamingQueryListener):
     """Metrics of every streaming query of a session: `spark.streams.addListener(listener)`.
 
-    `cache` gives how partitions found their engines (`CacheCounts.values`); `totals` gives what is
-    counted elsewhere on the driver, such as deltas and rejected rows.
+    `cache` gives how partitions found their engines (`CacheCounts.values`), `state` how large the
+    state of each stage is (`CacheCounts.state_bytes`); `totals` gives what is counted elsewhere on
+    the driver, such as deltas and rejected rows.
     """
 
-    def __init__(self, cache: Counts | None = None, totals: Counts | None = None) -> None:
+    def __init__(
+        self,
+        cache: Counts | None = None,
+        totals: Counts | None = None,
+        state: Counts | None = None,
+    ) -> None:
         self.metrics = Metrics()
         self._cache = cache
         self._totals = totals
+        self._state = state
         self._names: dict[str, str] = {}
         self._server: ThreadingHTTPServer | None = None
 
@@ -203,10 +246,16 @@ class MetricsListener(StreamingQueryListener):
         name = str(report.get("name") or report["id"])
         self._take_input(report, name)
         self._take_state(report.get("stateOperators") or [], name)
-        observed: Mapping[str, Any] = (report.get("observedMetrics") or {}).get(OBSERVATION) or {}
+        for observation, observed in (report.get("observedMetrics") or {}).items():
+            if observation.startswith(OBSERVATION):
+                self._take_observed(observed, name, int(number_at(report, "batchId") or 0))
+
+    def _take_observed(self, observed: Mapping[str, Any], name: str, batch: int) -> None:
         for key in observed:
             amount = number_at(observed, key) or 0
             self.metrics.add(f"graphtide_{key}_total", f"Sum of {key}.", amount, query=name)
+            if key == "rejected" and amount:
+                log.warning("%s, micro-batch %d: %d rows rejected", name, batch, amount)
 
     def _take_input(self, report: Mapping[str, Any], name: str) -> None:
         add, put = self.metrics.add, self.metrics.set
@@ -226,7 +275,7 @@ class MetricsListener(StreamingQueryListener):
         for number, operator in enumerate(operators):
             for key, metric, text in (
                 ("numRowsTotal", "graphtide_state_rows", "Rows in the state store."),
-                ("memoryUsedBytes", "graphtide_state_bytes", "Memory of the state store."),
+                ("memoryUsedBytes", "graphtide_state_store_bytes", "Memory of the state store."),
             ):
                 value = number_at(operator, key) or 0
                 self.metrics.set(metric, text, value, query=name, operator=str(number))
@@ -236,6 +285,9 @@ class MetricsListener(StreamingQueryListener):
         for found, count in (self._cache() if self._cache else {}).items():
             description = "How partitions found their engine."
             self.metrics.set("graphtide_cache_total", description, count, "counter", found=found)
+        for stage, size in (self._state() if self._state else {}).items():
+            description = "Bytes of chunks and heads that partitions hold."
+            self.metrics.set("graphtide_state_bytes", description, size, stage=stage)
         for key, count in (self._totals() if self._totals else {}).items():
             self.metrics.set(f"graphtide_{key}_total", f"Sum of {key}.", count, "counter")
         return self.metrics.text()

@@ -38,8 +38,7 @@ Step = Callable[["PartitionState", msg.StageInput], msg.StageOutput]
 class StageSpec:
     """A stage: its key, its input and output, and what one partition does in a micro-batch.
 
-    With `windows` it stores changes of answers that no close has reported yet. If
-    `always_sends`, a partition sends at least its frontier, to the same partition of the next
+    If `always_sends`, a partition sends at least its frontier, to the same partition of the next
     stage.
     """
 
@@ -49,7 +48,6 @@ class StageSpec:
     output: pa.Schema
     step: Step
     stateful: bool = True
-    windows: bool = False
     always_sends: bool = False
 
 
@@ -63,7 +61,6 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
         job.changes_schema,
         msg.MESSAGES,
         partial(match_batch, job),
-        windows=bool(job.windows),
         always_sends=sends,
     )
     found = [matched]

@@ -64,12 +64,6 @@ def test_held_changes_come_before_those_of_later_micro_batches(run):
     assert run.batch([[END]]) == []
 
 
-def test_tasks_of_a_micro_batch_are_in_the_order_of_their_numbers(run):
-    first = [change(5, 1, 1, ("<ex:x>", "<ex:p>", "<ex:y>")), change(5, 1, 1, PAIR[0])]
-    out = run.batch([first, [change(5, 1, -1, PAIR[0]), change(5, 1, 1, PAIR[1])], [END]])
-    assert out == []
-
-
 @pytest.mark.parametrize("partitions", [1, 2, 4])
 def test_with_lateness_an_end_still_is_one(partitions):
     """By hand: rows may be 10 ticks late, so that 5 is complete at 15; its end comes before."""

@@ -201,7 +201,8 @@ def test_state_is_bounded_by_the_window(monkeypatch):
         ]
         run.batch([[*(facts if time == 0 else []), *rows]])
         logs = run.logs["match"]
-        chunks = [chunk for log in logs for _, chunk in log.chunks.values()]
+        every = [entry for log in logs for entry in (*log.chunks.values(), *log.current.tail)]
+        chunks = [entry.chunk for entry in every]
         held = [part for log in logs for part in (log.current.held, log.current.unreported) if part]
         most_rows = max(most_rows, sum(len(from_chunk(each)) for each in [*chunks, *held]))
         size = sum(map(len, [*chunks, *held]))

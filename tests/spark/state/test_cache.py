@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from random import Random
 
 import pytest
@@ -10,12 +11,17 @@ from hypothesis import strategies as st
 from spark.stages.shapes import query, stream
 from spark.stages.splits import END, deltas, in_process, micro_batches
 
+from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.stages import processor
 from graphtide.spark.stages.consolidate import consolidate, counted
 from graphtide.spark.stages.match import QueriesPartition
+from graphtide.spark.stages.pack import pack_rows
+from graphtide.spark.stages.processor import PartitionProcessor
 from graphtide.spark.state import cache
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import Head, MemoryLog
-from graphtide.testing.partitions import PartitionRun, net_of
+from graphtide.spark.topology import run_partition
+from graphtide.testing.partitions import PartitionRun, net_of, record_batches
 
 TEXT = "SELECT ?a ?b { ?a <ex:p> ?b }"
 
@@ -125,6 +131,23 @@ def test_other_run(two_workers):
     assert run.batch(insert(8)) == out(8)
 
 
+def test_operators_of_one_query_have_engines_of_their_own(monkeypatch):
+    """Two that are the same in all else: after the first time, each finds its own."""
+    job = PartitionRun.of({"q": TEXT}, 1).job
+    monkeypatch.setattr(processor, "CACHE", EngineCache())
+    operators = [pickle.loads(pickle.dumps(PartitionProcessor(job, "match"))) for _ in range(2)]
+    logs = [MemoryLog(), MemoryLog()]
+    for time in range(4):
+        for operator, log in zip(operators, logs, strict=True):
+            again = pickle.loads(pickle.dumps(operator))  # as Spark does for each task
+            key = again.engine_key(partition_keys(1)[0])
+            state = PartitionState(log, processor.CACHE, key)
+            rows = pack_rows(record_batches(*insert(time)), job, 0)
+            run_partition(processor.stage_named(job, "match"), state, rows, 1)
+    found = processor.CACHE
+    assert (found.started, found.hits, found.caught_up, found.rebuilt) == (2, 6, 0, 0)
+
+
 def test_a_failure_inside_the_engine_leaves_no_engine(two_workers, monkeypatch):
     run = two_workers
     run.batch(insert(0))
@@ -159,8 +182,8 @@ def test_compaction_keeps_what_is_left(monkeypatch):
     head = log.head()
     assert head.version == 40
     assert head.oldest > 1
-    assert sorted(log.chunks) == list(range(head.oldest, 41))
-    assert len(log.chunks) <= 10 + 2 * 2
+    assert [entry.version for entry in head.tail] == list(range(head.oldest, 41))
+    assert len(head.tail) <= 10 + 2 * 2
     run.lose(0)
     deleted = run.batch([[(50, 0, -1, *quad), (50, 0, 0, *[None] * 4)]])
     assert deleted == [("q", 50, 0, -1, ("<ex:stays>", "<ex:b>"))]
@@ -208,7 +231,7 @@ def test_recover_and_advance_agree():
     assert head == Head()
     assert len(first) == 0
     output, after = state.advance(engine, head, engine.snapshot())
-    assert (len(output), after.version, sorted(state.log.chunks)) == (0, 1, [1])
+    assert (len(output), after.version, [entry.version for entry in after.tail]) == (0, 1, [1])
 
 
 @pytest.mark.slow

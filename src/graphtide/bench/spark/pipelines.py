@@ -23,7 +23,7 @@ from graphtide.spark.stages.pack import pack_task
 from graphtide.spark.stages.processor import from_frames, to_frame
 from graphtide.spark.stages.prune import prune
 from graphtide.spark.stages.unpack import columns_sql, unpack_deltas
-from graphtide.spark.state.log import Head, StateLog
+from graphtide.spark.state.log import Head, StateLog, appended
 from graphtide.spark.state.messages import CHANGES, ROWS_SQL, from_chunks, to_chunk
 
 if TYPE_CHECKING:
@@ -189,8 +189,7 @@ class IdentityProcessor(StatefulProcessor):
         packed = sorted(from_frames(rows), key=lambda row: row.task)
         changes = from_chunks((row.chunk for row in packed), CHANGES)
         after = replace(head, version=head.version + 1, token=uuid.uuid4().hex)
-        self._log.put_chunk(after.version, after.token, to_chunk(changes))
-        self._log.put_head(after)
+        self._log.put_head(appended(self._log, after, to_chunk(changes)))
         yield to_frame([])
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from graphtide.spark.driver.options import (
 )
 from graphtide.spark.driver.sink import BatchWriter, OnBatch, OnDeltas, Sink
 from graphtide.spark.driver.status import BatchStatus, batch_status, explained
+from graphtide.spark.metrics import CacheCounts
 from graphtide.spark.source.offsets import Offset
 from graphtide.spark.source.source import GraphtideSource
 from graphtide.spark.stages.prune import plain_changes
@@ -136,9 +137,10 @@ def start(
     if spec is not None and spec.feeds_back:
         known = plain_changes(changes, job)
         changes = with_feedback(spark, known, options.checkpoint / "feedback")
-    output = run_stages(changes, job)
+    counts = CacheCounts(spark.sparkContext)
+    output = run_stages(changes, job, counts)
     if changes.isStreaming:
-        return StreamJob(output, writer, options)
+        return StreamJob(output, writer, options, counts)
     return BoundedJob(output, writer)
 
 
@@ -197,10 +199,13 @@ class SparkJob(Protocol):
 class StreamJob:
     """A program as a streaming query."""
 
-    def __init__(self, output: DataFrame, writer: BatchWriter, options: RunOptions) -> None:
+    def __init__(
+        self, output: DataFrame, writer: BatchWriter, options: RunOptions, counts: CacheCounts
+    ) -> None:
         self.sink = writer.sink
         self._writer = writer
         self._options = options
+        self._counts = counts
         self._all_is_read = False
         self.query: StreamingQuery = self._start(output)
 
@@ -233,7 +238,8 @@ class StreamJob:
             for report in self._reports():
                 if report["batchId"] > seen and report["numInputRows"]:
                     seen = report["batchId"]
-                    yield batch_status(report, self.sink.progress, directory)
+                    size = sum(self._counts.state_bytes().values())
+                    yield batch_status(report, self.sink.progress, directory, size)
             if not active:
                 break
             time.sleep(POLL_SECONDS)

@@ -93,7 +93,7 @@ class BatchStatus:
 
 
 def batch_status(
-    report: Mapping[str, Any], progress: Progress, changes: Path | None
+    report: Mapping[str, Any], progress: Progress, changes: Path | None, state_bytes: int
 ) -> BatchStatus:
     """The status of a micro-batch from Spark's report, our progress and the directory it reads."""
     source = report["sources"][0] if report["sources"] else {}
@@ -111,7 +111,7 @@ def batch_status(
         lag_files=files,
         lag_bytes=size,
         state_rows=sum(int(op["numRowsTotal"]) for op in operators),
-        state_bytes=sum(int(op["memoryUsedBytes"]) for op in operators),
+        state_bytes=state_bytes,
         quarantined=progress.quarantined,
         matches={name: tally.answer for name, tally in progress.queries.items()},
         appeared=sum(tally.appeared for tally in tallies),

@@ -2,7 +2,7 @@
 
 Complete transactions run, in the order of `(time, tx)` and inside one by `seq`. The changes of a
 transaction that is still open are held in the log's head. Without `seq`, changes keep the order in
-which they came: micro-batch by micro-batch, in one by Spark's task, in that by row.
+which they came, where that is known (`stages.order`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.spark.partition.grids import owners
 from graphtide.spark.partition.program import is_feedback
+from graphtide.spark.stages import order
 from graphtide.spark.stages.consolidate import send_rows
 from graphtide.spark.stages.events import first_facts, graph_events, send_matched
 from graphtide.spark.stages.pack import late_rows
@@ -127,7 +128,8 @@ class QueriesPartition:
         quads = quads[quads[:, 3] < HIDDEN_GRAPHS]
         n = len(quads)
         columns = [self.graph.terms.decode_column(quads[:, i]) for i in range(4)]
-        zeros, flags = np.zeros(n, np.int64), [np.ones(n, np.int8), np.ones(n, np.bool_)]
+        zeros = np.zeros(n, np.int64)
+        flags = [np.ones(n, np.int8), zeros, np.ones(n, np.bool_)]
         stamp = zeros + (self.graph.clock if self._windows is None else 0)  # events come after
         changes = msg.table_of(msg.CHANGES, [stamp, zeros, zeros, *flags, *columns])
         if self._windows is not None:
@@ -210,6 +212,7 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
         raise _too_late(late, head.frontier)
     held = msg.from_chunk(head.held) if head.held else job.changes_schema.empty_table()
     waiting = in_order(pa.concat_tables([held, timely]) if len(held) else timely)
+    order.check_order(waiting, job)
     shards = head.shards.joined([batch.shards])
     frontier = max(head.frontier, _complete_up_to(shards, batch, job.clock))
     closed, rest = msg.divided(waiting, _complete(waiting, frontier))
@@ -220,7 +223,7 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
     if job.program is not None:
         before = first_facts(before, job.program)
     messages = msg.MESSAGES.empty_table()
-    still = msg.to_chunk(rest) if len(rest) else b""
+    still = msg.to_chunk(order.held(rest)) if len(rest) else b""
     after = replace(head, frontier=frontier, shards=shards, held=still)
     # With windows, an engine has another state as soon as time has passed.
     moves = len(closed) > 0 or (bool(job.windows) and frontier.time > head.frontier.time)
@@ -271,8 +274,8 @@ def _sent(messages: pa.Table, job: JobSpec, partition: int) -> list[msg.Sent]:
 def in_order(changes: pa.Table) -> pa.Table:
     """Changes by transaction, inside one by `seq`, and with the same `seq` as they came."""
     keys = [changes[name].to_numpy() for name in ("seq", "tx", "time")]
-    order = np.lexsort(keys)
-    return changes if (order[1:] > order[:-1]).all() else changes.take(order)
+    places = np.lexsort(keys)
+    return changes if (places[1:] > places[:-1]).all() else changes.take(places)
 
 
 def _complete(changes: pa.Table, frontier: Frontier) -> NDArray[np.bool_]:

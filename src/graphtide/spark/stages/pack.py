@@ -23,6 +23,7 @@ from graphtide.rdf.terms import POSITIONS
 from graphtide.spark.partition.grids import route
 from graphtide.spark.partition.hashing import mixed_hashes, partition_keys
 from graphtide.spark.partition.program import is_feedback
+from graphtide.spark.stages.order import origins
 from graphtide.spark.state import messages as msg
 from graphtide.spark.state.frontier import END, NO_SHARDS, START, Frontier, Shards, frontier_of
 from graphtide.streams.stream import LARGEST
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 FIRST_TX = -(2**63)
 """The tx of heartbeats: before all transactions of their time."""
 
-STAMPS = ("time", "tx", "seq", "diff")
+STAMPS = ("time", "tx", "seq", "diff", "origin")
 
 SHOWN = ("time", "tx", "diff")
 """The columns that a frontier depends on."""
@@ -59,6 +60,8 @@ def pack_rows(batches: Iterable[pa.RecordBatch], job: JobSpec, number: int) -> l
     for batch in batches:
         latest = LARGEST if job.windows else END.time
         table, unstamped = split_unstamped(_with_seq(pa.Table.from_batches([batch])), latest)
+        from_where: Any = pa.array(origins(table, number))
+        table = table.append_column("origin", from_where)
         time, tx, diff = (table[name].to_numpy() for name in SHOWN)
         seen = max(seen, frontier_of(time, tx, diff))
         shards = shards.joined([shards_of(table, job.clock.lateness)])
@@ -322,7 +325,7 @@ def heartbeat_rows(stream: str, times: NDArray[np.int64]) -> pa.Table:
     """
     n = len(times)
     first, zeros = np.full(n, FIRST_TX, np.int64), np.zeros(n, np.int64)
-    flags = [np.ones(n, np.int8), np.zeros(n, np.bool_)]
+    flags = [np.ones(n, np.int8), zeros, np.zeros(n, np.bool_)]
     nothing = [[None] * n] * 4
     return msg.table_of(msg.STREAM_CHANGES, [times, first, zeros, *flags, *nothing, [stream] * n])
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import uuid
 from typing import TYPE_CHECKING
 
 import pandas as pd
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from graphtide.spark.metrics import CacheCounts, counted_in
+from graphtide.spark.metrics import CacheCounts, Sizes, counted_in
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import StateLog
@@ -34,12 +35,15 @@ class PartitionProcessor(StatefulProcessor):
         self._job = job
         self._name = stage
         self._counts = counts
+        # Made once, on the driver: two of them in one query have separate engines.
+        self._operator = uuid.uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state (called by Spark)."""
         self._stage = stage_named(self._job, self._name)
-        self._log = StateLog(handle, self._job.fingerprint, windows=self._stage.windows)
+        self._log = StateLog(handle, self._job.fingerprint)
         self._before = counted_in(CACHE)
+        self._sizes: Sizes = {}
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
         self,
@@ -49,19 +53,23 @@ class PartitionProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """One partition's part of a micro-batch."""
         state = PartitionState(self._log, CACHE, self.engine_key(key[0]))
-        partitions = self._job.partitions
-        yield to_frame(run_partition(self._stage, state, from_frames(rows), partitions))
+        sent = run_partition(self._stage, state, from_frames(rows), self._job.partitions)
+        cached = CACHE.engines.get(state.key)
+        if cached is not None:
+            of = self._operator, self._name, state.partition
+            self._sizes[of] = cached.version, cached.size
+        yield to_frame(sent)
 
     def engine_key(self, key: int) -> EngineKey:
         """The cache's key for the partition that Spark knows by a key."""
         partition = partition_keys(self._job.partitions).index(key)
-        return EngineKey(run_id(), self._name, partition)
+        return EngineKey(run_id(), self._name, partition, self._operator)
 
     def close(self) -> None:
         """The task is done (called by Spark)."""
         freeze_engines()
         if self._counts is not None:
-            self._counts.report(CACHE, self._before)
+            self._counts.report(CACHE, self._before, self._sizes)
 
 
 def stage_named(job: JobSpec, name: StageName) -> StageSpec:

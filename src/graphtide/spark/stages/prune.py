@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import IntegralType, NullType, StringType, StructType
@@ -52,6 +53,7 @@ def prune(changes: DataFrame, job: JobSpec) -> DataFrame:
         *(term_text(changes, name).alias(name) for name in "spo"),
         *graph_and_stream(changes, job.stream_names),
         *_shard(changes),
+        *_file_id(changes),
         *_report(changes),
     )
     matched = reduce(lambda a, b: a | b, _conditions(job), f.lit(False))
@@ -63,7 +65,7 @@ def prune(changes: DataFrame, job: JobSpec) -> DataFrame:
         relevant.alias("relevant"),
         *(f.when(relevant, f.col(name)).alias(name) for name in "spog"),
         *(["stream"] if job.has_streams else []),
-        *(["shard"] if "shard" in texts.columns else []),
+        *(name for name in ("shard", "file_id") if name in texts.columns),
         *(name for name in REPORT if name in texts.columns),
     )
 
@@ -99,6 +101,18 @@ def _shard(changes: DataFrame) -> list[Column]:
             hint="it is a text or a whole number, as the partition of Kafka",
         )
     return [f.col("shard").cast("string").alias("shard")]
+
+
+def _file_id(changes: DataFrame) -> list[Column]:
+    """A number for the file and block of a row, where Spark knows it and no `seq` orders rows."""
+    if "seq" in changes.columns:
+        return []
+    place = f.xxhash64("_metadata.file_path", "_metadata.file_block_start").alias("file_id")
+    try:
+        _ = changes.select(place).schema
+    except AnalysisException:
+        return []
+    return [place]
 
 
 def graph_and_stream(changes: DataFrame, streams: Sequence[str]) -> tuple[Column, Column]:

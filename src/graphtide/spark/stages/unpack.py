@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.state.messages import MessageKind, from_chunk, of_kind, replaced, value_columns
+from graphtide.spark.state.messages import (
+    MESSAGES,
+    REJECTED,
+    REJECTED_SQL,
+    MessageKind,
+    from_chunk,
+    of_kind,
+    replaced,
+    value_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from graphtide.spark.job import JobSpec
 
+log = getLogger(__name__)
+
 FRONT = ("query", "time", "tx", "diff")
+
+REJECTS = "rejected"
+"""The column of rejected input, if it is asked for."""
+
+_REJECTED = pa.struct(list(REJECTED))
 
 
 def unpack_deltas(
@@ -26,6 +43,28 @@ def unpack_deltas(
         deltas = emitted_deltas(messages, job)
         table = _in_columns(deltas, job) if single else _in_map(deltas, job)
         yield from table.to_batches()
+
+
+def unpack_all(
+    batches: Iterable[pa.RecordBatch], job: JobSpec, column: str, *, single: bool
+) -> Iterator[pa.RecordBatch]:
+    """As `unpack_deltas`, and rejected input as structs in a column of its own."""
+    for batch in batches:
+        for deltas in unpack_deltas([batch], job, single=single):
+            nothing: Any = pa.nulls(len(deltas), _REJECTED)
+            yield deltas.append_column(column, nothing)
+        for rejected in unpack_rejected([batch]):
+            log.warning("%d rows rejected; the first: %s", len(rejected), rejected["reason"][0])
+            structs: Any = rejected.to_struct_array()
+            names = [field.name for field in _deltas_schema(job, single=single)]
+            nulls = [pa.nulls(len(rejected), f.type) for f in _deltas_schema(job, single=single)]
+            yield pa.record_batch([*nulls, structs], names=[*names, column])
+
+
+def _deltas_schema(job: JobSpec, *, single: bool) -> pa.Schema:
+    """The columns of unpacked deltas."""
+    empty = MESSAGES.empty_table()
+    return (_in_columns(empty, job) if single else _in_map(empty, job)).schema
 
 
 def unpack_rejected(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -90,14 +129,18 @@ def _front(deltas: pa.Table, job: JobSpec) -> dict[str, Any]:
     return dict(zip(FRONT, [names.take(deltas["id"].combine_chunks()), *numbers], strict=True))
 
 
-def columns_sql(job: JobSpec, *, single: bool) -> str:
-    """The Spark schema of unpacked deltas."""
-    front = "query string, time bigint, tx bigint, diff bigint"
-    if not single:
-        return f"{front}, row map<string, string>"
-    names = _names(job)[0]
-    check_names(names)
-    return ", ".join([front, *(f"`{name}` string" for name in names)])
+def columns_sql(job: JobSpec, *, single: bool, rejected: str | None = None) -> str:
+    """The Spark schema of unpacked deltas, perhaps with a column of rejected input."""
+    columns = ["query string, time bigint, tx bigint, diff bigint"]
+    if single:
+        names = _names(job)[0]
+        check_names([*([REJECTS] if rejected == REJECTS else []), *names])
+        columns += [f"`{name}` string" for name in names]
+    else:
+        columns.append("row map<string, string>")
+    if rejected is not None:
+        columns.append(f"`{rejected}` struct<{REJECTED_SQL}>")
+    return ", ".join(columns)
 
 
 def check_names(names: list[str]) -> None:

@@ -173,7 +173,7 @@ class PartitionWindows:
         quads = events.quads(events.begin, events.end)[rows]
         texts = [self._graph.terms.decode_column(quads[:, column]) for column in range(4)]
         zeros, ones = np.zeros(len(rows), np.int64), np.ones(len(rows), np.int8)
-        stamps = [events.times(events.begin, events.end)[rows], zeros, zeros, ones]
+        stamps = [events.times(events.begin, events.end)[rows], zeros, zeros, ones, zeros]
         names: Any = [stream.name] * len(rows)
         return msg.table_of(msg.STREAM_CHANGES, [*stamps, ones.astype(np.bool_), *texts, names])
 

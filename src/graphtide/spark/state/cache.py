@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, cast
 import pyarrow as pa
 
 from graphtide.spark.state.frontier import START
-from graphtide.spark.state.log import Head, Log, merge_chunks
+from graphtide.spark.state.log import Head, Log, appended
 from graphtide.spark.state.messages import from_chunk, to_chunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from graphtide.spark.state.log import LogEntry
 
 log = getLogger(__name__)
 
@@ -60,21 +62,23 @@ class PartitionEngine(Protocol):
 
 
 class EngineKey(NamedTuple):
-    """Whose engine it is."""
+    """Whose engine it is: of a streaming query, a `watch` in it, a stage and a partition."""
 
     run: str
     stage: str
     partition: int
+    operator: str = ""
 
 
 @dataclass(slots=True)
 class CachedEngine:
-    """An engine, its version of the log, and when it was last used."""
+    """An engine, its version of the log, the size of that, and when it was last used."""
 
     engine: PartitionEngine
     version: int
     token: str
     used: float
+    size: int = 0
 
 
 @dataclass(slots=True)
@@ -101,7 +105,8 @@ class EngineCache:
 
     def put(self, key: EngineKey, engine: PartitionEngine, head: Head) -> None:
         """Put an engine back that is at the head."""
-        self.engines[key] = CachedEngine(engine, head.version, head.token, time.monotonic())
+        now = time.monotonic()
+        self.engines[key] = CachedEngine(engine, head.version, head.token, now, head.size)
 
 
 E = TypeVar("E", bound=PartitionEngine)
@@ -159,14 +164,14 @@ class PartitionState:
         `chunk` is the rows as a chunk, if there is one already.
         """
         output = engine.apply(rows, head.frontier.time)
-        version, token, oldest = head.version + 1, uuid.uuid4().hex, head.oldest
+        after = replace(head, version=head.version + 1, token=uuid.uuid4().hex)
         if engine.log_rows > SMALL_LOG + 2 * engine.live_rows:
             log.debug("%s, partition %d: log is compacted", self.key.stage, self.partition)
-            self.log.clear()
-            oldest, chunk = version, to_chunk(engine.snapshot())
-        self.log.put_chunk(version, token, chunk or to_chunk(rows))
-        merge_chunks(self.log, version)
-        return output, replace(head, version=version, token=token, oldest=oldest)
+            if head.stored:
+                self.log.clear()
+            after = replace(after, oldest=after.version, tail=(), stored=())
+            chunk = to_chunk(engine.snapshot())
+        return output, appended(self.log, after, chunk or to_chunk(rows))
 
     def commit(self, recovered: Recovered[E], after: Head) -> None:
         """Write the head if it is new or has changed, and cache the engine."""
@@ -178,19 +183,25 @@ class PartitionState:
         """Whether the engine is at a version that the log still has."""
         if not head.oldest <= cached.version < head.version:
             return False
-        found = self.log.chunk(cached.version)
+        known = (entry for entry in head.tail if entry.version == cached.version)
+        found = next(known, None) or self.log.chunk(cached.version)
         return found is not None and found.token == cached.token
 
     def _replay(self, engine: PartitionEngine, after: int, head: Head) -> None:
         """Apply what the log has after a version, many small chunks at a time."""
         waiting: list[pa.Table] = []
-        for version in self.log.versions():
-            found = self.log.chunk(version) if version > after else None
-            if found is None:
-                continue
+        for entry in self._entries(after, head):
             if sum(map(len, waiting)) > REPLAY_ROWS:
                 engine.replay(pa.concat_tables(waiting), START.time)
                 waiting.clear()
-            waiting.append(from_chunk(found.chunk))
+            waiting.append(from_chunk(entry.chunk))
         if waiting:
             engine.replay(pa.concat_tables(waiting), head.frontier.time)
+
+    def _entries(self, after: int, head: Head) -> Iterator[LogEntry]:
+        """The chunks of the log after a version, in order."""
+        for stored in head.stored:
+            found = self.log.chunk(stored.version) if stored.version > after else None
+            if found is not None:
+                yield found
+        yield from (entry for entry in head.tail if entry.version > after)

@@ -33,11 +33,13 @@ _CHANGES: Final[Fields] = [
     ("tx", pa.int64()),
     ("seq", pa.int64()),
     ("diff", pa.int8()),
+    ("origin", pa.int64()),
     ("home", pa.bool_()),
     *((name, pa.string()) for name in "spog"),
 ]
 CHANGES: Final = pa.schema(_CHANGES)
-"""Changes of the graph: `seq` orders those of a transaction, `home` marks one copy of each."""
+"""Changes of the graph: `seq` orders those of a transaction, `origin` says where a row is from,
+`home` marks one copy of each."""
 
 STREAM_CHANGES: Final = pa.schema([*_CHANGES, ("stream", pa.string())])
 """Changes, and events of streams. An event without terms is a heartbeat of its stream."""
@@ -147,29 +149,23 @@ class Sent(NamedTuple):
 class StageInput:
     """What a partition of a stage gets in one micro-batch; of a `bounded` input, all there is.
 
-    `tasks` are the senders of the chunks, in order. `shards` are the frontiers that they have seen.
+    `shards` are the frontiers that the senders have seen.
     """
 
     chunks: list[bytes]
     frontier: Frontier
     bounded: bool = False
-    tasks: Sequence[int] = ()
     shards: Shards = NO_SHARDS
 
     @classmethod
     def of(cls, rows: Iterable[StageRow], *, bounded: bool = False) -> StageInput:
         """What the senders have sent, in the order of their numbers."""
         rows = sorted(rows, key=lambda row: row.task)
-        full = [(row.chunk, row.task) for row in rows if row.chunk is not None]
+        chunks = [row.chunk for row in rows if row.chunk is not None]
         frontier = max((row.frontier for row in rows), default=START)
         seen = {row.shards for row in rows if row.shards is not None}
-        return cls(
-            [chunk for chunk, _ in full],
-            frontier,
-            bounded,
-            [task for _, task in full],
-            NO_SHARDS.joined(map(Shards.from_text, seen)),
-        )
+        shards = NO_SHARDS.joined(map(Shards.from_text, seen))
+        return cls(chunks, frontier, bounded, shards)
 
     def table(self, schema: pa.Schema = MESSAGES) -> pa.Table:
         """The data of all senders, in their order."""
