@@ -256,11 +256,11 @@ class BatchWriter:
                 times: Any = table["time"].to_pylist()
                 self._actions.feed_back(batch, max(times, default=0), fired)
             self._check_quarantine()
+            if self._on_batch is not None:
+                self._on_batch(batch, deltas, rejected, firings)
         except GraphtideError as error:
             self.failure = error
             raise
-        if self._on_batch is not None:
-            self._on_batch(batch, deltas, rejected, firings)
         if self._on_deltas is not None:
             self._on_deltas(deltas)
 
