@@ -1,6 +1,7 @@
 """Machine code is never stale, never a stranger's, and stored wherever there is room for it."""
 
 import os
+import shutil
 import tempfile
 
 import pytest
@@ -45,6 +46,34 @@ def folder(roots, given=""):
         remembered.cache_clear()
     code_cache._warn_once.cache_clear()
     return code_cache.code_folder(roots["package"].parent / "loop.py", str(given))
+
+
+@pytest.mark.parametrize("name", ["given", "package", "user", "temporary"])
+def test_workers_are_told_of_a_directory_that_they_would_not_find(roots, name):
+    """They find the package's own folder; with a read-only package they may have another home."""
+    code_cache._private.cache_clear()
+    found = code_cache.directory_for_workers(str(only(roots, name)))
+    assert found == (None if name == "package" else roots[name])
+
+
+def test_workers_are_told_of_nothing_if_there_is_no_room(roots):
+    only(roots, "temporary")
+    roots["temporary"].rmdir()
+    roots["temporary"].write_text("")
+    assert code_cache.directory_for_workers() is None
+
+
+def test_a_session_passes_the_directory_on(roots, monkeypatch):
+    from graphtide.spark.session import all_settings
+
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    key = "spark.executorEnv.NUMBA_CACHE_DIR"
+    assert key not in all_settings("spark://head:7077", 2, {})
+    shutil.rmtree(roots["package"])
+    only(roots, "user")
+    settings = all_settings("spark://head:7077", 2, {})
+    assert settings[key] == str(roots["user"])
+    assert all_settings("local", 2, {key: "/mine"})[key] == "/mine"
 
 
 def only(roots, name):

@@ -51,6 +51,19 @@ def code_folder(source: Path, numba_cache_dir: str = "") -> Path | None:
     return None
 
 
+def directory_for_workers(numba_cache_dir: str = "") -> Path | None:
+    """What `NUMBA_CACHE_DIR` should be where other processes of this package run.
+
+    None if they find the same directory by themselves: the package's own folder. Otherwise they may
+    have another home and another directory of temporary files, and would each compile for itself.
+    """
+    for root in _roots(numba_cache_dir):
+        with suppress(OSError):
+            _package_folder(root)
+            return None if root == PACKAGE / "__pycache__" else root.absolute()
+    return None
+
+
 def digest(source: Path) -> str:
     """A digest of a source and of every source of this package that is imported by it.
 
@@ -93,8 +106,8 @@ def _roots(numba_cache_dir: str) -> Iterator[Path]:
         yield Path(tempfile.gettempdir())
 
 
-def _folder_below(root: Path, source: Path) -> Path:
-    """Make a module's folder; OSError if it cannot be written to or is not to be trusted."""
+def _package_folder(root: Path) -> Path:
+    """Make this package's folder; OSError if it cannot be written to or is not to be trusted."""
     root.mkdir(parents=True, exist_ok=True)
     user = root / f"graphtide-{_user()}"
     with suppress(FileExistsError):
@@ -104,9 +117,17 @@ def _folder_below(root: Path, source: Path) -> Path:
     # Copies of the package, as in several environments, do not share a folder: each removes what is
     # stale by its own sources.
     copy = hashlib.sha256(str(PACKAGE).encode()).hexdigest()[:12]
-    module = ".".join(source.with_suffix("").parts[len(PACKAGE.parts) :])
-    folder = user / copy / f"{module}-{digest(source)}"
+    folder = user / copy
     folder.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=folder).close()
+    return folder
+
+
+def _folder_below(root: Path, source: Path) -> Path:
+    """Make a module's folder, and remove those of its other sources."""
+    module = ".".join(source.with_suffix("").parts[len(PACKAGE.parts) :])
+    folder = _package_folder(root) / f"{module}-{digest(source)}"
+    folder.mkdir(exist_ok=True)
     tempfile.TemporaryFile(dir=folder).close()
     for other in folder.parent.glob(f"{module}-*"):
         if other != folder:

@@ -7,6 +7,7 @@ pyoxigraph, and their deltas with evaluation from scratch.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -191,7 +192,8 @@ def random_query(seed: int) -> str:
         f"{rng.choice('+-')} {rng.choice(('?o', '0.5', '3', '1e0'))}" for _ in range(n)
     )
     predicates = [rng.choice(("p", "q", "none")) for _ in range(n)]
-    optionals = " ".join(f"OPTIONAL {{ ?s :{p} ?x }}" for p in predicates)
+    # Of many, pyoxigraph needs minutes; thousands are checked by calculation above.
+    optionals = " ".join(f"OPTIONAL {{ ?s :{p} ?x }}" for p in predicates[:50])
     return PREFIX + rng.choice(
         (
             f"SELECT ?s ?o {{ ?s :p ?o FILTER({joined}) }}",
@@ -205,6 +207,10 @@ def random_query(seed: int) -> str:
 
 
 def oracle_rows(store: Store, text: str) -> Counter:
+    if path := re.search(r"\?s (:\w+(?:\|:\w+)+) \?o", text):
+        # By the standard (18.2.2.4), alternatives are a union; pyoxigraph removes duplicates.
+        union = " UNION ".join(f"{{ ?s {each} ?o }}" for each in path[1].split("|"))
+        text = text.replace(path[0], union)
     found = store.query(text)
     names = [v.value for v in found.variables]
     return Counter(tuple(str(r[name]) if r[name] else None for name in names) for r in found)

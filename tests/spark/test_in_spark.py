@@ -14,7 +14,7 @@ from spark.stages.shapes import query, stream
 from spark.stages.splits import END, in_process
 
 from graphtide.errors import GraphtideError
-from graphtide.spark import watch
+from graphtide.spark import find_hubs, watch
 from graphtide.spark.api import make_job, run_stages
 from graphtide.spark.job import JobSpec
 from graphtide.spark.stages.consolidate import counted
@@ -37,6 +37,25 @@ def test_batch(spark, partitions):
     out = watch(changes, QUERIES, partitions=partitions)
     assert out.columns == ["query", "time", "tx", "diff", "row"]
     assert net_maps(out.collect(), QUERIES) == in_process(QUERIES, ROWS)
+
+
+def test_batch_in_the_rete_layout(spark):
+    changes = spark.createDataFrame(ROWS, SCHEMA).coalesce(1)
+    out = watch(changes, {**QUERIES, "count": query("count")}, partitions=4, layout="rete")
+    queries = {**QUERIES, "count": query("count")}
+    assert net_maps(out.collect(), queries) == in_process(queries, ROWS)
+
+
+def test_hubs_are_found_and_spread(spark):
+    rows = [(1, n, 1, "<ex:hub>", f"<ex:{'pq'[n % 2]}>", f"<ex:{n}>", None) for n in range(40)]
+    rows += [(1, n, 1, f"<ex:s{n}>", "<ex:p>", f"<ex:{n}>", None) for n in range(40, 60)]
+    changes = spark.createDataFrame(rows, SCHEMA).coalesce(1)
+    hubs = find_hubs(changes, partitions=4)
+    assert hubs == ("<ex:hub>",)
+    text = "SELECT ?a ?b ?c { ?a <ex:p> ?b . ?a <ex:q> ?c }"
+    out = watch(changes, text, partitions=4, hubs=hubs).collect()
+    assert len(out) == 400
+    assert net_columns(out) == in_process({"query": text}, rows)
 
 
 def test_batch_with_a_sequence_in_any_order(spark):
@@ -124,11 +143,12 @@ def test_what_cannot_be_watched_is_said_at_once(spark, schema, text, message):
         watch(spark.createDataFrame([], schema), text, partitions=2)
 
 
-def test_streaming_from_files_with_a_restart_in_the_middle(spark, tmp_path):
+@pytest.mark.parametrize("layout", [None, "rete"])
+def test_streaming_from_files_with_a_restart_in_the_middle(spark, tmp_path, layout):
     half = len(ROWS) // 2
     write_files(tmp_path / "in", ROWS[:half])
     assert counted(JobSpec(tuple(QUERIES.items()), 2)), "both stages shall have state"
-    deltas = watch(read_files(spark, tmp_path / "in"), QUERIES, partitions=2)
+    deltas = watch(read_files(spark, tmp_path / "in"), QUERIES, partitions=2, layout=layout)
 
     def run():
         (

@@ -114,15 +114,14 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
     )
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import start
+    from graphtide.spark.files import Location
     from graphtide.spark.session import open_session
 
     with stoppable(), temporary_directory("graphtide-demo-") as directory:
         home = Path(directory)
-        for name in ("changes", "checkpoint"):
-            (home / name).mkdir()
-        options = RunOptions(
-            home / "changes", home / "out", home / "checkpoint", PARTITIONS, trigger=TRIGGER
-        )
+        (home / "changes").mkdir()
+        changes, out, checkpoint = map(Location.of, (home / "changes", home / "out", home / "c"))
+        options = RunOptions(changes, out, checkpoint, PARTITIONS, trigger=TRIGGER)
         program = Program(tuple(NamedQuery(name, text, 1) for name, text in QUERIES.items()))
         writer = DemoWriter(home / "changes", transactions, seed, SPARK_PAUSE_SECONDS)
         writer.start()

@@ -40,7 +40,8 @@ ChangesOption = Annotated[
         allow_leading_hyphen=True,
         help="Changes to apply after --data: a change log (.rdfp, .parquet, .arrow), or RDF, whose "
         "triples are all inserted. The name `-` stands for RDF Patch from standard input. `run` "
-        "also takes a directory of change logs, read in the order of their names.",
+        "also takes a directory of change logs, read in the order of their names, and URIs such as "
+        "s3a://bucket/logs.",
     ),
 ]
 FollowOption = Annotated[
@@ -98,6 +99,15 @@ PartitionsOption = Annotated[
     Parameter(
         name="--partitions",
         help="Number of partitions of the Spark job; by default one per core of this machine.",
+    ),
+]
+Layout = Literal["grid", "rete"]
+LayoutOption = Annotated[
+    Layout | None,
+    Parameter(
+        name="--layout",
+        help="How queries are divided on Spark: grid (one stage, and copies of quads) or rete (a "
+        "stage for each join, without copies); by default for each query the cheaper one.",
     ),
 ]
 MasterOption = Annotated[

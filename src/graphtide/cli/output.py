@@ -24,7 +24,7 @@ from graphtide.cli.session import (
     SessionOutput,
     Tally,
 )
-from graphtide.lang.sparql.select import SelectParser
+from graphtide.lang.sparql.terms import TermParser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -253,7 +253,7 @@ def shortener(query: str) -> Callable[[Term], str]:
     >>> short(Literal(7)), short(Literal("x"))
     ('7', '"x"')
     """
-    parser = SelectParser(query, None)
+    parser = TermParser(query)
     parser.prologue()
     spaces = sorted(parser.prefixes.items(), key=lambda item: -len(item[1]))
 

@@ -27,8 +27,9 @@ from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rdf.changes import CHANGE_SCHEMA, ChangeBatch, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
-from graphtide.spark.driver.actions import FIRINGS
 from graphtide.spark.driver.sink import Sink
+from graphtide.spark.files import Location
+from graphtide.spark.output import FIRINGS
 from graphtide.spark.source.offsets import LogPosition, Offset
 from graphtide.spark.source.plan import LOG_FAMILIES, Budget, Directory, latest, plan
 from graphtide.spark.source.read import read_slice
@@ -106,9 +107,9 @@ def _outputs(
     session: Session, request: RunRequest, rejects: Rejects
 ) -> Iterator[list[SessionOutput]]:
     """The output of the program on the data, then on each change."""
-    changes = request.changes
-    if changes.is_dir() or (
-        changes != STANDARD_INPUT and find_format(changes).family in LOG_FAMILIES
+    changes = Location.of(request.changes)
+    if request.changes != STANDARD_INPUT and (
+        changes.is_dir() or find_format(changes.name).family in LOG_FAMILIES
     ):
         yield session.take()
         for batches in _read_log(request, rejects):
@@ -118,7 +119,13 @@ def _outputs(
                 yield session.take()
         yield session.end(request.until)
         return
-    log = ChangeLog(changes, request.follow, rejects, until=request.until)
+    if changes.local is None:
+        raise DataError(
+            "is no change log, and remote",
+            source=str(changes),
+            hint="use RDF Patch, N-Quads, N-Triples or Parquet, or copy the file to a path",
+        )
+    log = ChangeLog(changes.local, request.follow, rejects, until=request.until)
     log.check()
     yield from session.follow(log)
 
@@ -168,7 +175,7 @@ def _batches(rows: pa.RecordBatch, rejects: Rejects) -> Iterator[ChangeBatch]:
 
 
 class OutputFiles:
-    """A directory of output, with the files that `graphtide.spark.driver.sink` describes."""
+    """A directory of output, with the files that `graphtide.spark.output` describes."""
 
     def __init__(self, request: RunRequest) -> None:
         program = request.program

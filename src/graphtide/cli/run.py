@@ -16,6 +16,7 @@ from graphtide.cli.kafka import NO_KAFKA, KafkaOptions
 from graphtide.errors import DataError, GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.limits import Limits
+from graphtide.spark.files import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,7 @@ class RunRequest:
     trigger: str = "1s"
     rows_per_batch: int = 200_000
     limits: Limits = field(default_factory=Limits)
+    layout: opt.Layout | None = None
     kafka: KafkaOptions = NO_KAFKA
 
     @property
@@ -78,14 +80,15 @@ class RunRequest:
         self.kafka.check()
         if self.kafka.servers is None:
             reject_query(self.changes, "--changes")
-            if self.changes != STANDARD_INPUT and not self.changes.exists():
-                raise DataError("there is no such file or directory", source=str(self.changes))
+            changes = Location.of(self.changes)
+            if self.changes != STANDARD_INPUT and not changes.is_dir() and not changes.exists():
+                raise DataError("there is no such file or directory", source=str(changes))
         for path in self.data:
             reject_query(path, "--data")
             if not path.exists():
                 raise DataError("there is no such file", source=str(path))
         for directory, option in ((self.out, "--out"), (self.checkpoint, "--checkpoint")):
-            if directory is not None and directory.is_file():
+            if directory is not None and Location.of(directory).is_file():
                 raise opt.invalid(option, directory, "it is a file; give a directory")
         if self.until is not None and self.follow:
             raise GraphtideError(
@@ -104,7 +107,8 @@ def run(
     out: Annotated[
         Path | None,
         Parameter(
-            help=f"{opt.OUT_HELP} A directory; by default the output is printed and not written."
+            help=f"{opt.OUT_HELP} A directory, as a path or a URI such as s3a://bucket/out; by "
+            "default the output is printed and not written."
         ),
     ] = None,
     format: Annotated[  # noqa: A002 - the name of the option
@@ -134,6 +138,7 @@ def run(
     partitions: opt.PartitionsOption = None,
     trigger: str = "1s",
     rows_per_batch: int = 200_000,
+    layout: opt.LayoutOption = None,
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
     kafka: KafkaOptions = NO_KAFKA,
 ) -> int:
@@ -154,8 +159,8 @@ def run(
         IRI of a graph into which inserts are events, for rules and patterns. Repeat the option for
         several.
     checkpoint
-        Directory for Spark's state. The same command with the same checkpoint resumes where it
-        stopped. By default the run cannot be resumed.
+        Directory for Spark's state, as a path or a URI. The same command with the same checkpoint
+        resumes where it stopped. By default the run cannot be resumed.
     trigger
         Interval between Spark's micro-batches, such as 500ms, 1s or 2m.
     rows_per_batch
@@ -166,7 +171,8 @@ def run(
     request = RunRequest(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
-        master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), kafka,
+        master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
+        kafka,
     )  # fmt: skip
     request.check()
     chosen = choose_engine(engine)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import SparkJob
     from graphtide.spark.driver.status import BatchStatus
+    from graphtide.spark.files import Location
 
 LINE_SECONDS: Final = 1.0
 """Between two lines of status in a pipe or a file."""
@@ -115,6 +116,11 @@ def _java() -> str:
 
 
 def _version_report(java: str) -> str:
+    """What Java says of its version; a file beside it says the same without starting it."""
+    with suppress(OSError):
+        release = (Path(java).resolve().parents[1] / "release").read_text(encoding="utf-8")
+        if found := re.search(r'^JAVA_VERSION="[\d.]+.*"$', release, re.MULTILINE):
+            return found[0].replace("JAVA_VERSION=", "version ")
     try:
         ran = subprocess.run(  # noqa: S603 - the user's own Java
             [java, "-version"], capture_output=True, text=True, timeout=JAVA_SECONDS, check=False
@@ -149,7 +155,7 @@ def run_on_spark(request: RunRequest) -> int:
         if request.out is None:
             opened = open_output(request.prologues, as_json=request.as_json)
             output = stack.enter_context(opened)
-        return _run(request, options, output)
+        return _run(request, options, output, home)
 
 
 @contextmanager
@@ -162,17 +168,18 @@ def temporary_directory(prefix: str) -> Iterator[str]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def run_options(request: RunRequest, changes: Path, home: Path) -> RunOptions:
+def run_options(request: RunRequest, changes: str | Path, home: Path) -> RunOptions:
     """The options of the run; what is not given is in a temporary directory."""
     from graphtide.spark.driver.options import RunOptions
     from graphtide.spark.driver.run import known_partitions
+    from graphtide.spark.files import Location
     from graphtide.spark.session import default_partitions
 
-    checkpoint = request.checkpoint or home / "checkpoint"
+    checkpoint = Location.of(request.checkpoint or home / "checkpoint")
     partitions = request.partitions or known_partitions(checkpoint)
     return RunOptions(
-        changes,
-        request.out or home / "out",
+        Location.of(changes),
+        Location.of(request.out or home / "out"),
         checkpoint,
         partitions or default_partitions(request.master),
         trigger=request.trigger,
@@ -186,6 +193,7 @@ def run_options(request: RunRequest, changes: Path, home: Path) -> RunOptions:
         tick_ms=request.tick_ms,
         streams=request.streams,
         data=request.data,
+        layout=request.layout,
     )
 
 
@@ -201,11 +209,11 @@ def _check(request: RunRequest, options: RunOptions) -> None:
     check_options(request.program, options)
 
 
-def _run(request: RunRequest, options: RunOptions, output: OutputWriter | None) -> int:
+def _run(request: RunRequest, options: RunOptions, output: OutputWriter | None, home: Path) -> int:
     from graphtide.spark.driver.run import start
     from graphtide.spark.session import open_session
 
-    log = options.checkpoint / "spark.log"
+    log = (options.checkpoint.local or home) / "spark.log"
     with open_session(request.master, options.partitions, log) as spark, stop_requested() as stop:
         printer = None if output is None else BatchPrinter(output, options.out, request.program)
         job = start(spark, request.program, options, printer, request.functions)
@@ -254,7 +262,7 @@ def stop_requested() -> Iterator[Callable[[], bool]]:
 class BatchPrinter:
     """Prints the output of each micro-batch, from its tables and its file of firings."""
 
-    def __init__(self, output: OutputWriter, out: Path, program: Program) -> None:
+    def __init__(self, output: OutputWriter, out: Location, program: Program) -> None:
         self._output = output
         self._firings = out / "firings"
         self._patterns = {pattern.name for pattern in program.patterns}
@@ -275,14 +283,14 @@ class BatchPrinter:
         self._output.write(found)
 
     def _new_firings(self) -> Iterable[FiringOutput]:
-        if not self._firings.is_dir():
-            return
         import pyarrow.parquet as pq
 
-        for path in sorted(self._firings.glob("batch-*.parquet")):
-            if path.name not in self._printed:
-                self._printed.add(path.name)
-                for row in pq.read_table(path).to_pylist():
+        for entry in self._firings.entries():
+            if entry.name.startswith("batch-") and entry.name not in self._printed:
+                self._printed.add(entry.name)
+                with (self._firings / entry.name).open() as file:
+                    rows = pq.read_table(file).to_pylist()
+                for row in rows:
                     values = {n: parse_term(text) for n, text in row["values"]}
                     yield FiringOutput(row["rule"], row["time"], values, dict(row["events"]))
 
@@ -343,7 +351,8 @@ def what_runs(program: Program) -> str:
 def print_start(options: RunOptions, program: Program) -> None:
     """Print what runs, and from where; and which files of a directory are empty."""
     from graphtide.spark.driver.run import resumes_from
-    from graphtide.spark.source.plan import Directory
+    from graphtide.spark.files import Location
+    from graphtide.spark.source.plan import log_files
 
     resumed = resumes_from(options.checkpoint)
     where = "starts at the beginning"
@@ -354,10 +363,10 @@ def print_start(options: RunOptions, program: Program) -> None:
         where = f"resumes after micro-batch {batch}: {read}"
     changes = options.changes
     print(f"{what_runs(program)} over {changes}: {where}", file=sys.stderr)
-    if not isinstance(changes, Path) or not changes.is_dir():
+    if not isinstance(changes, Location) or not changes.is_dir():
         return
-    logs = Directory(changes).names()
-    empty = [name for name in logs if not (changes / name).stat().st_size]
+    logs = log_files(changes)
+    empty = [entry.name for entry in logs if not entry.size]
     if len(empty) == len(logs):
         wait = "there is nothing to do" if options.once else "waiting for change logs"
         print(f"{changes} is empty: {wait}", file=sys.stderr)

@@ -11,6 +11,7 @@ memories. `decomposed` is planned by `plan.decomposition`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, assert_never
 
@@ -34,6 +35,9 @@ STRATEGIES: tuple[Strategy, ...] = ("rete", "search", "decomposed")
 
 DEFAULT_STRATEGY: Strategy = "search"
 
+Groups = Callable[["Sequence[alg.TriplePattern]"], "list[list[alg.TriplePattern]]"]
+"""Divides the patterns of a basic graph pattern into input nodes."""
+
 LARGEST_SEARCH = 40
 """Maximum number of variables of a search without checks; larger patterns are split."""
 
@@ -43,13 +47,15 @@ class Choices:
     """The options of planning: strategy, statistics, and a join tree of the user.
 
     `pinned` applies to the basic graph pattern with as many triple patterns as the tree.
-    With `union`, the default graph is the union of all graphs.
+    With `union`, the default graph is the union of all graphs. `groups` says which patterns are one
+    input node of a Rete network, by default `edges`.
     """
 
     strategy: Strategy = DEFAULT_STRATEGY
     statistics: Statistics = NOTHING_KNOWN
     pinned: Pin | None = None
     union: bool = False
+    groups: Groups | None = None
 
 
 def plan_patterns(patterns: Sequence[alg.TriplePattern], choices: Choices) -> Physical:
@@ -72,7 +78,8 @@ def _plan_rete(patterns: list[alg.TriplePattern], choices: Choices) -> Physical:
     if choices.pinned is not None and len(patterns) > 1:
         tree: JoinTree = choices.pinned  # type: ignore[assignment]  # "written" went another way
         return join_as_pinned(patterns, tree)
-    return join_best([make.search(group) for group in edges(patterns)], choices.statistics)
+    groups = (choices.groups or edges)(patterns)
+    return join_best([make.search(group) for group in groups], choices.statistics)
 
 
 def edges(patterns: Sequence[alg.TriplePattern]) -> list[list[alg.TriplePattern]]:

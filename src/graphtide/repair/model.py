@@ -13,7 +13,7 @@ from graphtide.algebra.variables import pattern_variables
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_query, parse_standing, parse_update
 from graphtide.lang.sparql.scanner import name_hint
-from graphtide.lang.sparql.select import SelectParser
+from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.tide.ast import Delete, Insert
 from graphtide.lang.tide.program import Program
 
@@ -100,7 +100,7 @@ class Fix:
     ) -> Self:
         """A fix for the rows of a SPARQL query; its templates may use the query's prefixes."""
         parsed = parse_query(query)
-        parser = SelectParser(query, None)
+        parser = TermParser(query)
         parser.prologue()
         prologue = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in parser.prefixes.items())
         update = parse_update(f"{prologue} DELETE {{ {delete} }} INSERT {{ {insert} }} WHERE {{ }}")

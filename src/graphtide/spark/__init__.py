@@ -6,13 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphtide.spark.api import watch
+    from graphtide.spark.api import find_hubs, watch
     from graphtide.spark.driver.run import run
     from graphtide.spark.explanation import explain
     from graphtide.spark.kafka.admin import kafka_shards
     from graphtide.spark.kafka.changes import kafka_changes
     from graphtide.spark.kafka.deltas import TopicWriter, deltas_to_kafka, new_deltas
     from graphtide.spark.kafka.jars import kafka_settings
+    from graphtide.spark.output import read_output
     from graphtide.spark.session import make_session
 
 # Loaded on first use: a worker that only reads files should not wait for the engine.
@@ -20,11 +21,13 @@ _MODULES = {
     "TopicWriter": "kafka.deltas",
     "deltas_to_kafka": "kafka.deltas",
     "explain": "explanation",
+    "find_hubs": "api",
     "kafka_changes": "kafka.changes",
     "kafka_settings": "kafka.jars",
     "kafka_shards": "kafka.admin",
     "make_session": "session",
     "new_deltas": "kafka.deltas",
+    "read_output": "output",
     "run": "driver.run",
     "watch": "api",
 }
@@ -33,11 +36,13 @@ __all__ = [
     "TopicWriter",
     "deltas_to_kafka",
     "explain",
+    "find_hubs",
     "kafka_changes",
     "kafka_settings",
     "kafka_shards",
     "make_session",
     "new_deltas",
+    "read_output",
     "run",
     "watch",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
@@ -11,12 +11,14 @@ from pyspark.sql import functions as f
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.job import JobSpec
+from graphtide.spark.layouts import CHANGES_PER_BATCH, Layouts, choose_layouts
 from graphtide.spark.metrics import OBSERVATION
 from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.partition.hubs import MAX_HUBS, check_hubs
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_task
 from graphtide.spark.stages.processor import PartitionProcessor, from_frames, stage_named, to_frame
-from graphtide.spark.stages.prune import prune
+from graphtide.spark.stages.prune import prune, term_text
 from graphtide.spark.stages.unpack import REJECTS, columns_sql, unpack_all
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import MemoryLog
@@ -50,7 +52,10 @@ def watch(
     shards: int | None = None,
     idle: int | None = None,
     late: Late | None = None,
+    layout: Layouts = None,
+    changes_per_batch: int = CHANGES_PER_BATCH,
     rejects: bool = False,
+    hubs: Sequence[str] = (),
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -77,6 +82,11 @@ def watch(
     neither `lateness` nor `idle` a change of a complete transaction is an error, and the stream
     stops; `late="reject"` rejects it instead, `late="error"` makes it an error in any case.
 
+    `layout` is "grid" (one stage, and copies of quads) or "rete" (a stage for each join, and none),
+    for all queries or by name; by default the one that is expected to take less time for
+    micro-batches of `changes_per_batch` changes (`explain` shows why). `hubs` are terms that very
+    many quads have (`find_hubs`): what they are joined with is spread over partitions.
+
     Rejected rows are counted in the observed metrics of the query, as `rejected`. With `rejects`
     they are in the result: the column `rejected` is a struct that says what they were and why, and
     null in all other rows.
@@ -84,7 +94,16 @@ def watch(
     single = isinstance(query, str)
     named = {"query": query} if isinstance(query, str) else dict(query)
     clock = Clock(lateness, tick_ms, window_origin, window_alignment, shards, idle, late)
-    job = make_job(changes, named, partitions, sizes, clock)
+    job = make_job(
+        changes,
+        named,
+        partitions,
+        sizes,
+        clock,
+        layout=layout,
+        changes_per_batch=changes_per_batch,
+        hubs=hubs,
+    )
     # A variable of the query can have the name of the column, but no minus in its own.
     column = REJECTS if rejects else f"-{REJECTS}"
 
@@ -106,8 +125,11 @@ def make_job(
     sizes: Mapping[str, int] | None = None,
     clock: Clock | None = None,
     program: ProgramSpec | None = None,
+    layout: Layouts = None,
+    changes_per_batch: int = CHANGES_PER_BATCH,
+    hubs: Sequence[str] = (),
 ) -> JobSpec:
-    """The queries and their grids; every query is checked here, on the driver."""
+    """The queries and their layouts; every query is checked here, on the driver."""
     if partitions is None:
         partitions = int(changes.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     if partitions < 1:
@@ -115,9 +137,27 @@ def make_job(
     if not queries and program is None:
         raise GraphtideError("there is no query to watch", hint="give one or more SELECT queries")
     known = tuple((sizes or {}).items())
-    job = JobSpec(tuple(queries.items()), partitions, known, clock or Clock(), program)
+    check_hubs(hubs)
+    clock = clock or Clock()
+    layouts = choose_layouts(
+        queries, partitions, sizes=sizes, clock=clock, changes=changes_per_batch, layout=layout
+    )
+    named = tuple(queries.items())
+    job = JobSpec(named, partitions, known, clock, program, layouts, tuple(hubs))
     _ = job.partition_queries
     return job
+
+
+def find_hubs(changes: DataFrame, partitions: int) -> tuple[str, ...]:
+    """The terms of a bounded DataFrame of changes that are worth being hubs, most frequent first.
+
+    Those are subjects and objects of more than one in `partitions` changes: one of them alone is
+    more than an even share.
+    """
+    texts = changes.select(f.explode(f.array(*(term_text(changes, name) for name in "so"))))
+    counts = texts.groupBy("col").count().where(f.col("count") > changes.count() / partitions)
+    found = counts.orderBy(f.desc("count"), "col").limit(MAX_HUBS).collect()
+    return tuple(row["col"] for row in found if row["col"] is not None)
 
 
 def run_stages(changes: DataFrame, job: JobSpec, counts: CacheCounts | None = None) -> DataFrame:

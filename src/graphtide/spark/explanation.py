@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 from graphtide.algebra.nodes import DefaultGraph
 from graphtide.lang.tide.program import Program
 from graphtide.plan.build import build_plan
+from graphtide.plan.describe import describe, names, patterns_text
 from graphtide.plan.explain import explain as explain_plan
 from graphtide.plan.patterns import DEFAULT_STRATEGY
-from graphtide.spark.job import JobSpec, PartitionQuery
+from graphtide.plan.physical import Search, nodes
+from graphtide.spark.job import PartitionQuery, pinned
+from graphtide.spark.layouts import CHANGES_PER_BATCH, LayoutChoice, Layouts, layout_choice
 from graphtide.spark.partition.program import ProgramSpec, program_spec
+from graphtide.spark.partition.rete import RetePlan, centre
 from graphtide.spark.partition.windows import Clock, shape_text
 from graphtide.spark.stages.rules import retention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from graphtide.spark.partition.grids import EventKey, Grid, Leaf
 
@@ -26,11 +30,16 @@ def explain(
     *,
     sizes: Mapping[str, int] | None = None,
     tick_ms: int = 1000,
+    layout: Layouts = None,
+    changes_per_batch: int = CHANGES_PER_BATCH,
+    hubs: Sequence[str] = (),
 ) -> str:
     """How a query, several by name, or a program are divided among partitions.
 
-    Per query its grid, the copies of each pattern's quads, the stages, and the plan in a partition.
-    Per PATTERN and RULE the key of its partitions, and for how long events are retained there.
+    Per query its layout, and what both layouts would cost. In the grid layout the copies of each
+    pattern's quads, the stages, and the plan in a partition; in the Rete layout the fragments of
+    the match, and the keys and operators of each join stage. Per PATTERN and RULE the key of its
+    partitions, and for how long events are retained there.
 
     >>> print(explain("SELECT ?a ?b { ?a <ex:p> ?b . ?b <ex:q> ?c }", partitions=4))
     query: 4 of 4 partitions, ?b in 4 parts
@@ -38,6 +47,8 @@ def explain(
       1 of 4 partitions  ?a <ex:p> ?b         by ?b
       1 of 4 partitions  ?b <ex:q> ?c         by ?b
       one stage: every row comes out of one partition
+      layout grid: all patterns share a variable, so that one stage joins them without copies
+        grid: 1.00 copies and 1.00 shuffled rows per change, 1 stage, 25.0% of the work in ...
       in each partition:
         ...
     >>> from graphtide.lang.tide.program import Program
@@ -62,16 +73,62 @@ def explain(
         lines = [] if spec is None else [*_patterns(spec), *_rules(spec)]
     else:
         named = {"query": query} if isinstance(query, str) else query
-    clock = Clock(tick_ms=tick_ms)
-    job = JobSpec(tuple(named.items()), partitions, tuple((sizes or {}).items()), clock)
-    parts = ["\n".join(_query_lines(each, partitions)) for each in job.partition_queries]
+    clock, pins = Clock(tick_ms=tick_ms), dict(pinned(layout, named))
+    choices = (
+        layout_choice(
+            name,
+            text,
+            partitions,
+            sizes=sizes,
+            clock=clock,
+            changes=changes_per_batch,
+            pin=pins.get(name),
+            hubs=tuple(hubs),
+        )
+        for name, text in named.items()
+    )
+    parts = ["\n".join(_query_lines(choice)) for choice in choices]
     return "\n\n".join([*parts, "\n".join(lines)] if lines else parts)
 
 
-def _query_lines(query: PartitionQuery, partitions: int) -> Iterator[str]:
+def _query_lines(choice: LayoutChoice) -> Iterator[str]:
+    if choice.layout == "rete" and choice.rete.rete is not None:
+        yield from _rete_lines(choice, choice.rete.rete)
+    else:
+        yield from _grid_lines(choice)
+
+
+def _rete_lines(choice: LayoutChoice, plan: RetePlan) -> Iterator[str]:
+    last = choice.costs["rete"].stages
+    yield f"{choice.rete.name}: {last} stages over {choice.partitions} partitions"
+    yield from _costs(choice)
+    for fragment in plan.fragments:
+        var = centre(fragment)
+        where = "in one partition" if var is None else f"by {var}"
+        searches = (each for each in nodes(fragment) if isinstance(each, Search))
+        patterns = " . ".join(patterns_text(each.patterns) for each in searches)
+        yield f"  match {where}: {patterns or describe(fragment)}"
+    for stage in range(1, plan.stages + 1):
+        yield f"  join {stage}"
+        for placed in plan.placed:
+            if placed.stage == stage:
+                keys = dict.fromkeys(e.key for e in placed.inputs if e is not None)
+                by = " and ".join(f"by {names(key)}" if key else "in one partition" for key in keys)
+                yield f"    {describe(placed.node)}{f': {by}' if by else ''}"
+    if choice.rete.needs_consolidation:
+        yield "  consolidate: equal rows of several partitions are added up"
+
+
+def _costs(choice: LayoutChoice) -> Iterator[str]:
+    yield f"  layout {choice.layout}: {choice.reason}"
+    for name, cost in choice.costs.items():
+        yield f"    {name}: {cost.text(choice.changes)}"
+
+
+def _grid_lines(choice: LayoutChoice) -> Iterator[str]:
+    query, partitions = choice.grid, choice.partitions
     grid = query.grid
-    divided = zip(grid.variables, grid.shares, strict=True)
-    parts = " × ".join(f"{var} in {share} parts" for var, share in divided)
+    parts = _parts(grid)
     used = f"{grid.partitions} of {partitions} partitions"
     yield f"{query.name}: {used}, {parts or _undivided(query)}"
     yield from _windows(query)
@@ -81,10 +138,18 @@ def _query_lines(query: PartitionQuery, partitions: int) -> Iterator[str]:
     for leaf, text in zip(grid.leaves, texts, strict=True):
         copies = f"{grid.copies(leaf)} of {grid.partitions} partitions"
         yield f"  {copies}  {text:<{width}}  {_division(leaf, grid)}"
+    for hub in grid.hubs:
+        yield f"  if {hub.variable} is the hub {hub.term}: {_parts(hub.grid)}"
     yield f"  {_stages(query)}"
+    yield from _costs(choice)
     yield "  in each partition:"
     plan = build_plan(query.query, DEFAULT_STRATEGY)
     yield from (f"    {line}" for line in explain_plan(plan).splitlines())
+
+
+def _parts(grid: Grid) -> str:
+    divided = zip(grid.variables, grid.shares, strict=True)
+    return " × ".join(f"{var} in {share} parts" for var, share in divided)
 
 
 def _undivided(query: PartitionQuery) -> str:

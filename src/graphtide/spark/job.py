@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
-from graphtide.algebra.nodes import Distinct, Project, SelectQuery
+from graphtide.algebra.nodes import Distinct, Project, SelectQuery, Values
 from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.windows import WindowedQuery
+from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.spark.partition.grids import (
     Grid,
     best_grid,
     body_of,
     graph_grid,
+    grid_by,
     whole_grid,
     window_grid,
+)
+from graphtide.spark.partition.hubs import with_hubs
+from graphtide.spark.partition.rete import (
+    Exchange,
+    RetePlan,
+    centre,
+    described,
+    fragment_body,
+    rete_plan,
+    statistics_of,
 )
 from graphtide.spark.partition.windows import (
     DEFAULT_CLOCK,
@@ -31,12 +44,18 @@ from graphtide.spark.state.log import FORMAT
 from graphtide.spark.state.messages import CHANGES, RULE_CHANGES, STREAM_CHANGES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection
 
     import pyarrow as pa
     from pyoxigraph import NamedNode
 
+    from graphtide.plan.physical import Physical
+    from graphtide.spark.output import OutputSpec
     from graphtide.spark.partition.program import ProgramSpec
+
+Layout = Literal["grid", "rete"]
+LAYOUTS: Final[tuple[Layout, ...]] = ("grid", "rete")
+"""One stage and copies of quads; or a stage for each join and none (`partition.rete`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +66,8 @@ class PartitionQuery:
     lacks. If it lacks one, equal rows can come out of several partitions and have to be
     consolidated (`needs_consolidation`). A query over windows emits when one closes (`windowed`).
     Rows that are paired with those of another query are sent on by their first `consolidate_by`
-    columns.
+    columns. In the Rete layout (`rete`) the match does nothing for the query itself: `query` is
+    empty, and its rows come out of the join stages.
     """
 
     name: str
@@ -58,6 +78,7 @@ class PartitionQuery:
     needs_consolidation: bool
     windowed: Windowed | None = None
     consolidate_by: int | None = None
+    rete: RetePlan | None = None
 
     @property
     def counted(self) -> bool:
@@ -65,11 +86,28 @@ class PartitionQuery:
         return self.distinct and not (self.windowed and self.windowed.output == "RSTREAM")
 
 
+@dataclass(frozen=True, slots=True)
+class ReteQuery:
+    """A query in the Rete layout, with the ids of its messages.
+
+    `fragments` are those that the match emits, `exchanges` those that go to join stages. What has
+    no key goes to the partition `home`.
+    """
+
+    id: int
+    plan: RetePlan
+    fragments: Mapping[Physical, int]
+    exchanges: Mapping[Exchange, int]
+    home: int
+
+
 @dataclass(frozen=True)
 class JobSpec:
     """Named queries as texts, and the number of partitions. Workers parse the texts again.
 
-    `program` has the events, patterns and rules; its queries come after those with a name.
+    `program` has the events, patterns and rules; its queries come after those with a name, and then
+    the fragments of queries in the Rete layout. `layouts` has the layouts that are not "grid".
+    With `output`, partitions write much output themselves.
     """
 
     queries: tuple[tuple[str, str], ...]
@@ -77,14 +115,29 @@ class JobSpec:
     sizes: tuple[tuple[str, int], ...] = ()
     clock: Clock = DEFAULT_CLOCK
     program: ProgramSpec | None = None
+    layouts: tuple[tuple[str, Layout], ...] = ()
+    hubs: tuple[str, ...] = ()
+    output: OutputSpec | None = None
 
     @cached_property
     def partition_queries(self) -> tuple[PartitionQuery, ...]:
-        """The queries with their grids, first those that were asked for by name."""
-        sizes = dict(self.sizes) or None
-        named = (
-            partition_query(name, text, self.partitions, sizes, self.clock)
+        """What the match maintains, first the queries that were asked for by name."""
+        return (
+            *self._divided,
+            *(fragment_query(*each, self.partitions, self.hubs) for each in self._numbered),
+        )
+
+    @cached_property
+    def _divided(self) -> tuple[PartitionQuery, ...]:
+        """The queries of users and programs."""
+        sizes, layouts = dict(self.sizes) or None, dict(self.layouts)
+        divided_ = (
+            (text, partition_query(name, text, self.partitions, sizes, self.clock, self.hubs))
             for name, text in self.queries
+        )
+        named = (
+            in_layout(query, text, sizes) if layouts.get(query.name) == "rete" else query
+            for text, query in divided_
         )
         internal = self.program.internal_queries if self.program else ()
         return (
@@ -94,6 +147,41 @@ class JobSpec:
                 for q in internal
             ),
         )
+
+    @cached_property
+    def _numbered(self) -> tuple[tuple[int, Physical], ...]:
+        """The fragments of all queries, each once, and their ids."""
+        plans = (query.rete for query in self._divided if query.rete)
+        found = dict.fromkeys(fragment for plan in plans for fragment in plan.fragments)
+        return tuple(enumerate(found, self.first_fragment))
+
+    @property
+    def first_fragment(self) -> int:
+        """From this id on, queries of the match are fragments of others."""
+        return len(self._divided)
+
+    @cached_property
+    def rete(self) -> tuple[ReteQuery, ...]:
+        """The queries in the Rete layout."""
+        ids = {fragment: id_ for id_, fragment in self._numbered}
+        free, found = self.first_fragment + len(ids), []
+        for id_, query in enumerate(self._divided):
+            if query.rete is not None:
+                exchanges = {each: free + n for n, each in enumerate(query.rete.exchanges)}
+                free += len(exchanges)
+                home = id_ % self.partitions
+                found.append(ReteQuery(id_, query.rete, ids, exchanges, home))
+        return tuple(found)
+
+    @cached_property
+    def join_stages(self) -> int:
+        """How many stages the queries in the Rete layout need after the match."""
+        return max((query.plan.stages for query in self.rete), default=0)
+
+    @cached_property
+    def first_rows(self) -> bool:
+        """Whether a join stage has rows before any input."""
+        return any(query.plan.first_rows for query in self.rete)
 
     @property
     def shown_queries(self) -> tuple[PartitionQuery, ...]:
@@ -162,16 +250,40 @@ class JobSpec:
         [True, False]
         """
         grids = [
-            [[variable.name for variable in each.grid.variables], each.grid.shares]
+            [[variable.name for variable in grid.variables], grid.shares]
             for each in self.partition_queries
+            for grid in (each.grid, *(hub.grid for hub in each.grid.hubs))
         ]
         program = [self.program.fingerprint] if self.program else []
-        made = json.dumps([self.partitions, self.queries, grids, *self._window_times(), *program])
+        rete = [[each.id, *described(each.plan)] for each in self.rete]
+        made = json.dumps(
+            [self.partitions, self.queries, grids, *self._window_times(), *program, *rete]
+            + ([self.hubs] if self.hubs else [])
+        )
         return f"{self.partitions} {FORMAT} {sha256(made.encode()).hexdigest()[:16]}"
 
     def _window_times(self) -> tuple[object, ...]:
         """What windows depend on; shards, and how late rows may come, can change."""
         return self.clock.window_times if self.windows else ()
+
+
+def pinned(
+    layout: Layout | Mapping[str, Layout] | None, queries: Collection[str]
+) -> tuple[tuple[str, Layout], ...]:
+    """The layout of each query that has one, from one layout for all or several by name.
+
+    >>> pinned("rete", ["q", "r"]), pinned(None, ["q"])
+    ((('q', 'rete'), ('r', 'rete')), ())
+    """
+    if layout is None:
+        return ()
+    by_name = layout if isinstance(layout, Mapping) else dict.fromkeys(queries, layout)
+    for name, each in by_name.items():
+        if each not in LAYOUTS:
+            raise GraphtideError(f"the layout {each!r} is unknown", hint="choose grid or rete")
+        if name not in queries:
+            raise GraphtideError(f"layout= names {name!r}, which is no query of the job")
+    return tuple(sorted(by_name.items()))
 
 
 def partition_query(
@@ -180,6 +292,7 @@ def partition_query(
     partitions: int,
     sizes: Mapping[str, int] | None,
     clock: Clock = DEFAULT_CLOCK,
+    hubs: tuple[str, ...] = (),
 ) -> PartitionQuery:
     """How a query is divided among partitions.
 
@@ -191,7 +304,7 @@ def partition_query(
     windowed = None
     if isinstance(standing, WindowedQuery):
         standing, windowed = with_windows(standing, clock)
-    return divided(name, standing, partitions, sizes, windowed)
+    return divided(name, standing, partitions, sizes, windowed, hubs=hubs)
 
 
 def divided(
@@ -201,6 +314,7 @@ def divided(
     sizes: Mapping[str, int] | None,
     windowed: Windowed | None = None,
     consolidate_by: int | None = None,
+    hubs: tuple[str, ...] = (),
 ) -> PartitionQuery:
     """How a query that was read is divided among partitions."""
     parsed = with_dataset(query)
@@ -208,11 +322,44 @@ def divided(
         grid = whole_grid(parsed, (window.graph for window in windowed.windows))
     else:
         grid = best_grid(parsed, partitions, sizes)
+    if hubs and windowed is None:
+        grid = with_hubs(grid, body_of(parsed), hubs, partitions, sizes)
     distinct = isinstance(parsed.root, Distinct)
-    extra = tuple(v for v in grid.variables if v not in parsed.variables)
+    extra = tuple(v for v in grid.columns if v not in parsed.variables)
     columns = parsed.variables + extra
     shown_query = SelectQuery(columns, Project(body_of(parsed), columns), query.text)
     shown, needs_consolidation = len(parsed.variables), bool(extra) or consolidate_by is not None
     return PartitionQuery(
         name, shown_query, shown, grid, distinct, needs_consolidation, windowed, consolidate_by
     )
+
+
+def in_layout(
+    query: PartitionQuery, text: str, sizes: Mapping[str, int] | None = None
+) -> PartitionQuery:
+    """A query in the Rete layout; as it is if that has no join stage or cannot be."""
+    parsed = parse_standing(text)
+    if isinstance(parsed, WindowedQuery):
+        return query
+    plan = rete_plan(parsed, statistics_of((leaf.pattern for leaf in query.grid.leaves), sizes))
+    if plan is None:
+        return query
+    columns = query.query.variables[: query.shown]
+    nothing = SelectQuery(columns, Project(Values(columns, ()), columns), text)
+    spread = plan.key is None or not set(plan.key) <= set(columns)
+    return PartitionQuery(
+        query.name, nothing, query.shown, Grid((), (), ()), False, spread, rete=plan
+    )
+
+
+def fragment_query(
+    id_: int, fragment: Physical, partitions: int, hubs: tuple[str, ...] = ()
+) -> PartitionQuery:
+    """A fragment as a query of the match."""
+    body, by = fragment_body(fragment), centre(fragment)
+    grid = grid_by(body, {} if by is None else {by: partitions})
+    grid = with_hubs(grid, body, hubs, partitions)
+    extra = tuple(v for v in grid.columns if v not in fragment.schema)
+    columns = fragment.schema + extra
+    select = SelectQuery(columns, Project(body, columns), "")
+    return PartitionQuery(f".fragment {id_}", select, len(fragment.schema), grid, False, False)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager, suppress
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from graphtide.code_cache import directory_for_workers
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from graphtide.spark.files import Location
+
+STATELESS_WORKERS: Final = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
 
 SETTINGS: Final = {
     # Stateful Python operators need RocksDB; a change log per batch is cheaper than a snapshot.
@@ -30,7 +36,7 @@ SETTINGS: Final = {
     "spark.python.worker.reuse": "true",
     # Only stateless stages use this. Spark pools workers by their settings, so the workers that
     # hold engines do not run other stages, and a partition finds its engine again.
-    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+    STATELESS_WORKERS: "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # The partitions of a shuffle must stay as they are.
@@ -56,6 +62,17 @@ WORKER_ENVIRONMENT: Final = {
 """For processes that fork: libraries must not start threads while they are loaded."""
 
 
+HADOOP: Final = "spark.hadoop."
+"""What settings of Hadoop begin with in a session."""
+
+HADOOP_LIBRARIES: Final = {
+    "s3a": "org.apache.hadoop:hadoop-aws",
+    "abfs": "org.apache.hadoop:hadoop-azure",
+    "abfss": "org.apache.hadoop:hadoop-azure",
+}
+"""Java libraries that Spark needs to write a checkpoint there, and does not bring along."""
+
+
 def make_session(
     *,
     master: str = "local[*,4]",
@@ -67,7 +84,7 @@ def make_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):
-        for key, value in WORKER_ENVIRONMENT.items():
+        for key, value in worker_environment().items():
             os.environ.setdefault(key, value)
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in all_settings(master, partitions, settings or {}).items():
@@ -75,6 +92,15 @@ def make_session(
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def worker_environment() -> dict[str, str]:
+    """The environment of workers; with a read-only package, also where their machine code is."""
+    compiled = directory_for_workers(os.environ.get("NUMBA_CACHE_DIR", ""))
+    return {
+        **WORKER_ENVIRONMENT,
+        **({} if compiled is None else {"NUMBA_CACHE_DIR": str(compiled)}),
+    }
 
 
 def all_settings(master: str, partitions: int, settings: Mapping[str, str]) -> dict[str, str]:
@@ -88,7 +114,7 @@ def all_settings(master: str, partitions: int, settings: Mapping[str, str]) -> d
     return {
         **SETTINGS,
         **(LOCAL_SETTINGS if master.startswith("local") else {}),
-        **{f"spark.executorEnv.{key}": value for key, value in WORKER_ENVIRONMENT.items()},
+        **{f"spark.executorEnv.{key}": value for key, value in worker_environment().items()},
         "spark.sql.shuffle.partitions": str(partitions),
         **settings,
     }
@@ -109,6 +135,34 @@ def default_partitions(master: str) -> int:
     return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
 
 
+def storage_settings(session: SparkSession) -> dict[str, str]:
+    """The settings of remote file systems in a session, with Hadoop's names."""
+    found = session.sparkContext.getConf().getAll()
+    return {
+        key.removeprefix(HADOOP): value for key, value in found if key.startswith(f"{HADOOP}fs.")
+    }
+
+
+def check_hadoop(session: SparkSession, checkpoint: Location) -> None:
+    """Check that Spark itself can write to a remote checkpoint, which takes Java libraries."""
+    if checkpoint.local is not None:
+        return
+    context: Any = session.sparkContext
+    java = context._jvm  # noqa: SLF001 - PySpark shows Java nowhere else
+    try:
+        where = java.java.net.URI.create(str(checkpoint))
+        java.org.apache.hadoop.fs.FileSystem.get(where, context._jsc.hadoopConfiguration())  # noqa: SLF001
+    except Py4JError as error:
+        lines = [line for line in str(error).splitlines() if not line.startswith("\tat ")]
+        library = HADOOP_LIBRARIES.get(checkpoint.scheme)
+        version = java.org.apache.hadoop.util.VersionInfo.getVersion()
+        hint = f"start Spark with spark.jars.packages={library}:{version}, or " if library else ""
+        raise GraphtideError(
+            f"Spark cannot write its checkpoint to {checkpoint}: {lines[-1].strip()}",
+            hint=f"{hint}choose a checkpoint that is a path; changes and out may be remote",
+        ) from None
+
+
 @contextmanager
 def open_session(
     master: str, partitions: int, log: Path, settings: Mapping[str, str] | None = None
@@ -126,10 +180,21 @@ def open_session(
                 f"Spark does not start: {str(error).strip().splitlines()[0]}",
                 hint=f"{log} has what it printed; is --master {master} right?",
             ) from error
+    if master.startswith("local"):
+        Thread(target=start_workers, args=(session,), daemon=True).start()
     try:
         yield session
     finally:
         session.stop()
+
+
+def start_workers(session: SparkSession) -> None:
+    """Start the processes that fork workers, of both kinds, while Spark plans the first query."""
+    with suppress(Exception):  # the session is stopped before they are up
+        for stateless in ("true", "false"):
+            apart = session.newSession()
+            apart.conf.set(STATELESS_WORKERS, stateless)
+            apart.range(1, numPartitions=1).mapInArrow(lambda rows: rows, "id long").collect()
 
 
 @contextmanager

@@ -4,7 +4,8 @@ A job is a chain. Two stateless steps come first: `stages.prune` drops what no q
 `stages.pack` checks changes and routes them to partitions. Then come the stages of this module,
 each on the same number of partitions, and `stages.unpack` makes rows of their output:
 
-    changes -> prune -> pack -> match -> [consolidate] -> [patterns] -> [rules] -> unpack -> deltas
+    changes -> prune -> pack -> match -> [join 1, 2…] -> [consolidate] -> [patterns] -> [rules]
+            -> unpack -> deltas
 
 Spark runs them (`stages.processor`), and so does one process (`graphtide.testing.partitions`).
 """
@@ -12,13 +13,15 @@ Spark runs them (`stages.processor`), and so does one process (`graphtide.testin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.stages.consolidate import consolidate_batch, counted
+from graphtide.spark.stages.joins import join_batch
 from graphtide.spark.stages.match import match_batch
+from graphtide.spark.stages.parts import write_parts
 from graphtide.spark.stages.patterns import detect_batch
 from graphtide.spark.stages.rules import rules_batch
 from graphtide.spark.state import messages as msg
@@ -29,9 +32,11 @@ if TYPE_CHECKING:
     from graphtide.spark.job import JobSpec
     from graphtide.spark.state.cache import PartitionState
 
-StageName = Literal["match", "consolidate", "patterns", "rules"]
+StageName = str
+"""`match`, `join 1`, `join 2`…, `consolidate`, `patterns` or `rules`."""
 
 Step = Callable[["PartitionState", msg.StageInput], msg.StageOutput]
+Emit = Callable[[int, list[msg.StageRow]], list[msg.StageRow]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class StageSpec:
     """A stage: its key, its input and output, and what one partition does in a micro-batch.
 
     If `always_sends`, a partition sends at least its frontier, to the same partition of the next
-    stage.
+    stage. In the last stage, `emit` may write what a partition sends to files.
     """
 
     name: StageName
@@ -49,12 +54,13 @@ class StageSpec:
     step: Step
     stateful: bool = True
     always_sends: bool = False
+    emit: Emit | None = None
 
 
 def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
     """The stages of a job, in order."""
     spec = job.program
-    sends = spec is not None
+    sends = spec is not None or job.first_rows
     matched = StageSpec(
         "match",
         "the point of a query's grid that a quad is routed to",
@@ -72,6 +78,8 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
             )
         )
 
+    for stage in range(1, job.join_stages + 1):
+        add(f"join {stage}", "the values that its joins compare", partial(join_batch, job, stage))
     if job.consolidates:
         step = partial(consolidate_batch, job)
         add("consolidate", "the values of an answer row", step, stateful=bool(counted(job)))
@@ -79,6 +87,8 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
         add("patterns", "the parameters in all events of a pattern", partial(detect_batch, job))
     if spec is not None and spec.source.rules:
         add("rules", "the variables in all conditions of a rule", partial(rules_batch, job))
+    if job.output is not None:
+        found[-1] = replace(found[-1], emit=partial(write_parts, job))
     return tuple(found)
 
 
@@ -105,4 +115,4 @@ def run_partition(
     ]
     if stage.always_sends and all(row.partition != keys[own] for row in sent):
         sent.append(msg.StageRow(keys[own], own, *output.frontier))
-    return sent
+    return sent if stage.emit is None else stage.emit(own, sent)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from graphtide.lang.tide.program import Program
-from graphtide.spark.job import JobSpec
+from graphtide.spark.job import JobSpec, Layout, pinned
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
@@ -105,15 +105,21 @@ class PartitionRun:
         sizes: Mapping[str, int] | None = None,
         clock: Clock | None = None,
         numbered: bool = True,
+        layout: Layout | Mapping[str, Layout] | None = None,
+        hubs: tuple[str, ...] = (),
     ) -> PartitionRun:
         """A run of named queries, or of a program, from the start."""
         clock = clock or Clock()
         known = tuple((sizes or {}).items())
+        named = program.texts if isinstance(program, Program) else program
+        layouts = pinned(layout, named)
         if isinstance(program, Program):
             spec = program_spec(program, partitions, clock.tick_ms)
-            job = JobSpec(tuple(program.texts.items()), partitions, known, clock, spec)
+            job = JobSpec(
+                tuple(program.texts.items()), partitions, known, clock, spec, layouts, hubs
+            )
         else:
-            job = JobSpec(tuple(program.items()), partitions, known, clock)
+            job = JobSpec(tuple(program.items()), partitions, known, clock, None, layouts, hubs)
         caches = [EngineCache() for _ in range(workers)]
         return cls(job, caches, place or (lambda _: 0), numbered)
 

@@ -9,7 +9,7 @@ All of them must fire, emit and answer the same, in the same order (`check_sched
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -166,6 +166,9 @@ def _first_difference(name: str, ours: Lines, theirs: Lines) -> Lines:
     return shown
 
 
+_parse = lru_cache(maxsize=16)(Program.parse)  # all runs of a schedule share its programs
+
+
 class ScheduledRun:
     """The programs of a schedule on a graph of their own."""
 
@@ -176,7 +179,7 @@ class ScheduledRun:
         self.errors: Lines = []
         self.programs = [
             self.graph.run(
-                Program.parse(PREFIX + "\n".join(text)),
+                _parse(PREFIX + "\n".join(text)),
                 functions={"f": self._called},
                 max_firings=MAX_FIRINGS,
                 on_error=schedule.on_error,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
+from support.object_store import BUCKET, object_store
 
 from graphtide.datasets.railway import QUERIES, change_stream
 from graphtide.errors import GraphtideError
@@ -17,11 +19,14 @@ from graphtide.graph import LiveGraph
 from graphtide.lang.tide.ast import NamedQuery
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.formats.change_log import write_changes
+from graphtide.spark import read_output, watch
 from graphtide.spark import run as run_job
-from graphtide.spark import watch
+from graphtide.spark.driver import run as run_module
 from graphtide.spark.driver.options import claim_checkpoint, source_name
 from graphtide.spark.driver.sink import Sink
+from graphtide.spark.files import Location
 from graphtide.spark.metrics import CacheCounts
+from graphtide.spark.output import OutputSpec
 from graphtide.spark.source.plan import GIVE_LATER_NAME
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -99,6 +104,37 @@ def test_a_rejected_row_can_end_the_run(spark, tmp_path):
         run_job(spark, query, changes=table, on_error="raise", **places)
 
 
+def test_partitions_write_much_output_themselves(spark, tmp_path, changes, expected, monkeypatch):
+    """The limit of what goes to the driver is set to nothing, so that all of it is much."""
+    monkeypatch.setattr(run_module, "OutputSpec", partial(OutputSpec, inline_bytes=0))
+    places = {"out": tmp_path / "out", "checkpoint": tmp_path / "c"}
+    running = run_job(spark, PROGRAM, changes=changes, once=True, **places)
+    list(running.statuses())
+    folders = [path for path in (tmp_path / "out/Sensors").iterdir() if path.is_dir()]
+    assert len(folders) > 3 and not list((tmp_path / "out/Sensors").glob("*.parquet"))
+    rows = read_output(tmp_path / "out", "Sensors").to_pylist()
+    assert Counter(tuple(row.values()) for row in rows) == written(tmp_path / "out") == expected
+    (folders[0] / "part-0000-beef.parquet").write_bytes((next(folders[0].iterdir())).read_bytes())
+    frame = read_output(tmp_path / "out", "Sensors", spark)
+    assert Counter(map(tuple, frame.collect())) == expected, "what was not committed is not read"
+    table = spark.read.schema(SCHEMA).parquet(str(tmp_path / "in"))
+    places = {"out": tmp_path / "out2", "checkpoint": tmp_path / "c2"}
+    run_job(spark, PROGRAM, changes=table.coalesce(1), **places)
+    assert written(tmp_path / "out2") == expected
+
+
+def test_a_remote_checkpoint_without_its_library_is_explained(spark, tmp_path, changes):
+    with object_store() as environment, pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        with pytest.raises(GraphtideError, match="Spark cannot write its checkpoint") as caught:
+            run_job(
+                spark, PROGRAM, changes=changes, out=tmp_path / "out",
+                checkpoint=f"s3a://{BUCKET}/checkpoint",
+            )  # fmt: skip
+    assert "spark.jars.packages=org.apache.hadoop:hadoop-aws:3" in caught.value.hint
+
+
 def test_a_bounded_dataframe(spark, tmp_path, changes, expected):
     table = spark.read.schema(SCHEMA).parquet(str(tmp_path / "in"))
     places = {"out": tmp_path / "out", "checkpoint": tmp_path / "c"}
@@ -132,8 +168,8 @@ def test_a_directory_with_files_that_cannot_be_read(spark, tmp_path, expected):
 
 
 def test_a_disk_that_fills_up(spark, tmp_path, changes, expected):
-    made = claim_checkpoint(tmp_path / "c", PROGRAM.texts, 2, source_name(changes))
-    Sink(tmp_path / "out", made.run, PROGRAM.texts)
+    made = claim_checkpoint(Location.of(tmp_path / "c"), PROGRAM.texts, 2, source_name(changes))
+    Sink(tmp_path / "out", made.run, {"Sensors": []})
     full = [tmp_path / "out/Sensors" / f"_batch-{n:08}.parquet.tmp" for n in range(4, len(STREAM))]
     for path in full:
         path.symlink_to("/dev/full")
@@ -170,7 +206,7 @@ def test_watch_refuses_the_checkpoint_of_other_queries_and_partitions(spark, tmp
     for deltas, said in [
         (watch(changes, TEXT, partitions=4), "made with 2 partitions and not 4"),
         (watch(changes, TEXT, partitions=3), "made with 2 partitions and not 3"),
-        (watch(changes, other, partitions=2), "made with other queries or sizes"),
+        (watch(changes, other, partitions=2), "made with other queries, sizes or layouts"),
     ]:
         with pytest.raises(StreamingQueryException, match=said) as caught:
             stream_to(tmp_path, deltas)

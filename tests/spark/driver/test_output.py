@@ -20,6 +20,7 @@ from graphtide.spark.driver.options import (
 )
 from graphtide.spark.driver.sink import Sink
 from graphtide.spark.driver.status import lag
+from graphtide.spark.files import Location
 from graphtide.spark.session import default_partitions
 from graphtide.spark.state.messages import REJECTED
 
@@ -32,11 +33,16 @@ def deltas(*rows):
     return pa.table({"time": time, "tx": tx, "diff": diff, "x": x})
 
 
+def run_options(changes, out, checkpoint, partitions=2, **more):
+    places = map(Location.of, (changes, out, checkpoint))
+    return RunOptions(*places, partitions, **more)
+
+
 def test_a_batch_is_written_once_however_often_it_is_run(tmp_path, caplog):
     caplog.set_level("INFO", "graphtide")
     first, other = deltas((1, 0, 1, "<ex:a>")), deltas((1, 0, 5, "<ex:wrong>"))
     for table in (first, other):
-        sink = Sink(tmp_path, "run", ["q"])
+        sink = Sink(tmp_path, "run", {"q": ["x"]})
         sink.write(0, {"q": table}, ROWS)
     assert pq.read_table(tmp_path / "q").to_pylist() == first.to_pylist()
     assert pq.read_table(tmp_path / "quarantine").to_pylist() == ROWS.to_pylist()
@@ -56,7 +62,7 @@ def test_a_batch_is_written_once_however_often_it_is_run(tmp_path, caplog):
 
 
 def test_what_a_crash_leaves_behind_is_no_output(tmp_path):
-    sink = Sink(tmp_path, "run", ["q"])
+    sink = Sink(tmp_path, "run", {"q": ["x"]})
     (tmp_path / "q" / "_batch-00000000.parquet.tmp").write_bytes(b"half")
     sink.write(0, {"q": deltas((1, 0, 1, "<ex:a>"))}, NOTHING)
     assert [path.name for path in (tmp_path / "q").iterdir()] == ["batch-00000000.parquet"]
@@ -64,7 +70,7 @@ def test_what_a_crash_leaves_behind_is_no_output(tmp_path):
 
 @pytest.mark.parametrize("full", ["q", "quarantine"])
 def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, full):
-    sink = Sink(tmp_path, "run", ["q"])
+    sink = Sink(tmp_path, "run", {"q": ["x"]})
     written = {"q": deltas((1, 0, 1, "<ex:a>"))}
     unfinished = tmp_path / full / "_batch-00000000.parquet.tmp"
     unfinished.symlink_to("/dev/full")
@@ -74,14 +80,14 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, full):
     assert not (tmp_path / full / "batch-00000000.parquet").exists()
     assert not (tmp_path / "_progress.json").exists()
     unfinished.unlink(missing_ok=True)
-    again = Sink(tmp_path, "run", ["q"])
+    again = Sink(tmp_path, "run", {"q": ["x"]})
     again.write(0, written, ROWS)
     assert pq.read_table(tmp_path / "q").to_pylist() == written["q"].to_pylist()
     assert pq.read_table(tmp_path / "quarantine").num_rows == again.progress.quarantined == 1
 
 
 def test_an_output_directory_that_is_gone_is_told(tmp_path):
-    sink = Sink(tmp_path, "run", ["q"])
+    sink = Sink(tmp_path, "run", {"q": ["x"]})
     (tmp_path / "quarantine").rmdir()
     with pytest.raises(GraphtideError, match="cannot be written") as caught:
         sink.write(0, {"q": deltas((1, 0, 1, "<ex:a>"))}, ROWS)
@@ -92,13 +98,13 @@ def test_what_a_crash_at_the_very_start_leaves_is_no_hindrance(tmp_path):
     for name, file in {"out": "_graphtide.json.7.tmp", "c": "graphtide.json.7.tmp"}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text("{")
-    made = claim_checkpoint(tmp_path / "c", {"q": "x"}, 2, "in")
-    Sink(tmp_path / "out", made.run, ["q"])
+    made = claim_checkpoint(Location.of(tmp_path / "c"), {"q": "x"}, 2, "in")
+    Sink(tmp_path / "out", made.run, {"q": ["x"]})
 
 
 def test_tallies_go_on_after_a_restart(tmp_path):
-    Sink(tmp_path, "run", ["q"]).write(0, {"q": deltas((1, 0, 2, "<ex:a>"))}, NOTHING)
-    sink = Sink(tmp_path, "run", ["q"])
+    Sink(tmp_path, "run", {"q": ["x"]}).write(0, {"q": deltas((1, 0, 2, "<ex:a>"))}, NOTHING)
+    sink = Sink(tmp_path, "run", {"q": ["x"]})
     sink.write(1, {"q": deltas((2, 1, -1, "<ex:a>"))}, NOTHING)
     tally = sink.progress.queries["q"]
     assert (tally.answer, tally.appeared, tally.disappeared) == (1, 2, 1)
@@ -106,36 +112,39 @@ def test_tallies_go_on_after_a_restart(tmp_path):
 
 
 def test_json_lines(tmp_path):
-    Sink(tmp_path, "run", ["q"], "json").write(7, {"q": deltas((1, 0, 1, "<ex:ü>"))}, NOTHING)
+    Sink(tmp_path, "run", {"q": ["x"]}, "json").write(
+        7, {"q": deltas((1, 0, 1, "<ex:ü>"))}, NOTHING
+    )
     text = (tmp_path / "q" / "batch-00000007.json").read_text(encoding="utf-8")
     assert text == '{"time": 1, "tx": 0, "diff": 1, "x": "<ex:ü>"}\n'
 
 
 def test_the_output_of_another_run_is_refused(tmp_path):
-    Sink(tmp_path, "one", ["q"])
+    Sink(tmp_path, "one", {"q": ["x"]})
     with pytest.raises(GraphtideError, match="output of another run"):
-        Sink(tmp_path, "two", ["q"])
+        Sink(tmp_path, "two", {"q": ["x"]})
 
 
 def test_a_directory_of_something_else_is_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("do not lose me")
     with pytest.raises(GraphtideError, match="not the output of graphtide"):
-        Sink(tmp_path, "run", ["q"])
+        Sink(tmp_path, "run", {"q": ["x"]})
     with pytest.raises(GraphtideError, match="not a checkpoint of graphtide"):
-        claim_checkpoint(tmp_path, {"q": "x"}, 2, "in")
+        claim_checkpoint(Location.of(tmp_path), {"q": "x"}, 2, "in")
 
 
 def test_a_query_cannot_take_the_quarantines_place(tmp_path):
     with pytest.raises(GraphtideError, match="cannot be named quarantine"):
-        Sink(tmp_path, "run", ["Quarantine"])
+        Sink(tmp_path, "run", {"Quarantine": []})
 
 
 def test_a_checkpoint_goes_on_with_its_own_program_only(tmp_path, caplog):
     caplog.set_level("INFO", "graphtide")
-    made = claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, "in")
-    assert claim_checkpoint(tmp_path / "c", {"a": "x", "b": "y"}, 2, "in") == made
+    where = Location.of(tmp_path / "c")
+    made = claim_checkpoint(where, {"a": "x", "b": "y"}, 2, "in")
+    assert claim_checkpoint(where, {"a": "x", "b": "y"}, 2, "in") == made
     assert [text.split(" checkpoint")[0] for text in caplog.messages] == ["made", "resumes from"]
-    assert read_fingerprint(tmp_path / "c") == made
+    assert read_fingerprint(where) == made
     for queries, partitions, changes, said in [
         ({"a": "x"}, 2, "in", "query b is missing"),
         ({"a": "x", "b": "z"}, 2, "in", "query b has changed"),
@@ -144,14 +153,14 @@ def test_a_checkpoint_goes_on_with_its_own_program_only(tmp_path, caplog):
         ({"a": "x", "b": "y"}, 2, "other", "it reads in and not other"),
     ]:
         with pytest.raises(GraphtideError, match=said) as caught:
-            claim_checkpoint(tmp_path / "c", queries, partitions, changes)
+            claim_checkpoint(where, queries, partitions, changes)
         assert "another --checkpoint" in caught.value.hint
 
 
 def test_a_damaged_fingerprint_is_named(tmp_path):
     (tmp_path / "graphtide.json").write_text("{")
     with pytest.raises(GraphtideError, match=r"graphtide\.json cannot be read"):
-        read_fingerprint(tmp_path)
+        read_fingerprint(Location.of(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +179,7 @@ def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
     for name in ("changes", "out", "checkpoint"):
         options[name] = tmp_path / options[name]
     with pytest.raises(GraphtideError) as caught:
-        check_options(Program.parse("QUERY a AS SELECT * { ?s ?p ?o }"), RunOptions(**options))
+        check_options(Program.parse("QUERY a AS SELECT * { ?s ?p ?o }"), run_options(**options))
     assert message in str(caught.value)
     assert not (tmp_path / "c").exists()
 
@@ -180,7 +189,7 @@ def test_wrong_options_are_told_before_spark_starts(tmp_path, change, message):
     [("P(?x)", "a query and a pattern are both named P"), ("Q(?time)", "?time cannot be a column")],
 )
 def test_patterns_whose_output_has_no_place_are_refused(pattern, message, tmp_path):
-    options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
+    options = run_options(tmp_path, tmp_path / "out", tmp_path / "c", 2)
     value = pattern[2:-1]
     text = f"""QUERY P AS SELECT ?x {{ ?x <ex:p> ?y }}
 EVENT A(?x) AS {{ ?x <ex:a> ?y }}
@@ -191,7 +200,7 @@ PATTERN {pattern} AS A({value}) -> A({value})"""
 
 
 def test_events_of_windows_are_refused_before_spark_starts(tmp_path):
-    options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2)
+    options = run_options(tmp_path, tmp_path / "out", tmp_path / "c", 2)
     program = Program.parse(
         "QUERY Q AS REGISTER ISTREAM <ex:o> AS SELECT ?x FROM NAMED WINDOW <ex:w> ON <ex:s> "
         "[RANGE 10 STEP 5] WHERE { WINDOW <ex:w> { ?x <ex:p> ?y } } "
@@ -214,7 +223,7 @@ def test_events_of_windows_are_refused_before_spark_starts(tmp_path):
 def test_empty_files_are_named(tmp_path, capsys, contents, once, message):
     for name, text in contents.items():
         (tmp_path / name).write_text(text)
-    options = RunOptions(tmp_path, tmp_path / "out", tmp_path / "c", 2, once=once)
+    options = run_options(tmp_path, tmp_path / "out", tmp_path / "c", 2, once=once)
     print_start(options, Program.parse("QUERY a AS SELECT * { ?s ?p ?o }"))
     first, *more = capsys.readouterr().err.splitlines()
     assert first == f"1 query over {tmp_path}: starts at the beginning"
@@ -233,8 +242,8 @@ def test_triggers_and_partitions():
 def test_what_is_left_to_read(tmp_path):
     for name, size in {"a.nt": 10, "b.nt": 20, "c.nt": 30, "_d.nt": 40}.items():
         (tmp_path / name).write_bytes(b"x" * size)
-    assert lag(tmp_path, "b.nt", 15) == (1, 35)
-    assert lag(tmp_path, "c.nt", 30) == (0, 0)
+    assert lag(Location.of(tmp_path), "b.nt", 15) == (1, 35)
+    assert lag(Location.of(tmp_path), "c.nt", 30) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -254,6 +263,18 @@ def test_an_unfit_java_is_explained(tmp_path, monkeypatch, script, message):
     with pytest.raises(GraphtideError, match=message) as caught:
         spark_engine.check_needs()
     assert "install Java 17" in caught.value.hint
+
+
+def test_java_is_not_started_for_its_version(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("#!/bin/sh\nexit 1")
+    (tmp_path / "bin" / "java").chmod(0o755)
+    (tmp_path / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="21.0.2"\n')
+    spark_engine.check_needs()
+    (tmp_path / "release").write_text('JAVA_VERSION="1.8.0_392"\n')
+    with pytest.raises(GraphtideError, match="this is Java 8"):
+        spark_engine.check_needs()
 
 
 def test_no_java_at_all(monkeypatch):

@@ -32,6 +32,9 @@ JAVA = "org.apache.spark"
 PATIENCE = 300.0
 """Seconds after which a job that makes no progress is given up."""
 
+MAIN = ("-m", "graphtide.cli.main")
+"""How Python starts the command line."""
+
 
 @dataclass
 class Assault:
@@ -220,8 +223,8 @@ class RunAssault(Assault):
         self.lives += 1
         paths = {"--changes": "input", "--out": "out", "--checkpoint": "checkpoint"}
         options = {name: str(self.folder / folder) for name, folder in paths.items()}
+        options |= self.job.get("options", {})
         options |= {"--master": "local[2,4]", "--rows-per-batch": str(rows_per_batch)}
         tokens = [token for option in options.items() for token in option]
         program = str(self.folder / "rail.tide")
-        command = [sys.executable, "-m", "graphtide.cli.main", "run", program, *tokens]
-        self.launch(command)
+        self.launch([sys.executable, *self.job.get("code", MAIN), "run", program, *tokens])

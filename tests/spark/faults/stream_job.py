@@ -127,7 +127,12 @@ def run(job):
             .parquet(job["input"])
         )
         writer = (
-            watch(changes, job["queries"], partitions=job["partitions"])
+            watch(
+                changes,
+                job["queries"],
+                partitions=job["partitions"],
+                layout=job.get("layout"),
+            )
             .writeStream.format("parquet")
             .option("path", job["out"])
             .option("checkpointLocation", job["checkpoint"])

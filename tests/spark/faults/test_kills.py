@@ -1,6 +1,6 @@
 """Whatever is killed, and whenever: nothing is lost and nothing comes out twice.
 
-There are 23 kills in all. Starting Spark takes most of the time, so there are few starts.
+There are 28 kills in all. Starting Spark takes most of the time, so there are few starts.
 """
 
 from collections import Counter
@@ -70,6 +70,24 @@ def test_drivers_and_python_workers(make_assault):
     found = assault.found()
     assert found["missing"] > 0 and found["behind"] > 0, found
     assert max(note["oldest"] for note in assault.noted()) > 1, "logs were compacted on the way"
+
+
+def test_join_stages(make_assault):
+    """In the Rete layout every stage has state, and workers die in any of them."""
+    assault, expected = make_assault(
+        4, TWO_STAGES, master="local[2,4]", files=60, routes=2, small_log=10
+    )
+    assault.job["layout"] = "rete"
+    assault.pace()
+    assault.start([2] * 5)
+    for victim in ("worker", "worker", "driver"):
+        assault.kill(victim)
+    assault.start([3] * 5)
+    for _ in range(2):
+        assault.kill("worker")
+    assault.finish()
+    assert assault.kills == {"driver": 1, "worker": 4}
+    assert_exact(assault, expected)
 
 
 def test_windows(tmp_path):

@@ -9,6 +9,7 @@ from graphtide import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.spark.driver.actions import ActionRunner, read_firings
 from graphtide.spark.driver.feedback import FeedbackLog
+from graphtide.spark.files import Location
 from graphtide.spark.partition.program import event_time
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
 from graphtide.testing.partitions import PartitionRun
@@ -21,9 +22,11 @@ PREFIX = "PREFIX : <http://e/>\n"
 class ProgramRun:
     """A program on partitions; `firings`, `events` and `deltas` are its output so far."""
 
-    def __init__(self, program, partitions, *, workers=1, place=None, clock=None):
+    def __init__(self, program, partitions, *, workers=1, place=None, clock=None, layout=None):
         parsed = Program.parse(program)
-        self.run = PartitionRun.of(parsed, partitions, workers=workers, place=place, clock=clock)
+        self.run = PartitionRun.of(
+            parsed, partitions, workers=workers, place=place, clock=clock, layout=layout
+        )
         self.spec = self.run.job.program
         self.spec.check()
         self.firings, self.events, self.deltas = [], [], []
@@ -54,13 +57,13 @@ class ProgramRun:
         self.run.lose(worker)
 
 
-def on_partitions(program, rows, partitions, rng, clock=None):
+def on_partitions(program, rows, partitions, rng, clock=None, layout=None):
     """What comes out of partitions, with any cut of the rows, failed attempts and lost workers."""
 
     def place(_):
         return rng.randrange(2)
 
-    running = ProgramRun(program, partitions, workers=2, place=place, clock=clock)
+    running = ProgramRun(program, partitions, workers=2, place=place, clock=clock, layout=layout)
     at = 0
     while at < len(rows):
         tasks = []
@@ -79,7 +82,7 @@ def on_partitions(program, rows, partitions, rng, clock=None):
 def with_actions(program, batches, partitions, folder, functions=None, *, quiet, max_rounds=1000):
     """Micro-batches with the feedback of the one before; `quiet`: until there is no more of it."""
     running = ProgramRun(program, partitions)
-    log = FeedbackLog(folder, max_rounds)
+    log = FeedbackLog(Location.of(folder), max_rounds)
     actions = ActionRunner(running.spec, functions or {}, log)
     fired, back = [], []
     waiting = deque(batches)

@@ -59,11 +59,11 @@ def micro_batches(rows, rng: Random, most: int = 8):
     return batches
 
 
-def check_partitions(queries, rows, partitions: int, seed: int, sizes=None):
+def check_partitions(queries, rows, partitions: int, seed: int, **options):
     """Run the partitions on a random cut of the rows and compare with the in-process engine."""
     expected = in_process(queries, rows)
     rng = Random(seed)
-    run = PartitionRun.of(queries, partitions, sizes=sizes)
+    run = PartitionRun.of(queries, partitions, **options)
     out = [row for tasks in micro_batches([*rows, END], rng) for row in run.batch(tasks)]
     assert net_of(out) == expected, (queries, rows, partitions, seed)
     assert_net(out)

@@ -81,7 +81,7 @@ def any_grid(query, partitions, numbers):
     body = grids.body_of(query)
     variables = tuple(sorted(grids.partition_variables(body), key=lambda v: v.name))
     possible = list(grids._divisions(variables, partitions))
-    return grids._grid(body, numbers.choice(possible[1:] or possible))
+    return grids.grid_by(body, numbers.choice(possible[1:] or possible))
 
 
 def counting(partition_query, seen):

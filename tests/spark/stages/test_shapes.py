@@ -31,7 +31,7 @@ def test_other_grids(shape, monkeypatch):
     variables = tuple(sorted(grids.partition_variables(body), key=lambda v: v.name))
     divisions = list(grids._divisions(variables, 4))
     for number, division in enumerate(Random(1).sample(divisions, min(len(divisions), 5))):
-        grid = grids._grid(body, division)
+        grid = grids.grid_by(body, division)
         monkeypatch.setattr(job, "best_grid", lambda *_, grid=grid: grid)
         check_partitions({shape: query(shape)}, stream(number % 5), 4, seed=number)
 

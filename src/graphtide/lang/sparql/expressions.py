@@ -1,4 +1,4 @@
-"""Parser layer 4: expressions with operators, built-in calls, casts, EXISTS and aggregates.
+"""Expressions with operators, built-in calls, casts, EXISTS and aggregates.
 
 https://www.w3.org/TR/sparql11-query/#rExpression
 
@@ -8,7 +8,6 @@ https://www.w3.org/TR/sparql11-query/#sparqlAggregateAlgebra
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,10 +19,12 @@ from graphtide.functions.aggregates import AGGREGATES
 from graphtide.functions.strings import PATTERN_FUNCTIONS, check_pattern
 from graphtide.functions.table import FUNCTIONS, VOLATILE, check_call
 from graphtide.functions.terms import ARITIES
-from graphtide.lang.sparql.triples import TriplesParser
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphtide.algebra.nodes import Node
+    from graphtide.lang.sparql.triples import TriplesParser
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,39 +51,44 @@ _COMPARISON_HINT = "write a space after the operator <"
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
-class ExpressionParser(TriplesParser, ABC):
-    """Parses expressions; `group` is left to the next layer."""
+class ExpressionParser:
+    """Parses expressions; `group` parses the `{ … }` of EXISTS.
 
-    # The query level of aggregates; None where aggregates are not allowed.
-    level: Level | None = None
+    `level` is the query level of aggregates, None where aggregates are not allowed.
+    """
 
-    @abstractmethod
-    def group(self) -> Node:
-        """`{ … }` as an algebra node."""
+    def __init__(self, triples: TriplesParser, group: Callable[[], Node]) -> None:
+        self.tokens = triples.tokens
+        self.terms = triples.terms
+        self.triples = triples
+        self.level: Level | None = None
+        self._group = group
 
     def expression(self) -> Expression:
         """An expression of any precedence; operators in a row are one call."""
         either: list[Expression] = []
-        while not either or self.accept("||"):
+        while not either or self.tokens.accept("||"):
             both = [self._relation()]
-            while self.accept("&&"):
+            while self.tokens.accept("&&"):
                 both.append(self._relation())
             either.append(_in_a_row("&&", both))
         return _in_a_row("||", either)
 
     def constraint(self, after: str) -> Expression:
         """The condition of FILTER or HAVING: brackets, a built-in call or a function call."""
-        if self.accept("("):
+        if self.tokens.accept("("):
             return self._rest_of_brackets()
-        start = self.token
+        start = self.tokens.token
         called = self._primary() if self.at_constraint() else None
         if called is None or isinstance(called, Const):
-            self.fail(f"expected '(' or a function after {after}, found {start}", at=start.start)
+            self.tokens.fail(
+                f"expected '(' or a function after {after}, found {start}", at=start.start
+            )
         return called
 
     def at_constraint(self) -> bool:
         """Whether a constraint comes next."""
-        return self.at("(") or self.token.kind == "word" or self.at_iri()
+        return self.tokens.at("(") or self.tokens.token.kind == "word" or self.terms.at_iri()
 
     def expression_in(self, level: Level) -> tuple[Expression, list[tuple[Var, int]]]:
         """An expression that may use aggregates, and the variables it uses outside of them."""
@@ -95,22 +101,24 @@ class ExpressionParser(TriplesParser, ABC):
 
     def _relation(self) -> Expression:
         left = self._sum()
-        if sign := self.accept(*_COMPARISONS):
+        if sign := self.tokens.accept(*_COMPARISONS):
             return Call(sign.text, (left, self._sum()))
-        if self.token.kind == "iri":
-            self.fail(f"expected an operator, found the IRI {self.token}", hint=_COMPARISON_HINT)
-        if self.accept("IN"):
+        if self.tokens.token.kind == "iri":
+            self.tokens.fail(
+                f"expected an operator, found the IRI {self.tokens.token}", hint=_COMPARISON_HINT
+            )
+        if self.tokens.accept("IN"):
             return Call("IN", (left, *self._arguments()))
-        if self.at("NOT") and self.follows("IN"):
-            self.advance()
-            self.advance()
+        if self.tokens.at("NOT") and self.tokens.follows("IN"):
+            self.tokens.advance()
+            self.tokens.advance()
             return Call("NOT IN", (left, *self._arguments()))
         return left
 
     def _sum(self) -> Expression:
         summands = [self._product()]
         signs = ""
-        while sign := self.accept("+", "-"):
+        while sign := self.tokens.accept("+", "-"):
             signs += sign.text
             summands.append(self._product())
         return _in_a_row(signs, summands)
@@ -118,68 +126,68 @@ class ExpressionParser(TriplesParser, ABC):
     def _product(self) -> Expression:
         factors = [self._signed()]
         signs = ""
-        while sign := self.accept("*", "/"):
+        while sign := self.tokens.accept("*", "/"):
             signs += sign.text
             factors.append(self._signed())
         return _in_a_row(signs, factors)
 
     def _signed(self) -> Expression:
-        if self.at_literal():
-            return Const(self.literal())
-        if sign := self.accept("!", "-", "+"):
+        if self.terms.at_literal():
+            return Const(self.terms.literal())
+        if sign := self.tokens.accept("!", "-", "+"):
             name = {"!": "!", "-": "UMINUS", "+": "UPLUS"}[sign.text]
             return Call(name, (self._primary(),))
         return self._primary()
 
     def _primary(self) -> Expression:
-        if self.accept("("):
+        if self.tokens.accept("("):
             return self._rest_of_brackets()
-        if self.token.kind == "var":
+        if self.tokens.token.kind == "var":
             return self._used_variable()
-        if self.at_literal():
-            return Const(self.literal())
-        if self.at_iri():
+        if self.terms.at_literal():
+            return Const(self.terms.literal())
+        if self.terms.at_iri():
             return self._iri_or_cast()
-        if self.at("<<"):
-            self.refuse("a triple term", "compare the parts of the statement instead")
-        if self.token.kind != "word":
-            self.fail(f"expected an expression, found {self.token}")
+        if self.tokens.at("<<"):
+            self.tokens.refuse("a triple term", "compare the parts of the statement instead")
+        if self.tokens.token.kind != "word":
+            self.tokens.fail(f"expected an expression, found {self.tokens.token}")
         return self._builtin()
 
     def _used_variable(self) -> Var:
-        start = self.token.start
-        variable = self.variable()
+        start = self.tokens.token.start
+        variable = self.terms.variable()
         if self.level is not None and not self.level.inside:
             self.level.uses.append((variable, start))
         return variable
 
     def _rest_of_brackets(self) -> Expression:
-        self.enter()
+        self.tokens.enter()
         inner = self.expression()
-        self.leave()
-        self.expect(")")
+        self.tokens.leave()
+        self.tokens.expect(")")
         return inner
 
     def _iri_or_cast(self) -> Expression:
-        start = self.token.start
-        iri = self.iri()
-        if not self.at("("):
+        start = self.tokens.token.start
+        iri = self.terms.iri()
+        if not self.tokens.at("("):
             return Const(iri)
         return self._call(str(iri), start)
 
     def _builtin(self) -> Expression:
-        word = self.token
+        word = self.tokens.token
         name = word.text.upper()
         if name == "EXISTS":
-            self.advance()
-            return Exists(self.group())
-        if name == "NOT" and self.follows("EXISTS"):
-            self.advance()
-            self.advance()
-            return Call("!", (Exists(self.group()),))
-        if not self.follows("("):
-            self.fail(f"expected an expression, found {word}")
-        self.advance()
+            self.tokens.advance()
+            return Exists(self._group())
+        if name == "NOT" and self.tokens.follows("EXISTS"):
+            self.tokens.advance()
+            self.tokens.advance()
+            return Call("!", (Exists(self._group()),))
+        if not self.tokens.follows("("):
+            self.tokens.fail(f"expected an expression, found {word}")
+        self.tokens.advance()
         if name in AGGREGATES:
             return self._aggregate(name, word.start)
         return self._call(_SYNONYMS.get(name, name), word.start)
@@ -188,77 +196,81 @@ class ExpressionParser(TriplesParser, ABC):
         level = self.level
         if level is None:
             hint = "aggregates are allowed in SELECT, HAVING and ORDER BY"
-            self.fail(f"the aggregate {name} is not allowed here", at=start, hint=hint)
+            self.tokens.fail(f"the aggregate {name} is not allowed here", at=start, hint=hint)
         if level.inside:
             hint = "aggregate the inner values in a sub-SELECT"
-            self.fail(f"the aggregate {name} is nested in another one", at=start, hint=hint)
-        self.expect("(")
-        distinct = self.accept("DISTINCT") is not None
+            self.tokens.fail(f"the aggregate {name} is nested in another one", at=start, hint=hint)
+        self.tokens.expect("(")
+        distinct = self.tokens.accept("DISTINCT") is not None
         level.inside = True
-        argument = None if name == "COUNT" and self.accept("*") else self.expression()
+        argument = None if name == "COUNT" and self.tokens.accept("*") else self.expression()
         level.inside = False
         separator = " "
-        if name == "GROUP_CONCAT" and self.accept(";"):
+        if name == "GROUP_CONCAT" and self.tokens.accept(";"):
             separator = self._separator()
-        self.expect(")")
+        self.tokens.expect(")")
         call = AggregateCall(name, argument, distinct, separator)
         if call not in level.aggregates:
-            level.aggregates[call] = self.invent(name.lower())
+            level.aggregates[call] = self.triples.invent(name.lower())
         return level.aggregates[call]
 
     def _separator(self) -> str:
-        self.expect("SEPARATOR")
-        self.expect("=")
-        if self.token.kind != "string":
-            self.fail(f"expected a string, found {self.token}")
-        return self.string()
+        self.tokens.expect("SEPARATOR")
+        self.tokens.expect("=")
+        if self.tokens.token.kind != "string":
+            self.tokens.fail(f"expected a string, found {self.tokens.token}")
+        return self.terms.string()
 
     def _call(self, name: str, start: int) -> Call:
         foreign = name.startswith("<") and name not in FUNCTIONS
         args = self._arguments(distinct=foreign)
-        if self.standing and name in VOLATILE:
+        if self.terms.standing and name in VOLATILE:
             hint = "compute the value in the program that changes the graph, and insert it"
-            self.refuse(name, f"{VOLATILE[name]}; {hint}", at=start)
-        if self.standing and foreign:
+            self.tokens.refuse(name, f"{VOLATILE[name]}; {hint}", at=start)
+        if self.terms.standing and foreign:
             hint = "the only functions with an IRI are casts, such as xsd:integer(?x)"
-            self.refuse(f"the function {name}", hint, at=start)
+            self.tokens.refuse(f"the function {name}", hint, at=start)
         if not foreign:
             self._check_call(name, args, start)
-        if name == "IRI" and self.base is not None:
-            args = (*args, Const(NamedNode(self.base)))
+        if name == "IRI" and self.terms.base is not None:
+            args = (*args, Const(NamedNode(self.terms.base)))
         return Call(name, args)
 
     def _check_call(self, name: str, args: tuple[Expression, ...], start: int) -> None:
         if name in ARITIES:
             least, most = ARITIES[name]
             if not least <= len(args) <= most:
-                self.fail(f"{name} takes {least} to {most} arguments, not {len(args)}", at=start)
+                self.tokens.fail(
+                    f"{name} takes {least} to {most} arguments, not {len(args)}", at=start
+                )
             return
         try:
             check_call(name, len(args))
         except UnsupportedError as error:
-            self.fail(error.message, at=start, hint=error.hint)
+            self.tokens.fail(error.message, at=start, hint=error.hint)
         if name == "BOUND" and not isinstance(args[0], Var):
-            self.fail("BOUND takes a variable, not an expression", at=start)
+            self.tokens.fail("BOUND takes a variable, not an expression", at=start)
         if name in PATTERN_FUNCTIONS:
             try:
                 check_pattern(name, [a.term if isinstance(a, Const) else None for a in args[1:]])
             except ExpressionError as error:
                 hint = "no row can satisfy it; see the syntax of XPath's regular expressions"
-                self.fail(f"{name} has an invalid constant: {error.message}", at=start, hint=hint)
+                self.tokens.fail(
+                    f"{name} has an invalid constant: {error.message}", at=start, hint=hint
+                )
 
     def _arguments(self, *, distinct: bool = False) -> tuple[Expression, ...]:
-        self.expect("(")
-        if self.accept(")"):
+        self.tokens.expect("(")
+        if self.tokens.accept(")"):
             return ()
         if distinct:
-            self.accept("DISTINCT")
-        self.enter()
+            self.tokens.accept("DISTINCT")
+        self.tokens.enter()
         args = [self.expression()]
-        while self.accept(","):
+        while self.tokens.accept(","):
             args.append(self.expression())
-        self.leave()
-        self.expect(")")
+        self.tokens.leave()
+        self.tokens.expect(")")
         return tuple(args)
 
 

@@ -1,4 +1,4 @@
-"""Parser layer 8: the four query forms, from the prologue to the end.
+"""The four query forms, from the prologue to the end.
 
 https://www.w3.org/TR/sparql11-query/#QueryForms
 """
@@ -37,102 +37,114 @@ UPDATE_KEYWORDS = (
 )
 
 
-class FormParser(SelectParser):
+class FormParser:
     """Parses a whole query."""
+
+    def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
+        self.select = SelectParser(text, base, standing=standing)
+        self.tokens = self.select.tokens
+        self.terms = self.select.terms
+        self.triples = self.select.triples
+        self.groups = self.select.groups
+        self.windows = self.select.windows
 
     def query(self) -> Query:
         """The query as algebra; raises the first error."""
-        self.prologue()
-        self.register_clause()
+        self.terms.prologue()
+        self.windows.register_clause()
         query = self._form()
-        if self.token.kind != "end":
-            self.fail(f"expected the end of the query, found {self.token}")
+        if self.tokens.token.kind != "end":
+            self.tokens.fail(f"expected the end of the query, found {self.tokens.token}")
         return query
 
     def dataset(self, keyword: str = "FROM") -> Dataset | None:
         """The dataset of FROM and FROM NAMED (or USING); None if there is neither."""
         default: list[NamedNode] = []
         named: list[NamedNode] = []
-        while self.at(keyword):
-            self.advance()
-            if not self.accept("NAMED"):
-                default.append(self.iri())
-            elif self.accept("WINDOW"):
-                self.windows.append(self.window_clause())
+        while self.tokens.at(keyword):
+            self.tokens.advance()
+            if not self.tokens.accept("NAMED"):
+                default.append(self.terms.iri())
+            elif self.tokens.accept("WINDOW"):
+                self.windows.clauses.append(self.windows.window_clause())
             else:
-                named.append(self.iri())
+                named.append(self.terms.iri())
         return Dataset(tuple(default), tuple(named)) if default or named else None
 
     def template(self) -> tuple[TriplePattern, ...]:
         """`{ … }` of triples in which blank nodes stay blank nodes."""
-        self.begin_template()
-        self.expect("{")
-        triples = self.template_triples()
-        self.expect("}")
-        self.end_template()
+        self.triples.begin_template()
+        self.tokens.expect("{")
+        triples = self.triples.template_triples()
+        self.tokens.expect("}")
+        self.triples.end_template()
         return triples
 
     def _form(self) -> Query:
-        if self.at("SELECT"):
+        if self.tokens.at("SELECT"):
             return self._select()
-        if self.accept("ASK"):
+        if self.tokens.accept("ASK"):
             dataset = self.dataset()
-            self.accept("WHERE")
-            rows = self.rows(self.group(), None, Level())
+            self.tokens.accept("WHERE")
+            rows = self.select.rows(self.groups.group(), None, Level())
             return AskQuery(self._query(rows, (), dataset))
-        if self.accept("CONSTRUCT"):
+        if self.tokens.accept("CONSTRUCT"):
             return self._construct()
-        if self.accept("DESCRIBE"):
+        if self.tokens.accept("DESCRIBE"):
             return self._describe()
         return self._no_query()
 
     def _no_query(self) -> NoReturn:
-        if self.at(*UPDATE_KEYWORDS):
+        if self.tokens.at(*UPDATE_KEYWORDS):
             hint = "run updates with LiveGraph.update"
-            self.refuse("SPARQL Update", hint)
-        word = self.token.text if self.token.kind == "word" else ""
+            self.tokens.refuse("SPARQL Update", hint)
+        word = self.tokens.token.text if self.tokens.token.kind == "word" else ""
         near = word_hint(word, QUERY_KEYWORDS)
-        self.fail(f"expected SELECT or PREFIX, found {self.token}", hint=near)
+        self.tokens.fail(f"expected SELECT or PREFIX, found {self.tokens.token}", hint=near)
 
     def _select(self) -> SelectQuery:
-        variables, distinct, columns, level = self.select_clause()
+        variables, distinct, columns, level = self.select.select_clause()
         dataset = self.dataset()
-        self.accept("WHERE")
-        rows = self.rows(self.group(), columns, level)
+        self.tokens.accept("WHERE")
+        rows = self.select.rows(self.groups.group(), columns, level)
         shown = rows.visible if variables is None else variables
         return SelectQuery(
-            shown, self.projected(rows, shown, distinct=distinct), self.text, dataset
+            shown, self.select.projected(rows, shown, distinct=distinct), self.tokens.text, dataset
         )
 
     def _construct(self) -> ConstructQuery:
-        if self.at("{"):
+        if self.tokens.at("{"):
             template = self.template()
             dataset = self.dataset()
-            self.accept("WHERE")
-            where = self.group()
+            self.tokens.accept("WHERE")
+            where = self.groups.group()
         else:
             dataset = self.dataset()
-            self.expect("WHERE")
+            self.tokens.expect("WHERE")
             template = self.template()
             where = self.as_pattern(template)
-        rows = self.rows(where, None, Level())
+        rows = self.select.rows(where, None, Level())
         named = template_variables(template)
         blank = any(isinstance(part, BlankNode) for t in template for part in _parts(t))
         shown = tuple(v for v in rows.visible if blank or v in named)
         return ConstructQuery(self._query(rows, shown, dataset), template)
 
     def _describe(self) -> DescribeQuery:
-        everything = self.accept("*") is not None
+        everything = self.tokens.accept("*") is not None
         targets: list[Var | NamedNode] = []
-        while not everything and (self.token.kind == "var" or self.at_iri()):
-            targets.append(self.variable() if self.token.kind == "var" else self.iri())
+        while not everything and (self.tokens.token.kind == "var" or self.terms.at_iri()):
+            targets.append(
+                self.terms.variable() if self.tokens.token.kind == "var" else self.terms.iri()
+            )
         if not everything and not targets:
-            self.fail(f"expected '*', a variable or an IRI after DESCRIBE, found {self.token}")
+            self.tokens.fail(
+                f"expected '*', a variable or an IRI after DESCRIBE, found {self.tokens.token}"
+            )
         dataset = self.dataset()
         where: Node = EMPTY_GROUP
-        if self.accept("WHERE") or self.at("{"):
-            where = self.group()
-        rows = self.rows(where, None, Level())
+        if self.tokens.accept("WHERE") or self.tokens.at("{"):
+            where = self.groups.group()
+        rows = self.select.rows(where, None, Level())
         if everything:
             targets = list(rows.visible)
         shown = tuple(v for v in rows.visible if v in targets)
@@ -141,8 +153,8 @@ class FormParser(SelectParser):
     def _query(
         self, rows: LevelRows, shown: tuple[Var, ...], dataset: Dataset | None
     ) -> SelectQuery:
-        root = self.projected(rows, shown, distinct=False, ordered=False)
-        return SelectQuery(shown, root, self.text, dataset)
+        root = self.select.projected(rows, shown, distinct=False, ordered=False)
+        return SelectQuery(shown, root, self.tokens.text, dataset)
 
     def as_pattern(self, template: Iterable[TriplePattern]) -> Node:
         """A template as a pattern, in which blank nodes are variables."""
@@ -152,7 +164,7 @@ class FormParser(SelectParser):
             if not isinstance(term, BlankNode):
                 return term
             if term not in variables:
-                variables[term] = self.fresh()
+                variables[term] = self.triples.fresh()
             return variables[term]
 
         return Bgp(

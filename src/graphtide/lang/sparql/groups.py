@@ -1,11 +1,10 @@
-"""Parser layer 5: group graph patterns, translated as the recommendation says.
+"""Group graph patterns, translated as the recommendation says.
 
 https://www.w3.org/TR/sparql11-query/#translateGraphPattern
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
@@ -19,7 +18,11 @@ from graphtide.lang.sparql.expressions import ExpressionParser
 from graphtide.lang.sparql.scanner import PATTERN_KEYWORDS, word_hint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphtide.algebra.expressions import Expression, Var
+    from graphtide.lang.sparql.triples import TriplesParser
+    from graphtide.lang.sparql.windows import WindowParser
     from graphtide.rdf.terms import Term
 
 
@@ -44,79 +47,81 @@ class _Group:
         return self.node if condition is None else Filter(condition, self.node)
 
 
-class GroupParser(ExpressionParser):
-    """Parses `{ … }`."""
+class GroupParser:
+    """Parses `{ … }`; `subselect` parses a sub-SELECT, `windows` has those that are declared."""
 
-    def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
-        super().__init__(text, base, standing=standing)
-        self.windows: list[WindowClause] = []
+    def __init__(
+        self, triples: TriplesParser, windows: WindowParser, subselect: Callable[[], Node]
+    ) -> None:
+        self.tokens = triples.tokens
+        self.terms = triples.terms
+        self.triples = triples
+        self.expressions = ExpressionParser(triples, self.group)
+        self.windows = windows
+        self._subselect = subselect
         self._window_clause: WindowClause | None = None
 
     def group(self) -> Node:
         """A group; its filters apply to the whole group, wherever they are written."""
         return self._group().filtered()
 
-    @abstractmethod
-    def subselect(self) -> Node:
-        """A sub-SELECT; variables that it does not project are renamed."""
-
     def values(self) -> Values:
         """The data block after the keyword VALUES."""
-        if self.accept("("):
+        if self.tokens.accept("("):
             variables: list[Var] = []
-            while not self.accept(")"):
-                start = self.token
-                variables.append(self.variable())
+            while not self.tokens.accept(")"):
+                start = self.tokens.token
+                variables.append(self.terms.variable())
                 if variables[-1] in variables[:-1]:
-                    self.fail(f"{variables[-1]} is twice in VALUES", at=start.start)
-            self.expect("{")
+                    self.tokens.fail(f"{variables[-1]} is twice in VALUES", at=start.start)
+            self.tokens.expect("{")
             rows = []
-            while not self.accept("}"):
+            while not self.tokens.accept("}"):
                 rows.append(self._values_row(len(variables)))
             return Values(tuple(variables), tuple(rows))
-        variable = self.variable()
-        self.expect("{")
+        variable = self.terms.variable()
+        self.tokens.expect("{")
         column = []
-        while not self.accept("}"):
+        while not self.tokens.accept("}"):
             column.append((self._values_cell(),))
         return Values((variable,), tuple(column))
 
     def _group(self) -> _Group:
-        outer, level = self.begin_scope(), self.level
-        self.level = None
-        self.enter()
-        start = self.expect("{").start
+        outer, level = self.triples.begin_scope(), self.expressions.level
+        self.expressions.level = None
+        self.tokens.enter()
+        start = self.tokens.expect("{").start
         group = _Group()
-        if self.at("SELECT"):
-            group.join(self.subselect())
+        if self.tokens.at("SELECT"):
+            group.join(self._subselect())
         else:
-            while not self.at("}"):
-                if self.token.kind == "end":
-                    self.fail("unterminated group", at=start, hint="add '}'")
+            while not self.tokens.at("}"):
+                if self.tokens.token.kind == "end":
+                    self.tokens.fail("unterminated group", at=start, hint="add '}'")
                 self._element(group)
             self._end_bgp(group)
-        self.expect("}")
-        self.leave()
-        self.end_scope(outer)
-        self.level = level
+        self.tokens.expect("}")
+        self.tokens.leave()
+        self.triples.end_scope(outer)
+        self.expressions.level = level
         return group
 
     def _element(self, group: _Group) -> None:
-        if self.accept("FILTER"):
-            group.conditions.append(self.constraint("FILTER"))
-        elif self.token.kind == "sign" and self.at("{"):
+        if self.tokens.accept("FILTER"):
+            group.conditions.append(self.expressions.constraint("FILTER"))
+        elif self.tokens.token.kind == "sign" and self.tokens.at("{"):
             self._end_bgp(group)
             group.join(self._union())
-        elif self.token.kind == "word" and not self.at_literal():
+        elif self.tokens.token.kind == "word" and not self.terms.at_literal():
             self._end_bgp(group)
             self._clause(group)
         else:
-            self.triples_block()
+            self.triples.triples_block()
             return
-        self.accept(".")
+        self.tokens.accept(".")
 
     def _clause(self, group: _Group) -> None:
-        word = self.advance()
+        word = self.tokens.advance()
         match word.text.upper():
             case "OPTIONAL":
                 right = self._group()
@@ -135,54 +140,56 @@ class GroupParser(ExpressionParser):
             case "SERVICE":
                 self._service(word.start)
             case "LATERAL":
-                self.refuse("LATERAL", "join the group in without LATERAL", at=word.start)
+                self.tokens.refuse("LATERAL", "join the group in without LATERAL", at=word.start)
             case _:
                 near = word_hint(word.text, PATTERN_KEYWORDS)
-                self.fail(f"expected a pattern or '}}', found {word}", at=word.start, hint=near)
+                self.tokens.fail(
+                    f"expected a pattern or '}}', found {word}", at=word.start, hint=near
+                )
 
     def _bind(self, group: _Group) -> None:
-        self.expect("(")
-        expression = self.expression()
-        self.expect("AS")
-        start = self.token.start
-        variable = self.variable()
-        self.expect(")")
+        self.tokens.expect("(")
+        expression = self.expressions.expression()
+        self.tokens.expect("AS")
+        start = self.tokens.token.start
+        variable = self.terms.variable()
+        self.tokens.expect(")")
         if variable in group.columns:
             message = f"BIND assigns {variable}, which the group already uses"
-            self.fail(message, at=start, hint="use another name, and compare with FILTER")
+            self.tokens.fail(message, at=start, hint="use another name, and compare with FILTER")
         group.node = Extend(group.node, variable, expression)
         group.columns.add(variable)
 
     def _service(self, start: int) -> NoReturn:
         """Parse SERVICE, so that errors inside are reported first; then reject it."""
-        self.accept("SILENT")
-        if self.token.kind == "var":
-            self.variable()
+        self.tokens.accept("SILENT")
+        if self.tokens.token.kind == "var":
+            self.terms.variable()
         else:
-            self.iri()
+            self.terms.iri()
         self.group()
         hint = "load the remote data into the graph, and query it there"
-        self.refuse("SERVICE", hint, at=start)
+        self.tokens.refuse("SERVICE", hint, at=start)
 
     def _union(self) -> Node:
         choices = [self.group()]
-        while self.accept("UNION"):
+        while self.tokens.accept("UNION"):
             choices.append(self.group())
         return balanced(Union, choices)
 
     def _window(self) -> Node:
         """`WINDOW iri { … }`: patterns over the content of a window."""
-        start = self.token.start
-        if self.token.kind == "var":
+        start = self.tokens.token.start
+        if self.tokens.token.kind == "var":
             hint = "name the window: the streams of a query must be known"
-            self.refuse("WINDOW with a variable", hint)
-        name = self.iri()
-        clause = next((window for window in self.windows if window.iri == name), None)
+            self.tokens.refuse("WINDOW with a variable", hint)
+        name = self.terms.iri()
+        clause = next((window for window in self.windows.clauses if window.iri == name), None)
         if clause is None:
             hint = f"declare it: FROM NAMED WINDOW {name} ON a stream [RANGE … STEP …]"
-            self.fail(f"there is no window {name}", at=start, hint=hint)
+            self.tokens.fail(f"there is no window {name}", at=start, hint=hint)
         if self._window_clause is not None:
-            self.fail("WINDOW inside WINDOW", at=start, hint="write the two side by side")
+            self.tokens.fail("WINDOW inside WINDOW", at=start, hint="write the two side by side")
         self._window_clause = clause
         inside = self.group()
         self._window_clause = None
@@ -191,26 +198,26 @@ class GroupParser(ExpressionParser):
     def _graph(self) -> Node:
         node = self._named_graph()
         clause = self._window_clause
-        return node if clause is None else reify(node, clause.quads, self.fresh)
+        return node if clause is None else reify(node, clause.quads, self.triples.fresh)
 
     def _named_graph(self) -> Node:
-        if self.token.kind == "var":
-            variable = self.variable()
-            return graphs.in_variable_graph(self.group(), variable, self.fresh)
-        name = self.iri()
-        return graphs.in_named_graph(self.group(), name, self.fresh)
+        if self.tokens.token.kind == "var":
+            variable = self.terms.variable()
+            return graphs.in_variable_graph(self.group(), variable, self.triples.fresh)
+        name = self.terms.iri()
+        return graphs.in_named_graph(self.group(), name, self.triples.fresh)
 
     def _end_bgp(self, group: _Group) -> None:
-        group.join(self.take_pattern())
+        group.join(self.triples.take_pattern())
 
     def _values_row(self, width: int) -> tuple[Term | None, ...]:
-        start = self.expect("(").start
+        start = self.tokens.expect("(").start
         row = []
-        while not self.accept(")"):
+        while not self.tokens.accept(")"):
             row.append(self._values_cell())
         if len(row) != width:
-            self.fail(f"a VALUES row of {len(row)} terms for {width} variables", at=start)
+            self.tokens.fail(f"a VALUES row of {len(row)} terms for {width} variables", at=start)
         return tuple(row)
 
     def _values_cell(self) -> Term | None:
-        return None if self.accept("UNDEF") else self.constant("a constant or UNDEF")
+        return None if self.tokens.accept("UNDEF") else self.terms.constant("a constant or UNDEF")

@@ -1,25 +1,21 @@
-"""Parser layer 6: solution modifiers (GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET) and windows.
+"""Solution modifiers: GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.
 
 https://www.w3.org/TR/sparql11-query/#solutionModifiers
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import Aggregate, Extend, Group, Node, Project, Values
-from graphtide.algebra.windows import Output, WindowClause
-from graphtide.lang.durations import UNITS, iso_milliseconds
 from graphtide.lang.sparql.expressions import AggregateCall, Level
-from graphtide.lang.sparql.groups import GroupParser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyoxigraph import NamedNode
+    from graphtide.lang.sparql.groups import GroupParser
 
 
 # Grouping: https://www.w3.org/TR/sparql11-query/#sparqlAggregateAlgebra
@@ -103,91 +99,6 @@ def reads_only(expression: Expression, columns: frozenset[Var]) -> bool:
             assert_never(expression)
 
 
-# RSP-QL: REGISTER, and windows in the dataset clause
-
-
-class WindowParser(GroupParser):
-    """Parses the RSP-QL clauses of a query."""
-
-    output: Output | None = None
-    registered: str | None = None
-
-    def register_clause(self) -> None:
-        """`REGISTER ISTREAM <name> AS`, if it is there."""
-        if not self.accept("REGISTER"):
-            return
-        word = self.advance()
-        match word.text.upper():
-            case "ISTREAM" | "DSTREAM" | "RSTREAM" as output:
-                self.output = output
-            case "STREAM" | "QUERY":
-                self.output = "RSTREAM"
-            case _:
-                hint = "write REGISTER ISTREAM <name> AS"
-                self.fail(
-                    f"expected ISTREAM, DSTREAM or RSTREAM after REGISTER, found {word}",
-                    at=word.start,
-                    hint=hint,
-                )
-        self.registered = self.iri().value if self.at_iri() else self.advance().text
-        self.expect("AS")
-
-    def window_clause(self) -> WindowClause:
-        """The clause after `FROM NAMED WINDOW`."""
-        start = self.token.start
-        name = self.iri()
-        self.expect("ON")
-        self.accept("STREAM")
-        stream = self.iri()
-        self.expect("[")
-        clause = self._extent(name, stream)
-        self.expect("]")
-        if any(known.iri == name for known in self.windows):
-            self.fail(f"the window {name} is declared twice", at=start)
-        return clause
-
-    def _extent(self, name: NamedNode, stream: NamedNode) -> WindowClause:
-        if self.accept("ELEMENTS", "TRIPLES"):
-            count = self._number()
-            step = self._number() if self.accept("STEP", "SLIDE") else 1
-            return WindowClause(name, stream, "ELEMENTS", count, step)
-        start = self.token.start
-        self.expect("RANGE")
-        length, in_time = self._duration()
-        step, also = (length, in_time)
-        if self.accept("STEP", "SLIDE"):
-            step, also = self._duration()
-        if in_time != also:
-            hint = "write both as durations, such as PT10S, or both in ticks"
-            self.fail("RANGE and STEP have different units", at=start, hint=hint)
-        return WindowClause(name, stream, "RANGE", length, step, in_time)
-
-    def _number(self) -> int:
-        token = self.advance()
-        if not token.text.isdigit() or int(token.text) < 1:
-            self.fail(f"expected a number of at least 1, found {token}", at=token.start)
-        return int(token.text)
-
-    def _duration(self) -> tuple[int, bool]:
-        """A duration, and whether it is in milliseconds rather than in ticks."""
-        written = re.match(r"[Pp][0-9A-Za-z.]+", self.text[self.token.start :])
-        found = iso_milliseconds(written[0]) if written else None
-        token = self.token
-        if written and found is not None:
-            self.skip_to(token.start + len(written[0]))
-            length, in_time = found, True
-        elif self.advance().text.isdigit():
-            unit = self.accept(*(unit.upper() for unit in UNITS))
-            length = int(token.text) * (UNITS[unit.text.lower()] if unit else 1)
-            in_time = unit is not None
-        else:
-            hint = "write a number of ticks, or a duration such as PT10S, 10s or 500ms"
-            self.fail(f"expected a duration, found {token}", at=token.start, hint=hint)
-        if length < 1:
-            self.fail("the length of a window must not be 0", at=token.start)
-        return length, in_time
-
-
 @dataclass(frozen=True, slots=True)
 class GroupKey:
     """An expression of GROUP BY, with its name and the offset of the name, if it has one."""
@@ -209,87 +120,97 @@ class Modifiers:
     values: Values | None = None
 
 
-class ModifierParser(WindowParser):
+class ModifierParser:
     """Parses solution modifiers."""
 
-    def modifiers(self, level: Level) -> Modifiers:
+    def __init__(self, groups: GroupParser) -> None:
+        self.tokens = groups.tokens
+        self.terms = groups.terms
+        self.expressions = groups.expressions
+        self.groups = groups
+
+    def parse(self, level: Level) -> Modifiers:
         """All modifiers, in the order that the grammar fixes."""
         found = Modifiers()
         self._group_by(found)
-        self.level = level
-        if self.at("HAVING"):
-            self.advance()
-            found.having.append(self.constraint("HAVING"))
-            while self.at_constraint() and not self._at_modifier():
-                found.having.append(self.constraint("HAVING"))
+        self.expressions.level = level
+        if self.tokens.at("HAVING"):
+            self.tokens.advance()
+            found.having.append(self.expressions.constraint("HAVING"))
+            while self.expressions.at_constraint() and not self._at_modifier():
+                found.having.append(self.expressions.constraint("HAVING"))
         self._order_by(found)
-        self.level = None
+        self.expressions.level = None
         self._limit_and_offset(found)
-        if self.accept("VALUES"):
-            found.values = self.values()
+        if self.tokens.accept("VALUES"):
+            found.values = self.groups.values()
         return found
 
     def _at_modifier(self) -> bool:
-        return self.at("ORDER", "LIMIT", "OFFSET", "VALUES")
+        return self.tokens.at("ORDER", "LIMIT", "OFFSET", "VALUES")
 
     def _group_by(self, found: Modifiers) -> None:
-        if not self.at("GROUP"):
+        if not self.tokens.at("GROUP"):
             return
-        self.advance()
-        self.expect("BY")
+        self.tokens.advance()
+        self.tokens.expect("BY")
         found.group = [self._group_key()]
-        while self.token.kind == "var" or (self.at_constraint() and not self._at_group_end()):
+        while self.tokens.token.kind == "var" or (
+            self.expressions.at_constraint() and not self._at_group_end()
+        ):
             found.group.append(self._group_key())
 
     def _at_group_end(self) -> bool:
-        return self.at("HAVING") or self._at_modifier()
+        return self.tokens.at("HAVING") or self._at_modifier()
 
     def _group_key(self) -> GroupKey:
-        if self.token.kind == "var":
-            return GroupKey(self.variable())
-        if not self.accept("("):
-            return GroupKey(self.constraint("GROUP BY"))
-        expression = self.expression()
-        name, start = None, self.token.start
-        if self.accept("AS"):
-            start = self.token.start
-            name = self.variable()
-        self.expect(")")
+        if self.tokens.token.kind == "var":
+            return GroupKey(self.terms.variable())
+        if not self.tokens.accept("("):
+            return GroupKey(self.expressions.constraint("GROUP BY"))
+        expression = self.expressions.expression()
+        name, start = None, self.tokens.token.start
+        if self.tokens.accept("AS"):
+            start = self.tokens.token.start
+            name = self.terms.variable()
+        self.tokens.expect(")")
         return GroupKey(expression, name, start)
 
     def _order_by(self, found: Modifiers) -> None:
-        if not self.at("ORDER"):
+        if not self.tokens.at("ORDER"):
             return
-        self.advance()
-        self.expect("BY")
+        self.tokens.advance()
+        self.tokens.expect("BY")
         found.order.append(self._order_key())
-        while self.token.kind == "var" or (self.at_constraint() and not self._at_modifier()):
+        while self.tokens.token.kind == "var" or (
+            self.expressions.at_constraint() and not self._at_modifier()
+        ):
             found.order.append(self._order_key())
 
     def _order_key(self) -> tuple[Expression, bool]:
-        if direction := self.accept("ASC", "DESC"):
-            self.expect("(")
-            expression = self.expression()
-            self.expect(")")
+        if direction := self.tokens.accept("ASC", "DESC"):
+            self.tokens.expect("(")
+            expression = self.expressions.expression()
+            self.tokens.expect(")")
             return expression, direction.text.upper() == "DESC"
-        if self.token.kind == "var":
-            return self.variable(), False
-        return self.constraint("ORDER BY"), False
+        if self.tokens.token.kind == "var":
+            return self.terms.variable(), False
+        return self.expressions.constraint("ORDER BY"), False
 
     def _limit_and_offset(self, found: Modifiers) -> None:
         seen: set[str] = set()
-        while self.at("LIMIT", "OFFSET"):
-            name = self.token.text.upper()
+        while self.tokens.at("LIMIT", "OFFSET"):
+            name = self.tokens.token.text.upper()
             if name in seen:
-                self.fail(f"{name} is given twice")
+                self.tokens.fail(f"{name} is given twice")
             seen.add(name)
-            self.advance()
+            self.tokens.advance()
             if name == "LIMIT":
                 found.limit = self._whole_number()
             else:
                 found.offset = self._whole_number()
 
     def _whole_number(self) -> int:
-        if self.token.kind != "number" or not self.token.text.isdigit():
-            self.fail(f"expected a whole number, found {self.token}")
-        return int(self.advance().text)
+        if self.tokens.token.kind != "number" or not self.tokens.token.text.isdigit():
+            self.tokens.fail(f"expected a whole number, found {self.tokens.token}")
+        return int(self.tokens.advance().text)

@@ -67,18 +67,22 @@ def parse_update(text: str, *, base: str | None = None) -> Update:
     try:
         return parser.update()
     except RecursionError:
-        parser.fail(TOO_DEEP)
+        parser.tokens.fail(TOO_DEEP)
 
 
 @lru_cache(maxsize=1024)
 def _parse_standing(text: str, base: str | None) -> SelectQuery | WindowedQuery:
     parser = FormParser(text, base)
     query = as_select(_read(parser))
-    if parser.windows:
-        name = parser.registered
-        return WindowedQuery(query, tuple(parser.windows), parser.output or "RSTREAM", name)
-    if parser.output is not None:
-        parser.fail("a registered query needs a window", hint="add FROM NAMED WINDOW … ON …", at=0)
+    if parser.windows.clauses:
+        name = parser.windows.registered
+        return WindowedQuery(
+            query, tuple(parser.windows.clauses), parser.windows.output or "RSTREAM", name
+        )
+    if parser.windows.output is not None:
+        parser.tokens.fail(
+            "a registered query needs a window", hint="add FROM NAMED WINDOW … ON …", at=0
+        )
     return query
 
 
@@ -86,9 +90,9 @@ def _parse_standing(text: str, base: str | None) -> SelectQuery | WindowedQuery:
 def _parse_any(text: str, base: str | None) -> Query:
     parser = FormParser(text, base, standing=False)
     query = _read(parser)
-    if parser.windows:
+    if parser.windows.clauses:
         hint = "use `graphtide watch` or LiveGraph.register"
-        parser.fail("a windowed query cannot be evaluated once", hint=hint, at=0)
+        parser.tokens.fail("a windowed query cannot be evaluated once", hint=hint, at=0)
     return query
 
 
@@ -96,4 +100,4 @@ def _read(parser: FormParser) -> Query:
     try:
         return parser.query()
     except RecursionError:
-        parser.fail(TOO_DEEP)
+        parser.tokens.fail(TOO_DEEP)

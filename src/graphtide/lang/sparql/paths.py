@@ -1,4 +1,4 @@
-"""Parser layer 2: property paths, and their translation to patterns.
+"""Property paths, and their translation to patterns.
 
 https://www.w3.org/TR/sparql11-query/#sparqlTranslatePathExpressions
 """
@@ -30,66 +30,70 @@ _MODIFIERS: Final[Mapping[str, type[paths.ZeroOrOne | paths.ZeroOrMore | paths.O
 }
 
 
-class PathParser(TermParser):
+class PathParser:
     """Parses property paths."""
+
+    def __init__(self, terms: TermParser) -> None:
+        self.tokens = terms.tokens
+        self.terms = terms
 
     def at_path(self) -> bool:
         """Whether a path, or a plain predicate, comes next."""
-        return self.at_iri() or self._at_a() or self.at("^", "!", "(")
+        return self.terms.at_iri() or self._at_a() or self.tokens.at("^", "!", "(")
 
     def path(self) -> paths.PathExpression:
         """A path of any precedence."""
         parts = [self._sequence()]
-        while self.accept("|"):
+        while self.tokens.accept("|"):
             parts.append(self._sequence())
         return parts[0] if len(parts) == 1 else paths.Alternative(tuple(parts))
 
     def predicate(self) -> NamedNode:
         """An IRI, or `a`."""
         if self._at_a():
-            self.advance()
+            self.tokens.advance()
             return RDF_TYPE
-        if not self.at_iri():
-            self.fail(f"expected a predicate, found {self.token}")
-        return self.iri()
+        if not self.terms.at_iri():
+            self.tokens.fail(f"expected a predicate, found {self.tokens.token}")
+        return self.terms.iri()
 
     def _at_a(self) -> bool:
-        return self.token.kind == "word" and self.token.text == "a"
+        return self.tokens.token.kind == "word" and self.tokens.token.text == "a"
 
     def _sequence(self) -> paths.PathExpression:
         parts = [self._step()]
-        while self.accept("/"):
+        while self.tokens.accept("/"):
             parts.append(self._step())
         return parts[0] if len(parts) == 1 else paths.Sequence(tuple(parts))
 
     def _step(self) -> paths.PathExpression:
-        inverse = self.accept("^") is not None
+        inverse = self.tokens.accept("^") is not None
         step = self._primary_path()
-        if self.at("?", "*") or (self.at("+") and not self.at_literal()):
-            step = _MODIFIERS[self.advance().text](step)
+        if self.tokens.at("?", "*") or (self.tokens.at("+") and not self.terms.at_literal()):
+            step = _MODIFIERS[self.tokens.advance().text](step)
         return paths.Inverse(step) if inverse else step
 
     def _primary_path(self) -> paths.PathExpression:
-        if self.accept("!"):
+        if self.tokens.accept("!"):
             return self._negated_set()
-        if self.accept("("):
-            self.enter()
+        if self.tokens.accept("("):
+            self.tokens.enter()
             inner = self.path()
-            self.leave()
-            self.expect(")")
+            self.tokens.leave()
+            self.tokens.expect(")")
             return inner
         return paths.Link(self.predicate())
 
     def _negated_set(self) -> paths.PathExpression:
         forward: list[NamedNode] = []
         backward: list[NamedNode] = []
-        if self.accept("("):
-            while not self.accept(")"):
+        if self.tokens.accept("("):
+            while not self.tokens.accept(")"):
                 if forward or backward:
-                    self.expect("|")
-                (backward if self.accept("^") else forward).append(self.predicate())
+                    self.tokens.expect("|")
+                (backward if self.tokens.accept("^") else forward).append(self.predicate())
         else:
-            (backward if self.accept("^") else forward).append(self.predicate())
+            (backward if self.tokens.accept("^") else forward).append(self.predicate())
         back = paths.Inverse(paths.NegatedSet(tuple(backward)))
         if not backward:
             return paths.NegatedSet(tuple(forward))

@@ -67,11 +67,11 @@ class SparqlToken:
 
 
 class Scanner:
-    """A text and its current token. Subclasses add the grammar, layer by layer."""
+    """A text and its current token. The parsers of the grammar share one."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, start: int = 0) -> None:
         self.text = text
-        self.token = self._scan(0)
+        self.token = self._scan(start)
         self._depth = 0
 
     def enter(self) -> None:
@@ -112,9 +112,13 @@ class Scanner:
             self.fail(f"expected '{text}', found {self.token}")
         return self.advance()
 
+    def next_token(self) -> SparqlToken:
+        """The token after the current one."""
+        return self._scan(self.token.end)
+
     def follows(self, text: str) -> bool:
         """Whether this sign or keyword comes after the current token."""
-        token = self._scan(self.token.end)
+        token = self.next_token()
         return token.kind in ("sign", "word") and token.text.upper() == text
 
     def fail(self, message: str, *, at: int | None = None, hint: str | None = None) -> NoReturn:

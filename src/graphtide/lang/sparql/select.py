@@ -1,4 +1,4 @@
-"""Parser layer 7: SELECT and sub-SELECT, and the pattern and modifiers of all query forms.
+"""SELECT and sub-SELECT, and the pattern and modifiers of all query forms.
 
 https://www.w3.org/TR/sparql11-query/#convertSolMod
 """
@@ -15,6 +15,7 @@ from graphtide.algebra.traverse import rename
 from graphtide.algebra.variables import mentioned, schema
 from graphtide.lang.sparql.expressions import Level
 from graphtide.lang.sparql.graphs import join
+from graphtide.lang.sparql.groups import GroupParser
 from graphtide.lang.sparql.modifiers import (
     GroupKey,
     ModifierParser,
@@ -25,6 +26,9 @@ from graphtide.lang.sparql.modifiers import (
     sampled,
     substitute,
 )
+from graphtide.lang.sparql.terms import TermParser
+from graphtide.lang.sparql.triples import TriplesParser
+from graphtide.lang.sparql.windows import WindowParser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,27 +57,36 @@ class LevelRows:
     modifiers: Modifiers
 
 
-class SelectParser(ModifierParser):
+class SelectParser:
     """Parses SELECT and the parts that all query forms have."""
+
+    def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
+        self.terms = TermParser(text, base, standing=standing)
+        self.tokens = self.terms.tokens
+        self.triples = TriplesParser(self.terms)
+        self.windows = WindowParser(self.terms)
+        self.groups = GroupParser(self.triples, self.windows, self.subselect)
+        self.expressions = self.groups.expressions
+        self.modifiers = ModifierParser(self.groups)
 
     def subselect(self) -> Node:
         """A sub-SELECT; variables that it does not project are renamed."""
         variables, distinct, columns, level = self.select_clause()
-        self.accept("WHERE")
-        rows = self.rows(self.group(), columns, level)
+        self.tokens.accept("WHERE")
+        rows = self.rows(self.groups.group(), columns, level)
         shown = rows.visible if variables is None else variables
         root = self.projected(rows, shown, distinct=distinct, ordered=False)
-        hidden = [v for v in mentioned(root) if v in self.first_seen and v not in shown]
-        names = {v: self.invent(f"{v.name}.") for v in sorted(hidden, key=str)}
+        hidden = [v for v in mentioned(root) if v in self.terms.first_seen and v not in shown]
+        names = {v: self.triples.invent(f"{v.name}.") for v in sorted(hidden, key=str)}
         return rename(root, names)
 
     def select_clause(self) -> tuple[tuple[Var, ...] | None, bool, list[Column], Level]:
         """The clause between SELECT and the pattern; variables are None for `*`."""
-        self.expect("SELECT")
-        modifier = self.accept("DISTINCT", "REDUCED")
+        self.tokens.expect("SELECT")
+        modifier = self.tokens.accept("DISTINCT", "REDUCED")
         distinct = modifier is not None and modifier.text.upper() == "DISTINCT"
         level = Level()
-        if self.accept("*"):
+        if self.tokens.accept("*"):
             return None, distinct, [], level
         columns = self._columns(level)
         return tuple(column.variable for column in columns), distinct, columns, level
@@ -83,14 +96,14 @@ class SelectParser(ModifierParser):
 
         `columns` is None for a form without SELECT, and empty for `SELECT *`.
         """
-        start = self.token.start
-        modifiers = self.modifiers(level)
+        start = self.tokens.token.start
+        modifiers = self.modifiers.parse(level)
         node, having, order = where, modifiers.having, modifiers.order
         scope = frozenset(schema(where))
         visible = self.visible(where)
         if modifiers.group is not None or level.aggregates:
             if columns is not None and not columns:
-                self.fail(
+                self.tokens.fail(
                     "SELECT * cannot be used with GROUP BY", at=start, hint="name the columns"
                 )
             node = rows_to_count(node, visible, level)
@@ -99,11 +112,12 @@ class SelectParser(ModifierParser):
             self._check_grouped(columns or (), known)
             aliases = _expanded(columns or ()) if having else {}
             having = [
-                sampled(substitute(each, aliases), known, level, self.invent) for each in having
+                sampled(substitute(each, aliases), known, level, self.triples.invent)
+                for each in having
             ]
             known |= {each.variable for each in columns or () if each.expression is not None}
-            order = [(sampled(e, known, level, self.invent), down) for e, down in order]
-            node = group_rows(node, keys, level.aggregates, self.fresh)
+            order = [(sampled(e, known, level, self.triples.invent), down) for e, down in order]
+            node = group_rows(node, keys, level.aggregates, self.triples.fresh)
             visible = self.visible(node)
             scope |= frozenset(keys)
         if having:
@@ -131,7 +145,7 @@ class SelectParser(ModifierParser):
             if isinstance(expression, Var):
                 variable = expression
             else:
-                variable = self.fresh()
+                variable = self.triples.fresh()
                 node = Extend(node, variable, expression)
             if variable in schema(node):
                 keys.append(OrderKey(variable, descending))
@@ -140,29 +154,29 @@ class SelectParser(ModifierParser):
     def _columns(self, level: Level) -> list[Column]:
         columns: list[Column] = []
         named: set[Var] = set()
-        while self.token.kind == "var" or self.at("("):
-            start = self.token.start
+        while self.tokens.token.kind == "var" or self.tokens.at("("):
+            start = self.tokens.token.start
             expression: Expression | None = None
             uses: list[tuple[Var, int]] = []
-            if bracket := self.accept("("):
-                expression, uses = self.expression_in(level)
-                self.expect("AS")
-                start = self.token.start
-            variable = self.variable()
+            if bracket := self.tokens.accept("("):
+                expression, uses = self.expressions.expression_in(level)
+                self.tokens.expect("AS")
+                start = self.tokens.token.start
+            variable = self.terms.variable()
             if bracket:
-                self.expect(")")
+                self.tokens.expect(")")
             if variable in named:
-                self.fail(f"{variable} is selected twice", at=start)
+                self.tokens.fail(f"{variable} is selected twice", at=start)
             named.add(variable)
             columns.append(Column(variable, expression, start, uses))
         if not columns:
-            self.fail(f"expected '*' or a variable after SELECT, found {self.token}")
+            self.tokens.fail(f"expected '*' or a variable after SELECT, found {self.tokens.token}")
         return columns
 
     def visible(self, node: Node) -> tuple[Var, ...]:
         """The columns of `SELECT *`, in order of first occurrence."""
-        named = [v for v in schema(node) if v in self.first_seen]
-        return tuple(sorted(named, key=self.first_seen.__getitem__))
+        named = [v for v in schema(node) if v in self.terms.first_seen]
+        return tuple(sorted(named, key=self.terms.first_seen.__getitem__))
 
     def _keys(self, node: Node, group: list[GroupKey]) -> tuple[Node, list[Var]]:
         """The rows, with a column for each GROUP BY key."""
@@ -170,11 +184,11 @@ class SelectParser(ModifierParser):
         for key in group:
             if key.name is not None and key.name in schema(node):
                 message = f"{key.name} is already used in the pattern"
-                self.fail(message, at=key.start, hint=_RENAME_HINT)
+                self.tokens.fail(message, at=key.start, hint=_RENAME_HINT)
             if key.name is None and isinstance(key.expression, Var):
                 keys.append(key.expression)
                 continue
-            keys.append(self.fresh() if key.name is None else key.name)
+            keys.append(self.triples.fresh() if key.name is None else key.name)
             node = Extend(node, keys[-1], key.expression)
         return node, keys
 
@@ -187,7 +201,7 @@ class SelectParser(ModifierParser):
             for variable, start in reads:
                 if variable not in known:
                     message = f"{variable} is neither in GROUP BY nor in an aggregate"
-                    self.fail(message, at=start, hint=_GROUPED_HINT.format(variable))
+                    self.tokens.fail(message, at=start, hint=_GROUPED_HINT.format(variable))
             known.add(column.variable)
 
     def _extended(self, node: Node, columns: Sequence[Column], scope: frozenset[Var]) -> Node:
@@ -196,7 +210,7 @@ class SelectParser(ModifierParser):
                 continue
             if column.variable in scope:
                 message = f"{column.variable} is already used in the pattern"
-                self.fail(message, at=column.start, hint=_RENAME_HINT)
+                self.tokens.fail(message, at=column.start, hint=_RENAME_HINT)
             node = Extend(node, column.variable, column.expression)
         return node
 

@@ -1,4 +1,4 @@
-"""Parser layer 1: IRIs, prefixed names, literals, variables and the prologue.
+"""Terms: IRIs, prefixed names, literals, variables and the prologue.
 
 https://www.w3.org/TR/sparql11-query/#QSynTerms. Literals keep their lexical form.
 """
@@ -25,11 +25,11 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 _CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
 
-class TermParser(Scanner):
+class TermParser:
     """Parses terms and the prologue (BASE, PREFIX)."""
 
     def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
-        super().__init__(text)
+        self.tokens = Scanner(text)
         self.base = base
         self.standing = standing
         self.prefixes: dict[str, str] = {}
@@ -37,50 +37,50 @@ class TermParser(Scanner):
 
     def prologue(self) -> None:
         """`BASE` and `PREFIX` declarations."""
-        while token := self.accept("BASE", "PREFIX"):
+        while token := self.tokens.accept("BASE", "PREFIX"):
             if token.text.upper() == "BASE":
                 self.base = self._iri_reference().value
             else:
-                name = self.token
+                name = self.tokens.token
                 if name.kind != "name" or name.text.find(":") != len(name.text) - 1:
-                    self.fail(f"expected a prefix such as 'ex:', found {name}")
-                self.advance()
+                    self.tokens.fail(f"expected a prefix such as 'ex:', found {name}")
+                self.tokens.advance()
                 self.prefixes[name.text[:-1]] = self._iri_reference().value
 
     def at_iri(self) -> bool:
         """Whether an IRI or prefixed name comes next."""
-        return self.token.kind in ("iri", "name")
+        return self.tokens.token.kind in ("iri", "name")
 
     def iri(self) -> NamedNode:
         """An IRI in either form."""
-        if self.token.kind != "name":
+        if self.tokens.token.kind != "name":
             return self._iri_reference()
-        token = self.advance()
+        token = self.tokens.advance()
         prefix, _, local = token.text.partition(":")
         if prefix not in self.prefixes:
             hint = prefix_hint(prefix, self.prefixes)
-            self.fail(f"the prefix '{prefix}:' is not declared", at=token.start, hint=hint)
+            self.tokens.fail(f"the prefix '{prefix}:' is not declared", at=token.start, hint=hint)
         return self._named_node(self.prefixes[prefix] + re.sub(r"\\(.)", r"\1", local), None, token)
 
     def at_literal(self) -> bool:
         """Whether a literal comes next; `+` and `-` count if a number follows without a space."""
-        if self.token.kind in ("string", "number") or self.at("TRUE", "FALSE"):
+        if self.tokens.token.kind in ("string", "number") or self.tokens.at("TRUE", "FALSE"):
             return True
-        if not self.at("+", "-"):
+        if not self.tokens.at("+", "-"):
             return False
-        number = self._scan(self.token.end)
-        return number.kind == "number" and number.start == self.token.end
+        number = self.tokens.next_token()
+        return number.kind == "number" and number.start == self.tokens.token.end
 
     def literal(self) -> Literal:
         """A string, number or boolean."""
-        token = self.advance()
+        token = self.tokens.advance()
         if token.kind == "string":
             return self._string(token)
         if token.kind == "word":
             return Literal(token.text.lower(), datatype=NamedNode(XSD + "boolean"))
         sign = ""
         if token.kind == "sign":
-            sign, token = token.text, self.advance()
+            sign, token = token.text, self.tokens.advance()
         kind = "integer"
         if "e" in token.text.lower():
             kind = "double"
@@ -90,9 +90,9 @@ class TermParser(Scanner):
 
     def variable(self) -> Var:
         """`?name` or `$name`."""
-        if self.token.kind != "var":
-            self.fail(f"expected a variable, found {self.token}")
-        token = self.advance()
+        if self.tokens.token.kind != "var":
+            self.tokens.fail(f"expected a variable, found {self.tokens.token}")
+        token = self.tokens.advance()
         var = Var(token.text[1:])
         self.first_seen.setdefault(var, token.start)
         return var
@@ -102,12 +102,12 @@ class TermParser(Scanner):
         if self.at_literal():
             return self.literal()
         if not self.at_iri():
-            self.fail(f"expected {expected}, found {self.token}")
+            self.tokens.fail(f"expected {expected}, found {self.tokens.token}")
         return self.iri()
 
     def string(self) -> str:
         """The characters of a quoted string."""
-        return self._characters(self.advance())
+        return self._characters(self.tokens.advance())
 
     def _characters(self, token: SparqlToken) -> str:
         quotes = 3 if token.text[:3] in ('"""', "'''") else 1
@@ -115,13 +115,13 @@ class TermParser(Scanner):
 
     def _string(self, token: SparqlToken) -> Literal:
         value = self._characters(token)
-        if self.token.kind == "language":
-            tag = self.advance()
+        if self.tokens.token.kind == "language":
+            tag = self.tokens.advance()
             if "--" in tag.text:
                 hint = "write the language tag without --ltr or --rtl"
-                self.refuse("a base direction of a literal", hint, at=tag.start)
+                self.tokens.refuse("a base direction of a literal", hint, at=tag.start)
             return Literal(value, language=tag.text[1:])
-        if self.accept("^^"):
+        if self.tokens.accept("^^"):
             return Literal(value, datatype=self.iri())
         return Literal(value)
 
@@ -130,13 +130,13 @@ class TermParser(Scanner):
             unescaped = _ESCAPE.sub(_character, text)
             unescaped.encode()  # rejects unpaired surrogates
         except (ValueError, OverflowError):
-            self.fail("invalid character escape", at=token.start)
+            self.tokens.fail("invalid character escape", at=token.start)
         return unescaped
 
     def _iri_reference(self) -> NamedNode:
-        if self.token.kind != "iri":
-            self.fail(f"expected an IRI, found {self.token}")
-        token = self.advance()
+        if self.tokens.token.kind != "iri":
+            self.tokens.fail(f"expected an IRI, found {self.tokens.token}")
+        token = self.tokens.advance()
         return self._named_node(self._unescaped(token.text[1:-1], token), self.base, token)
 
     def _named_node(self, iri: str, base: str | None, token: SparqlToken) -> NamedNode:
@@ -144,7 +144,7 @@ class TermParser(Scanner):
             return NamedNode(iri) if base is None else _resolve(iri, base)
         except (ValueError, SyntaxError):
             hint = None if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", iri) else "declare BASE <...>"
-            self.fail(f"<{iri}> is not an absolute IRI", at=token.start, hint=hint)
+            self.tokens.fail(f"<{iri}> is not an absolute IRI", at=token.start, hint=hint)
 
 
 def _character(escape: re.Match[str]) -> str:

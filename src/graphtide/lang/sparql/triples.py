@@ -1,4 +1,4 @@
-"""Parser layer 3: triple patterns with property lists, blank nodes and collections.
+"""Triple patterns with property lists, blank nodes and collections.
 
 https://www.w3.org/TR/sparql11-query/#QSynTriples. In a pattern each blank node becomes a variable
 whose name starts with `_:`, numbered in order of appearance. In a template it stays a blank node.
@@ -16,7 +16,7 @@ from graphtide.algebra.nodes import Bgp, Node, TriplePattern
 from graphtide.algebra.paths import Link, PathExpression
 from graphtide.lang.sparql.graphs import join
 from graphtide.lang.sparql.paths import PathParser, path_pattern
-from graphtide.lang.sparql.terms import RDF, RDF_NIL
+from graphtide.lang.sparql.terms import RDF, RDF_NIL, TermParser
 from graphtide.rdf.terms import Term
 
 _FIRST = NamedNode(RDF + "first")
@@ -39,11 +39,13 @@ class TriplesBlock:
         return len(self.triples) + len(self.paths)
 
 
-class TriplesParser(PathParser):
+class TriplesParser:
     """Parses blocks of triples into a basic graph pattern."""
 
-    def __init__(self, text: str, base: str | None = None, *, standing: bool = True) -> None:
-        super().__init__(text, base, standing=standing)
+    def __init__(self, terms: TermParser) -> None:
+        self.tokens = terms.tokens
+        self.terms = terms
+        self.paths = PathParser(terms)
         self._block = TriplesBlock()
         self._blanks = 0
         self._invented = 0
@@ -54,11 +56,11 @@ class TriplesParser(PathParser):
         """`subject predicate object ; … .` until something else begins."""
         while True:
             self._triples_same_subject()
-            if self.accept("."):
+            if self.tokens.accept("."):
                 if not self.at_subject():
                     return
             elif self.at_subject():
-                self.fail(f"expected '.', ';' or ',' before {self.token}")
+                self.tokens.fail(f"expected '.', ';' or ',' before {self.tokens.token}")
             else:
                 return
 
@@ -111,13 +113,13 @@ class TriplesParser(PathParser):
     def at_subject(self) -> bool:
         """Whether a triple comes next."""
         return (
-            self.token.kind in ("var", "iri", "name", "blank")
-            or self.at("(", "[", "<<")
-            or self.at_literal()
+            self.tokens.token.kind in ("var", "iri", "name", "blank")
+            or self.tokens.at("(", "[", "<<")
+            or self.terms.at_literal()
         )
 
     def _triples_same_subject(self) -> None:
-        start = self.token
+        start = self.tokens.token
         before = self._block.size
         subject = self._node()
         # Only non-empty brackets may stand without a property list.
@@ -129,11 +131,11 @@ class TriplesParser(PathParser):
         while True:
             verb = self._verb()
             self._object(subject, verb)
-            while self.accept(","):
+            while self.tokens.accept(","):
                 self._object(subject, verb)
-            if not self.accept(";"):
+            if not self.tokens.accept(";"):
                 return
-            while self.accept(";"):
+            while self.tokens.accept(";"):
                 pass
             if not self._at_verb():
                 return
@@ -149,47 +151,47 @@ class TriplesParser(PathParser):
             self._block.triples[place:place] = found.patterns
         else:
             self._block.paths.append(found)
-        if self.at("~", "{|"):
-            self.refuse("an annotated triple", _TRIPLE_TERM_HINT)
+        if self.tokens.at("~", "{|"):
+            self.tokens.refuse("an annotated triple", _TRIPLE_TERM_HINT)
 
     def _at_verb(self) -> bool:
-        return self.token.kind == "var" or self.at_path()
+        return self.tokens.token.kind == "var" or self.paths.at_path()
 
     def _verb(self) -> Var | Term | PathExpression:
-        if self.token.kind == "var":
-            return self.variable()
+        if self.tokens.token.kind == "var":
+            return self.terms.variable()
         if self._template_labels is not None:
-            return self.predicate()
-        if not self.at_path():
-            self.fail(f"expected a predicate, found {self.token}")
-        bracketed = self.at("(")
-        path = self.path()
+            return self.paths.predicate()
+        if not self.paths.at_path():
+            self.tokens.fail(f"expected a predicate, found {self.tokens.token}")
+        bracketed = self.tokens.at("(")
+        path = self.paths.path()
         if isinstance(path, Link) and not bracketed:
             return path.iri
         return path
 
     def _node(self) -> Var | Term:
-        match self.token.kind:
+        match self.tokens.token.kind:
             case "var":
-                return self.variable()
+                return self.terms.variable()
             case "blank":
                 return self._label()
-        if self.at("<<"):
-            self.refuse("a quoted triple", _TRIPLE_TERM_HINT)
-        if self.accept("["):
+        if self.tokens.at("<<"):
+            self.tokens.refuse("a quoted triple", _TRIPLE_TERM_HINT)
+        if self.tokens.accept("["):
             return self._blank_property_list()
-        if self.accept("("):
+        if self.tokens.accept("("):
             return self._collection()
-        return self.constant("a term or variable")
+        return self.terms.constant("a term or variable")
 
     def _label(self) -> Var | BlankNode:
-        label = self.advance()
+        label = self.tokens.advance()
         if self._template_labels is not None:
             node = BlankNode(f"l{len(self._template_labels)}")
             return self._template_labels.setdefault(label.text, node)
         if label.text in self._closed_labels:
             message = f"the blank node {label.text} is used in two basic graph patterns"
-            self.fail(message, at=label.start, hint=_LABEL_HINT)
+            self.tokens.fail(message, at=label.start, hint=_LABEL_HINT)
         labels = self._block.labels
         if label.text not in labels:
             labels[label.text] = self.fresh()
@@ -202,24 +204,24 @@ class TriplesParser(PathParser):
 
     def _blank_property_list(self) -> Var | BlankNode:
         node = self._new_node()
-        self.enter()
-        if not self.at("]"):
+        self.tokens.enter()
+        if not self.tokens.at("]"):
             self._property_list(node)
-        self.leave()
-        self.expect("]")
+        self.tokens.leave()
+        self.tokens.expect("]")
         return node
 
     def _collection(self) -> Var | Term:
         cells: list[Var | BlankNode] = []
         triples = self._block.triples
-        self.enter()
-        while not self.accept(")"):
+        self.tokens.enter()
+        while not self.tokens.accept(")"):
             cell = self._new_node()
             if cells:
                 triples.append(TriplePattern(cells[-1], _REST, cell))
             self._object(cell, _FIRST)
             cells.append(cell)
-        self.leave()
+        self.tokens.leave()
         if not cells:
             return RDF_NIL
         triples.append(TriplePattern(cells[-1], _REST, RDF_NIL))

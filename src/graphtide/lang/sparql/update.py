@@ -1,4 +1,4 @@
-"""Parser layer 9: SPARQL 1.1 Update.
+"""SPARQL 1.1 Update.
 
 https://www.w3.org/TR/sparql11-update/#sparqlUpdateLanguage
 """
@@ -30,37 +30,46 @@ _TRANSFERS: Final[Mapping[str, type[upd.Add | upd.Move | upd.Copy]]] = {
 Quads = tuple[alg.TriplePattern, ...]
 
 
-class UpdateParser(FormParser):
+class UpdateParser:
     """Parses a whole update request."""
 
     def __init__(self, text: str, base: str | None = None) -> None:
-        super().__init__(text, base, standing=False)
+        self.forms = FormParser(text, base, standing=False)
+        self.select = self.forms.select
+        self.tokens = self.select.tokens
+        self.terms = self.select.terms
+        self.triples = self.select.triples
+        self.groups = self.select.groups
         self._earlier_labels: frozenset[str] = frozenset()
 
     def update(self) -> upd.Update:
         """The operations in order; the request may be empty and may end with `;`."""
         operations: list[upd.Operation] = []
-        self.prologue()
-        while self.token.kind != "end":
+        self.terms.prologue()
+        while self.tokens.token.kind != "end":
             operations.append(self._operation())
-            if self.token.kind == "end":
+            if self.tokens.token.kind == "end":
                 break
-            if not self.accept(";"):
-                self.fail(f"expected ';' or the end of the update, found {self.token}")
-            self.prologue()
-        return upd.Update(tuple(operations), self.text)
+            if not self.tokens.accept(";"):
+                self.tokens.fail(
+                    f"expected ';' or the end of the update, found {self.tokens.token}"
+                )
+            self.terms.prologue()
+        return upd.Update(tuple(operations), self.tokens.text)
 
     def _operation(self) -> upd.Operation:
-        word = self.token
-        if not self.accept(*UPDATE_KEYWORDS):
+        word = self.tokens.token
+        if not self.tokens.accept(*UPDATE_KEYWORDS):
             near = word_hint(word.text, UPDATE_KEYWORDS) if word.kind == "word" else None
-            self.fail(f"expected an operation such as INSERT or CLEAR, found {word}", hint=near)
+            self.tokens.fail(
+                f"expected an operation such as INSERT or CLEAR, found {word}", hint=near
+            )
         match word.text.upper():
             case "INSERT" | "DELETE" | "WITH" as first:
                 return self._change(first)
             case "LOAD":
-                silent, source = self._silent(), self.iri()
-                into = self._graph_name() if self.accept("INTO") else alg.DEFAULT_GRAPH
+                silent, source = self._silent(), self.terms.iri()
+                into = self._graph_name() if self.tokens.accept("INTO") else alg.DEFAULT_GRAPH
                 return upd.Load(source, into, silent)
             case "CREATE":
                 return upd.Create(silent=self._silent(), graph=self._graph_name())
@@ -70,25 +79,25 @@ class UpdateParser(FormParser):
                 return upd.Drop(silent=self._silent(), target=self._target())
             case other:
                 silent, source_graph = self._silent(), self._graph_or_default()
-                self.expect("TO")
+                self.tokens.expect("TO")
                 return _TRANSFERS[other](source_graph, self._graph_or_default(), silent)
 
     def _change(self, first: str) -> upd.Operation:
         default: NamedNode | alg.DefaultGraph = alg.DEFAULT_GRAPH
         if first == "WITH":
-            default = self.iri()
-            if not self.at("INSERT", "DELETE"):
-                self.fail(f"expected INSERT or DELETE, found {self.token}")
-            first = self.advance().text.upper()
-        elif self.accept("DATA"):
+            default = self.terms.iri()
+            if not self.tokens.at("INSERT", "DELETE"):
+                self.tokens.fail(f"expected INSERT or DELETE, found {self.tokens.token}")
+            first = self.tokens.advance().text.upper()
+        elif self.tokens.accept("DATA"):
             return self._data(first)
-        elif first == "DELETE" and self.accept("WHERE"):
+        elif first == "DELETE" and self.tokens.accept("WHERE"):
             return self._delete_where()
         delete: Quads = ()
         insert: Quads = ()
         if first == "DELETE":
             delete = self._quads(blank_nodes=False)
-        if first == "INSERT" or self.accept("INSERT"):
+        if first == "INSERT" or self.tokens.accept("INSERT"):
             insert = self._quads()
         return self._modify(_inside(delete, default), _inside(insert, default), default)
 
@@ -99,39 +108,39 @@ class UpdateParser(FormParser):
 
     def _delete_where(self) -> upd.Modify:
         quads = self._quads(blank_nodes=False)
-        where = self.as_pattern(quads)
+        where = self.forms.as_pattern(quads)
         return upd.Modify(quads, (), self._where(where))
 
     def _modify(
         self, delete: Quads, insert: Quads, default: NamedNode | alg.DefaultGraph
     ) -> upd.Modify:
-        dataset = self.dataset("USING")
-        self.expect("WHERE")
-        where = self.group()
+        dataset = self.forms.dataset("USING")
+        self.tokens.expect("WHERE")
+        where = self.groups.group()
         if dataset is None and not isinstance(default, alg.DefaultGraph):
             where = in_default_graph(where, default)
         return upd.Modify(delete, insert, replace(self._where(where), dataset=dataset))
 
     def _where(self, where: alg.Node) -> alg.SelectQuery:
         """Select all visible variables: each distinct row gets its own new blank nodes."""
-        shown = self.visible(where)
-        return alg.SelectQuery(shown, alg.Project(where, shown), self.text)
+        shown = self.select.visible(where)
+        return alg.SelectQuery(shown, alg.Project(where, shown), self.tokens.text)
 
     def _quads(self, *, variables: bool = True, blank_nodes: bool = True) -> Quads:
         """`{ … }` with triples and GRAPH blocks."""
-        start = self.token.start
-        self.begin_template()
-        self.expect("{")
-        quads = list(self.template_triples())
-        while self.accept("GRAPH"):
-            graph = self.variable() if self.token.kind == "var" else self.iri()
-            self.expect("{")
-            quads += (replace(t, graph=graph) for t in self.template_triples())
-            self.expect("}")
-            self.accept(".")
-            quads += self.template_triples()
-        self.expect("}")
-        labels = self.end_template()
+        start = self.tokens.token.start
+        self.triples.begin_template()
+        self.tokens.expect("{")
+        quads = list(self.triples.template_triples())
+        while self.tokens.accept("GRAPH"):
+            graph = self.terms.variable() if self.tokens.token.kind == "var" else self.terms.iri()
+            self.tokens.expect("{")
+            quads += (replace(t, graph=graph) for t in self.triples.template_triples())
+            self.tokens.expect("}")
+            self.tokens.accept(".")
+            quads += self.triples.template_triples()
+        self.tokens.expect("}")
+        labels = self.triples.end_template()
         if not variables:
             self._check_labels(labels, start)
         self._check_parts(quads, start, variables=variables, blank_nodes=blank_nodes)
@@ -140,7 +149,9 @@ class UpdateParser(FormParser):
     def _check_labels(self, labels: frozenset[str], start: int) -> None:
         if repeated := sorted(labels & self._earlier_labels):
             hint = "use different labels, or one operation"
-            self.fail(f"{repeated[0]} is used in the data of two operations", at=start, hint=hint)
+            self.tokens.fail(
+                f"{repeated[0]} is used in the data of two operations", at=start, hint=hint
+            )
         self._earlier_labels |= labels
 
     def _check_parts(
@@ -149,35 +160,35 @@ class UpdateParser(FormParser):
         parts = [p for q in quads for p in (q.subject, q.predicate, q.object, q.graph)]
         if not variables and any(isinstance(part, Var) for part in parts):
             hint = "use INSERT { … } WHERE { … } or DELETE { … } WHERE { … }"
-            self.fail("data must not contain variables", at=start, hint=hint)
+            self.tokens.fail("data must not contain variables", at=start, hint=hint)
         if not blank_nodes and any(isinstance(part, BlankNode) for part in parts):
             hint = "match the blank node with a variable"
-            self.fail("DELETE must not contain blank nodes", at=start, hint=hint)
+            self.tokens.fail("DELETE must not contain blank nodes", at=start, hint=hint)
 
     def _silent(self) -> bool:
-        return self.accept("SILENT") is not None
+        return self.tokens.accept("SILENT") is not None
 
     def _graph_name(self) -> NamedNode:
-        self.expect("GRAPH")
-        return self.iri()
+        self.tokens.expect("GRAPH")
+        return self.terms.iri()
 
     def _graph_or_default(self) -> NamedNode | alg.DefaultGraph:
-        if self.accept("DEFAULT"):
+        if self.tokens.accept("DEFAULT"):
             return alg.DEFAULT_GRAPH
-        self.accept("GRAPH")
-        if not self.at_iri():
-            self.fail(f"expected DEFAULT or the IRI of a graph, found {self.token}")
-        return self.iri()
+        self.tokens.accept("GRAPH")
+        if not self.terms.at_iri():
+            self.tokens.fail(f"expected DEFAULT or the IRI of a graph, found {self.tokens.token}")
+        return self.terms.iri()
 
     def _target(self) -> NamedNode | alg.DefaultGraph | upd.Graphs:
-        if self.accept("DEFAULT"):
+        if self.tokens.accept("DEFAULT"):
             return alg.DEFAULT_GRAPH
-        if self.accept("NAMED"):
+        if self.tokens.accept("NAMED"):
             return upd.Graphs.NAMED
-        if self.accept("ALL"):
+        if self.tokens.accept("ALL"):
             return upd.Graphs.ALL
-        if not self.at("GRAPH"):
-            self.fail(f"expected GRAPH, DEFAULT, NAMED or ALL, found {self.token}")
+        if not self.tokens.at("GRAPH"):
+            self.tokens.fail(f"expected GRAPH, DEFAULT, NAMED or ALL, found {self.tokens.token}")
         return self._graph_name()
 
 

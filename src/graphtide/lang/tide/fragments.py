@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from graphtide.algebra.expressions import Call, Exists, Expression, Var
 from graphtide.algebra.nodes import Bgp, DefaultGraph, Filter, Project, SelectQuery, TriplePattern
@@ -14,11 +14,15 @@ from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.tide.lexer import RELATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from lark import Token
     from pyoxigraph import NamedNode
 
     from graphtide.lang.tide.source import Source
     from graphtide.rdf.terms import Term
+
+Item = TypeVar("Item")
 
 _RANGED: Final = ("AFTER", "BEFORE", "DURING", "INCLUDES", "OVERLAPS", "OVERLAPPEDBY")
 """Relations whose bounds are pairs of a lower and an upper bound."""
@@ -67,40 +71,39 @@ def template_of(source: Source, group: Token, word: str) -> tuple[TriplePattern,
     return template
 
 
-class _ArgumentParser(TermParser):
+class _ArgumentParser:
     """Parses `(?a, :b, 1)`, or one IRI."""
+
+    def __init__(self, text: str) -> None:
+        self._terms = TermParser(text)
+        self._tokens = self._terms.tokens
+        self._terms.prologue()
 
     def arguments(self) -> tuple[Var | Term, ...]:
         """The arguments."""
-        self.prologue()
-        self.expect("(")
-        found: list[Var | Term] = []
-        while not self.accept(")"):
-            if found:
-                self.expect(",")
-            found.append(self._argument())
-        return tuple(found)
+        return tuple(self._each(self._argument))
 
     def with_gaps(self) -> tuple[Var | Term | None, ...]:
         """The arguments; the wildcard `_` is None."""
-        self.prologue()
-        self.expect("(")
-        found: list[Var | Term | None] = []
-        while not self.accept(")"):
-            if found:
-                self.expect(",")
-            found.append(None if self.accept("_") else self._argument())
-        return tuple(found)
+        return tuple(self._each(lambda: None if self._tokens.accept("_") else self._argument()))
+
+    def _each(self, argument: Callable[[], Item]) -> Iterator[Item]:
+        self._tokens.expect("(")
+        if self._tokens.accept(")"):
+            return
+        yield argument()
+        while not self._tokens.accept(")"):
+            self._tokens.expect(",")
+            yield argument()
 
     def _argument(self) -> Var | Term:
-        if self.token.kind == "var":
-            return self.variable()
-        return self.constant("a variable or a term")
+        if self._tokens.token.kind == "var":
+            return self._terms.variable()
+        return self._terms.constant("a variable or a term")
 
     def stream(self) -> NamedNode:
         """The name of a stream."""
-        self.prologue()
-        return self.iri()
+        return self._terms.iri()
 
 
 def arguments_of(source: Source, token: Token) -> tuple[Var | Term, ...] | None:

@@ -105,40 +105,41 @@ def _after(text: str, start: int, error: QueryError) -> int:
     return min(max(start + 1, ends), len(text))
 
 
-class _Cutter(Scanner):
+class _Cutter:
     """Tokenizes one declaration."""
 
     def __init__(self, text: str, start: int, chunk: Chunk) -> None:
-        self.text = text
-        self.skip_to(start)
+        self._tokens = Scanner(text, start)
         self._chunk = chunk
         self._previous = ""
         self._waits = False
 
     def declaration(self) -> int:
         """Tokenize the declaration; returns the offset of the next one."""
-        if self.token.kind == "end":
-            return len(self.text)
-        if not self.at(*TOP_LEVEL):
+        if self._tokens.token.kind == "end":
+            return len(self._tokens.text)
+        if not self._tokens.at(*TOP_LEVEL):
             self._misfits()
-        elif self.at(*RESERVED):
-            self._add(self.token.text.upper())
-            if self.token.kind == "word":
+        elif self._tokens.at(*RESERVED):
+            self._add(self._tokens.token.text.upper())
+            if self._tokens.token.kind == "word":
                 self._add("NAME")
             self._body("REST")
         else:
-            query = self.at("QUERY")
-            self._add(self.token.text.upper())
+            query = self._tokens.at("QUERY")
+            self._add(self._tokens.token.text.upper())
             self._rest(query=query)
-        return self.token.start if self.token.kind != "end" else len(self.text)
+        return (
+            self._tokens.token.start if self._tokens.token.kind != "end" else len(self._tokens.text)
+        )
 
     def _misfits(self) -> None:
         self._add(MISFIT)
-        while self.token.kind != "end" and not self._begins():
-            self.advance()
+        while self._tokens.token.kind != "end" and not self._begins():
+            self._tokens.advance()
 
     def _rest(self, *, query: bool) -> None:
-        while self.token.kind != "end" and not self._begins():
+        while self._tokens.token.kind != "end" and not self._begins():
             if query and self._previous == "AS":
                 self._body("BODY")
             else:
@@ -146,44 +147,44 @@ class _Cutter(Scanner):
 
     def _begins(self) -> bool:
         """Whether the next declaration begins here; after WHEN, EVENT belongs to the rule."""
-        if self._waits and self.at("EVENT"):
+        if self._waits and self._tokens.at("EVENT"):
             return False
         return self._declares()
 
     def _declares(self) -> bool:
         """Whether this word begins a declaration; the first CONTEXT of a pattern does not."""
-        if not self.at("CONTEXT"):
-            return self.at(*TOP_LEVEL)
+        if not self._tokens.at("CONTEXT"):
+            return self._tokens.at(*TOP_LEVEL)
         tokens = self._chunk.tokens
         if tokens[0].type == "PATTERN" and all(token.type != "CONTEXT" for token in tokens):
             return False
-        return any(self.follows(context) for context in CONTEXTS)
+        return any(self._tokens.follows(context) for context in CONTEXTS)
 
     def _body(self, kind: str) -> None:
         """Everything up to the next declaration."""
-        first = last = self.token
+        first = last = self._tokens.token
         depth = 0
-        while self.token.kind != "end":
+        while self._tokens.token.kind != "end":
             if depth <= 0 and self._declares() and last.text.upper() not in ("ON", "REGISTER"):
                 break
-            depth += self.at(*_OPENING) - self.at(*_CLOSING)
-            last = self.advance()
-        if self.token is not first:
-            self._put(kind, self.text[first.start : last.end], first.start)
+            depth += self._tokens.at(*_OPENING) - self._tokens.at(*_CLOSING)
+            last = self._tokens.advance()
+        if self._tokens.token is not first:
+            self._put(kind, self._tokens.text[first.start : last.end], first.start)
         if depth > 0:  # unclosed bracket: the declarations below are not part of it
-            following = _NEXT.search(self.text, first.end)
+            following = _NEXT.search(self._tokens.text, first.end)
             if following:
-                self.skip_to(following.start())
+                self._tokens.skip_to(following.start())
 
     def _next(self) -> None:
-        token = self.token
+        token = self._tokens.token
         if self._chunk.word == "PATTERN" and self._pattern_piece():
             return
-        if self.at("{"):
+        if self._tokens.at("{"):
             self._piece("GROUP")
-        elif self.at("[") and self._previous == "RELATION":
+        elif self._tokens.at("[") and self._previous == "RELATION":
             self._piece("BOUNDS")
-        elif self.at("(") and self._previous in ("NAME", "FILTER", "CHECK"):
+        elif self._tokens.at("(") and self._previous in ("NAME", "FILTER", "CHECK"):
             self._piece("ARGUMENTS" if self._previous == "NAME" else "EXPRESSION")
         elif token.kind == "word":
             self._word(token)
@@ -195,18 +196,18 @@ class _Cutter(Scanner):
 
     def _pattern_piece(self) -> bool:
         """Tokenize syntax that only patterns have; False if there is none here."""
-        start = self.token.start
+        start = self._tokens.token.start
         if self._previous in ("WITHIN", "FOR"):
-            written = _DURATION.match(self.text, start)
+            written = _DURATION.match(self._tokens.text, start)
             if written is None:
                 return False
             self._put("DURATION", written[0], start)
-            self.skip_to(written.end())
-        elif self.at("{"):
+            self._tokens.skip_to(written.end())
+        elif self._tokens.at("{"):
             self._piece("COUNT")
-        elif self.text.startswith("->", start):
+        elif self._tokens.text.startswith("->", start):
             self._put("ARROW", "->", start)
-            self.skip_to(start + 2)
+            self._tokens.skip_to(start + 2)
         else:
             return False
         return True
@@ -226,24 +227,24 @@ class _Cutter(Scanner):
 
     def _piece(self, kind: str) -> None:
         """A bracket with its content as one token."""
-        first = last = self.token
+        first = last = self._tokens.token
         depth = 0
         while True:
-            if self.token.kind == "end":
+            if self._tokens.token.kind == "end":
                 closing = _CLOSING[_OPENING.index(first.text)]
-                self.fail("unclosed bracket", at=first.start, hint=f"add '{closing}'")
-            depth += self.at(*_OPENING) - self.at(*_CLOSING)
-            last = self.advance()
+                self._tokens.fail("unclosed bracket", at=first.start, hint=f"add '{closing}'")
+            depth += self._tokens.at(*_OPENING) - self._tokens.at(*_CLOSING)
+            last = self._tokens.advance()
             if depth == 0:
                 break
-        self._put(kind, self.text[first.start : last.end], first.start)
+        self._put(kind, self._tokens.text[first.start : last.end], first.start)
 
     def _add(self, kind: str) -> None:
-        self._put(kind, self.token.text, self.token.start)
-        self.advance()
+        self._put(kind, self._tokens.token.text, self._tokens.token.start)
+        self._tokens.advance()
 
     def _put(self, kind: str, value: str, start: int) -> None:
-        line, column = place(self.text, start)
+        line, column = place(self._tokens.text, start)
         token = LarkToken(kind, value, start_pos=start, line=line, column=column)
         token.end_pos = start + len(value)
         self._chunk.tokens.append(token)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from graphtide.functions.templates import fill_template
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
 from graphtide.rdf.dictionary import TermDictionary
+from graphtide.spark.output import FIRINGS
 from graphtide.spark.partition.program import RETRACTS, ProgramSpec, event_term, event_time
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
 
@@ -48,10 +49,10 @@ class ActionRunner:
         self._feedback = feedback
         self._functions = {name: (f, _takes_id(f)) for name, f in functions.items()}
 
-    def tables(self, messages: pa.Table) -> tuple[list[FiredRule], dict[str, pa.Table], pa.Table]:
-        """The firings of a batch; the complex events of each pattern; and the firings to write."""
+    def firings(self, messages: pa.Table) -> tuple[list[FiredRule], pa.Table]:
+        """The firings of a batch, and as they are written."""
         fired = read_firings(messages, self.spec)
-        return fired, complex_events(messages, self.spec), firings_table(fired)
+        return fired, firings_table(fired)
 
     def call(self, fired: list[FiredRule]) -> None:
         """Call functions, in the order of the firings."""
@@ -122,26 +123,6 @@ def changes_of(firing: FiredRule, time: int, terms: TermDictionary) -> list[dict
     return [*quads, *emitted]
 
 
-def complex_events(messages: pa.Table, spec: ProgramSpec) -> dict[str, pa.Table]:
-    """The complex events of each pattern: when, and the values of its parameters."""
-    found = {}
-    for pattern in spec.source.patterns:
-        events = of_kind(messages, MessageKind.EVENT, spec.types[spec.complex[pattern.name]])
-        lines: list[dict[str, Any]] = events.to_pylist()
-        columns: dict[str, list[Any]] = {
-            "time": [line["time"] for line in lines],
-            "tx": [None if line["tx"] == AFTER_ALL else line["tx"] for line in lines],
-            "diff": [1] * len(lines),
-        }
-        for column, parameter in enumerate(pattern.parameters):
-            columns[parameter.name] = [line["values"][column] for line in lines]
-        kinds = [pa.int64()] * 3 + [pa.string()] * len(pattern.parameters)
-        arrays: list[Any] = [pa.array(c, k) for c, k in zip(columns.values(), kinds, strict=True)]
-        table = pa.table(dict(zip(columns, arrays, strict=True)))
-        found[pattern.name] = table.sort_by([(name, "ascending") for name in table.column_names])
-    return found
-
-
 def check_functions(spec: ProgramSpec, functions: Mapping[str, object]) -> None:
     """Check that the functions that rules call were given."""
     for rule in spec.source.rules:
@@ -161,18 +142,6 @@ def _takes_id(function: Callable[..., object]) -> bool:
     except (TypeError, ValueError):
         return False
     return "firing_id" in parameters
-
-
-_COLUMNS: list[tuple[str, pa.DataType]] = [
-    ("time", pa.int64()),
-    ("tx", pa.int64()),
-    ("rule", pa.string()),
-    ("id", pa.string()),
-    ("values", pa.map_(pa.string(), pa.string())),
-    ("events", pa.map_(pa.string(), pa.int64())),
-]
-FIRINGS: Final = pa.schema(_COLUMNS)
-"""When a rule fired, at which transaction (none, if time alone did it), its values, its events."""
 
 
 @dataclass(frozen=True, slots=True)

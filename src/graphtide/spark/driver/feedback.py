@@ -13,14 +13,14 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.driver.sink import replace_text
 from graphtide.spark.partition.program import FEEDBACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from graphtide.spark.files import Location
 
 log = getLogger(__name__)
 
@@ -54,16 +54,16 @@ class Cause:
 class FeedbackLog:
     """The files of a directory, and what caused the transactions of the last one."""
 
-    directory: Path
+    directory: Location
     max_rounds: int = MAX_ROUNDS
     causes: dict[int, Cause] = field(default_factory=dict)
 
     def begin(self, batch: int) -> None:
         """Read the causes of what a batch may read, after a restart."""
         if not self.causes:
-            for path in self._files()[-2:]:
-                if _number(path) < batch:
-                    for line in path.read_text(encoding="utf-8").splitlines():
+            for name in self._files()[-2:]:
+                if _number(name) < batch:
+                    for line in (self.directory / name).read_text().splitlines():
                         row = json.loads(line)
                         self.causes[row["tx"]] = Cause(row["depth"], tuple(row["rules"]))
 
@@ -89,32 +89,29 @@ class FeedbackLog:
                 lines.append(json.dumps({"tx": tx, "seq": seq, **row, **origin}))
         self.causes = causes
         if lines:
-            self.directory.mkdir(parents=True, exist_ok=True)
             text = "".join(f"{line}\n" for line in lines)
-            # Spark ignores files whose names begin with an underscore.
-            unfinished = self.directory / f"_batch-{batch:08}.json"
-            replace_text(unfinished, text)
-            unfinished.replace(self.directory / f"batch-{batch:08}.json")
+            (self.directory / f"batch-{batch:08}.json").write_text(text)
             log.debug("micro-batch %d: actions feed back %d changes", batch, len(lines))
         if batch % RETAINED_BATCHES == 0:
             self._evict(batch - RETAINED_BATCHES)
 
     def _evict(self, before: int) -> None:
         """Remove the files that were read so long ago that Spark cannot come back to them."""
-        for path in self._files():
-            if _number(path) < before:
-                path.unlink(missing_ok=True)
+        for name in self._files():
+            if _number(name) < before:
+                (self.directory / name).delete()
 
-    def _files(self) -> list[Path]:
-        return sorted(self.directory.glob("batch-*.json")) if self.directory.exists() else []
-
-
-def _number(path: Path) -> int:
-    return int(path.stem.removeprefix("batch-"))
+    def _files(self) -> list[str]:
+        found = (entry.name for entry in self.directory.entries())
+        return [name for name in found if name.startswith("batch-") and name.endswith(".json")]
 
 
-def with_feedback(spark: SparkSession, changes: DataFrame, directory: Path) -> DataFrame:
+def _number(name: str) -> int:
+    return int(name.removeprefix("batch-").removesuffix(".json"))
+
+
+def with_feedback(spark: SparkSession, changes: DataFrame, directory: Location) -> DataFrame:
     """Changes, and what actions change, as one stream."""
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.make_directory()
     back = spark.readStream.schema(FEEDBACK_SQL).json(str(directory))
     return changes.unionByName(back, allowMissingColumns=True)

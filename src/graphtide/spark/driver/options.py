@@ -10,12 +10,12 @@ import re
 import uuid
 from dataclasses import asdict, dataclass
 from logging import getLogger
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
-from graphtide.errors import DataError, GraphtideError
+from graphtide.errors import GraphtideError
 from graphtide.spark.driver.feedback import MAX_ROUNDS
-from graphtide.spark.driver.sink import OutputFormat, holds_something, replace_text
+from graphtide.spark.driver.sink import holds_something
+from graphtide.spark.files import Location
 from graphtide.spark.partition.program import ProgramSpec, program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.source.plan import check_log
@@ -23,10 +23,13 @@ from graphtide.spark.stages.unpack import check_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
     from graphtide.lang.tide.program import Program
+    from graphtide.spark.layouts import Layouts
+    from graphtide.spark.output import OutputFormat
     from graphtide.spark.partition.windows import Late
     from graphtide.streams.windows import Alignment
 
@@ -59,6 +62,8 @@ class RunSettings(TypedDict, total=False):
     shards: int | None
     idle: int | None
     late: Late | None
+    layout: Layouts
+    hubs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +80,13 @@ class RunOptions:
     `window_alignment` are those of `LiveGraph`. Inserts into graphs that are named in `streams` are
     events, if the changes have no column `stream`. The run stops if actions cause further actions
     more than `max_rounds` times in turn. Of a DataFrame, `shards`, `idle` and `late` are those of
-    `watch`; late rows of a log are rejected.
+    `watch`; late rows of a log are rejected. `layout` and `hubs` are those of
+    `watch`.
     """
 
-    changes: Path | DataFrame
-    out: Path
-    checkpoint: Path
+    changes: Location | DataFrame
+    out: Location
+    checkpoint: Location
     partitions: int
     trigger: str = "1s"
     once: bool = False
@@ -99,11 +105,13 @@ class RunOptions:
     shards: int | None = None
     idle: int | None = None
     late: Late | None = None
+    layout: Layouts = None
+    hubs: tuple[str, ...] = ()
 
     @property
     def clock(self) -> Clock:
         """Ticks, lateness, where windows begin, and shards; late rows of a log are rejected."""
-        late: Late | None = "reject" if isinstance(self.changes, Path) else None
+        late: Late | None = "reject" if isinstance(self.changes, Location) else None
         return Clock(
             self.lateness,
             self.tick_ms,
@@ -130,12 +138,14 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
     if spec is not None:
         spec.check()
         check_patterns(program)
-        if not isinstance(options.changes, Path) and not options.changes.isStreaming:
+        if not isinstance(options.changes, Location) and not options.changes.isStreaming:
             raise GraphtideError(
                 "rules and patterns need a stream, and this DataFrame is bounded",
                 hint="read its files with spark.readStream, or as a directory of change logs",
             )
     source = source_name(options.changes, options.data)
+    options.out.check()
+    options.checkpoint.check()
     if options.data and options.start == "latest":
         raise GraphtideError(
             'start="latest" leaves out data, which is read before the changes',
@@ -161,21 +171,18 @@ def check_patterns(program: Program) -> None:
             )
 
 
-def source_name(changes: Path | DataFrame, data: tuple[Path, ...] = ()) -> str:
+def source_name(changes: Location | DataFrame, data: tuple[Path, ...] = ()) -> str:
     """The name of the input in a checkpoint: the paths of data and logs, a DataFrame's kind."""
-    if not isinstance(changes, Path):
+    if not isinstance(changes, Location):
         if data:
             raise GraphtideError(
                 "data is loaded before change logs, and changes is a DataFrame",
                 hint="make the data a part of the DataFrame",
             )
         return "a DataFrame that streams" if changes.isStreaming else "a bounded DataFrame"
-    if not changes.exists():
-        hint = "make it, and write change logs into it"
-        raise DataError("there is no such directory", source=str(changes), hint=hint)
     check_log(changes)
     loaded = [f"{path.resolve()}, then " for path in data]
-    return f"{''.join(loaded)}{changes.resolve()}"
+    return f"{''.join(loaded)}{changes.absolute()}"
 
 
 def trigger_milliseconds(text: str) -> int:
@@ -206,13 +213,13 @@ class Fingerprint:
     changes: str
 
 
-def read_fingerprint(checkpoint: Path) -> Fingerprint | None:
+def read_fingerprint(checkpoint: Location) -> Fingerprint | None:
     """The fingerprint of a checkpoint; None if there is no checkpoint yet."""
     path = checkpoint / _CHECKPOINT_FILE
     try:
         if path.exists():
-            return Fingerprint(**json.loads(path.read_text(encoding="utf-8")))
-        strange = checkpoint.is_dir() and holds_something(checkpoint)
+            return Fingerprint(**json.loads(path.read_text()))
+        strange = holds_something(checkpoint)
     except (OSError, ValueError, TypeError) as error:
         raise GraphtideError(f"{path} cannot be read: {error}", hint=_CHECKPOINT_HINT) from None
     if strange:
@@ -224,15 +231,15 @@ def read_fingerprint(checkpoint: Path) -> Fingerprint | None:
 
 
 def claim_checkpoint(
-    checkpoint: Path, queries: Mapping[str, str], partitions: int, changes: str
+    checkpoint: Location, queries: Mapping[str, str], partitions: int, changes: str
 ) -> Fingerprint:
     """Make a checkpoint for this program, or reject one that was made by another."""
     wanted = Fingerprint(uuid.uuid4().hex, dict(queries), partitions, changes)
     found = read_fingerprint(checkpoint)
     if found is None:
         try:
-            checkpoint.mkdir(parents=True, exist_ok=True)
-            replace_text(checkpoint / _CHECKPOINT_FILE, json.dumps(asdict(wanted), indent=1))
+            checkpoint.make_directory()
+            (checkpoint / _CHECKPOINT_FILE).write_text(json.dumps(asdict(wanted), indent=1))
         except OSError as error:
             raise GraphtideError(f"{checkpoint} cannot be written: {error.strerror}") from None
         log.info("made checkpoint %s, for %d partitions", checkpoint, partitions)

@@ -6,11 +6,14 @@ import json
 import time
 from contextlib import suppress
 from dataclasses import replace
+from logging import getLogger
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack
 
 import numpy as np
+import pyarrow as pa
 
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
@@ -26,10 +29,13 @@ from graphtide.spark.driver.options import (
     trigger_milliseconds,
 )
 from graphtide.spark.driver.sink import BatchWriter, OnBatch, OnDeltas, Sink
-from graphtide.spark.driver.status import BatchStatus, batch_status, explained
+from graphtide.spark.driver.status import BatchStatus, batch_status, explained, passes
+from graphtide.spark.files import Location
 from graphtide.spark.metrics import CacheCounts
+from graphtide.spark.output import OutputSpec
+from graphtide.spark.session import check_hadoop, storage_settings
 from graphtide.spark.source.offsets import Offset
-from graphtide.spark.source.source import GraphtideSource
+from graphtide.spark.source.source import SECRETS, GraphtideSource
 from graphtide.spark.stages.prune import plain_changes
 from graphtide.spark.stages.unpack import check_names
 
@@ -42,7 +48,12 @@ if TYPE_CHECKING:
     from graphtide.spark.partition.program import ProgramSpec
 
 
+log = getLogger(__name__)
+
 POLL_SECONDS: Final = 0.1
+RETRY_SECONDS: Final = (2.0, 10.0, 30.0)
+"""The pauses before a query is started again that failed because the machine was busy."""
+
 LOOK_MILLISECONDS: Final = 200
 """The trigger of a run with `once` that waits for feedback."""
 
@@ -50,18 +61,19 @@ STOP_SECONDS: Final = 30.0
 BASE_FILE: Final = "base.parquet"
 
 
-def known_partitions(checkpoint: Path) -> int | None:
+def known_partitions(checkpoint: Location) -> int | None:
     """The number of partitions of a checkpoint, which cannot change."""
     found = read_fingerprint(checkpoint)
     return None if found is None else found.partitions
 
 
-def resumes_from(checkpoint: Path) -> tuple[int, Offset] | None:
+def resumes_from(checkpoint: Location) -> tuple[int, Offset] | None:
     """The last micro-batch that is committed, and the offset up to which it has read."""
     try:
         stream = checkpoint / "stream"
-        last = max(int(path.name) for path in (stream / "commits").iterdir() if path.name.isdigit())
-        lines = (stream / "offsets" / str(last)).read_text(encoding="utf-8").splitlines()
+        names = [entry.name for entry in (stream / "commits").entries()]
+        last = max(int(name) for name in names if name.isdigit())
+        lines = (stream / "offsets" / str(last)).read_text().splitlines()
         return last, Offset.from_json(json.loads(lines[2]))
     except (OSError, ValueError, IndexError, KeyError, TypeError):
         return None
@@ -82,21 +94,23 @@ def run(
 ) -> SparkJob:
     """Run a program, or the program of a file, over changes; the deltas go to files in `out`.
 
-    `changes` is a DataFrame as `watch` takes it, or a directory of change logs. A stream has
-    started when this returns: iterate over `statuses()` to follow it to its end. A bounded
-    DataFrame has been run. `partitions` is by default what the checkpoint has, or the number of
+    `changes` is a DataFrame as `watch` takes it, or a directory of change logs. It, `out` and
+    `checkpoint` are paths or URIs (`graphtide.spark.files`). A stream has started when this
+    returns: iterate over `statuses()` to follow it to its end. A bounded DataFrame has been run.
+    `partitions` is by default what the checkpoint has, or the number of
     shuffle partitions. `RunOptions` describes the other options. `on_deltas` is called with the
     deltas of every micro-batch that was written, `on_batch` with its number, deltas, rejected rows
     and firings; both again if the micro-batch is run again. CALL finds its functions in
     `functions`; one that has a parameter `firing_id` gets the id of the firing, which is the same
     if the call is made again.
     """
-    checkpoint = Path(checkpoint)
+    storage = storage_settings(spark)
+    written = Location.of(checkpoint, storage)
     if partitions is None:
         shuffle = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        partitions = known_partitions(checkpoint) or shuffle
-    source = Path(changes) if isinstance(changes, str) else changes
-    options = RunOptions(source, Path(out), checkpoint, partitions, **settings)
+        partitions = known_partitions(written) or shuffle
+    source = Location.of(changes, storage) if isinstance(changes, str | Path) else changes
+    options = RunOptions(source, Location.of(out, storage), written, partitions, **settings)
     return start(spark, _parsed(program), options, on_deltas, functions, on_batch)
 
 
@@ -124,15 +138,31 @@ def start(
     spec = options.spec(program)
     actions = None if spec is None else make_actions(spec, functions or {}, options)
     owner = check_options(program, options).run
-    if isinstance(options.changes, Path):
-        changes = read_logs(spark, options.changes, options, write_base(options))
+    check_hadoop(spark, options.checkpoint)
+    if isinstance(options.changes, Location):
+        source, base = options.changes, write_base(options)
+        changes = patiently(lambda: read_logs(spark, source, options, base))
     else:
         changes = options.changes
-    job = make_job(changes, program.texts, options.partitions, clock=options.clock, program=spec)
-    for query in job.shown_queries:
-        check_names([variable.name for variable in query.query.variables[: query.shown]])
-    names = [*program.texts, *(pattern.name for pattern in program.patterns)]
-    sink = Sink(options.out, owner, names, options.output_format, fires=bool(program.rules))
+    job = make_job(
+        changes,
+        program.texts,
+        options.partitions,
+        clock=options.clock,
+        program=spec,
+        layout=options.layout,
+        hubs=options.hubs,
+    )
+    columns = {
+        query.name: [variable.name for variable in query.query.variables[: query.shown]]
+        for query in job.shown_queries
+    }
+    for names in columns.values():
+        check_names(names)
+    for pattern in program.patterns:
+        columns[pattern.name] = [parameter.name for parameter in pattern.parameters]
+    sink = Sink(options.out, owner, columns, options.output_format, fires=bool(program.rules))
+    job = replace(job, output=OutputSpec(options.out.absolute(), options.output_format))
     writer = BatchWriter(job, sink, options.quarantine_limit, on_deltas, actions, on_batch)
     if spec is not None and spec.feeds_back:
         known = plain_changes(changes, job)
@@ -144,6 +174,22 @@ def start(
     return BoundedJob(output, writer)
 
 
+def patiently(action: Callable[[], DataFrame]) -> DataFrame:
+    """Try again what fails because the machine is busy."""
+    for pause in RETRY_SECONDS:
+        try:
+            return action()
+        except Exception as error:
+            if not passes(str(error)):
+                raise
+            log.warning("the machine is busy: Spark's source is started again in %g s", pause)
+            time.sleep(pause)
+    try:
+        return action()
+    except Exception as error:
+        raise explained(str(error)) or error from error
+
+
 def make_actions(spec: ProgramSpec, functions: Functions, options: RunOptions) -> ActionRunner:
     """The runner of a program's actions, with the log of their feedback if they have any."""
     feedback = None
@@ -152,25 +198,27 @@ def make_actions(spec: ProgramSpec, functions: Functions, options: RunOptions) -
     return ActionRunner(spec, functions, feedback)
 
 
-def write_base(options: RunOptions) -> Path | None:
+def write_base(options: RunOptions) -> Location | None:
     """Write the data of a run to a change log in its checkpoint, a transaction per file."""
     if not options.data:
         return None
-    base = (options.checkpoint / BASE_FILE).resolve()
+    base = (options.checkpoint / BASE_FILE).absolute()
     if not base.exists():
-        unfinished = base.with_name(f"_{BASE_FILE}")
         batches = (
             replace(batch, time=np.zeros(len(batch), np.int64), tx=np.full(len(batch), tx))
             for tx, path in enumerate(options.data)
             for batch in read_changes(path)
         )
-        write_changes(batches, unfinished)
-        unfinished.replace(base)
+        with TemporaryDirectory(dir=options.checkpoint.local) as folder:
+            written = Path(folder, BASE_FILE)
+            write_changes(batches, written)
+            with pa.memory_map(str(written)) as file:
+                base.write_bytes(memoryview(file.read_buffer()))
     return base
 
 
 def read_logs(
-    spark: SparkSession, path: Path, options: RunOptions, base: Path | None = None
+    spark: SparkSession, path: Location, options: RunOptions, base: Location | None = None
 ) -> DataFrame:
     """A change log, or a directory of them, as a stream; after a base, if there is one."""
     spark.dataSource.register(GraphtideSource)
@@ -178,6 +226,7 @@ def read_logs(
         spark.readStream.format("graphtide")
         .option("maxRowsPerBatch", str(options.rows_per_batch))
         .option("startingOffsets", options.start)
+        .option(SECRETS, json.dumps(dict(path.settings)))
     )
     return (reader if base is None else reader.option("base", str(base))).load(str(path))
 
@@ -207,10 +256,18 @@ class StreamJob:
         self._options = options
         self._counts = counts
         self._all_is_read = False
-        self.query: StreamingQuery = self._start(output)
+        self._output = output
+        self._pauses = iter(RETRY_SECONDS)
+        self.query: StreamingQuery = self._start()
 
-    def _start(self, output: DataFrame) -> StreamingQuery:
-        stream = output.writeStream.foreachBatch(self._writer.write).option(
+    def _start(self) -> StreamingQuery:
+        query = self._stream()
+        if self._options.once and self._writer.feeds_back:
+            Thread(target=self._end_when_all_is_read, args=(query,), daemon=True).start()
+        return query
+
+    def _stream(self) -> StreamingQuery:
+        stream = self._output.writeStream.foreachBatch(self._writer.write).option(
             "checkpointLocation", str(self._options.checkpoint / "stream")
         )
         if self._options.once and not self._writer.feeds_back:
@@ -226,10 +283,8 @@ class StreamJob:
         As soon as `until` returns true, the run is stopped after the current micro-batch.
         """
         seen = -1
-        if self._options.once and self._writer.feeds_back:
-            Thread(target=self._end_when_all_is_read, daemon=True).start()
         changes = self._options.changes
-        directory = changes if isinstance(changes, Path) and changes.is_dir() else None
+        directory = changes if isinstance(changes, Location) and changes.is_dir() else None
         while True:
             active = self.query.isActive
             if active and (self._all_is_read or until()):
@@ -240,7 +295,7 @@ class StreamJob:
                     seen = report["batchId"]
                     size = sum(self._counts.state_bytes().values())
                     yield batch_status(report, self.sink.progress, directory, size)
-            if not active:
+            if not active and (until() or not self._starts_again()):
                 break
             time.sleep(POLL_SECONDS)
         error = self.query.exception()
@@ -248,10 +303,23 @@ class StreamJob:
         if error is not None and not self._all_is_read:
             raise self._writer.failure or explained(str(error)) or error
 
-    def _end_when_all_is_read(self) -> None:
+    def _starts_again(self) -> bool:
+        """Start a query again from its checkpoint that failed because the machine was busy."""
+        error = self.query.exception()
+        if error is None or self._writer.failure is not None or not passes(str(error)):
+            return False
+        pause = next(self._pauses, None)
+        if pause is None:
+            return False
+        log.warning("the machine is busy: the micro-batch is run again in %g s", pause)
+        time.sleep(pause)
+        self.query = self._start()
+        return True
+
+    def _end_when_all_is_read(self, query: StreamingQuery) -> None:
         """With feedback, that is known only when a pass over the sources finds nothing new."""
         with suppress(Exception):  # `statuses` raises a failure of the query
-            self.query.processAllAvailable()
+            query.processAllAvailable()
             self._all_is_read = True
 
     def _reports(self) -> list[dict[str, Any]]:

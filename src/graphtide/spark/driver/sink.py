@@ -1,29 +1,36 @@
-"""Sink: the files of an output directory, each micro-batch written once however often it is run.
-
-    OUT/RouteSensor/batch-00000012.parquet    the deltas of a query, sorted by time and transaction
-    OUT/Flapping/batch-00000012.parquet       the complex events of a pattern
-    OUT/firings/batch-00000012.parquet        which rules fired, in order, each with its id
-    OUT/quarantine/batch-00000012.parquet     rejected rows
-    OUT/_progress.json                        the last micro-batch, and totals up to it
-    OUT/_graphtide.json                       to which checkpoint the output belongs
-
-A file has its name only when it is complete, and a file that is there is never written again.
-"""
+"""Sink: commits the output of micro-batches, each once however often it is run."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.stages.unpack import emitted_deltas
+from graphtide.spark.files import Location
+from graphtide.spark.output import (
+    FIRINGS_NAME,
+    MANIFESTS_NAME,
+    OWNER_NAME,
+    PROGRESS_NAME,
+    QUARANTINE_NAME,
+    Manifest,
+    OutputFile,
+    OutputFormat,
+    Progress,
+    QueryTotals,
+    batch_name,
+    committed,
+    read_manifest,
+    read_table,
+    write_table,
+)
+from graphtide.spark.stages.parts import cannot_write, concatenated, output_tables, written_parts
 from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
@@ -36,128 +43,132 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 
-OutputFormat = Literal["parquet", "json"]
-
-QUARANTINE_NAME: Final = "quarantine"
-FIRINGS_NAME: Final = "firings"
-_PROGRESS, _OWNER = "_progress.json", "_graphtide.json"
-
-
-@dataclass(slots=True)
-class QueryTotals:
-    """What a query's deltas add up to."""
-
-    answer: int = 0
-    appeared: int = 0
-    disappeared: int = 0
-
-    def add(self, diffs: Iterable[int]) -> None:
-        """Count delta rows."""
-        for diff in diffs:
-            self.answer += diff
-            self.appeared += max(diff, 0)
-            self.disappeared += max(-diff, 0)
-
-
-@dataclass(slots=True)
-class Progress:
-    """The last micro-batch that was written, and totals up to it."""
-
-    batch: int = -1
-    time: int | None = None
-    tx: int | None = None
-    quarantined: int = 0
-    fired: int = 0
-    queries: dict[str, QueryTotals] = field(default_factory=dict)
-
 
 class Sink:
-    """Writes deltas, complex events, firings and rejected rows."""
+    """Writes deltas, complex events, firings and rejected rows, as `graphtide.spark.output` says.
+
+    `columns` has the names of the values of each query and pattern.
+    """
 
     def __init__(
         self,
-        out: Path,
+        out: Path | Location,
         run: str,
-        queries: Iterable[str],
+        columns: Mapping[str, Sequence[str]],
         output_format: OutputFormat = "parquet",
         *,
         fires: bool = False,
     ) -> None:
-        queries = list(queries)
         self._fires = fires
-        self.out = out
+        self.out = Location.of(out)
         self._format: OutputFormat = output_format
-        self._claim(run, queries)
-        self.progress = self._read_progress(queries)
+        self._claim(run, columns)
+        self.progress = self._read_progress(columns)
 
     def write(
         self,
         batch: int,
-        deltas: Mapping[str, pa.Table],
+        tables: Mapping[str, pa.Table],
         rejected: pa.Table,
         fired: pa.Table | None = None,
+        parts: Sequence[OutputFile] = (),
     ) -> None:
-        """Write a micro-batch; one that was written before stays as it is."""
-        try:
-            self._write_batch(batch, deltas, rejected, fired)
-        except OSError as error:
-            raise GraphtideError(
-                f"batch {batch} cannot be written to {self.out}: {error.strerror or error}",
-                hint="make room, or let this user write there, and start again: nothing is lost, "
-                "the micro-batch is run again",
-            ) from error
+        """Write a micro-batch and commit it; one that was committed before stays as it is.
 
-    def _write_batch(
-        self,
-        batch: int,
-        deltas: Mapping[str, pa.Table],
-        rejected: pa.Table,
-        fired: pa.Table | None,
-    ) -> None:
-        for name, table in [*deltas.items(), (QUARANTINE_NAME, rejected), (FIRINGS_NAME, fired)]:
-            if table is not None and len(table):
-                self._write(self.out / name / f"batch-{batch:08}.{self._format}", table)
-        if batch <= self.progress.batch:
-            log.info("micro-batch %d had been written before: its files stay", batch)
-            return
-        self.progress.batch = batch
-        self.progress.quarantined += len(rejected)
-        self.progress.fired += len(fired) if fired is not None else 0
-        for name, table in deltas.items():
-            self.progress.queries[name].add(_integers(table, "diff"))
-            if len(table):
-                last = (_integers(table, "time")[-1], _integers(table, "tx")[-1] or 0)
-                before = (self.progress.time or 0, self.progress.tx or 0)
-                self.progress.time, self.progress.tx = max(last, before)
-        replace_text(self.out / _PROGRESS, json.dumps(asdict(self.progress)))
-        log.debug("wrote micro-batch %d, up to time %s", batch, self.progress.time)
-        if len(rejected):
+        `parts` are files that partitions have written already.
+        """
+        found = {**tables, QUARANTINE_NAME: rejected}
+        if fired is not None:
+            found[FIRINGS_NAME] = fired
+        try:
+            before = self._whole(batch) if batch <= self.progress.batch else None
+            if before is not None:
+                log.info("micro-batch %d had been written before: its files stay", batch)
+                self._clean(batch, parts, before.files)
+                return
+            self._commit(batch, found, parts)
+        except OSError as error:
+            raise cannot_write(batch, self.out, error) from error
+        rows = len(rejected) + sum(part.rows for part in parts if part.name == QUARANTINE_NAME)
+        if rows:
             log.warning(
                 "micro-batch %d: %d rows to quarantine, %d in all",
-                batch, len(rejected), self.progress.quarantined,
+                batch, rows, self.progress.quarantined,
             )  # fmt: skip
 
-    def _claim(self, run: str, queries: list[str]) -> None:
+    def _commit(
+        self, batch: int, tables: Mapping[str, pa.Table], parts: Sequence[OutputFile]
+    ) -> None:
+        self._check_parts(parts)
+        files = list(parts)
+        for name, table in tables.items():
+            if len(table):
+                file = f"{name}/{batch_name(batch)}.{self._format}"
+                files.append(write_table(self.out, name, file, table, self._format))
+        self._clean(batch, parts, files)
+        progress = deepcopy(self.progress)
+        if batch > progress.batch:
+            progress.add(batch, files)
+        if files:
+            Manifest(batch, tuple(files), progress).write(self.out)
+        self.progress = progress
+        (self.out / PROGRESS_NAME).write_text(json.dumps(asdict(progress)))
+        log.debug("wrote micro-batch %d, up to time %s", batch, progress.time)
+
+    def _whole(self, batch: int) -> Manifest | None:
+        """The manifest of a micro-batch if all its files are there, with their sizes."""
+        found = read_manifest(self.out, batch)
+        if found is None:
+            return None
+        for part in found.files:
+            entry = (self.out / part.file).info()
+            if entry is None or entry.size != part.bytes:
+                log.warning("%s is damaged: micro-batch %d is written again", part.file, batch)
+                return None
+        return found
+
+    def _check_parts(self, parts: Sequence[OutputFile]) -> None:
+        """Check that this process sees what the partitions have written."""
+        for part in parts:
+            entry = (self.out / part.file).info()
+            if entry is None or entry.size != part.bytes:
+                raise GraphtideError(
+                    f"{self.out / part.file} was written by an executor and is not seen here",
+                    hint="choose an out that all nodes share, and start again: nothing is lost",
+                )
+
+    def _clean(self, batch: int, parts: Iterable[OutputFile], files: Iterable[OutputFile]) -> None:
+        """Delete parts of attempts that are not the ones committed."""
+        kept = {part.file for part in files}
+        for name in {part.name for part in parts}:
+            folder = f"{name}/{batch_name(batch)}"
+            for entry in (self.out / folder).entries():
+                if f"{folder}/{entry.name}" not in kept:
+                    (self.out / folder / entry.name).delete()
+
+    def _claim(self, run: str, columns: Mapping[str, Sequence[str]]) -> None:
         """Make the directories; reject those of another run, whose files are not ours."""
         for taken in (QUARANTINE_NAME, FIRINGS_NAME):
-            if taken in {name.lower() for name in queries}:
+            if taken in {name.lower() for name in columns}:
                 raise GraphtideError(
                     f"a query cannot be named {taken}: its directory is taken",
                     hint="give the query another name",
                 )
-        owner = self.out / _OWNER
+        owner = self.out / OWNER_NAME
         try:
-            self.out.mkdir(parents=True, exist_ok=True)
+            self.out.make_directory()
             if not owner.exists():
                 if holds_something(self.out):
                     raise GraphtideError(
                         f"{self.out} is not empty, and not the output of graphtide",
                         hint="choose another --out",
                     )
-                replace_text(owner, json.dumps({"run": run}))
-            for name in [*queries, QUARANTINE_NAME, *([FIRINGS_NAME] if self._fires else [])]:
-                (self.out / name).mkdir(exist_ok=True)
-            found = json.loads(owner.read_text(encoding="utf-8"))["run"]
+                known = {name: list(names) for name, names in columns.items()}
+                owner.write_text(json.dumps({"run": run, "columns": known}))
+            fires = [FIRINGS_NAME] if self._fires else []
+            for name in [*columns, QUARANTINE_NAME, MANIFESTS_NAME, *fires]:
+                (self.out / name).make_directory()
+            found = json.loads(owner.read_text())["run"]
         except OSError as error:
             raise GraphtideError(f"{self.out} cannot be written: {error.strerror}") from None
         if found != run:
@@ -166,43 +177,24 @@ class Sink:
                 hint="resume with that run's --checkpoint, or choose another --out",
             )
 
-    def _read_progress(self, queries: Iterable[str]) -> Progress:
-        path = self.out / _PROGRESS
-        if not path.exists():
-            return Progress(queries={name: QueryTotals() for name in queries})
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        tallies = {name: QueryTotals(**tally) for name, tally in found["queries"].items()}
-        return Progress(**{**found, "queries": tallies})
-
-    def _write(self, path: Path, table: pa.Table) -> None:
-        if path.exists():
-            return
-        unfinished = path.with_name(f"_{path.name}.tmp")
-        if self._format == "parquet":
-            pq.write_table(table, unfinished, compression="zstd")
-        else:
-            rows = table.to_pylist(maps_as_pydicts="strict")
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            unfinished.write_text("".join(lines), encoding="utf-8")
-        unfinished.replace(path)
+    def _read_progress(self, names: Iterable[str]) -> Progress:
+        """The totals of the last manifest, or of a later micro-batch without output."""
+        noted = Progress(queries={name: QueryTotals() for name in names})
+        try:
+            noted = Progress.from_json(json.loads((self.out / PROGRESS_NAME).read_text()))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            log.debug("%s has no totals", self.out)
+        for batch in sorted(committed(self.out), reverse=True):
+            if batch <= noted.batch:
+                break
+            if (found := read_manifest(self.out, batch)) is not None:
+                return found.progress
+        return noted
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a file so that readers see the old or the new one, never a part."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
-
-
-def holds_something(directory: Path) -> bool:
-    """Whether a directory has anything in it, but for what a crash in `replace_text` may leave."""
-    return any(path.suffix != ".tmp" for path in directory.iterdir())
-
-
-def _integers(table: pa.Table, name: str) -> list[int]:
-    column: Any = table[name]
-    values: list[int] = column.to_pylist()
-    return values
+def holds_something(directory: Location) -> bool:
+    """Whether a directory has anything in it, but for what a crash may leave of a file."""
+    return any(not entry.name.endswith(".tmp") for entry in directory.entries())
 
 
 OnDeltas = Callable[[dict[str, pa.Table]], None]
@@ -242,27 +234,48 @@ class BatchWriter:
         table = output.toArrow()
         messages = msg.from_chunks(table["chunk"].to_pylist(), msg.MESSAGES)
         rejected = msg.from_chunks(table["rejected"].to_pylist(), msg.REJECTED)
-        deltas = tables_of(messages, self._job)
+        tables, parts = output_tables(messages, self._job), written_parts(messages)
         firings = None
         try:
             if self._actions is None:
-                self.sink.write(batch, deltas, rejected)
+                self.sink.write(batch, tables, rejected, parts=parts)
             else:
-                fired, events, firings = self._actions.tables(messages)
+                fired, firings = self._actions.firings(messages)
                 if batch > self.sink.progress.batch:  # what was written was called, too
                     self._actions.call(fired)
-                deltas |= events
-                self.sink.write(batch, deltas, rejected, firings)
+                self.sink.write(batch, tables, rejected, firings, parts)
                 times: Any = table["time"].to_pylist()
                 self._actions.feed_back(batch, max(times, default=0), fired)
             self._check_quarantine()
             if self._on_batch is not None:
+                deltas = self._with_parts(batch, tables, parts)
                 self._on_batch(batch, deltas, rejected, firings)
         except GraphtideError as error:
             self.failure = error
             raise
         if self._on_deltas is not None:
-            self._on_deltas(deltas)
+            self._on_deltas(self._with_parts(batch, tables, parts))
+
+    def _with_parts(
+        self, batch: int, tables: dict[str, pa.Table], parts: Sequence[OutputFile]
+    ) -> dict[str, pa.Table]:
+        """The rows of a micro-batch, with those that are in files only."""
+        manifest = read_manifest(self.sink.out, batch) if parts else None
+        begins = {name: f"{name}/{batch_name(batch)}/" for name in tables}
+        files = manifest.files if manifest is not None else ()
+        return {
+            name: concatenated(
+                [
+                    table,
+                    *(
+                        read_table(self.sink.out / part.file, table.schema)
+                        for part in files
+                        if part.file.startswith(begins[name])
+                    ),
+                ]
+            )
+            for name, table in tables.items()
+        }
 
     def _check_quarantine(self) -> None:
         found = self.sink.progress.quarantined
@@ -272,16 +285,3 @@ class BatchWriter:
                 hint=f"look into {self.sink.out / QUARANTINE_NAME}; fix the input, or allow more "
                 "with --max-quarantined, and start again",
             )
-
-
-def tables_of(messages: pa.Table, job: JobSpec) -> dict[str, pa.Table]:
-    """The deltas of each named query: a column per variable, sorted by time, tx and row."""
-    deltas = emitted_deltas(messages, job)
-    found = {}
-    for number, query in enumerate(job.shown_queries):
-        names = [variable.name for variable in query.query.variables[: query.shown]]
-        part = msg.of_kind(deltas, msg.MessageKind.DELTA, number)
-        stamps: dict[str, Any] = {name: part[name] for name in ("time", "tx", "diff")}
-        table = pa.table({**stamps, **msg.value_columns(part, names)})
-        found[query.name] = table.sort_by([(name, "ascending") for name in table.column_names])
-    return found

@@ -7,17 +7,22 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError
+from graphtide.spark.source.plan import log_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from graphtide.spark.driver.sink import Progress
+    from graphtide.spark.files import Location
+    from graphtide.spark.output import Progress
 
 _KNOWN_FAILURES: Final = {
     "No space left on device": (
         "no space is left for the checkpoint",
         "make room there and for Spark's scratch files (spark.local.dir), and start again",
+    ),
+    "Python worker failed to connect back": (
+        "Python processes do not start in the ten seconds that Spark gives them",
+        "the machine is overloaded or short of memory: give it less to do, or --master local[1,4]",
     ),
     "Python worker exited unexpectedly": (
         "a Python worker was killed, or it crashed",
@@ -25,6 +30,9 @@ _KNOWN_FAILURES: Final = {
     ),
 }
 """Texts in Spark's reports of a failure; what it was, and what to do."""
+
+_PASSING: Final = ("Python worker failed to connect back",)
+"""Failures that end by themselves when a machine has less to do."""
 
 _OURS = re.compile(r"graphtide\.errors\.\w+: (.*?)(?:\n\s*\n|\nJVM|\n\tat |\Z)", re.DOTALL)
 
@@ -43,6 +51,15 @@ def explained(report: str) -> GraphtideError | None:
         if text in report:
             return GraphtideError(message, hint=f"{hint}; nothing is lost")
     return None
+
+
+def passes(report: str) -> bool:
+    """Whether a failure is that of a busy machine, so that the same may succeed a little later.
+
+    >>> passes("SparkException: Python worker failed to connect back."), passes("No space left")
+    (True, False)
+    """
+    return _OURS.search(report) is None and any(text in report for text in _PASSING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +110,7 @@ class BatchStatus:
 
 
 def batch_status(
-    report: Mapping[str, Any], progress: Progress, changes: Path | None, state_bytes: int
+    report: Mapping[str, Any], progress: Progress, changes: Location | None, state_bytes: int
 ) -> BatchStatus:
     """The status of a micro-batch from Spark's report, our progress and the directory it reads."""
     source = report["sources"][0] if report["sources"] else {}
@@ -121,17 +138,14 @@ def batch_status(
     )
 
 
-def lag(changes: Path, file: str, offset: int) -> tuple[int, int]:
+def lag(changes: Location, file: str, offset: int) -> tuple[int, int]:
     """How many files of a directory are not read yet, and how many bytes in all are not."""
     files = size = 0
-    for path in changes.iterdir():
-        if path.name < file or path.name.startswith((".", "_")) or not path.is_file():
-            continue
-        here = path.stat().st_size
-        if path.name > file:
-            files, size = files + 1, size + here
-        elif path.suffix not in {".gz", ".parquet"} and offset >= 0:
-            size += max(here - offset, 0)
+    for entry in log_files(changes):
+        if entry.name > file:
+            files, size = files + 1, size + entry.size
+        elif entry.name == file and not file.endswith((".gz", ".parquet")) and offset >= 0:
+            size += max(entry.size - offset, 0)
     return files, size
 
 

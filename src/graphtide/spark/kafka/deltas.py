@@ -184,8 +184,13 @@ def table_records(name: str, table: pa.Table) -> list[tuple[str, str]]:
         totals[key, time, tx] = totals.get((key, time, tx), 0) + diff
     return [
         (key, _json({"query": name, "time": time, "tx": tx, "diff": diff, "row": rows[key]}))
-        for (key, time, tx), diff in totals.items()
+        for (key, time, tx), diff in sorted(totals.items(), key=_stamp)
     ]
+
+
+def _stamp(total: tuple[tuple[str, int, int | None], int]) -> tuple[int, int]:
+    (_, time, tx), _ = total
+    return time, tx or 0
 
 
 def _json(value: object) -> str:

@@ -29,6 +29,7 @@ copied along the others.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, assert_never
@@ -178,18 +179,41 @@ CONSOLIDATE, CONSOLIDATE_AND_COUNT = 1.5, 1.8
 """How many times the load must fall before a second stage pays, without and with DISTINCT."""
 
 
+ALL_SHARES = 256
+"""Up to so many partitions every way to divide them is considered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """A frequent value of a variable; its rows are divided by another grid, by other variables."""
+
+    variable: Var
+    term: str
+    grid: Grid
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The partitions of one query: dimensions with their shares, and the patterns to be routed."""
+    """The partitions of one query: dimensions with their shares, and the patterns to be routed.
+
+    A row that has the value of a hub belongs to a point of the hub's grid (`partition.hubs`).
+    """
 
     variables: tuple[Var, ...]
     shares: tuple[int, ...]
     leaves: tuple[Leaf, ...]
+    hubs: tuple[Hub, ...] = ()
 
     @property
     def partitions(self) -> int:
         """How many partitions the grid has."""
         return prod(self.shares)
+
+    @property
+    def columns(self) -> tuple[Var, ...]:
+        """All variables that decide to which partition a row belongs."""
+        others = (var for hub in self.hubs for var in hub.grid.variables)
+        return tuple(dict.fromkeys((*self.variables, *others)))
 
     def copies(self, leaf: Leaf) -> int:
         """To how many partitions a quad of this pattern is sent."""
@@ -211,17 +235,40 @@ def best_grid(
     variable that the answer does not show makes a second stage necessary, so it must save much.
     """
     body = body_of(query)
-    variables = tuple(sorted(partition_variables(body), key=lambda v: v.name))
-    hidden = frozenset(variables) - frozenset(query.variables)
+    hidden = partition_variables(body) - frozenset(query.variables)
     price = CONSOLIDATE_AND_COUNT if isinstance(query.root, alg.Distinct) else CONSOLIDATE
+    prices = dict.fromkeys(hidden, price)
+    return lightest_grid(body, partition_variables(body), partitions, sizes, prices)
+
+
+def lightest_grid(
+    body: alg.Node,
+    variables: Iterable[Var],
+    partitions: int,
+    sizes: Mapping[str, int] | None,
+    prices: Mapping[Var, float],
+    fixed: frozenset[Var] = frozenset(),
+) -> Grid:
+    """The grid by some variables with the least load in the fullest partition.
+
+    By a variable that has a price, the load must fall so many times. The value of a `fixed` one is
+    the same for all rows of the grid.
+    """
+    in_order = tuple(sorted(variables, key=lambda v: v.name))
+
+    @cache
+    def leaves_by(divided_by: frozenset[Var]) -> tuple[tuple[int, frozenset[Var]], ...]:
+        """Sizes of patterns, and the variables along which their quads are copied."""
+        found = dict.fromkeys(leaves(body, divided_by | fixed))
+        return tuple((_size(leaf, sizes), divided_by - leaf.divided_by) for leaf in found)
 
     def load(shares: Mapping[Var, int]) -> tuple[float, int, list[str]]:
-        grid = _grid(body, shares)
-        total = sum(_size(leaf, sizes) * grid.copies(leaf) for leaf in grid.leaves)
-        factor = price if hidden & shares.keys() else 1.0
-        return factor * total / grid.partitions, len(shares), sorted(v.name for v in shares)
+        quads = leaves_by(frozenset(shares))
+        total = sum(size * prod(shares[var] for var in along) for size, along in quads)
+        factor = max((prices.get(var, 1.0) for var in shares), default=1.0)
+        return factor * total / prod(shares.values()), len(shares), sorted(v.name for v in shares)
 
-    return _grid(body, min(_divisions(variables, partitions), key=load))
+    return grid_by(body, min(_divisions(in_order, partitions), key=load), fixed)
 
 
 def whole_grid(query: alg.SelectQuery, graphs: Iterable[NamedNode]) -> Grid:
@@ -256,19 +303,33 @@ def body_of(query: alg.SelectQuery) -> alg.Node:
     return root.child if isinstance(root, alg.Project) else root
 
 
-def _grid(root: alg.Node, shares: Mapping[Var, int]) -> Grid:
+def grid_by(root: alg.Node, shares: Mapping[Var, int], fixed: frozenset[Var] = frozenset()) -> Grid:
+    """The grid of a query that is divided by some variables, each into so many parts."""
     variables = tuple(sorted(shares, key=lambda v: v.name))
-    found = tuple(dict.fromkeys(leaves(root, frozenset(variables))))
+    found = tuple(dict.fromkeys(leaves(root, frozenset(variables) | fixed)))
     return Grid(variables, tuple(shares[v] for v in variables), found)
 
 
 def _divisions(variables: tuple[Var, ...], partitions: int) -> Iterator[dict[Var, int]]:
-    """Every way to give variables shares above 1 whose product is at most `partitions`."""
-    yield {}
-    for i, var in enumerate(variables):
-        for share in range(2, partitions + 1):
-            for rest in _divisions(variables[i + 1 :], partitions // share):
-                yield {var: share, **rest}
+    """Every way to give variables shares above 1 whose product is at most `partitions`.
+
+    Of more than `ALL_SHARES` partitions only powers of two and all that is left, because the ways
+    would be too many.
+    """
+
+    def shares(most: int) -> Iterable[int]:
+        if partitions <= ALL_SHARES or most < 2:
+            return range(2, most + 1)
+        return dict.fromkeys((*(1 << n for n in range(1, most.bit_length())), most))
+
+    def ways(rest: tuple[Var, ...], most: int) -> Iterator[dict[Var, int]]:
+        yield {}
+        for i, var in enumerate(rest):
+            for share in shares(most):
+                for more in ways(rest[i + 1 :], most // share):
+                    yield {var: share, **more}
+
+    return ways(variables, partitions)
 
 
 def _size(leaf: Leaf, sizes: Mapping[str, int] | None) -> int:
@@ -289,12 +350,16 @@ def route(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs (row, partition), each once and sorted by row: where each quad of ids has to go."""
     grids = tuple(grids)
-    wanted = np.zeros((len(quads), max((grid.partitions for grid in grids), default=0)), np.bool_)
+    most = (part.partitions for grid in grids for part, _ in _cases(grid))
+    wanted = np.zeros((len(quads), max(most, default=0)), np.bool_)
     for grid in grids:
-        for leaf in grid.leaves:
-            matched = matching_rows(quads, terms, leaf.pattern)
-            for partition in _partitions(quads[matched], terms, grid, leaf):
-                wanted[matched, partition] = True
+        for part, hub in _cases(grid):
+            for leaf in part.leaves:
+                matched = matching_rows(quads, terms, leaf.pattern)
+                if grid.hubs:
+                    matched = matched[_in_case(quads[matched], terms, leaf, hub, grid)]
+                for partition in _partitions(quads[matched], terms, part, leaf):
+                    wanted[matched, partition] = True
     rows, partitions = np.nonzero(wanted)
     return rows, partitions
 
@@ -339,11 +404,44 @@ def _partitions(
         yield partition
 
 
+def _cases(grid: Grid) -> Iterator[tuple[Grid, Hub | None]]:
+    """The grids of rows with each hub, and that of all other rows (None)."""
+    yield from ((hub.grid, hub) for hub in grid.hubs)
+    yield grid, None
+
+
+def _in_case(
+    quads: NDArray[np.int32], terms: TermDictionary, leaf: Leaf, hub: Hub | None, grid: Grid
+) -> NDArray[np.bool_]:
+    """Whether a row of the case may consist of a quad, as far as its own values tell."""
+    pattern, mask = leaf.pattern, np.ones(len(quads), np.bool_)
+    positions = (pattern.subject, pattern.predicate, pattern.object, pattern.graph)
+    for each in grid.hubs if hub is None else (hub,):
+        if each.variable in leaf.divided_by:
+            is_hub = quads[:, positions.index(each.variable)] == terms.lookup(each.term)
+            mask &= ~is_hub if hub is None else is_hub
+    return mask
+
+
 def owners(columns: NDArray[np.int32], terms: TermDictionary, grid: Grid) -> NDArray[np.int64]:
-    """The partition of each row, from its values of the grid's variables."""
-    partition = np.zeros(len(columns), np.int64)
-    for i, share in enumerate(grid.shares):
-        partition = partition * share + id_hashes(terms, columns[:, i]) % share
+    """The partition of each row, from its values of `grid.columns`."""
+    known = dict(zip(grid.columns, columns.T, strict=True))
+    found = _points(known, terms, grid, len(columns))
+    for hub in grid.hubs:
+        of_hub = np.flatnonzero(known[hub.variable] == (terms.lookup(hub.term) or -1))
+        if len(of_hub):
+            values = {var: column[of_hub] for var, column in known.items()}
+            found[of_hub] = _points(values, terms, hub.grid, len(of_hub))
+    return found
+
+
+def _points(
+    values: Mapping[Var, NDArray[np.int32]], terms: TermDictionary, grid: Grid, count: int
+) -> NDArray[np.int64]:
+    """The point of a grid for each row of values."""
+    partition = np.zeros(count, np.int64)
+    for var, share in zip(grid.variables, grid.shares, strict=True):
+        partition = partition * share + id_hashes(terms, values[var]) % share
     return partition
 
 

@@ -6,6 +6,7 @@ import gzip
 import os
 import time
 import zlib
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Final, cast
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from graphtide.errors import DataError
 from graphtide.rdf.formats.registry import find_format
+from graphtide.spark.files import Entry, Location
 from graphtide.spark.source.offsets import Closing, FileRange, LogPosition, Offset
 from graphtide.spark.source.scan import scan_lines, scan_patch, scan_table
 
@@ -45,7 +47,7 @@ _IGNORED_STARTS, _IGNORED_ENDS = (".", "_"), ("~", ".tmp", ".crc", ".part")
 class LogSlice:
     """A part of a file between two positions; with a `reason`, a rejected file."""
 
-    path: str
+    path: Location
     start: LogPosition
     stop: int
     shift: int = 0
@@ -61,9 +63,15 @@ class Budget:
     files: int
 
 
-def check_log(path: Path) -> None:
-    """Reject a single file that is no change log."""
-    if path.is_file() and find_format(path).family not in LOG_FAMILIES:
+def check_log(path: Location) -> None:
+    """Reject what is not there, and a single file that is no change log."""
+    path.check()
+    if path.is_dir():
+        return
+    if not path.exists():
+        hint = "make it, and write change logs into it"
+        raise DataError("there is no such directory", source=str(path), hint=hint)
+    if find_format(str(path)).family not in LOG_FAMILIES:
         raise DataError(
             "is no change log that Spark can read",
             source=str(path),
@@ -79,44 +87,43 @@ class Directory:
     read before all others.
     """
 
-    path: Path
+    path: Location
     frozen: dict[str, int] | None = None
     seen: set[str] = field(default_factory=set)
     only: str | None = None
-    base: str | None = None
+    base: Location | None = None
 
     @classmethod
-    def of(cls, path: Path, base: str | None = None) -> Directory:
+    def of(cls, path: Path | Location, base: Location | None = None) -> Directory:
         """The log of a directory, or of a single file."""
-        if path.is_dir():
-            return cls(path, base=base)
-        return cls(path.parent, only=path.name, base=base)
+        where = Location.of(path)
+        if where.is_dir():
+            return cls(where, base=base)
+        return cls(where.parent, only=where.name, base=base)
+
+    def file(self, name: str) -> Location:
+        """A file of the log."""
+        return self.base if self.base is not None and name == str(self.base) else self.path / name
 
     def names(self) -> list[str]:
         """The files in the order of the log; hidden and temporary ones are not part of it."""
         if self.frozen is not None:
             return list(self.frozen)
-        first = [] if self.base is None else [self.base]
+        first = [] if self.base is None else [str(self.base)]
         if self.only is not None:
             return [*first, self.only]
-        return first + sorted(
-            entry.name
-            for entry in os.scandir(self.path)
-            if entry.is_file()
-            and not entry.name.startswith(_IGNORED_STARTS)
-            and not entry.name.endswith(_IGNORED_ENDS)
-        )
+        return first + [entry.name for entry in log_files(self.path)]
 
     def freeze(self) -> None:
         """From now on, what is there now is all there is."""
-        self.frozen = {name: (self.path / name).stat().st_size for name in self.names()}
+        names = self.names()
+        sizes = {entry.name: entry.size for entry in self.path.entries()}
+        self.frozen = {name: sizes.get(name, NO_LIMIT) for name in names}
 
     def age(self, name: str) -> float:
         """Seconds since a file was written to; none if it is gone."""
-        try:
-            return time.time() - (self.path / name).stat().st_mtime
-        except FileNotFoundError:
-            return 0.0
+        found = self.file(name).info()
+        return 0.0 if found is None else time.time() - found.modified
 
     def closing(self, name: str, *, last: bool, ended: bool) -> Closing:
         """What the end of a file means."""
@@ -131,11 +138,23 @@ class Directory:
         before = [name for name in names if name < start.position.file]
         if not self.seen:
             extra = max(len(before) + bool(start.position.file) - start.files, 0)
-            before.sort(key=lambda name: -self.age(name))
+            written = {entry.name: entry.modified for entry in self.path.entries()}
+            before.sort(key=lambda name: written.get(name, 0.0))
             self.seen.update(before[: len(before) - extra])
         late = sorted(set(before) - self.seen)
         self.seen.update(names)
         return late
+
+
+def log_files(directory: Location) -> list[Entry]:
+    """The files of a directory that are part of the log: no hidden and no temporary ones."""
+    return [
+        entry
+        for entry in directory.entries()
+        if entry.is_file
+        and not entry.name.startswith(_IGNORED_STARTS)
+        and not entry.name.endswith(_IGNORED_ENDS)
+    ]
 
 
 def plan(
@@ -182,7 +201,7 @@ def replan(directory: Directory, start: Offset, end: Offset) -> list[LogSlice]:
         begin = position if part.file == position.file else position.begin(part.file)
         if part.reason is None:
             closing = Closing.END if part.finished else Closing.ONCE
-            parts, position = _cut(directory.path / part.file, begin, part.stop, closing)
+            parts, position = _cut(directory.file(part.file), begin, part.stop, closing)
             slices += parts
         else:
             slices.append(_rejected(directory, part, position))
@@ -194,7 +213,7 @@ def _take(
     directory: Directory, begin: LogPosition, rows: int, *, last: bool, ended: bool
 ) -> tuple[FileRange, list[LogSlice], LogPosition] | None:
     """As much of a file as is complete and wanted; None: wait for it."""
-    name, path = begin.file, directory.path / begin.file
+    name, path = begin.file, directory.file(begin.file)
     if begin.offset == REJECTED:
         return FileRange(name, 0), [], begin
     stop = (directory.frozen or {}).get(name) if last and not _whole(path) else None
@@ -207,12 +226,12 @@ def _take(
         reason = error.message if isinstance(error, DataError) else f"cannot be read: {error}"
         part = FileRange(name, 0, reason=f"{reason}; fix it, and {GIVE_LATER_NAME}")
         return part, [_rejected(directory, part, begin)], replace(begin, offset=REJECTED)
-    end = slices[-1] if slices else LogSlice(str(path), begin, begin.offset)
+    end = slices[-1] if slices else LogSlice(path, begin, begin.offset)
     return FileRange(name, end.stop, end.finished), slices, position
 
 
 def _cut(
-    path: Path, begin: LogPosition, stop: int | None, closing: Closing, rows: int = NO_LIMIT
+    path: Location, begin: LogPosition, stop: int | None, closing: Closing, rows: int = NO_LIMIT
 ) -> tuple[list[LogSlice], LogPosition]:
     """Pieces of a file from a position on, behind so many rows at the latest; and their end."""
     closing = Closing.END if _whole(path) else closing
@@ -224,22 +243,22 @@ def _cut(
     for position in _scan(path, begin, stop, closing, step=max(1, most // 50)):
         last = position
         if position.line - start.line >= most:
-            slices.append(LogSlice(str(path), start, position.offset, position.shift or 0))
+            slices.append(LogSlice(path, start, position.offset, position.shift or 0))
             start = position
             if position.line - begin.line >= rows:
                 finished = False
                 break
     if last.offset > start.offset:
-        slices.append(LogSlice(str(path), start, last.offset, last.shift or 0))
+        slices.append(LogSlice(path, start, last.offset, last.shift or 0))
     if slices and finished:
         slices[-1] = replace(slices[-1], finished=True)
     return slices, last
 
 
 def _scan(
-    path: Path, begin: LogPosition, stop: int | None, closing: Closing, step: int
+    path: Location, begin: LogPosition, stop: int | None, closing: Closing, step: int
 ) -> Iterator[LogPosition]:
-    family = find_format(path).family
+    family = find_format(path.name).family
     if family == "parquet":
         yield from scan_table(path, begin, stop)
         return
@@ -254,25 +273,24 @@ def _scan(
             yield from scan_lines(file, begin, stop, closing)
 
 
-def open_log(path: Path, offset: int) -> IO[bytes]:
-    """Open a text log at a offset, unpacking it if it is packed."""
+@contextmanager
+def open_log(path: Location, offset: int) -> Iterator[IO[bytes]]:
+    """Open a text log at an offset, unpacking it if it is packed."""
     packed = path.suffix == ".gz"
-    if not packed and path.stat().st_size < offset:
-        raise DataError("became shorter after it was read")
-    file = cast("IO[bytes]", gzip.open(path) if packed else path.open("rb"))  # noqa: SIM115
-    if not offset:
-        head = file.read(512)
-        if b"\0" in head:
-            file.close()
+    with path.open() as stored, gzip.open(stored) if packed else nullcontext(stored) as file:
+        if not packed and file.seek(0, os.SEEK_END) < offset:
+            raise DataError("became shorter after it was read")
+        file.seek(0)
+        if not offset and b"\0" in file.read(512):
             raise DataError("is a binary file, not RDF text")
-    file.seek(offset)
-    return file
+        file.seek(offset)
+        yield cast("IO[bytes]", file)
 
 
-def _whole(path: Path) -> bool:
+def _whole(path: Location) -> bool:
     """Whether a file is read as a whole, because it is packed."""
     return path.suffix in {".gz", ".parquet"}
 
 
 def _rejected(directory: Directory, part: FileRange, position: LogPosition) -> LogSlice:
-    return LogSlice(str(directory.path / part.file), position, 0, reason=part.reason)
+    return LogSlice(directory.file(part.file), position, 0, reason=part.reason)

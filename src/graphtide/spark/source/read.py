@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -45,7 +44,7 @@ def read_slice(slice_: LogSlice, limits: Limits | None = None) -> Iterator[pa.Re
     """The rows of a slice, the same ones whenever it is read."""
     limits = Limits() if limits is None else limits
     if slice_.reason is not None:
-        yield _rejected([RejectedRow(slice_.path, 0, 0, "", slice_.reason)])
+        yield _rejected([RejectedRow(str(slice_.path), 0, 0, "", slice_.reason)])
         return
     rejected: list[RejectedRow] = []
     latest = slice_.start.time or 0
@@ -67,7 +66,7 @@ def read_slice(slice_: LogSlice, limits: Limits | None = None) -> Iterator[pa.Re
                 rejected.clear()
     except UNREADABLE as error:
         reason = error.message if isinstance(error, DataError) else f"cannot be read: {error}"
-        rejected.append(RejectedRow(slice_.path, slice_.start.line, 0, "", reason))
+        rejected.append(RejectedRow(str(slice_.path), slice_.start.line, 0, "", reason))
     if rejected:
         yield _rejected(rejected)
     if last:
@@ -78,8 +77,8 @@ def _batches(
     slice_: LogSlice, rejected: list[RejectedRow], limits: Limits
 ) -> Iterator[tuple[ChangeBatch, Lines]]:
     """The changes of a slice with the file's own numbers; lines of transactions that are late."""
-    path, start = Path(slice_.path), slice_.start
-    found = find_format(path)
+    path, start = slice_.path, slice_.start
+    found = find_format(path.name)
     if found.family == "parquet":
         yield from ((b, {}) for b in read_rows(path, start.offset, slice_.stop, rejected))
         return
@@ -88,11 +87,11 @@ def _batches(
             named: list[RejectedRow] = []
             batches = read_statements(data, start, found.name, named, limits)
             yield from ((b, {}) for b in batches)
-            rejected += [replace(line, file=slice_.path) for line in named]
+            rejected += [replace(line, file=str(path)) for line in named]
             start = replace(start, line=start.line + count_lines(data))
         yield from _nothing()
         return
-    reader = ResumedPatch(start, slice_.path, rejected, limits)
+    reader = ResumedPatch(start, str(path), rejected, limits)
     for data in _blocks(slice_, limits):
         yield from ((batch, reader.late) for batch in reader.feed(data))
     rest = reader.finish() if slice_.finished else reader.flush()
@@ -106,7 +105,7 @@ def _nothing() -> Iterator[tuple[ChangeBatch, Lines]]:
 def _blocks(slice_: LogSlice, limits: Limits) -> Iterator[bytes]:
     """The text of a slice in blocks of whole lines; the last line is ended if it is not."""
     lines, left = LineBuffer(limits), slice_.stop - slice_.start.offset
-    with open_log(Path(slice_.path), slice_.start.offset) as file:
+    with open_log(slice_.path, slice_.start.offset) as file:
         while left and (data := file.read(min(BLOCK_BYTES, left))):
             left -= len(data)
             if block := lines.feed(data):
@@ -134,7 +133,7 @@ def _late_lines(
     latest = np.maximum.accumulate(np.concatenate([[slice_.start.time or 0], batch.time]))
     return [
         RejectedRow(
-            slice_.path,
+            str(slice_.path),
             lines.get(key, slice_.start.line),
             0,
             str(texts[int(row)].as_py()),

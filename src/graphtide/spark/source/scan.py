@@ -26,11 +26,11 @@ from graphtide.spark.source.offsets import Closing, LogPosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from graphtide.limits import Limits
+    from graphtide.spark.files import Location
 
 
 _IRI = rb"<[A-Za-z][A-Za-z0-9]*:[A-Za-z0-9/._-]*(?:#[A-Za-z0-9/._-]*)?>"
@@ -324,9 +324,10 @@ ROW_STEP = 10_000
 """Rows from one position to the next, at least."""
 
 
-def scan_table(path: Path, position: LogPosition, stop: int | None) -> Iterator[LogPosition]:
+def scan_table(path: Location, position: LogPosition, stop: int | None) -> Iterator[LogPosition]:
     """Positions of a file from one on; `offset` and `line` count rows."""
-    columns: Any = _open(path).read(columns=["time", "tx"])
+    with path.open() as file:
+        columns: Any = _open(path, file).read(columns=["time", "tx"])
     if columns.column_names != ["time", "tx"]:
         raise DataError("a change log needs the columns time, tx, diff, s, p and o")
     time, tx = (_filled(columns[name])[position.offset : stop] for name in ("time", "tx"))
@@ -350,16 +351,17 @@ def scan_table(path: Path, position: LogPosition, stop: int | None) -> Iterator[
 
 
 def read_rows(
-    path: Path, start: int, stop: int, rejected: list[RejectedRow]
+    path: Location, start: int, stop: int, rejected: list[RejectedRow]
 ) -> Iterator[ChangeBatch]:
     """The changes of rows; bad ones are collected with their row number."""
-    table = _open(path).read().slice(start, stop - start)
+    with path.open() as file:
+        table = _open(path, file).read().slice(start, stop - start)
     yield from read_table(table, RejectedRows(str(path), "skip", rejected), first_row=start)
 
 
-def _open(path: Path) -> pq.ParquetFile:
+def _open(path: Location, file: IO[bytes]) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(file)
     except (pa.ArrowException, OSError) as error:
         reason = f"is not a Parquet file that can be read: {error}"
         raise DataError(reason, source=str(path)) from None

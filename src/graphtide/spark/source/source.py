@@ -8,8 +8,8 @@ for order, times and transaction numbers are those of `source.offsets`. Options:
 
 | option | meaning |
 |---|---|
-| `path` | the directory, or a single change log |
-| `base` | absolute path of a file that is read first |
+| `path` | the directory, or a single change log: a path or a URI (`graphtide.spark.files`) |
+| `base` | absolute path or URI of a file that is read first |
 | `maxRowsPerBatch` | about how many lines or rows a micro-batch takes (200000) |
 | `maxFilesPerBatch` | how many files it takes at most (1000) |
 | `startingOffsets` | `earliest`, or `latest`: only what is written from now on |
@@ -20,8 +20,8 @@ Rows are changes `time, tx, diff, s, p, o, g, seq`; with a `reason` they are rej
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -36,7 +36,8 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from graphtide.errors import DataError, GraphtideError
+from graphtide.errors import GraphtideError
+from graphtide.spark.files import Location
 from graphtide.spark.source import plan as planning
 from graphtide.spark.source.offsets import Offset
 from graphtide.spark.source.read import read_slice
@@ -53,6 +54,9 @@ SCHEMA_SQL = (
     "reason string, file string, line bigint, column int, text string"
 )
 
+
+SECRETS: Final = "secretSettings"
+"""The option with the settings of remote file systems. Spark does not show what is so called."""
 
 GROUP_BYTES = 4_000_000
 """About how much one task reads; rows of Parquet count as a byte each."""
@@ -177,11 +181,11 @@ def log_of(options: Mapping[str, str]) -> planning.Directory:
     """The change log that a source's options name, which has to be there."""
     if "path" not in options:
         raise GraphtideError("the source has no path", hint='load("DIRECTORY")')
-    path = Path(options["path"].removeprefix("file://"))
-    if not path.exists():
-        raise DataError("there is no such directory", source=str(path), hint="make it first")
+    settings = json.loads(options.get(SECRETS, "{}"))
+    path = Location.of(options["path"], settings)
     planning.check_log(path)
-    return planning.Directory.of(path, options.get("base"))
+    base = options.get("base")
+    return planning.Directory.of(path, None if base is None else Location.of(base, settings))
 
 
 def _number(options: Mapping[str, str], name: str, default: int) -> int:

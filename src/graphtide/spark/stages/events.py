@@ -134,7 +134,8 @@ def graph_events(rows: pa.Table, spec: program.ProgramSpec) -> pa.Table:
 def first_facts(first: pa.Table, spec: program.ProgramSpec) -> pa.Table:
     """Deltas before any change; those of internal queries are facts and not events."""
     query = first["id"].to_numpy()
-    shown = first.filter(pa.array(query < spec.first_internal))
+    internal = range(spec.first_internal, spec.first_internal + len(spec.internal_queries))
+    shown = first.filter(pa.array(~np.isin(query, internal)))
     facts = first.filter(pa.array(np.isin(query, list(spec.facts))))
     return pa.concat_tables(
         [shown, msg.replaced(facts, "time", np.full(len(facts), program.BEFORE_ALL))]
@@ -221,7 +222,7 @@ def send_matched(messages: pa.Table, spec: program.ProgramSpec, partition: int) 
     events = pa.concat_tables([msg.of_kind(messages, msg.MessageKind.EVENT), caused])
     deltas = msg.of_kind(messages, msg.MessageKind.DELTA)
     named = deltas.filter(pa.array(deltas["id"].to_numpy() < spec.first_internal))
-    return _gathered(
+    return gathered(
         [
             msg.Sent(partition, named),
             *_facts(deltas, spec),
@@ -234,10 +235,10 @@ def send_matched(messages: pa.Table, spec: program.ProgramSpec, partition: int) 
 def send_detected(messages: pa.Table, spec: program.ProgramSpec, partition: int) -> list[msg.Sent]:
     """What leaves the patterns: complex events, also for rules; all other messages stay."""
     complex_ = msg.of_kind(messages, msg.MessageKind.EVENT)
-    return _gathered([msg.Sent(partition, messages), *_to_rules(complex_, spec)])
+    return gathered([msg.Sent(partition, messages), *_to_rules(complex_, spec)])
 
 
-def _gathered(parts: Iterable[msg.Sent]) -> list[msg.Sent]:
+def gathered(parts: Iterable[msg.Sent]) -> list[msg.Sent]:
     """The messages of each partition together; partitions to which nothing goes are left out."""
     by_partition: dict[int, list[pa.Table]] = {}
     for partition, table in parts:

@@ -27,6 +27,7 @@ from graphtide.spark.partition.program import is_feedback
 from graphtide.spark.stages import order
 from graphtide.spark.stages.consolidate import send_rows
 from graphtide.spark.stages.events import first_facts, graph_events, send_matched
+from graphtide.spark.stages.joins import before_all, send_fragments
 from graphtide.spark.stages.pack import late_rows
 from graphtide.spark.stages.windows import PartitionResults, PartitionWindows, report
 from graphtide.spark.state import messages as msg
@@ -182,7 +183,7 @@ class QueriesPartition:
 
     def _own(self, query: PartitionQuery, net: Ints) -> Ints:
         """A query's delta without rows of other partitions and extra columns of the grid."""
-        at = [DELTA_VALUES + query.query.variables.index(v) for v in query.grid.variables]
+        at = [DELTA_VALUES + query.query.variables.index(v) for v in query.grid.columns]
         mine = owners(net[:, at], self.graph.terms, query.grid) == self._partition
         columns = [TX, DIFF, *range(DELTA_VALUES, DELTA_VALUES + query.shown)]
         batch = np.take(net[mine], columns, axis=1)
@@ -219,7 +220,7 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
     events, closed = _split_events(closed, job)
     # Mostly all of one chunk is complete, and is logged as it came.
     chunk = batch.chunks[0] if closed is arrived and len(batch.chunks) == 1 else None
-    before = msg.MESSAGES.empty_table() if first is None else first
+    before = msg.MESSAGES.empty_table() if first is None else before_all(first, job)
     if job.program is not None:
         before = first_facts(before, job.program)
     messages = msg.MESSAGES.empty_table()
@@ -264,6 +265,12 @@ def _too_late(late: pa.Table, frontier: Frontier) -> GraphtideError:
 
 def _sent(messages: pa.Table, job: JobSpec, partition: int) -> list[msg.Sent]:
     """The messages by the partition of the next stage to which they go."""
+    joined, messages = send_fragments(messages, job) if job.rete else ([], messages)
+    return [*joined, *_sent_on(messages, job, partition)]
+
+
+def _sent_on(messages: pa.Table, job: JobSpec, partition: int) -> list[msg.Sent]:
+    """The messages of whole queries."""
     if job.consolidates:
         return send_rows(messages, job, partition)
     if job.program is not None:

@@ -15,12 +15,16 @@ from typing import Final
 
 _LOADED_FIRST: Final = (
     "pyspark.worker",
-    "pyspark.sql.streaming.stateful_processor_util",
     "pandas",
     "pyarrow.parquet",
     "graphtide.spark.stages.pack",
-    "graphtide.spark.stages.processor",
     "graphtide.spark.stages.unpack",
+)
+"""What all workers need; those of stages with state need more."""
+
+_LOADED_FOR_STATE: Final = (
+    "pyspark.sql.streaming.stateful_processor_util",
+    "graphtide.spark.stages.processor",
 )
 
 _WARM_QUERY: Final = """SELECT ?a ?c { ?a <ex:p> ?b . ?b <ex:q> ?c FILTER (?c > 1)
@@ -36,11 +40,21 @@ PATTERN P(?x) AS (A(?x) -> B(?x)) WITHIN 5s
 RULE R WHEN FACT { ?x <ex:p> ?z } EVENT a = A(?x) EVENT b = B(?x) AFTER[0,5] a THEN CALL f(?x)"""
 
 
+def is_stateless() -> bool:
+    """Whether the workers to be forked run stateless stages only (see `session.SETTINGS`)."""
+    return "SPARK_SIMPLIFIED_TRACEBACK" in os.environ
+
+
+def load_modules(names: tuple[str, ...]) -> None:
+    """Import modules, without threads."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for name in names:
+        importlib.import_module(name)
+
+
 def load_engine() -> None:
     """Import what every worker needs, and run the engine once so that its code is in memory."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for module in _LOADED_FIRST:
-        importlib.import_module(module)
+    load_modules((*_LOADED_FIRST, *_LOADED_FOR_STATE))
     from graphtide.graph import LiveGraph  # noqa: PLC0415 - loaded when the worker warms up
 
     for strategy in ("rete", "search"):
@@ -73,7 +87,10 @@ def main() -> None:
     """Load, then do as Spark's own daemon does."""
     from pyspark.daemon import manager  # noqa: PLC0415
 
-    load_engine()
+    if is_stateless():
+        load_modules(_LOADED_FIRST)
+    else:
+        load_engine()
     # Workers collect garbage after every task; what is loaded here is none.
     gc.collect()
     gc.freeze()

@@ -250,8 +250,8 @@ def check_fingerprint(found: str, wanted: str) -> None:
     Traceback (most recent call last):
         ...
     graphtide.errors.GraphtideError: the checkpoint was made with 2 partitions and not 4
-      hint: resume with the queries, sizes and partitions as they were, or start again with another
-      checkpoint and another output
+      hint: resume with the queries, sizes, layouts and partitions as they were, or start again with
+      another checkpoint and another output
     """
     if found == wanted:
         return
@@ -262,11 +262,13 @@ def check_fingerprint(found: str, wanted: str) -> None:
             f"{old[0]} and not {new[0]}",
             hint="resume with that version, or start again with another checkpoint and output",
         )
-    what = f"{before} partitions and not {now}" if before != now else "other queries or sizes"
+    what = (
+        f"{before} partitions and not {now}" if before != now else "other queries, sizes or layouts"
+    )
     raise GraphtideError(
         f"the checkpoint was made with {what}",
-        hint="resume with the queries, sizes and partitions as they were, or start again with "
-        "another checkpoint and another output",
+        hint="resume with the queries, sizes, layouts and partitions as they were, or start again "
+        "with another checkpoint and another output",
     )
 
 

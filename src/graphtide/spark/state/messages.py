@@ -75,6 +75,7 @@ class MessageKind(IntEnum):
     RULE_EVENT = 4  # an event for a rule
     FIRING = 5  # of a rule
     TOKENS = 6  # the saved state of a pattern
+    FILE = 7  # a file of output that a partition has written
 
 
 _MESSAGES: Final[Fields] = [
@@ -95,7 +96,7 @@ MESSAGES: Final = pa.schema(_MESSAGES)
 `type` is the event type of PATTERN_EVENT and RULE_EVENT. `seq` is the position of an event in its
 transaction: 0 for what the transaction's changes caused, then one graph event after the other.
 `diff` is the multiplicity of DELTA and FACT. `values` are terms in the order of the variables;
-`events` names the events of a FIRING; `state` holds TOKENS.
+`events` names the events of a FIRING; `state` holds TOKENS and describes a FILE.
 """
 
 AFTER_ALL: Final = 2**63 - 1
@@ -348,6 +349,12 @@ def token_messages(states: Sequence[bytes]) -> pa.Table:
     zeros = np.zeros(len(states), np.int64)
     ids = np.arange(len(states), dtype=np.int32)
     return _messages(MessageKind.TOKENS, ids, zeros, zeros, state=list(states))
+
+
+def file_messages(files: Sequence[bytes]) -> pa.Table:
+    """Files of output that were written, each described by some bytes."""
+    zeros = np.zeros(len(files), np.int64)
+    return _messages(MessageKind.FILE, 0, zeros, zeros, state=list(files))
 
 
 def addressed(messages: pa.Table, kind: MessageKind, id_: int, type_: int = 0) -> pa.Table:
