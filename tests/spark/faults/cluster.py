@@ -41,6 +41,8 @@ SETTINGS = {
     "spark.executor.memory": "700m",
     "spark.cores.max": "3",
     "spark.driver.memory": "700m",
+    "spark.executor.extraJavaOptions": JAVA,
+    "spark.driver.extraJavaOptions": JAVA,
     "spark.executorEnv.PYTHONPATH": "graphtide.zip",
     "spark.executorEnv.GRAPHTIDE_NO_JIT": "1",
 }
@@ -108,7 +110,7 @@ class Cluster:
         host.start(
             [
                 str(SPARK_HOME / "bin" / "spark-submit"), "--master", self.url, *options,
-                "--driver-java-options", JAVA, "--py-files", str(self.folder / "graphtide.zip"),
+                "--py-files", str(self.folder / "graphtide.zip"),
                 str(ROOT / "tests" / "spark" / "faults" / "cluster_job.py"),
                 str(self.folder), self.url,
             ],

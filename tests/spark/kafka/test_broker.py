@@ -120,15 +120,31 @@ def test_what_cannot_be_read_is_said(spark, broker):
         kafka_changes(spark, broker.servers, "missing", tick_ms=0)
 
 
-def test_a_bounded_frame_has_what_is_there(spark, broker):
-    topic = new_topic(spark, broker, "bounded", 2)
+def test_rejected_rows_have_a_topic_of_their_own(spark, broker, tmp_path):
     change = {"time": 1, "tx": 0, "s": "<ex:a>", "p": "<ex:p>", "o": "<ex:b>"}
-    produce(spark, broker, topic, [(1, json.dumps(change)), (0, "{")])
-    rows = kafka_changes(spark, broker.servers, topic, streaming=False).orderBy("shard").collect()
-    assert [(row.shard, row.file, row.s, row.text) for row in rows] == [
-        ("bounded/0", "bounded/0/0", None, "{"),
-        ("bounded/1", "bounded/1/0", "<ex:a>", None),
+    for name in ("mixed", "good", "bad"):
+        new_topic(spark, broker, name, 1)
+    wrong = [{**change, "s": '"a"'}, {**change, "diff": 3}]
+    values = [json.dumps(change), "{", *map(json.dumps, wrong)]
+    produce(spark, broker, "mixed", [*((0, value) for value in values), *ends(1)])
+    changes = kafka_changes(spark, broker.servers, "mixed", streaming=False)
+    assert changes.where("reason is not null").select("file", "text").collect() == [
+        ("mixed/0/1", "{")
     ]
+    deltas = watch(
+        kafka_changes(spark, broker.servers, "mixed"), "SELECT ?a { ?a <ex:p> ?b }", rejects=True
+    )
+    deltas_to_kafka(
+        deltas, broker.servers, "good", rejected_topic="bad", checkpoint=tmp_path, once=True
+    ).awaitTermination()
+    (good,) = consume(spark, broker, "good")
+    assert json.loads(good.value)["row"] == {"a": "<ex:a>"}
+    rejected = {r.key: json.loads(r.value)["reason"] for r in consume(spark, broker, "bad")}
+    assert rejected == {
+        "mixed/0/1": "not a JSON object with the fields of a change",
+        "mixed/0/2": "column s: a subject is an IRI or a blank node",
+        "mixed/0/3": "diff is neither +1 nor -1, nor 0 to mark the end of a transaction",
+    }
 
 
 DOORS = """PREFIX : <http://example.org/>

@@ -58,15 +58,18 @@ def test_records_of_one_query_and_of_several(spark):
     )
     row = '{"a":"\\"ä\\\\\\"\\"","b":"<ex:b>"}'
     expected = (
+        "topic",
         f'{{"query":"q","row":{row}}}',
         f'{{"query":"q","time":7,"tx":1,"diff":-2,"row":{row}}}',
     )
-    (found,) = delta_records(single).collect()
+    (found,) = delta_records(single, "topic").collect()
     assert tuple(found) == expected
-    first, second = delta_records(several).collect()
+    first, second = delta_records(several, "topic").collect()
     assert tuple(first) == expected
     assert second.key == '{"query":"e","row":{}}'
     with pytest.raises(GraphtideError, match="not a stream"):
         deltas_to_kafka(single, "nowhere:1", "topic", checkpoint="unused")
     with pytest.raises(GraphtideError, match="no column query, time, tx, diff"):
-        delta_records(spark.range(1))
+        delta_records(spark.range(1), "topic")
+    with pytest.raises(GraphtideError, match="rejected rows and a topic for them go together"):
+        delta_records(single, "topic", "rejected")

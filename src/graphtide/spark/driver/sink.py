@@ -247,15 +247,14 @@ class BatchWriter:
                 times: Any = table["time"].to_pylist()
                 self._actions.feed_back(batch, max(times, default=0), fired)
             self._check_quarantine()
+            if self._on_batch is not None:
+                deltas = self._with_parts(batch, tables, parts)
+                self._on_batch(batch, deltas, rejected, firings)
         except GraphtideError as error:
             self.failure = error
             raise
-        if self._on_batch is not None or self._on_deltas is not None:
-            deltas = self._with_parts(batch, tables, parts)
-            if self._on_batch is not None:
-                self._on_batch(batch, deltas, rejected, firings)
-            if self._on_deltas is not None:
-                self._on_deltas(deltas)
+        if self._on_deltas is not None:
+            self._on_deltas(self._with_parts(batch, tables, parts))
 
     def _with_parts(
         self, batch: int, tables: dict[str, pa.Table], parts: Sequence[OutputFile]

@@ -12,11 +12,12 @@ record at least once; `new_deltas` drops the repetitions.
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.types import MapType
+from pyspark.sql.types import MapType, StructType
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.driver.options import trigger_milliseconds
@@ -38,26 +39,27 @@ def deltas_to_kafka(
     topic: str,
     *,
     checkpoint: Path | str,
+    rejected_topic: str | None = None,
     trigger: str = "1s",
     once: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> StreamingQuery:
     """Write the deltas of `watch`, a stream, to a topic; returns the running query.
 
-    `trigger` is the pause between micro-batches; with `once` the query ends when all that is there
-    has been read. `options` are those of Spark's Kafka sink.
+    The rejected rows of `watch(rejects=True)` go to `rejected_topic`. `trigger` is the pause
+    between micro-batches; with `once` the query ends when all that is there has been read.
+    `options` are those of Spark's Kafka sink.
     """
     if not deltas.isStreaming:
         raise GraphtideError(
             "these deltas are not a stream",
-            hint="write them with delta_records(deltas).write.format('kafka')",
+            hint="write them with delta_records(deltas, topic).write.format('kafka')",
         )
     stream = (
-        delta_records(deltas)
+        delta_records(deltas, topic, rejected_topic)
         .writeStream.format("kafka")
         .options(**(options or {}))
         .option("kafka.bootstrap.servers", servers)
-        .option("topic", topic)
         .option("checkpointLocation", str(checkpoint))
     )
     if once:
@@ -66,20 +68,36 @@ def deltas_to_kafka(
     return stream.trigger(processingTime=f"{pause} milliseconds").start()
 
 
-def delta_records(deltas: DataFrame) -> DataFrame:
-    """The keys and values of the records that deltas of `watch` become."""
+def delta_records(deltas: DataFrame, topic: str, rejected_topic: str | None = None) -> DataFrame:
+    """The records that the rows of `watch` become: topic, key and value."""
     missing = [name for name in FRONT if name not in deltas.columns]
     if missing:
         raise GraphtideError(
             f"the deltas have no column {', '.join(missing)}", hint="give what watch returns"
         )
     names = sorted(name for name in deltas.columns if name not in FRONT)
+    has_rejects = "rejected" in names and isinstance(deltas.schema["rejected"].dataType, StructType)
+    if has_rejects != (rejected_topic is not None):
+        raise GraphtideError(
+            "rejected rows and a topic for them go together",
+            hint="watch(…, rejects=True) and rejected_topic=…, or neither",
+        )
+    if has_rejects:
+        names.remove("rejected")
     row = _bound(names)
     if names == ["row"] and isinstance(deltas.schema["row"].dataType, MapType):
         row = f.map_from_entries(f.array_sort(f.map_entries("row")))
     key = f.struct("query", row.alias("row"))
     value = f.struct(*(f.col(name) for name in FRONT), row.alias("row"))
-    return deltas.select(f.to_json(key).alias("key"), f.to_json(value).alias("value"))
+    columns = {"topic": f.lit(topic), "key": f.to_json(key), "value": f.to_json(value)}
+    if has_rejects:
+        row = f.col("rejected")
+        apart = {"topic": f.lit(rejected_topic), "key": row["file"], "value": f.to_json(row)}
+        columns = {
+            name: f.when(row.isNotNull(), apart[name]).otherwise(column)
+            for name, column in columns.items()
+        }
+    return deltas.select(*(column.alias(name) for name, column in columns.items()))
 
 
 def _bound(names: list[str]) -> Column:
@@ -121,8 +139,8 @@ class TopicWriter:
         fired: pa.Table | None,
     ) -> None:
         """Write a micro-batch. One that is run again is written again."""
-        for name, table in deltas.items():
-            self._write(self._topic, table_records(name, table))
+        records = (table_records(name, table) for name, table in deltas.items())
+        self._write(self._topic, list(chain.from_iterable(records)))
         if self._rejected:
             lines = rejected.to_pylist()
             self._write(self._rejected, [(row["file"] or "", _json(row)) for row in lines])
@@ -137,7 +155,14 @@ class TopicWriter:
         table = pa.table([pa.array(keys), pa.array(values)], schema=_RECORDS)
         # One task, or else the deltas of one row could overtake each other.
         frame = self._spark.createDataFrame(table).coalesce(1)
-        frame.write.format("kafka").options(**self._options).option("topic", topic).save()
+        kafka = frame.write.format("kafka").options(**self._options).option("topic", topic)
+        try:
+            kafka.save()
+        except Exception as error:
+            raise GraphtideError(
+                f"topic {topic} cannot be written: {str(error).strip().splitlines()[0]}",
+                hint="start again when the broker is back: the micro-batch is run again",
+            ) from error
 
 
 def table_records(name: str, table: pa.Table) -> list[tuple[str, str]]:
@@ -159,8 +184,13 @@ def table_records(name: str, table: pa.Table) -> list[tuple[str, str]]:
         totals[key, time, tx] = totals.get((key, time, tx), 0) + diff
     return [
         (key, _json({"query": name, "time": time, "tx": tx, "diff": diff, "row": rows[key]}))
-        for (key, time, tx), diff in totals.items()
+        for (key, time, tx), diff in sorted(totals.items(), key=_stamp)
     ]
+
+
+def _stamp(total: tuple[tuple[str, int, int | None], int]) -> tuple[int, int]:
+    (_, time, tx), _ = total
+    return time, tx or 0
 
 
 def _json(value: object) -> str:
