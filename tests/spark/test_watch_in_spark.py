@@ -7,8 +7,7 @@ import os
 
 import pytest
 from spark.stages.frames import SCHEMA, net_columns
-from spark.stages.splits import in_process
-from spark.stages.test_shards import three_partitions
+from spark.stages.splits import in_process, three_partitions
 
 from graphtide.errors import GraphtideError
 from graphtide.spark import watch

@@ -21,15 +21,8 @@ from pyoxigraph import BlankNode, NamedNode
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import AskQuery, as_select
+from graphtide.cli import options as opt
 from graphtide.cli.inputs import load_data, read_any_query, read_text
-from graphtide.cli.options import (
-    DEFAULT_LIMITS,
-    FORMAT_HELP,
-    OUT_HELP,
-    DataOption,
-    LimitOptions,
-    invalid,
-)
 from graphtide.cli.output import counted, shortener
 from graphtide.errors import DataError, GraphtideError, QueryError
 from graphtide.graph import LiveGraph
@@ -49,15 +42,15 @@ def query(
     query: Path,
     /,
     *,
-    data: DataOption = None,
+    data: opt.DataOption = None,
     format: Annotated[  # noqa: A002 - the name of the option
         ResultFormat | None,
         Parameter(
-            help=f"{FORMAT_HELP} table, csv, tsv, json or xml for rows; nt or ttl for the triples "
-            "of CONSTRUCT and DESCRIBE. By default a table, or N-Triples."
+            help=f"{opt.FORMAT_HELP} table, csv, tsv, json or xml for rows; nt or ttl for the "
+            "triples of CONSTRUCT and DESCRIBE. By default a table, or N-Triples."
         ),
     ] = None,
-    limits: LimitOptions = DEFAULT_LIMITS,
+    limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> None:
     """Evaluate a query once.
 
@@ -69,9 +62,11 @@ def query(
     parsed, text = read_any_query(query)
     has_rows = isinstance(parsed, SelectQuery | AskQuery)
     if format in TRIPLE_FORMATS and has_rows:
-        raise invalid("--format", format, "this query returns rows: table, csv, tsv, json or xml")
+        raise opt.invalid(
+            "--format", format, "this query returns rows: table, csv, tsv, json or xml"
+        )
     if format is not None and format not in TRIPLE_FORMATS and not has_rows:
-        raise invalid("--format", format, "this query returns triples: nt or ttl")
+        raise opt.invalid("--format", format, "this query returns triples: nt or ttl")
     graph = LiveGraph(limits=limits.limits())
     load_data(graph, data or ())
     table = graph.query(as_select(parsed), terms=True)
@@ -94,16 +89,16 @@ def update(
     request: Path,
     /,
     *,
-    data: DataOption = None,
+    data: opt.DataOption = None,
     out: Annotated[
         Path | None,
         Parameter(
-            help=f"{OUT_HELP} A file for the quads after the update, in the format of its suffix; "
-            "by default N-Quads to standard output."
+            help=f"{opt.OUT_HELP} A file for the quads after the update, in the format of its "
+            "suffix; by default N-Quads to standard output."
         ),
     ] = None,
     load_from: Path | None = None,
-    limits: LimitOptions = DEFAULT_LIMITS,
+    limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> None:
     """Run a SPARQL Update request.
 

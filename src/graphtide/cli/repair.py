@@ -12,17 +12,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from graphtide.cli import options as opt
 from graphtide.cli.inputs import load_data
-from graphtide.cli.options import (
-    DEFAULT_LIMITS,
-    OUT_HELP,
-    DataOption,
-    JsonOption,
-    LimitOptions,
-    SeedOption,
-    at_least,
-    invalid,
-)
 from graphtide.cli.output import counted, shortener
 from graphtide.cli.query import check_out, write_graph
 from graphtide.errors import GraphtideError
@@ -53,23 +44,23 @@ def repair(
     program: Path,
     /,
     *,
-    data: DataOption,
+    data: opt.DataOption,
     search: RepairStrategy = "best-first",
     max_steps: int | None = None,
     max_seconds: float = MAX_SECONDS,
     max_states: int = MAX_STATES,
     max_plans: int = MAX_PLANS,
-    seed: SeedOption = 0,
+    seed: opt.SeedOption = 0,
     apply: int | None = None,
     out: Annotated[
         Path | None,
         Parameter(
-            help=f"{OUT_HELP} A file for the quads after --apply, in the format of its suffix; by "
-            "default N-Quads to standard output."
+            help=f"{opt.OUT_HELP} A file for the quads after --apply, in the format of its suffix; "
+            "by default N-Quads to standard output."
         ),
     ] = None,
-    as_json: JsonOption = False,
-    limits: LimitOptions = DEFAULT_LIMITS,
+    as_json: opt.JsonOption = False,
+    limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
 ) -> int:
     """Search for repair plans.
 
@@ -92,11 +83,11 @@ def repair(
         Apply the plan of this number, after showing its changes.
     """
     _check_options(apply, out, as_json=as_json)
-    at_least("--max-steps", max_steps, 0)
-    at_least("--max-states", max_states, 1)
-    at_least("--max-plans", max_plans, 1)
+    opt.at_least("--max-steps", max_steps, 0)
+    opt.at_least("--max-states", max_states, 1)
+    opt.at_least("--max-plans", max_plans, 1)
     if max_seconds <= 0:
-        raise invalid("--max-seconds", f"{max_seconds:g}", "give more than 0")
+        raise opt.invalid("--max-seconds", f"{max_seconds:g}", "give more than 0")
     parsed = Program.read(program)
     graph = LiveGraph(limits=limits.limits())
     load_data(graph, data or ())
@@ -113,7 +104,7 @@ def repair(
         print(f"graphtide: no plan was found: {summary(found)}", file=sys.stderr)
         return NO_PLAN_FOUND
     if apply is not None and apply > len(found):
-        raise invalid("--apply", apply, f"{counted(len(found), 'plan')} found")
+        raise opt.invalid("--apply", apply, f"{counted(len(found), 'plan')} found")
     aside = apply is not None and out is None
     if as_json:
         sys.stdout.writelines(json_line(n, plan) + "\n" for n, plan in enumerate(found, start=1))
@@ -132,7 +123,7 @@ def repair(
 def _check_options(apply: int | None, out: Path | None, *, as_json: bool) -> None:
     """Reject combinations that make no sense, before any work is done."""
     if apply is not None and apply < 1:
-        raise invalid("--apply", apply, "plans are numbered from 1")
+        raise opt.invalid("--apply", apply, "plans are numbered from 1")
     if out is not None and apply is None:
         raise GraphtideError("--out is for the result of --apply", hint="add --apply 1")
     if as_json and apply is not None and out is None:

@@ -17,6 +17,23 @@ END = (2**62, 0, 0, None, None, None, None)
 """A row that ends all transactions."""
 
 
+def of_shard(row, shard):
+    """A row of the graph as one of a shard."""
+    return (*row[:7], None, shard)
+
+
+def three_partitions():
+    """Three partitions of a source, of which the first is far ahead in every micro-batch."""
+    rows = [(t, 0, 1, f"<ex:{t}>", "<ex:p>", "<ex:b>", None) for t in range(300)]
+    parts = [[of_shard(row, f"{n}") for row in rows[n::3]] for n in range(3)]
+    batches = [
+        [parts[0][at : at + 20], parts[1][at // 2 : at // 2 + 10], parts[2][at // 4 : at // 4 + 5]]
+        for at in range(0, 100, 20)
+    ]
+    batches += [[[], parts[1][50:75], parts[2][25:60]], [[], parts[1][75:], parts[2][60:]]]
+    return rows, [*batches, [[of_shard(END, f"{n}") for n in range(3)]]]
+
+
 def in_process(queries, rows):
     """Deltas by query, transaction and values: the in-process engine on the whole stream."""
     graph = LiveGraph()

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spark.stages.splits import END, assert_net, in_process
+from spark.stages.splits import END, assert_net, in_process, of_shard, three_partitions
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.partition.windows import Clock
@@ -19,11 +19,6 @@ QUERIES = {
     "d": "SELECT DISTINCT ?a { ?a ?p ?b OPTIONAL { ?b ?p ?c } }",
 }
 QUERY = {"q": "SELECT ?a ?b { ?a <ex:p> ?b }"}
-
-
-def of_shard(row, shard):
-    """A row of the graph as one of a shard."""
-    return (*row[:7], None, shard)
 
 
 def spread(rows, shards, rng):
@@ -92,18 +87,6 @@ def test_any_shards_in_any_cut_are_one_stream(stream, shards, partitions, latene
 )  # fmt: skip
 def test_any_shards_in_any_cut_are_one_stream_at_length(stream, shards, partitions, late, seed):
     check_shards(ordered(change_rows(stream)), shards, partitions, seed, late)
-
-
-def three_partitions():
-    """Three partitions of a source, of which the first is far ahead in every micro-batch."""
-    rows = [(t, 0, 1, f"<ex:{t}>", "<ex:p>", "<ex:b>", None) for t in range(300)]
-    parts = [[of_shard(row, f"{n}") for row in rows[n::3]] for n in range(3)]
-    batches = [
-        [parts[0][at : at + 20], parts[1][at // 2 : at // 2 + 10], parts[2][at // 4 : at // 4 + 5]]
-        for at in range(0, 100, 20)
-    ]
-    batches += [[[], parts[1][50:75], parts[2][25:60]], [[], parts[1][75:], parts[2][60:]]]
-    return rows, [*batches, [[of_shard(END, f"{n}") for n in range(3)]]]
 
 
 def test_slower_partitions_of_a_source_lose_nothing():

@@ -12,24 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from graphtide.errors import GraphtideError
+from graphtide.spark import output as outputs
 from graphtide.spark.files import Location
-from graphtide.spark.output import (
-    FIRINGS_NAME,
-    MANIFESTS_NAME,
-    OWNER_NAME,
-    PROGRESS_NAME,
-    QUARANTINE_NAME,
-    Manifest,
-    OutputFile,
-    OutputFormat,
-    Progress,
-    QueryTotals,
-    batch_name,
-    committed,
-    read_manifest,
-    read_table,
-    write_table,
-)
 from graphtide.spark.stages.parts import cannot_write, concatenated, output_tables, written_parts
 from graphtide.spark.state import messages as msg
 
@@ -55,13 +39,13 @@ class Sink:
         out: Path | Location,
         run: str,
         columns: Mapping[str, Sequence[str]],
-        output_format: OutputFormat = "parquet",
+        output_format: outputs.OutputFormat = "parquet",
         *,
         fires: bool = False,
     ) -> None:
         self._fires = fires
         self.out = Location.of(out)
-        self._format: OutputFormat = output_format
+        self._format: outputs.OutputFormat = output_format
         self._claim(run, columns)
         self.progress = self._read_progress(columns)
 
@@ -71,15 +55,15 @@ class Sink:
         tables: Mapping[str, pa.Table],
         rejected: pa.Table,
         fired: pa.Table | None = None,
-        parts: Sequence[OutputFile] = (),
+        parts: Sequence[outputs.OutputFile] = (),
     ) -> None:
         """Write a micro-batch and commit it; one that was committed before stays as it is.
 
         `parts` are files that partitions have written already.
         """
-        found = {**tables, QUARANTINE_NAME: rejected}
+        found = {**tables, outputs.QUARANTINE_NAME: rejected}
         if fired is not None:
-            found[FIRINGS_NAME] = fired
+            found[outputs.FIRINGS_NAME] = fired
         try:
             before = self._whole(batch) if batch <= self.progress.batch else None
             if before is not None:
@@ -89,7 +73,9 @@ class Sink:
             self._commit(batch, found, parts)
         except OSError as error:
             raise cannot_write(batch, self.out, error) from error
-        rows = len(rejected) + sum(part.rows for part in parts if part.name == QUARANTINE_NAME)
+        rows = len(rejected) + sum(
+            part.rows for part in parts if part.name == outputs.QUARANTINE_NAME
+        )
         if rows:
             log.warning(
                 "micro-batch %d: %d rows to quarantine, %d in all",
@@ -97,27 +83,27 @@ class Sink:
             )  # fmt: skip
 
     def _commit(
-        self, batch: int, tables: Mapping[str, pa.Table], parts: Sequence[OutputFile]
+        self, batch: int, tables: Mapping[str, pa.Table], parts: Sequence[outputs.OutputFile]
     ) -> None:
         self._check_parts(parts)
         files = list(parts)
         for name, table in tables.items():
             if len(table):
-                file = f"{name}/{batch_name(batch)}.{self._format}"
-                files.append(write_table(self.out, name, file, table, self._format))
+                file = f"{name}/{outputs.batch_name(batch)}.{self._format}"
+                files.append(outputs.write_table(self.out, name, file, table, self._format))
         self._clean(batch, parts, files)
         progress = deepcopy(self.progress)
         if batch > progress.batch:
             progress.add(batch, files)
         if files:
-            Manifest(batch, tuple(files), progress).write(self.out)
+            outputs.Manifest(batch, tuple(files), progress).write(self.out)
         self.progress = progress
-        (self.out / PROGRESS_NAME).write_text(json.dumps(asdict(progress)))
+        (self.out / outputs.PROGRESS_NAME).write_text(json.dumps(asdict(progress)))
         log.debug("wrote micro-batch %d, up to time %s", batch, progress.time)
 
-    def _whole(self, batch: int) -> Manifest | None:
+    def _whole(self, batch: int) -> outputs.Manifest | None:
         """The manifest of a micro-batch if all its files are there, with their sizes."""
-        found = read_manifest(self.out, batch)
+        found = outputs.read_manifest(self.out, batch)
         if found is None:
             return None
         for part in found.files:
@@ -127,7 +113,7 @@ class Sink:
                 return None
         return found
 
-    def _check_parts(self, parts: Sequence[OutputFile]) -> None:
+    def _check_parts(self, parts: Sequence[outputs.OutputFile]) -> None:
         """Check that this process sees what the partitions have written."""
         for part in parts:
             entry = (self.out / part.file).info()
@@ -137,24 +123,26 @@ class Sink:
                     hint="choose an out that all nodes share, and start again: nothing is lost",
                 )
 
-    def _clean(self, batch: int, parts: Iterable[OutputFile], files: Iterable[OutputFile]) -> None:
+    def _clean(
+        self, batch: int, parts: Iterable[outputs.OutputFile], files: Iterable[outputs.OutputFile]
+    ) -> None:
         """Delete parts of attempts that are not the ones committed."""
         kept = {part.file for part in files}
         for name in {part.name for part in parts}:
-            folder = f"{name}/{batch_name(batch)}"
+            folder = f"{name}/{outputs.batch_name(batch)}"
             for entry in (self.out / folder).entries():
                 if f"{folder}/{entry.name}" not in kept:
                     (self.out / folder / entry.name).delete()
 
     def _claim(self, run: str, columns: Mapping[str, Sequence[str]]) -> None:
         """Make the directories; reject those of another run, whose files are not ours."""
-        for taken in (QUARANTINE_NAME, FIRINGS_NAME):
+        for taken in (outputs.QUARANTINE_NAME, outputs.FIRINGS_NAME):
             if taken in {name.lower() for name in columns}:
                 raise GraphtideError(
                     f"a query cannot be named {taken}: its directory is taken",
                     hint="give the query another name",
                 )
-        owner = self.out / OWNER_NAME
+        owner = self.out / outputs.OWNER_NAME
         try:
             self.out.make_directory()
             if not owner.exists():
@@ -165,8 +153,8 @@ class Sink:
                     )
                 known = {name: list(names) for name, names in columns.items()}
                 owner.write_text(json.dumps({"run": run, "columns": known}))
-            fires = [FIRINGS_NAME] if self._fires else []
-            for name in [*columns, QUARANTINE_NAME, MANIFESTS_NAME, *fires]:
+            fires = [outputs.FIRINGS_NAME] if self._fires else []
+            for name in [*columns, outputs.QUARANTINE_NAME, outputs.MANIFESTS_NAME, *fires]:
                 (self.out / name).make_directory()
             found = json.loads(owner.read_text())["run"]
         except OSError as error:
@@ -177,17 +165,19 @@ class Sink:
                 hint="resume with that run's --checkpoint, or choose another --out",
             )
 
-    def _read_progress(self, names: Iterable[str]) -> Progress:
+    def _read_progress(self, names: Iterable[str]) -> outputs.Progress:
         """The totals of the last manifest, or of a later micro-batch without output."""
-        noted = Progress(queries={name: QueryTotals() for name in names})
+        noted = outputs.Progress(queries={name: outputs.QueryTotals() for name in names})
         try:
-            noted = Progress.from_json(json.loads((self.out / PROGRESS_NAME).read_text()))
+            noted = outputs.Progress.from_json(
+                json.loads((self.out / outputs.PROGRESS_NAME).read_text())
+            )
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             log.debug("%s has no totals", self.out)
-        for batch in sorted(committed(self.out), reverse=True):
+        for batch in sorted(outputs.committed(self.out), reverse=True):
             if batch <= noted.batch:
                 break
-            if (found := read_manifest(self.out, batch)) is not None:
+            if (found := outputs.read_manifest(self.out, batch)) is not None:
                 return found.progress
         return noted
 
@@ -257,18 +247,18 @@ class BatchWriter:
             self._on_deltas(self._with_parts(batch, tables, parts))
 
     def _with_parts(
-        self, batch: int, tables: dict[str, pa.Table], parts: Sequence[OutputFile]
+        self, batch: int, tables: dict[str, pa.Table], parts: Sequence[outputs.OutputFile]
     ) -> dict[str, pa.Table]:
         """The rows of a micro-batch, with those that are in files only."""
-        manifest = read_manifest(self.sink.out, batch) if parts else None
-        begins = {name: f"{name}/{batch_name(batch)}/" for name in tables}
+        manifest = outputs.read_manifest(self.sink.out, batch) if parts else None
+        begins = {name: f"{name}/{outputs.batch_name(batch)}/" for name in tables}
         files = manifest.files if manifest is not None else ()
         return {
             name: concatenated(
                 [
                     table,
                     *(
-                        read_table(self.sink.out / part.file, table.schema)
+                        outputs.read_table(self.sink.out / part.file, table.schema)
                         for part in files
                         if part.file.startswith(begins[name])
                     ),
@@ -282,6 +272,6 @@ class BatchWriter:
         if self._max_quarantined is not None and found > self._max_quarantined:
             raise GraphtideError(
                 f"{found} rows are rejected, more than the {self._max_quarantined} allowed",
-                hint=f"look into {self.sink.out / QUARANTINE_NAME}; fix the input, or allow more "
-                "with --max-quarantined, and start again",
+                hint=f"look into {self.sink.out / outputs.QUARANTINE_NAME}; fix the input, or allow "
+                "more with --max-quarantined, and start again",
             )

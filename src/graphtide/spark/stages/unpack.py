@@ -9,16 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.state.messages import (
-    MESSAGES,
-    REJECTED,
-    REJECTED_SQL,
-    MessageKind,
-    from_chunk,
-    of_kind,
-    replaced,
-    value_columns,
-)
+from graphtide.spark.state import messages as msg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,7 +23,7 @@ FRONT = ("query", "time", "tx", "diff")
 REJECTS = "rejected"
 """The column of rejected input, if it is asked for."""
 
-_REJECTED = pa.struct(list(REJECTED))
+_REJECTED = pa.struct(list(msg.REJECTED))
 
 
 def unpack_deltas(
@@ -63,7 +54,7 @@ def unpack_all(
 
 def _deltas_schema(job: JobSpec, *, single: bool) -> pa.Schema:
     """The columns of unpacked deltas."""
-    empty = MESSAGES.empty_table()
+    empty = msg.MESSAGES.empty_table()
     return (_in_columns(empty, job) if single else _in_map(empty, job)).schema
 
 
@@ -77,12 +68,12 @@ def _chunks(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.Table
     for batch in batches:
         for chunk in batch.column(column):
             if chunk.is_valid:
-                yield from_chunk(chunk.as_py())
+                yield msg.from_chunk(chunk.as_py())
 
 
 def emitted_deltas(messages: pa.Table, job: JobSpec) -> pa.Table:
     """The deltas that queries emit; over windows: added rows, removed ones, or the whole answer."""
-    deltas = of_kind(messages, MessageKind.DELTA)
+    deltas = msg.of_kind(messages, msg.MessageKind.DELTA)
     if not job.windows:
         return deltas
     id_, diff = deltas["id"].to_numpy(), deltas["diff"].to_numpy().copy()
@@ -97,12 +88,12 @@ def emitted_deltas(messages: pa.Table, job: JobSpec) -> pa.Table:
                 diff[id_ == number] = 1
             case _:
                 pass
-    return replaced(deltas, "diff", diff).filter(pa.array(emitted))
+    return msg.replaced(deltas, "diff", diff).filter(pa.array(emitted))
 
 
 def _in_columns(deltas: pa.Table, job: JobSpec) -> pa.Table:
     """The deltas of a job's only query, one column per variable."""
-    return pa.table({**_front(deltas, job), **value_columns(deltas, _names(job)[0])})
+    return pa.table({**_front(deltas, job), **msg.value_columns(deltas, _names(job)[0])})
 
 
 def _in_map(deltas: pa.Table, job: JobSpec) -> pa.Table:
@@ -139,7 +130,7 @@ def columns_sql(job: JobSpec, *, single: bool, rejected: str | None = None) -> s
     else:
         columns.append("row map<string, string>")
     if rejected is not None:
-        columns.append(f"`{rejected}` struct<{REJECTED_SQL}>")
+        columns.append(f"`{rejected}` struct<{msg.REJECTED_SQL}>")
     return ", ".join(columns)
 
 
