@@ -96,6 +96,6 @@ def test_tasks_in_another_order_are_refused_or_change_nothing(stream, seed):
     )
     if refused:
         with pytest.raises(GraphtideError, match="their order is not known"):
-            run.batch(parts)
+            run.batch([*parts, [END]])
     else:
         assert net_of(run.batch([*parts, [END]])) == in_process(query, rows)

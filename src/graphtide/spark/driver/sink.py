@@ -272,6 +272,6 @@ class BatchWriter:
         if self._max_quarantined is not None and found > self._max_quarantined:
             raise GraphtideError(
                 f"{found} rows are rejected, more than the {self._max_quarantined} allowed",
-                hint=f"look into {self.sink.out / outputs.QUARANTINE_NAME}; fix the input, or allow "
-                "more with --max-quarantined, and start again",
+                hint=f"look into {self.sink.out / outputs.QUARANTINE_NAME}; fix the input, or "
+                "allow more with --max-quarantined, and start again",
             )
