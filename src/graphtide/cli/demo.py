@@ -42,7 +42,6 @@ START_SECONDS: Final = 600.0
 PARTITIONS: Final = 2
 TRIGGER: Final = "300ms"
 WARM_UP_TRANSACTIONS: Final = 20
-FAST_START: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def demo(
@@ -133,7 +132,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
         try:
             with (
                 waiting,
-                open_session("local[2,4]", PARTITIONS, home / "spark.log", FAST_START) as spark,
+                open_session("local[2,4]", PARTITIONS, home / "spark.log") as spark,
                 open_output(QUERIES, as_json=as_json) as output,
                 stop_requested() as stop,
             ):

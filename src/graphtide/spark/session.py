@@ -6,18 +6,19 @@ import os
 import re
 import sys
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from graphtide.code_cache import directory_for_workers
+from graphtide.code_cache import code_folder, directory_for_workers
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from graphtide.spark.files import Location
 
@@ -46,11 +47,12 @@ SETTINGS: Final = {
 }
 """Settings for every master. `docs/deploy.md` gives the reasons and the measurements."""
 
+DRIVER_JAVA: Final = "spark.driver.extraJavaOptions"
 LOCAL_SETTINGS: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # One machine with few cores: a collector without threads, and a compiler that is done sooner.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    DRIVER_JAVA: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 """More settings where driver and executors share this machine."""
@@ -103,6 +105,26 @@ def worker_environment() -> dict[str, str]:
     }
 
 
+def class_archive() -> Path | None:
+    """Where Java's classes are stored (see `graphtide.spark.warm_up`); None if there is no room.
+
+    Java ignores it if it is of another version of Java or of Spark's libraries.
+    """
+    folder = code_folder(Path(__file__), os.environ.get("NUMBA_CACHE_DIR", ""))
+    found = None if folder is None else folder / f"java-{pyspark.__version__}.jsa"
+    return None if found is None or re.search(r"\s", str(found)) else found
+
+
+def local_settings() -> dict[str, str]:
+    """Settings of this machine, with Java's classes from where they are stored."""
+    archive = class_archive()
+    if archive is None or not archive.exists():
+        return LOCAL_SETTINGS
+    quietly = "-Xshare:auto -Xlog:cds*=off"
+    java = f"{LOCAL_SETTINGS[DRIVER_JAVA]} -XX:SharedArchiveFile={archive} {quietly}"
+    return {**LOCAL_SETTINGS, DRIVER_JAVA: java}
+
+
 def all_settings(master: str, partitions: int, settings: Mapping[str, str]) -> dict[str, str]:
     """Our settings for a master, with the given ones on top.
 
@@ -113,7 +135,7 @@ def all_settings(master: str, partitions: int, settings: Mapping[str, str]) -> d
     """
     return {
         **SETTINGS,
-        **(LOCAL_SETTINGS if master.startswith("local") else {}),
+        **(local_settings() if master.startswith("local") else {}),
         **{f"spark.executorEnv.{key}": value for key, value in worker_environment().items()},
         "spark.sql.shuffle.partitions": str(partitions),
         **settings,
