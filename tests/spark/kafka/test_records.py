@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from random import Random
+from urllib.parse import quote
 
 import pytest
+from pyoxigraph import Literal, NamedNode
 
 from graphtide.spark.kafka.debezium import debezium_changes
 from graphtide.spark.kafka.json_records import json_changes
@@ -309,3 +312,45 @@ def test_debezium_that_is_no_change(spark):
         [(reason, None, text)] for text, (_, reason) in zip(values, BAD_EVENTS, strict=True)
     ]
     assert found == expected
+
+
+def triples(row):
+    """The triples of a row of `train`, from the mapping's definition."""
+    subject = f"<{EX}train/{quote(str(row['id']), safe='')}>"
+    found = {(subject, TYPE, f"<{EX}Train>")}
+    if row["name"] is not None:
+        found.add((subject, f"<{EX}name>", str(Literal(row["name"]))))
+    if row["speed"] is not None:
+        speed = Literal(str(row["speed"]), datatype=NamedNode(XSD + "integer"))
+        found.add((subject, f"<{EX}speed>", str(speed)))
+    if row["motto"] is not None:
+        found.add((subject, f"<{EX}motto>", str(Literal(row["motto"], language="en"))))
+    if row["line"] is not None and row["track"] is not None:
+        place = "/".join(quote(str(row[name]), safe="") for name in ("line", "track"))
+        found.add((subject, f"<{EX}on>", f"<{EX}track/{place}>"))
+    return found
+
+
+def test_the_changes_of_a_table_add_up_to_the_triples_of_its_rows(spark):
+    rng = Random(7)
+    texts = [None, "", "x", 'q"\\', "line\nbreak", "ü €", "a/b?c#d%20", "<tag> {x}", "~*+ "]
+    table, events, states = {}, [], []
+    for _ in range(300):
+        key = rng.choice([1, "two", "ü/3"])
+        text = {name: rng.choice(texts) for name in ("name", "motto", "line", "track")}
+        after = {"id": key, "speed": rng.choice([None, 0, -7]), **text}
+        before = table.pop(key, None)
+        if before is not None and rng.random() < 0.3:
+            events.append(event("d", before))
+        else:
+            table[key] = after
+            events.append(event("u" if before else "c", before, after))
+        states.append(set().union(*map(triples, table.values())))
+    found = rows_of(spark, debezium, [json.dumps(each) for each in events])
+    graph = set()
+    for rows, expected in zip(found, states, strict=True):
+        for _, _, diff, *quad, _ in rows:
+            triple = tuple(quad)
+            assert (triple in graph) == (diff < 0), "only what changes is changed"
+            (graph.add if diff > 0 else graph.remove)(triple)
+        assert graph == expected
