@@ -22,7 +22,7 @@ from graphtide.spark.source.plan import check_log
 from graphtide.spark.stages.unpack import check_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -57,7 +57,7 @@ class RunSettings(TypedDict, total=False):
     data: tuple[Path, ...]
     max_rounds: int
     layout: Layouts
-    hubs: tuple[str, ...]
+    hubs: Sequence[str] | Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class RunOptions:
     data: tuple[Path, ...] = ()
     max_rounds: int = MAX_ROUNDS
     layout: Layouts = None
-    hubs: tuple[str, ...] = ()
+    hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = ()
 
     @property
     def clock(self) -> Clock:
