@@ -99,7 +99,7 @@ def with_hubs(grid: Grid, body: alg.Node, hubs: HubCounts, partitions: int) -> G
     return replace(grid, hubs=tuple(each.hub for each in (*unknown, *paying)))
 
 
-class Candidate(NamedTuple):
+class HubCandidate(NamedTuple):
     """A hub, the quads that it has, and how many more a partition gets if they are spread."""
 
     hub: Hub
@@ -110,7 +110,7 @@ class Candidate(NamedTuple):
 
 def _candidate(
     grid: Grid, body: alg.Node, term: str, counts: tuple[tuple[str, int], ...], partitions: int
-) -> Candidate:
+) -> HubCandidate:
     """A hub with the grid that divides its quads best; of its larger side, so that is spread."""
     (variable,) = grid.variables
     known = dict(counts)
@@ -123,7 +123,7 @@ def _candidate(
     quads = sum(map(size, divided.leaves))
     sent = sum(size(leaf) * divided.copies(leaf) for leaf in divided.leaves)
     load = sent / divided.partitions - quads / partitions
-    return Candidate(Hub(variable, term, divided), quads, load, bool(counts))
+    return HubCandidate(Hub(variable, term, divided), quads, load, bool(counts))
 
 
 def _quads(leaf: Leaf, variable: Var, counts: Mapping[str, int]) -> int:
