@@ -51,7 +51,7 @@ def test_hubs_are_found_and_spread(spark):
     rows += [(1, n, 1, f"<ex:s{n}>", "<ex:p>", f"<ex:{n}>", None) for n in range(40, 60)]
     changes = spark.createDataFrame(rows, SCHEMA).coalesce(1)
     hubs = find_hubs(changes, partitions=4)
-    assert hubs == ("<ex:hub>",)
+    assert hubs == {"<ex:hub>": {"<ex:p> s": 20, "<ex:q> s": 20}}
     text = "SELECT ?a ?b ?c { ?a <ex:p> ?b . ?a <ex:q> ?c }"
     out = watch(changes, text, partitions=4, hubs=hubs).collect()
     assert len(out) == 400

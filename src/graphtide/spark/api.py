@@ -14,7 +14,7 @@ from graphtide.spark.job import JobSpec
 from graphtide.spark.layouts import CHANGES_PER_BATCH, Layouts, choose_layouts
 from graphtide.spark.metrics import OBSERVATION
 from graphtide.spark.partition.hashing import partition_keys
-from graphtide.spark.partition.hubs import MAX_HUBS, check_hubs
+from graphtide.spark.partition.hubs import MAX_HUBS, frequent, hub_counts
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_task
 from graphtide.spark.stages.processor import PartitionProcessor, from_frames, stage_named, to_frame
@@ -55,7 +55,7 @@ def watch(
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
     rejects: bool = False,
-    hubs: Sequence[str] = (),
+    hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -127,7 +127,7 @@ def make_job(
     program: ProgramSpec | None = None,
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
-    hubs: Sequence[str] = (),
+    hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
 ) -> JobSpec:
     """The queries and their layouts; every query is checked here, on the driver."""
     if partitions is None:
@@ -137,27 +137,34 @@ def make_job(
     if not queries and program is None:
         raise GraphtideError("there is no query to watch", hint="give one or more SELECT queries")
     known = tuple((sizes or {}).items())
-    check_hubs(hubs)
     clock = clock or Clock()
     layouts = choose_layouts(
         queries, partitions, sizes=sizes, clock=clock, changes=changes_per_batch, layout=layout
     )
     named = tuple(queries.items())
-    job = JobSpec(named, partitions, known, clock, program, layouts, tuple(hubs))
+    job = JobSpec(named, partitions, known, clock, program, layouts, hub_counts(hubs))
     _ = job.partition_queries
     return job
 
 
-def find_hubs(changes: DataFrame, partitions: int) -> tuple[str, ...]:
-    """The terms of a bounded DataFrame of changes that are worth being hubs, most frequent first.
+def find_hubs(changes: DataFrame, partitions: int) -> dict[str, Mapping[str, int]]:
+    """The terms in more than an even share of a bounded DataFrame of changes, most frequent first.
 
-    Those are subjects and objects of more than one in `partitions` changes: one of them alone is
-    more than an even share.
+    Each has the number of its quads by predicate and position, which says what to spread.
     """
-    texts = changes.select(f.explode(f.array(*(term_text(changes, name) for name in "so"))))
-    counts = texts.groupBy("col").count().where(f.col("count") > changes.count() / partitions)
-    found = counts.orderBy(f.desc("count"), "col").limit(MAX_HUBS).collect()
-    return tuple(row["col"] for row in found if row["col"] is not None)
+    named = [
+        f.struct(term_text(changes, name).alias("term"), f.lit(name).alias("place")).alias("each")
+        for name in "so"
+    ]
+    predicate = f.concat_ws(" ", term_text(changes, "p"), f.col("each.place")).alias("where")
+    pairs = changes.select("*", f.explode(f.array(*named)).alias("each"))
+    counted = pairs.select(f.col("each.term").alias("term"), predicate).dropna()
+    often = counted.groupBy("term").count().orderBy(f.desc("count"), "term").limit(MAX_HUBS)
+    found: dict[str, dict[str, int]] = {}
+    chosen = counted.join(often.select("term"), "term")
+    for term, where, count in chosen.groupBy("term", "where").count().collect():
+        found.setdefault(term, {})[where] = count
+    return frequent(found, changes.count(), partitions)
 
 
 def run_stages(changes: DataFrame, job: JobSpec, counts: CacheCounts | None = None) -> DataFrame:

@@ -13,6 +13,7 @@ from graphtide.plan.patterns import DEFAULT_STRATEGY
 from graphtide.plan.physical import Search, nodes
 from graphtide.spark.job import PartitionQuery, pinned
 from graphtide.spark.layouts import CHANGES_PER_BATCH, LayoutChoice, Layouts, layout_choice
+from graphtide.spark.partition.hubs import hub_counts
 from graphtide.spark.partition.program import ProgramSpec, program_spec
 from graphtide.spark.partition.rete import RetePlan, centre
 from graphtide.spark.partition.windows import Clock, shape_text
@@ -32,7 +33,7 @@ def explain(
     tick_ms: int = 1000,
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
-    hubs: Sequence[str] = (),
+    hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
 ) -> str:
     """How a query, several by name, or a program are divided among partitions.
 
@@ -83,7 +84,7 @@ def explain(
             clock=clock,
             changes=changes_per_batch,
             pin=pins.get(name),
-            hubs=tuple(hubs),
+            hubs=hub_counts(hubs),
         )
         for name, text in named.items()
     )

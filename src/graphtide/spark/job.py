@@ -23,7 +23,7 @@ from graphtide.spark.partition.grids import (
     whole_grid,
     window_grid,
 )
-from graphtide.spark.partition.hubs import with_hubs
+from graphtide.spark.partition.hubs import HubCounts, with_hubs
 from graphtide.spark.partition.rete import (
     Exchange,
     RetePlan,
@@ -116,7 +116,7 @@ class JobSpec:
     clock: Clock = DEFAULT_CLOCK
     program: ProgramSpec | None = None
     layouts: tuple[tuple[str, Layout], ...] = ()
-    hubs: tuple[str, ...] = ()
+    hubs: HubCounts = ()
     output: OutputSpec | None = None
 
     @cached_property
@@ -292,7 +292,7 @@ def partition_query(
     partitions: int,
     sizes: Mapping[str, int] | None,
     clock: Clock = DEFAULT_CLOCK,
-    hubs: tuple[str, ...] = (),
+    hubs: HubCounts = (),
 ) -> PartitionQuery:
     """How a query is divided among partitions.
 
@@ -314,7 +314,7 @@ def divided(
     sizes: Mapping[str, int] | None,
     windowed: Windowed | None = None,
     consolidate_by: int | None = None,
-    hubs: tuple[str, ...] = (),
+    hubs: HubCounts = (),
 ) -> PartitionQuery:
     """How a query that was read is divided among partitions."""
     parsed = with_dataset(query)
@@ -323,7 +323,7 @@ def divided(
     else:
         grid = best_grid(parsed, partitions, sizes)
     if hubs and windowed is None:
-        grid = with_hubs(grid, body_of(parsed), hubs, partitions, sizes)
+        grid = with_hubs(grid, body_of(parsed), hubs, partitions)
     distinct = isinstance(parsed.root, Distinct)
     extra = tuple(v for v in grid.columns if v not in parsed.variables)
     columns = parsed.variables + extra
@@ -353,7 +353,7 @@ def in_layout(
 
 
 def fragment_query(
-    id_: int, fragment: Physical, partitions: int, hubs: tuple[str, ...] = ()
+    id_: int, fragment: Physical, partitions: int, hubs: HubCounts = ()
 ) -> PartitionQuery:
     """A fragment as a query of the match."""
     body, by = fragment_body(fragment), centre(fragment)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.nodes import TriplePattern
     from graphtide.spark.job import PartitionQuery
     from graphtide.spark.partition.grids import Grid, Leaf
+    from graphtide.spark.partition.hubs import HubCounts
 
     Terms = tuple[object, ...]
     Routing = tuple[tuple[int | None, int], ...]
@@ -131,7 +132,7 @@ def layout_choice(
     clock: Clock = DEFAULT_CLOCK,
     changes: int = CHANGES_PER_BATCH,
     pin: Layout | None = None,
-    hubs: tuple[str, ...] = (),
+    hubs: HubCounts = (),
 ) -> LayoutChoice:
     """A query in both layouts.
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from graphtide.lang.tide.program import Program
 from graphtide.spark.job import JobSpec, Layout, pinned
 from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.partition.hubs import hub_counts
 from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.stages.pack import pack_rows
@@ -106,7 +107,7 @@ class PartitionRun:
         clock: Clock | None = None,
         numbered: bool = True,
         layout: Layout | Mapping[str, Layout] | None = None,
-        hubs: tuple[str, ...] = (),
+        hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
     ) -> PartitionRun:
         """A run of named queries, or of a program, from the start."""
         clock = clock or Clock()
@@ -115,11 +116,10 @@ class PartitionRun:
         layouts = pinned(layout, named)
         if isinstance(program, Program):
             spec = program_spec(program, partitions, clock.tick_ms)
-            job = JobSpec(
-                tuple(program.texts.items()), partitions, known, clock, spec, layouts, hubs
-            )
         else:
-            job = JobSpec(tuple(program.items()), partitions, known, clock, None, layouts, hubs)
+            spec = None
+        texts = tuple(named.items())
+        job = JobSpec(texts, partitions, known, clock, spec, layouts, hub_counts(hubs))
         caches = [EngineCache() for _ in range(workers)]
         return cls(job, caches, place or (lambda _: 0), numbered)
 
@@ -131,14 +131,14 @@ class PartitionRun:
             self.taken += len(task)
             rows += pack_rows(batches, self.job, number)
         for stage in stages_of(self.job):
-            rows = self._run(stage, rows)
+            rows = self.run_stage(stage, rows)
         self.messages = from_chunks((row.chunk for row in rows), MESSAGES)
         self.time = max((row.time for row in rows), default=0)
         for line in from_chunks((row.rejected for row in rows), REJECTED).to_pylist():
             self.rejected.append(RejectedInput(*(line[name] for name in RejectedInput._fields)))
         return self._deltas()
 
-    def _run(self, stage: StageSpec, rows: Sequence[StageRow]) -> list[StageRow]:
+    def run_stage(self, stage: StageSpec, rows: Sequence[StageRow]) -> list[StageRow]:
         """All partitions of a stage; as on Spark, those that get no row do not run."""
         sent: list[StageRow] = []
         for partition, key in enumerate(partition_keys(self.job.partitions)):

@@ -17,6 +17,7 @@ from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark import explain
 from graphtide.spark.job import JobSpec
 from graphtide.spark.partition.grids import route
+from graphtide.spark.partition.hubs import hub_counts
 from graphtide.testing.generators import cases
 from graphtide.testing.partitions import change_rows
 
@@ -60,7 +61,7 @@ def loads(text, hubs, layout, *, partitions=16, rows=8000):
     quads = np.zeros((rows, 4), np.int32)
     for column, values in enumerate(zip(*texts, strict=True)):
         quads[:, column] = terms.encode_column(pa.array(values))
-    job = JobSpec((("q", text),), partitions, layouts=(("q", layout),), hubs=hubs)
+    job = JobSpec((("q", text),), partitions, layouts=(("q", layout),), hubs=hub_counts(hubs))
     _, where = route(quads, terms, job.routes[None])
     return np.bincount(where, minlength=partitions)
 
@@ -86,7 +87,10 @@ def test_without_that_node_nothing_is_copied_more():
 
 def test_hubs_are_part_of_the_fingerprint():
     queries = (("q", STAR),)
-    prints = {JobSpec(queries, 4, hubs=hubs).fingerprint for hubs in ((), ("<a:b>",), ("<a:c>",))}
+    prints = {
+        JobSpec(queries, 4, hubs=hub_counts(hubs)).fingerprint
+        for hubs in ((), ["<a:b>"], ["<a:c>"])
+    }
     assert len(prints) == 3
 
 

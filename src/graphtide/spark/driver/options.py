@@ -22,7 +22,7 @@ from graphtide.spark.source.plan import check_log
 from graphtide.spark.stages.unpack import check_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame
@@ -63,7 +63,7 @@ class RunSettings(TypedDict, total=False):
     idle: int | None
     late: Late | None
     layout: Layouts
-    hubs: tuple[str, ...]
+    hubs: Sequence[str] | Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class RunOptions:
     idle: int | None = None
     late: Late | None = None
     layout: Layouts = None
-    hubs: tuple[str, ...] = ()
+    hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = ()
 
     @property
     def clock(self) -> Clock:

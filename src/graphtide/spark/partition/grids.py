@@ -46,7 +46,7 @@ from graphtide.spark.partition.hashing import TermHashes, id_hashes, mixed_hashe
 from graphtide.spark.partition.windows import of_window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -238,21 +238,23 @@ def best_grid(
     hidden = partition_variables(body) - frozenset(query.variables)
     price = CONSOLIDATE_AND_COUNT if isinstance(query.root, alg.Distinct) else CONSOLIDATE
     prices = dict.fromkeys(hidden, price)
-    return lightest_grid(body, partition_variables(body), partitions, sizes, prices)
+    return lightest_grid(
+        body, partition_variables(body), partitions, lambda leaf: _size(leaf, sizes), prices
+    )
 
 
 def lightest_grid(
     body: alg.Node,
     variables: Iterable[Var],
     partitions: int,
-    sizes: Mapping[str, int] | None,
+    size: Callable[[Leaf], int],
     prices: Mapping[Var, float],
     fixed: frozenset[Var] = frozenset(),
 ) -> Grid:
     """The grid by some variables with the least load in the fullest partition.
 
-    By a variable that has a price, the load must fall so many times. The value of a `fixed` one is
-    the same for all rows of the grid.
+    `size` gives the quads of a pattern. By a variable that has a price, the load must fall so many
+    times. The value of a `fixed` one is the same for all rows of the grid.
     """
     in_order = tuple(sorted(variables, key=lambda v: v.name))
 
@@ -260,11 +262,11 @@ def lightest_grid(
     def leaves_by(divided_by: frozenset[Var]) -> tuple[tuple[int, frozenset[Var]], ...]:
         """Sizes of patterns, and the variables along which their quads are copied."""
         found = dict.fromkeys(leaves(body, divided_by | fixed))
-        return tuple((_size(leaf, sizes), divided_by - leaf.divided_by) for leaf in found)
+        return tuple((size(leaf), divided_by - leaf.divided_by) for leaf in found)
 
     def load(shares: Mapping[Var, int]) -> tuple[float, int, list[str]]:
         quads = leaves_by(frozenset(shares))
-        total = sum(size * prod(shares[var] for var in along) for size, along in quads)
+        total = sum(count * prod(shares[var] for var in along) for count, along in quads)
         factor = max((prices.get(var, 1.0) for var in shares), default=1.0)
         return factor * total / prod(shares.values()), len(shares), sorted(v.name for v in shares)
 
