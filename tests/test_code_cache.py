@@ -76,6 +76,19 @@ def test_a_session_passes_the_directory_on(roots, monkeypatch):
     assert all_settings("local", 2, {key: "/mine"})[key] == "/mine"
 
 
+def test_javas_classes_are_used_where_they_are_stored(roots, monkeypatch):
+    from graphtide.spark import session
+
+    archive = roots["temporary"] / "java.jsa"
+    monkeypatch.setattr(session, "class_archive", lambda: archive)
+    key = session.DRIVER_JAVA
+    assert "SharedArchiveFile" not in session.all_settings("local[2]", 2, {})[key]
+    archive.write_bytes(b"")
+    assert f"-XX:SharedArchiveFile={archive} " in session.all_settings("local[2]", 2, {})[key]
+    assert key not in session.all_settings("spark://head:7077", 2, {})
+    assert session.all_settings("local[2]", 2, {key: "-Xmx2g"})[key] == "-Xmx2g"
+
+
 def only(roots, name):
     """Leave one place to write to; `given` as an argument. A file is no directory, not for root."""
     if name in {"user", "temporary"}:
