@@ -109,8 +109,8 @@ NO_KAFKA: Final = KafkaOptions()
 def run_over_kafka(request: RunRequest) -> int:
     """Run a program over topics to the end of what is there, or until Ctrl-C; the exit code."""
     from graphtide.cli import spark_engine as engine
+    from graphtide.spark import kafka_settings
     from graphtide.spark.driver.run import start
-    from graphtide.spark.kafka.jars import kafka_settings
     from graphtide.spark.session import open_session
 
     kafka = request.kafka
@@ -144,8 +144,7 @@ def run_over_kafka(request: RunRequest) -> int:
 
 def _with_changes(spark: SparkSession, request: RunRequest, options: RunOptions) -> RunOptions:
     """The options of a run, with the changes of its topics."""
-    from graphtide.spark.kafka.admin import kafka_shards
-    from graphtide.spark.kafka.changes import kafka_changes
+    from graphtide.spark import kafka_changes, kafka_shards
 
     kafka = request.kafka
     servers, topics = str(kafka.servers), list(kafka.in_topics)
@@ -166,7 +165,7 @@ def _with_changes(spark: SparkSession, request: RunRequest, options: RunOptions)
 
 
 def _topic_writer(spark: SparkSession, kafka: KafkaOptions) -> OnBatch | None:
-    from graphtide.spark.kafka.deltas import TopicWriter
+    from graphtide.spark import TopicWriter
 
     if kafka.out_topic is None:
         return None
