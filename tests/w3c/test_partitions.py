@@ -20,15 +20,17 @@ END = (2**62, 0, 0, None, None, None, None)
 AT_ONCE = 7
 
 
-@pytest.mark.parametrize(
-    ("test", "partitions"), sampled_parameters(evaluation_tests(), (1, 2, 4), 16)
-)
-def test_evaluation(test: EvaluationTest, partitions: int, record_property) -> None:
-    record_property(*line(test, f"partitions-{partitions}"))
+WAYS = {"1": (1, "grid"), "2": (2, "grid"), "4": (4, "grid"), "4-rete": (4, "rete")}
+
+
+@pytest.mark.parametrize(("test", "way"), sampled_parameters(evaluation_tests(), tuple(WAYS), 17))
+def test_evaluation(test: EvaluationTest, way: str, record_property) -> None:
+    record_property(*line(test, f"partitions-{way}"))
     if (reason := refusal(test)) is not None:
         record_property("w3c-excluded", f"{test.name}: {reason}")
         pytest.skip(f"excluded: {reason}")
-    run = PartitionRun.of({"q": text_of(test)}, partitions)
+    partitions, layout = WAYS[way]
+    run = PartitionRun.of({"q": text_of(test)}, partitions, layout=layout)
     rows = [*change_rows(stream(quads_of(test), Random(crc32(test.iri.encode())))), END]
     counts: Counter = Counter()
     for start in range(0, len(rows), AT_ONCE):
@@ -48,7 +50,7 @@ def stream(quads, random: Random) -> list[StreamTransaction]:
 
 
 def answer(run: PartitionRun, counts: Counter) -> Table:
-    (query,) = run.job.partition_queries
+    (query,) = run.job.shown_queries
     names = [variable.name for variable in query.query.variables[: query.shown]]
     assert all(count >= 0 for count in counts.values())
     rows = [

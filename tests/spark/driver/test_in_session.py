@@ -70,12 +70,19 @@ def written(folder, name="Sensors"):
     return Counter(tuple(row.values()) for row in pq.read_table(folder / name).to_pylist())
 
 
-def test_a_dataframe_that_streams(spark, tmp_path, changes, expected):
+@pytest.mark.parametrize("layout", [None, "rete"])
+def test_a_dataframe_that_streams(spark, tmp_path, changes, expected, layout):
     places = {"out": str(tmp_path / "out"), "checkpoint": str(tmp_path / "c")}
     seen, statuses = [], []
     for _ in range(2):
         running = run_job(
-            spark, PROGRAM, changes=changes, once=True, on_deltas=seen.append, **places
+            spark,
+            PROGRAM,
+            changes=changes,
+            once=True,
+            on_deltas=seen.append,
+            layout=layout,
+            **places,
         )
         statuses.append(list(running.statuses()))
         assert written(tmp_path / "out") == expected
