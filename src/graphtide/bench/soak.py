@@ -15,17 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from graphtide.bench import report as reports
 from graphtide.bench.harness import Benchmark, peak_rss_mb
-from graphtide.bench.report import (
-    BenchReport,
-    Panel,
-    Plot,
-    TableColumn,
-    group_points,
-    make_table,
-    number,
-    to_objects,
-)
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
@@ -200,17 +191,19 @@ def rss_mb() -> float:
 
 # --- report ---
 
-_COLUMNS: Final[Sequence[TableColumn[tuple[str, SoakPoint]]]] = [
-    TableColumn("part", lambda row: row[0], left=True),
-    TableColumn("events", lambda row: number(row[1].events)),
-    TableColumn("MB resident", lambda row: number(row[1].rss_mb)),
-    TableColumn("terms", lambda row: number(row[1].terms)),
-    TableColumn("kB of terms", lambda row: number(row[1].term_bytes // 1000)),
-    TableColumn("kB of quads and queries", lambda row: number(row[1].other_bytes // 1000)),
+_COLUMNS: Final[Sequence[reports.TableColumn[tuple[str, SoakPoint]]]] = [
+    reports.TableColumn("part", lambda row: row[0], left=True),
+    reports.TableColumn("events", lambda row: reports.number(row[1].events)),
+    reports.TableColumn("MB resident", lambda row: reports.number(row[1].rss_mb)),
+    reports.TableColumn("terms", lambda row: reports.number(row[1].terms)),
+    reports.TableColumn("kB of terms", lambda row: reports.number(row[1].term_bytes // 1000)),
+    reports.TableColumn(
+        "kB of quads and queries", lambda row: reports.number(row[1].other_bytes // 1000)
+    ),
 ]
 
 
-def report(results: Sequence[SoakResult]) -> BenchReport:
+def report(results: Sequence[SoakResult]) -> reports.BenchReport:
     """The curve of each part as a table, and as a diagram of memory over events."""
     rows = [(result.part, point) for result in results for point in result.points()]
     lines: list[tuple[str, Callable[[SoakPoint], float]]] = [
@@ -218,17 +211,21 @@ def report(results: Sequence[SoakResult]) -> BenchReport:
         ("terms", lambda point: point.terms),
     ]
     panels = [
-        Panel(
+        reports.Panel(
             label,
-            group_points((part, point.events, max(value(point), 1)) for part, point in rows),
+            reports.group_points(
+                (part, point.events, max(value(point), 1)) for part, point in rows
+            ),
             "events",
             label,
         )
         for label, value in lines
     ]
     notes = [f"{r.part}: {r.events / r.seconds:,.0f} events/s" for r in results if r.seconds]
-    table = make_table("What is held, after so many events", _COLUMNS, rows)
-    return BenchReport(to_objects(results), [table], Plot("Soak test", [panels]), notes)
+    table = reports.make_table("What is held, after so many events", _COLUMNS, rows)
+    return reports.BenchReport(
+        reports.to_objects(results), [table], reports.Plot("Soak test", [panels]), notes
+    )
 
 
 def growth(points: Sequence[SoakPoint], value: Callable[[SoakPoint], float]) -> float:

@@ -5,17 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyoxigraph import (
-    BlankNode,
-    DefaultGraph,
-    Literal,
-    NamedNode,
-    Quad,
-    RdfFormat,
-    Store,
-    Triple,
-    parse,
-)
+import pyoxigraph as ox
 
 from graphtide.errors import DataError, TermError
 
@@ -24,7 +14,7 @@ if TYPE_CHECKING:
 
     from graphtide.rdf.terms import Term
 
-Change = tuple[int, Quad]
+Change = tuple[int, ox.Quad]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +33,7 @@ class StreamTransaction:
         return tuple(f"{'+' if diff > 0 else '-'} {quad_text(quad)}" for diff, quad in self.changes)
 
 
-def quad_text(quad: Quad) -> str:
+def quad_text(quad: ox.Quad) -> str:
     """One quad in N-Quads syntax, without the final dot.
 
     >>> from pyoxigraph import NamedNode
@@ -54,7 +44,7 @@ def quad_text(quad: Quad) -> str:
     return " ".join(str(term) for term in terms_of(quad) if term is not None)
 
 
-def terms_of(quad: Quad) -> tuple[Term, Term, Term, Term | None]:
+def terms_of(quad: ox.Quad) -> tuple[Term, Term, Term, Term | None]:
     """The four terms of a quad; None for the default graph.
 
     >>> from pyoxigraph import NamedNode
@@ -63,9 +53,9 @@ def terms_of(quad: Quad) -> tuple[Term, Term, Term, Term | None]:
     True
     """
     s, o = quad.subject, quad.object
-    if isinstance(s, Triple) or isinstance(o, Triple):
+    if isinstance(s, ox.Triple) or isinstance(o, ox.Triple):
         raise TermError(f"triple terms are not supported: {quad}", hint="use RDF 1.1 terms")
-    graph = None if isinstance(quad.graph_name, DefaultGraph) else quad.graph_name
+    graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name
     return s, quad.predicate, o, graph
 
 
@@ -91,13 +81,13 @@ def _change(number: int, line: str) -> Change:
     if sign not in {"+", "-"}:
         raise DataError(f"missing + or - in {line!r}", line=number, hint=hint)
     try:
-        (quad,) = parse(f"{rest} .", RdfFormat.N_QUADS)
+        (quad,) = ox.parse(f"{rest} .", ox.RdfFormat.N_QUADS)
     except (SyntaxError, ValueError) as problem:
         raise DataError(f"not a quad: {line!r}: {problem}", line=number, hint=hint) from problem
     return (1 if sign == "+" else -1), quad
 
 
-def apply_to_store(store: Store, changes: Iterable[Change]) -> None:
+def apply_to_store(store: ox.Store, changes: Iterable[Change]) -> None:
     """Apply changes to a pyoxigraph Store, which is a set of quads like a live graph.
 
     >>> from pyoxigraph import Store
@@ -123,28 +113,28 @@ NAMESPACE: Final = "http://example.org/"
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 
 
-def iri(name: str) -> NamedNode:
+def iri(name: str) -> ox.NamedNode:
     """An IRI of the pool's namespace.
 
     >>> str(iri("a"))
     '<http://example.org/a>'
     """
-    return NamedNode(NAMESPACE + name)
+    return ox.NamedNode(NAMESPACE + name)
 
 
-def typed(text: str, datatype: str) -> Literal:
+def typed(text: str, datatype: str) -> ox.Literal:
     """A literal of an XSD datatype.
 
     >>> str(typed("1", "integer"))
     '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
     """
-    return Literal(text, datatype=NamedNode(XSD + datatype))
+    return ox.Literal(text, datatype=ox.NamedNode(XSD + datatype))
 
 
 IRIS: Final = tuple(iri(name) for name in "abcd")
 PREDICATES: Final = tuple(iri(name) for name in "pqr")
 GRAPH_NAMES: Final = (iri("g1"), iri("g2"))
-BLANKS: Final = (BlankNode("x"), BlankNode("y"))
+BLANKS: Final = (ox.BlankNode("x"), ox.BlankNode("y"))
 
 NUMBERS: Final = (
     typed("1", "integer"),
@@ -157,13 +147,13 @@ NUMBERS: Final = (
     typed("1", "float"),
 )
 STRINGS: Final = (
-    Literal("a"),
-    Literal("ab"),
-    Literal("1"),
-    Literal(""),
-    Literal("a", language="en"),
-    Literal("ab", language="en-gb"),
-    Literal("a", language="fr"),
+    ox.Literal("a"),
+    ox.Literal("ab"),
+    ox.Literal("1"),
+    ox.Literal(""),
+    ox.Literal("a", language="en"),
+    ox.Literal("ab", language="en-gb"),
+    ox.Literal("a", language="fr"),
 )
 OTHERS: Final = (
     typed("true", "boolean"),
@@ -174,7 +164,7 @@ OTHERS: Final = (
     typed("INF", "double"),
     typed("NaN", "double"),
     typed("one", "integer"),
-    Literal("1", datatype=iri("unit")),
+    ox.Literal("1", datatype=iri("unit")),
 )
 LITERALS: Final = NUMBERS + STRINGS + OTHERS
 
