@@ -108,10 +108,10 @@ RULE B PRIORITY 2 WHEN EVENT Ping(?x, ?y) THEN CALL g(?x, "b")"""
         with_actions(text, [rows], 2, tmp_path / "broken", broken, quiet=True)
 
 
-def test_what_must_be_given_or_cannot_run_is_said():
+def test_what_must_be_given_or_cannot_run_is_said(tmp_path):
     with pytest.raises(GraphtideError, match="the rule A calls f, which was not given"):
         with_actions(PREFIX + "EVENT E(?x) AS { ?x :p ?y } RULE A ON E(?x) THEN CALL f(?x)",
-                     [], 1, None, quiet=True)  # fmt: skip
+                     [], 1, tmp_path, quiet=True)  # fmt: skip
     window = "FROM NAMED WINDOW :w ON :s [RANGE 10 STEP 5]"
     text = f"""{PREFIX}
 QUERY Q AS REGISTER ISTREAM :o AS SELECT ?x {window} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}

@@ -9,6 +9,7 @@ from graphtide import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.spark.driver.actions import ActionRunner, read_firings
 from graphtide.spark.driver.feedback import FeedbackLog
+from graphtide.spark.files import Location
 from graphtide.spark.partition.program import event_time
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
 from graphtide.testing.partitions import PartitionRun
@@ -79,7 +80,7 @@ def on_partitions(program, rows, partitions, rng, clock=None):
 def with_actions(program, batches, partitions, folder, functions=None, *, quiet, max_rounds=1000):
     """Micro-batches with the feedback of the one before; `quiet`: until there is no more of it."""
     running = ProgramRun(program, partitions)
-    log = FeedbackLog(folder, max_rounds)
+    log = FeedbackLog(Location.of(folder), max_rounds)
     actions = ActionRunner(running.spec, functions or {}, log)
     fired, back = [], []
     waiting = deque(batches)
