@@ -57,6 +57,24 @@ def test_hit(two_workers):
     assert counts(run) == (1, 3, 0, 0)
 
 
+def test_an_engine_that_has_forgotten_most_terms_is_built_again(monkeypatch):
+    """Fresh names come and go; two engines in three know as many as two of them had."""
+    monkeypatch.setattr(cache, "MANY_TERMS", 50)
+    monkeypatch.setattr(cache, "SMALL_LOG", 20)
+    run, known = PartitionRun.of({"q": TEXT}, 1), []
+    for number in range(40):
+        rows = [(number, 0, 1, f"<ex:{number}-{n}>", "<ex:p>", "<ex:b>", None) for n in range(10)]
+        gone = [(number, 1, -1, *row[3:]) for row in rows]
+        expected = [
+            ("q", number, n, s, (row[3], "<ex:b>")) for n, s in ((0, 1), (1, -1)) for row in rows
+        ]
+        found = run.batch([[*rows, *gone, (number, 1, 0, *[None] * 4)]])
+        assert sorted(found) == sorted(expected)
+        known += [each.engine.terms for each in run.workers[0].engines.values()]
+    assert max(known) < 100
+    assert 3 < run.workers[0].rebuilt < 20
+
+
 def test_no_cache(two_workers, caplog):
     caplog.set_level("INFO", "graphtide")
     run = two_workers
@@ -227,7 +245,7 @@ def test_counts_are_compacted_and_kept(monkeypatch):
 def test_recover_and_advance_agree():
     made = PartitionRun.of({"q": TEXT}, 1).job
     state = PartitionState(MemoryLog(), EngineCache(), EngineKey("r", "match", 0))
-    engine, head, first = state.recover(lambda: QueriesPartition(made, 0))
+    engine, head, first, _ = state.recover(lambda: QueriesPartition(made, 0))
     assert head == Head()
     assert len(first) == 0
     output, after = state.advance(engine, head, engine.snapshot())

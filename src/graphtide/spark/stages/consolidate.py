@@ -77,6 +77,11 @@ class RowCounts:
         """How many different rows there are."""
         return sum(len(net) for net, _ in self._nets.values())
 
+    @property
+    def terms(self) -> int:
+        """How many texts it knows."""
+        return len(self._terms)
+
     def first(self) -> pa.Table:
         """Nothing: all rows come from other stages."""
         return msg.MESSAGES.empty_table()

@@ -46,7 +46,7 @@ def take_messages(
 ) -> pa.Table:
     """Give an engine its kinds of messages, in order; its output, and all other messages."""
     recovered = state.recover(make)
-    engine, head, first = recovered
+    engine, head, first, _ = recovered
     messages = batch.table()
     mine, out = msg.divided(messages, np.isin(messages["kind"].to_numpy(), kinds))
     frontier = max(head.frontier, batch.frontier)

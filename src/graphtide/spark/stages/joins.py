@@ -52,7 +52,7 @@ def join_batch(
     if not len(mine) and not job.first_rows:
         return msg.StageOutput(gathered(passed), batch.frontier)
     recovered = state.recover(lambda: JoinsPartition(job, stage, state.partition))
-    engine, head, first = recovered
+    engine, head, first, _ = recovered
     made = [msg.MESSAGES.empty_table() if first is None else first]
     if len(mine):
         changed, head = state.advance(engine, head, mine)
@@ -189,6 +189,11 @@ class JoinsPartition:
     def live_rows(self) -> int:
         """How many different rows the inputs have."""
         return sum(len(rows) for part in self._parts for rows in part.inputs.values())
+
+    @property
+    def terms(self) -> int:
+        """How many terms it knows."""
+        return len(self._terms)
 
     def first(self) -> pa.Table:
         """The deltas before any input: groups without a key have a row when they are empty."""

@@ -125,6 +125,11 @@ class QueriesPartition:
             live += len(self._windows) - self._windows.held()
         return live
 
+    @property
+    def terms(self) -> int:
+        """How many terms it knows."""
+        return len(self.graph.terms)
+
     def snapshot(self) -> pa.Table:
         """The current quads as inserts, and the events that windows need."""
         quads = self.graph.quad_ids()
@@ -208,7 +213,7 @@ def counts_rows(query: PartitionQuery) -> bool:
 def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> msg.StageOutput:
     """Take a micro-batch into a partition: complete transactions run, the rest is held."""
     recovered = state.recover(lambda: QueriesPartition(job, state.partition))
-    engine, head, first = recovered
+    engine, head, first, _ = recovered
     arrived = batch.table(job.changes_schema)
     late, timely = msg.divided(arrived, _late(arrived, head.frontier))
     if len(late) and not job.clock.rejects_late:

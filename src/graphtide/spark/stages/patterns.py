@@ -64,6 +64,11 @@ class PatternsPartition:
         self.log_rows = 0
         self.live_rows = 0
 
+    @property
+    def terms(self) -> int:
+        """How many terms it knows."""
+        return len(self._terms)
+
     def first(self) -> pa.Table:
         """Nothing: all events come from other stages."""
         return msg.MESSAGES.empty_table()

@@ -61,12 +61,18 @@ class RulesPartition:
     """
 
     def __init__(self, spec: program.ProgramSpec, partition: int) -> None:
-        terms = TermDictionary()
-        self.rules = [PartitionRule(spec, n, partition, terms) for n in range(len(spec.rules))]
+        self._terms = TermDictionary()
+        numbers = range(len(spec.rules))
+        self.rules = [PartitionRule(spec, n, partition, self._terms) for n in numbers]
         self._rows: list[pa.Table] = []
         self._now = START.time
         self.log_rows = 0
         self.live_rows = 0
+
+    @property
+    def terms(self) -> int:
+        """How many terms it knows."""
+        return len(self._terms)
 
     def first(self) -> pa.Table:
         """Nothing: all messages come from other stages."""

@@ -37,6 +37,11 @@ IDLE_SECONDS = 3600.0
 """An engine that no batch has asked for in this time is evicted; its log can rebuild it."""
 
 
+MANY_TERMS = 100_000
+TERMS_PER_ROW = 8
+"""Of an engine with more terms than these, beside so many for each live row, most are of no use."""
+
+
 class PartitionEngine(Protocol):
     """What is cached: something that takes rows in, and can be rebuilt from them."""
 
@@ -47,6 +52,10 @@ class PartitionEngine(Protocol):
     @property
     def live_rows(self) -> int:
         """About how many rows a snapshot would have."""
+
+    @property
+    def terms(self) -> int:
+        """How many terms it knows; it forgets none."""
 
     def first(self) -> pa.Table:
         """The output before any input."""
@@ -72,13 +81,17 @@ class EngineKey(NamedTuple):
 
 @dataclass(slots=True)
 class CachedEngine:
-    """An engine, its version of the log, the size of that, and when it was last used."""
+    """An engine, its version of the log, the size of that, and when it was last used.
+
+    `first_terms` is how many terms it had when it was rebuilt.
+    """
 
     engine: PartitionEngine
     version: int
     token: str
     used: float
     size: int = 0
+    first_terms: int = 0
 
 
 @dataclass(slots=True)
@@ -103,10 +116,13 @@ class EngineCache:
             del self.engines[idle]
         return self.engines.pop(key, None)
 
-    def put(self, key: EngineKey, engine: PartitionEngine, head: Head) -> None:
+    def put(
+        self, key: EngineKey, engine: PartitionEngine, head: Head, first_terms: int = 0
+    ) -> None:
         """Put an engine back that is at the head."""
-        now = time.monotonic()
-        self.engines[key] = CachedEngine(engine, head.version, head.token, now, head.size)
+        self.engines[key] = CachedEngine(
+            engine, head.version, head.token, time.monotonic(), head.size, first_terms
+        )
 
 
 E = TypeVar("E", bound=PartitionEngine)
@@ -118,6 +134,17 @@ class Recovered(NamedTuple, Generic[E]):
     engine: E
     head: Head
     first: pa.Table | None
+    first_terms: int = 0
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether most terms of the engine are those of rows that are gone.
+
+        It is rebuilt from its log then. That is not worth it before they have doubled.
+        """
+        terms = self.engine.terms
+        most = MANY_TERMS + TERMS_PER_ROW * self.engine.live_rows
+        return terms > most and terms > 2 * self.first_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +171,17 @@ class PartitionState:
             known = cast("E", cached.engine)  # the key names the stage, and so the type
             if (cached.version, cached.token) == (head.version, head.token):
                 cache.hits += 1
-                return Recovered(known, head, None)
+                return Recovered(known, head, None, cached.first_terms)
             if self._is_behind(cached, head):
                 cache.caught_up += 1
                 self._replay(known, cached.version, head)
-                return Recovered(known, head, None)
+                return Recovered(known, head, None, cached.first_terms)
         log.info("%s, partition %d: rebuilt from its log", self.key.stage, self.partition)
         cache.rebuilt += 1
         engine = make()
         engine.first()
         self._replay(engine, 0, head)
-        return Recovered(engine, head, None)
+        return Recovered(engine, head, None, engine.terms)
 
     def advance(
         self, engine: PartitionEngine, head: Head, rows: pa.Table, chunk: bytes | None = None
@@ -174,10 +201,13 @@ class PartitionState:
         return output, appended(self.log, after, chunk or to_chunk(rows))
 
     def commit(self, recovered: Recovered[E], after: Head) -> None:
-        """Write the head if it is new or has changed, and cache the engine."""
+        """Write the head if it is new or has changed, and cache the engine unless outgrown."""
         if recovered.first is not None or after != recovered.head:
             self.log.put_head(after)
-        self.cache.put(self.key, recovered.engine, after)
+        if recovered.outgrown:
+            log.debug("%s, partition %d: has forgotten terms", self.key.stage, self.partition)
+            return
+        self.cache.put(self.key, recovered.engine, after, recovered.first_terms)
 
     def _is_behind(self, cached: CachedEngine, head: Head) -> bool:
         """Whether the engine is at a version that the log still has."""

@@ -308,6 +308,9 @@ class TextIds:
         self._ids: dict[str, int] = {}
         self._texts: list[str | None] = [None]
 
+    def __len__(self) -> int:
+        return len(self._ids)
+
     def encode_column(self, column: pa.Array[Any]) -> NDArray[np.int32]:
         """The id of each text; new texts get new ones."""
         coded: Any = column.dictionary_encode()
