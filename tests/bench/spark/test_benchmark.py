@@ -12,6 +12,7 @@ import pytest
 from graphtide import LiveGraph
 from graphtide.bench.harness import Benchmark
 from graphtide.bench.route_sensor import QUERY
+from graphtide.bench.spark import benchmark
 from graphtide.bench.spark.benchmark import (
     BENCHMARK,
     BULK_ROWS,
@@ -155,7 +156,8 @@ def test_too_few_changes(capsys):
 
 
 @pytest.mark.slow
-def test_all_pipelines_agree_on_a_tiny_stream():
+def test_all_pipelines_agree_on_a_tiny_stream(monkeypatch):
+    monkeypatch.setattr(benchmark, "SMALL_BATCHES", 2)
     out, err = io.StringIO(), io.StringIO()
     arguments = ["bench", "spark", "--edges", "1000", "--master", "local[2]", "--json"]
     with redirect_stdout(out), redirect_stderr(err):
