@@ -12,7 +12,7 @@ import pytest
 
 from graphtide.testing.fuzz import run_cases
 
-CASES = 100
+CASES = 60
 
 
 @pytest.mark.parametrize("first_seed", [7_000_000])

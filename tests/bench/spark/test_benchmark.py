@@ -163,7 +163,7 @@ def test_all_pipelines_agree_on_a_tiny_stream(monkeypatch):
     with redirect_stdout(out), redirect_stderr(err):
         assert main(arguments) == 0, err.getvalue()
     figures = json.loads(out.getvalue())
-    for name in ("identity", "graphtide", "reevaluate"):
+    for name in ("identity", "graphtide", "ten", "reevaluate"):
         assert figures[name]["rows_per_s"] > 0
         assert len(figures[name]["batch_ms_by_graph_size"]) == 3
     assert 0 < figures["cache_hit_ratio"] < 1
