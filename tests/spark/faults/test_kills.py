@@ -68,7 +68,7 @@ def test_drivers_and_python_workers(make_assault):
     assert assault.kills == {"driver": 1, "worker": 8, "daemon": 1}
     assert_exact(assault, expected)
     found = assault.found()
-    assert found["missing"] > 0 and found["behind"] > 0, found
+    assert found["missing"] > 0 and found["behind"] + found["too old"] > 0, found
     assert max(note["oldest"] for note in assault.noted()) > 1, "logs were compacted on the way"
 
 
