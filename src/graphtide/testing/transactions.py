@@ -37,8 +37,8 @@ def quad_text(quad: ox.Quad) -> str:
     """One quad in N-Quads syntax, without the final dot.
 
     >>> from pyoxigraph import NamedNode
-    >>> a = NamedNode("a:a")
-    >>> quad_text(Quad(a, a, a))
+    >>> a = ox.NamedNode("a:a")
+    >>> quad_text(ox.Quad(a, a, a))
     '<a:a> <a:a> <a:a>'
     """
     return " ".join(str(term) for term in terms_of(quad) if term is not None)
@@ -48,8 +48,8 @@ def terms_of(quad: ox.Quad) -> tuple[Term, Term, Term, Term | None]:
     """The four terms of a quad; None for the default graph.
 
     >>> from pyoxigraph import NamedNode
-    >>> a = NamedNode("a:a")
-    >>> terms_of(Quad(a, a, a))[3] is None
+    >>> a = ox.NamedNode("a:a")
+    >>> terms_of(ox.Quad(a, a, a))[3] is None
     True
     """
     s, o = quad.subject, quad.object
@@ -91,7 +91,7 @@ def apply_to_store(store: ox.Store, changes: Iterable[Change]) -> None:
     """Apply changes to a pyoxigraph Store, which is a set of quads like a live graph.
 
     >>> from pyoxigraph import Store
-    >>> store = Store()
+    >>> store = ox.Store()
     >>> apply_to_store(store, transaction(0, "+ <a:a> <a:p> <a:b>", "+ <a:a> <a:p> <a:b>").changes)
     >>> len(store)
     1
