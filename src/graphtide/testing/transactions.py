@@ -36,7 +36,6 @@ class StreamTransaction:
 def quad_text(quad: ox.Quad) -> str:
     """One quad in N-Quads syntax, without the final dot.
 
-    >>> from pyoxigraph import NamedNode
     >>> a = ox.NamedNode("a:a")
     >>> quad_text(ox.Quad(a, a, a))
     '<a:a> <a:a> <a:a>'
@@ -47,7 +46,6 @@ def quad_text(quad: ox.Quad) -> str:
 def terms_of(quad: ox.Quad) -> tuple[Term, Term, Term, Term | None]:
     """The four terms of a quad; None for the default graph.
 
-    >>> from pyoxigraph import NamedNode
     >>> a = ox.NamedNode("a:a")
     >>> terms_of(ox.Quad(a, a, a))[3] is None
     True
@@ -90,7 +88,6 @@ def _change(number: int, line: str) -> Change:
 def apply_to_store(store: ox.Store, changes: Iterable[Change]) -> None:
     """Apply changes to a pyoxigraph Store, which is a set of quads like a live graph.
 
-    >>> from pyoxigraph import Store
     >>> store = ox.Store()
     >>> apply_to_store(store, transaction(0, "+ <a:a> <a:p> <a:b>", "+ <a:a> <a:p> <a:b>").changes)
     >>> len(store)
