@@ -88,8 +88,8 @@ def run_in_process(request: RunRequest) -> int:
         if files is not None:
             files.write(rejects.rows)
     print_summary(session, rejects)
-    if files is not None:
-        print(f"the output is in {request.out}", file=sys.stderr)
+    if request.out is not None:
+        print(f"the output is in {Location.of(request.out)}", file=sys.stderr)
     return code
 
 

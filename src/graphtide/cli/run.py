@@ -167,7 +167,10 @@ def run(
         Approximate maximum number of rows per micro-batch.
     """
     if (changes is None) == (kafka.servers is None):
-        raise GraphtideError("give either --changes or --kafka")
+        raise GraphtideError(
+            "give either --changes or --kafka",
+            hint="--changes FILE reads change logs, --kafka HOST:PORT --in-topic TOPIC a topic",
+        )
     request = RunRequest(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
@@ -177,7 +180,10 @@ def run(
     request.check()
     chosen = choose_engine(engine)
     if chosen == "process" and kafka.servers is not None:
-        raise GraphtideError("--kafka is for --engine spark")
+        raise GraphtideError(
+            "--kafka is for --engine spark",
+            hint="install Java 17 and graphtide[spark], or read change logs with --changes",
+        )
     if called := called_functions(request.program):
         names = ", ".join(called)
         print(f"CALL {names}: listed as firings, not called", file=sys.stderr)
