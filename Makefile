@@ -32,7 +32,7 @@ kafka-demo: setup ## The same between two topics of a Kafka broker that it start
 test: setup ## Run every test, on two processes (JOBS=…)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-quick: setup ## Run every test that is not slow: about four minutes on two cores
+quick: setup ## Run every test that is not slow: under three minutes on two cores
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(ARGS)
 
 check: setup ## Formatting, lint, types, and the arrows between the layers

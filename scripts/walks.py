@@ -39,7 +39,7 @@ class Walk:
     files: dict[str, None] = field(default_factory=dict)
     hops: int = 0
     begins: str = ""
-    """The file with which the walk begins; what comes before is not part of it."""
+    """The function with which the walk begins; what comes before is not part of it."""
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Note a call (as `sys.setprofile` reports it)."""
@@ -47,7 +47,7 @@ class Walk:
         if event != "call" or not name.startswith(PACKAGE):
             return
         file = name[len(PACKAGE) + 1 :]
-        if not self.files and not file.startswith(self.begins):
+        if not self.files and self.begins not in ("", frame.f_code.co_qualname):
             return
         self.files[file] = None
         caller = frame.f_back
@@ -126,7 +126,7 @@ def watch_command() -> Walk:
                 contextlib.redirect_stdout(UntilPrinted()),
                 contextlib.redirect_stderr(io.StringIO()),
                 contextlib.suppress(SystemExit),
-                traced("rdf/formats/patch.py") as walk,
+                traced("PatchReader.feed") as walk,
             ):
                 command(arguments)
     return walk

@@ -114,6 +114,7 @@ def test_nobody_listening_is_no_failure(load, monkeypatch):
     assert load()(8) == 5
 
 
+@pytest.mark.slow
 def test_it_starts_where_neither_the_package_nor_the_home_can_be_written_to(tmp_path):
     """A file where a directory is wanted stops even root from writing."""
     package = tmp_path / "graphtide"

@@ -23,9 +23,9 @@ from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
 from graphtide.rdf.changes import ChangeBatch
+from graphtide.rdf.dictionary import HeldIds
 from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
-from graphtide.rdf.holders import HeldIds
 from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES, Fix, Goal
 from graphtide.repair.search import RepairStrategy, find_repairs
 from graphtide.rules.program import FiringMode, RunningProgram, StartAt, run
@@ -227,7 +227,7 @@ class LiveGraph:
     @synchronized
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows close and timers fire up to then."""
-        self._runtime.advance(to)
+        self._runtime.schedule.advance(to)
         self._runtime.reclaim()
 
     @synchronized

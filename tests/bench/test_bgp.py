@@ -53,6 +53,7 @@ def test_people_have_all_their_triples_and_none_twice():
     assert len(ATTRIBUTES) < TRIPLES_PER_PERSON
 
 
+@pytest.mark.slow
 def test_all_contenders_have_the_same_answers(results):
     assert len(results) == len(QUERIES) * len(STRATEGIES)
     for query_class in QUERIES:
@@ -61,12 +62,14 @@ def test_all_contenders_have_the_same_answers(results):
         assert any(r.delta_rows for r in own)
 
 
+@pytest.mark.slow
 def test_a_star_keeps_at_most_a_mask_for_each_centre_and_nothing_per_triple(results):
     for result in results:
         if result.query_class == "star" and result.strategy.startswith("decomposed"):
             assert 0 < result.entries <= SIZE // TRIPLES_PER_PERSON
 
 
+@pytest.mark.slow
 def test_without_quads_nothing_else_is_kept(results):
     for result in results:
         if result.strategy == "decomposed, no quads":

@@ -17,6 +17,7 @@ DISAPPEARS = "- time=18 tx=1 ?route=:route1 ?sensor=:sensor1\n"
 FOLLOW = "watch", "route.rq", "--data", "rail.ttl", "--follow", "--changes"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal_number", quick_sample([signal.SIGINT, signal.SIGTERM], 2))
 def test_rows_come_as_the_file_grows_until_a_signal_ends_it(files, start, signal_number):
     text = (files / "log.rdfp").read_text()
@@ -70,6 +71,7 @@ def test_each_line_of_quads_is_a_transaction(files, run):
     assert [(row["tx"], row["row"]["o"]) for row in ran.objects] == [(0, "<ex:b>"), (1, "<ex:c>")]
 
 
+@pytest.mark.slow
 def test_an_interrupt_without_follow_is_no_success(files, start):
     os.mkfifo(files / "pipe.rdfp")
     process = start("watch", "route.rq", "--data", "rail.ttl", "--changes", "pipe.rdfp")
@@ -82,6 +84,7 @@ def test_an_interrupt_without_follow_is_no_success(files, start):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", quick_sample(["1", ""], 2))
 def test_a_reader_that_has_enough_ends_it_silently(files, start, unbuffered):
     lines = (f"<ex:a> <ex:p> <ex:b{n}> .\n" for n in range(50_000))

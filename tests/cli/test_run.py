@@ -226,6 +226,7 @@ def test_mistakes(doors, run, tokens, message):
     assert message in ran.err
 
 
+@pytest.mark.slow
 def test_counts_of_a_long_log(doors, run):
     rows = "".join(at(n, f"A {OPEN.format(n)}") for n in range(2000))
     (doors / "day.rdfp").write_text(rows)

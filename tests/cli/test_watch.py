@@ -89,6 +89,7 @@ def test_one_long_log_gives_the_same_rows_as_its_transactions(files, run):
     assert ran.lines == expected
 
 
+@pytest.mark.slow
 def test_changes_from_standard_input(files, start):
     with (files / "log.rdfp").open() as log:
         process = start("watch", "route.rq", "--data", "rail.ttl", "--changes", "-", stdin=log)

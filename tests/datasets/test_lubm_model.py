@@ -172,6 +172,7 @@ def test_small_blocks_make_the_same_data():
     assert all(len(block.departments) == 1 for block in Lubm(2).blocks(1))
 
 
+@pytest.mark.slow
 def test_more_universities_than_degrees_come_from():
     """The first 1000 are declared by degrees or by themselves, later ones by themselves alone."""
     last = Lubm(1002, seed=1)

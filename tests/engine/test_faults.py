@@ -181,6 +181,7 @@ def check_step(name, most):
             assert ended in [end for _, end in expected[reached[0] :]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STEPS)
 def test_all_or_nothing(name):
     check_step(name, 20)

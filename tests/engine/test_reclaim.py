@@ -18,7 +18,7 @@ from graphtide.bench import soak
 from graphtide.engine import reclaim
 from graphtide.errors import GraphtideError, TermError
 from graphtide.kernel import JIT
-from graphtide.rdf import holders
+from graphtide.rdf import dictionary
 from graphtide.rdf.changes import ChangeBatch
 
 
@@ -88,6 +88,7 @@ def test_two_million_events_leave_no_more_behind_than_one_million(part):
     assert max(point.terms for point in points) < 400_000
 
 
+@pytest.mark.slow
 def test_fresh_ids_one_by_one_are_given_back():
     graph = LiveGraph()
     query = graph.watch(PREFIX + "SELECT ?a { ?a :p ?b }", history=10)
@@ -282,7 +283,7 @@ def test_a_weak_list_of_holders_does_not_grow():
     query = graph.watch(PREFIX + "SELECT ?a { ?a :p ?b }")
     graph.insert(iri("a"), iri("p"), 1)
     before = len(graph.terms.holders)
-    for _ in range(3 * holders.LEAST_PRUNED):
+    for _ in range(3 * dictionary.LEAST_PRUNED):
         assert query.delta()
     assert len(graph.terms.holders) == before
-    assert len(graph.terms.holders._refs) <= 2 * holders.LEAST_PRUNED
+    assert len(graph.terms.holders._refs) <= 2 * dictionary.LEAST_PRUNED

@@ -79,6 +79,7 @@ def sometimes(graph, watches, step) -> None:
 STEPS = MAX_BUFFERED + 500 if JIT else 300
 
 
+@pytest.mark.slow
 def test_thousands_of_changes_give_the_same_whenever_somebody_looks():
     expected = run(STEPS, 1, always)
     assert expected[2][-1] == STEPS

@@ -165,6 +165,7 @@ def test_two_patterns_over_the_same_pair_are_one_instance():
 quick = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_class", quick_sample(CLASSES, 2))
 def test_every_class_agrees_with_the_oracle_and_all_strategies(of_class):
     @quick

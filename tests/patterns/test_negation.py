@@ -183,6 +183,7 @@ def by_definition(context, forbidden, stream):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["CHRONICLE", "IMMEDIATE", "STRICT"])
 @pytest.mark.parametrize("forbidden", [None, "a", "b", "d"])
 def test_not_means_the_same_in_every_context(context, forbidden):

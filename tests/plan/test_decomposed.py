@@ -122,6 +122,7 @@ def test_a_decomposed_plan_has_no_join_tree_to_pin():
         )
 
 
+@pytest.mark.slow
 def test_a_product_of_stars_keeps_the_parts_and_not_their_products():
     where = "?x :p :a . ?y :p :b . ?z :p :c"
     graph = LiveGraph()

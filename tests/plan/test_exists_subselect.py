@@ -31,6 +31,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick_sample(MAINTAINED, 3))
 @pytest.mark.parametrize("negation", ["", "NOT "])
 def test_maintained(name, negation):

@@ -140,6 +140,7 @@ def run(kind: str, n: int) -> None:
     query.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", QUERIES)
 def test_a_flat_query_is_not_limited_by_the_stack(kind):
     run(kind, SHORTER.get(kind, LONG))
@@ -216,6 +217,7 @@ def oracle_rows(store: Store, text: str) -> Counter:
     return Counter(tuple(str(r[name]) if r[name] else None for name in names) for r in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [*range(12), *map(slow, range(12, 80))])
 def test_random_flat_queries_give_the_answer_of_pyoxigraph(seed):
     rng = random.Random(-seed)

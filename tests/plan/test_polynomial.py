@@ -57,6 +57,7 @@ def work(text: str, statistics: Statistics, strategy: str | None) -> int:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [None, "rete", "search"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_twice_the_size_is_at_most_four_times_the_work(shape, strategy):

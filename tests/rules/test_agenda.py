@@ -162,6 +162,7 @@ def test_one_activation_may_be_chosen_by_hand_and_firing_may_stop():
     assert len(calls) == 2
 
 
+@pytest.mark.slow
 def test_an_agenda_runs_to_quiescence_and_a_loop_is_named():
     text = """
     QUERY Use AS SELECT ?d { ?d :used true }
@@ -183,6 +184,7 @@ def test_activations_are_listed_only_where_they_wait():
         started(HOT, "manual", resolver="latest")
 
 
+@pytest.mark.slow
 def test_what_comes_and_goes_and_is_never_fired_leaves_nothing_behind():
     graph, running, _ = started(HOT, "manual")
     for number in range(3000):

@@ -191,6 +191,7 @@ def test_noise_of_a_declared_event_breaks_what_is_immediate() -> None:
         assert len(running.matches("Use")) == expected
 
 
+@pytest.mark.slow
 def test_an_endless_cascade_leaves_the_tokens_as_they_were() -> None:
     graph = LiveGraph()
     running = started(

@@ -80,6 +80,7 @@ def stream(ticks):
     return taken
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_the_tests():
     assert stream(60) == 60 * 3 * EACH
 

@@ -94,6 +94,7 @@ def test_a_file_system_that_is_not_there_is_explained(store, monkeypatch, uri, m
     assert message in caught.value.message and hint in caught.value.hint
 
 
+@pytest.mark.slow
 def test_a_store_that_does_not_answer_is_explained():
     where = Location.of(f"s3a://{BUCKET}/x", {"fs.s3a.endpoint": "http://127.0.0.1:1"})
     for use in (where.check, lambda: where.write_text("")):

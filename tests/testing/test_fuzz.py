@@ -15,6 +15,7 @@ from graphtide.testing.fuzz import run_cases
 CASES = 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first_seed", [7_000_000])
 @pytest.mark.parametrize("twins", [False, True])
 def test_a_few_cases(first_seed, twins):

@@ -139,6 +139,7 @@ def test_times_never_fall(stream):
     assert times == sorted(times)
 
 
+@pytest.mark.slow
 def test_streams_hold_every_kind_of_change():
     kinds = Counter()
     for stream in sample(change_streams(), 100):

@@ -168,6 +168,7 @@ def test_large_answers_are_not_checked():
     assert not check_case(f"SELECT * {{ {product} }}", [transaction(0, *lines)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", quick_sample(["SELECT * { ?s ?p '''it's''' }", QUERY], 2))
 def test_the_message_is_a_runnable_script(query, tmp_path):
     path = tmp_path / "case.py"

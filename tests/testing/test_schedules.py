@@ -27,6 +27,7 @@ from graphtide.testing.schedules import (
 # --- the law ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(0, 40, 10))
 def test_neither_batches_nor_steps_of_the_clock_show(seed):
     for number in range(seed, seed + 10):

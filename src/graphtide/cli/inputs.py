@@ -21,7 +21,7 @@ from graphtide.lang.sparql.parse import parse_any_query, parse_standing
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
-from graphtide.rdf.formats.guards import LineBuffer
+from graphtide.rdf.formats.lines import LineBuffer
 from graphtide.rdf.formats.patch import PatchReader
 from graphtide.rdf.formats.read import read_quads
 from graphtide.rdf.formats.registry import find_format, open_text_source

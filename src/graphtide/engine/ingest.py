@@ -18,8 +18,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from graphtide.errors import DataError, GraphtideError, TermError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.rdf.changes import ChangeBatch
-from graphtide.rdf.dictionary import TermDictionary
-from graphtide.rdf.holders import HeldIds
+from graphtide.rdf.dictionary import HeldIds, TermDictionary
 from graphtide.rdf.kinds import XSD
 from graphtide.rdf.terms import TERM_TYPES, Term
 

@@ -54,27 +54,27 @@ class TermReclaimer:
     True
     """
 
-    __slots__ = ("_at", "_terms", "busy", "enabled")
+    __slots__ = ("_terms", "at", "busy", "enabled")
 
     def __init__(self, terms: TermDictionary) -> None:
         self.busy = 0
         self.enabled = False
         self._terms = terms
-        self._at = LEAST_GROWTH
+        self.at = 0 if ALWAYS else LEAST_GROWTH
+        """With fewer terms, nothing is freed."""
         terms.reuses = not QUARANTINE
 
     def verify(self, ids: Ints) -> None:
-        """Raise if one of some ids was freed; only where terms are freed all the time."""
-        if ALWAYS:
-            self._terms.check(ids[ids < FIRST_INTERNAL])
+        """Raise if one of some ids was freed: for tests that free terms all the time."""
+        self._terms.check(ids[ids < FIRST_INTERNAL])
 
     @property
     def due(self) -> bool:
         """Whether it is worth it to free terms, and nobody is busy."""
-        return self.enabled and not self.busy and (ALWAYS or len(self._terms) >= self._at)
+        return self.enabled and not self.busy and len(self._terms) >= self.at
 
     def reclaim(self) -> None:
         """Free terms; only at a safe point, see `Runtime.reclaim`."""
         cost = self._terms.reclaim()
         left = len(self._terms)
-        self._at = left + max(LEAST_GROWTH, left, cost // LOOKED_AT)
+        self.at = 0 if ALWAYS else left + max(LEAST_GROWTH, left, cost // LOOKED_AT)

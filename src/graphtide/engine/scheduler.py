@@ -108,7 +108,7 @@ class Scheduler:
     input, and one more for each action in between.
 
     Inside `with scheduler:`, which is one call of a user, errors of cascades wait: all input of the
-    call is taken in, and then the first of them is raised.
+    call is taken in, and then the first of them, `failure`, is raised.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Scheduler:
         self.followers: list[Follower] = []
         self._effects: deque[tuple[int, Callable[[], None]]] = deque()
         self._input: deque[_Input] = deque()
-        self._failure: Exception | None = None
+        self.failure: Exception | None = None
         self._calls = 0
         self._feeding = False
 
@@ -129,16 +129,16 @@ class Scheduler:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._calls -= 1
-        if not self._calls and self._failure is not None:
+        if not self._calls and self.failure is not None:
             self._raise_first(error)
 
     def raise_errors(self) -> None:
         """Raise the first error that waits, unless a cascade or a call is under way."""
-        if self._failure is not None and not self._calls and not self.running:
+        if self.failure is not None and not self._calls and not self.running:
             self._raise_first(None)
 
     def _raise_first(self, error: BaseException | None) -> None:
-        failure, self._failure = self._failure, None
+        failure, self.failure = self.failure, None
         if error is None and failure is not None:
             raise failure
         if error is not None:
@@ -166,7 +166,7 @@ class Scheduler:
 
     def report(self, error: Exception) -> None:
         """Something failed and changed nothing: `perform` raises the first error at its end."""
-        self._failure = self._failure or error
+        self.failure = self.failure or error
 
     def perform(self, work: Callable[[], None]) -> None:
         """Do a piece of input, or what is due, and everything that it causes.
@@ -201,8 +201,8 @@ class Scheduler:
     def _goes_on(self) -> bool:
         done = False
         for follower in self.followers:
-            before = self._failure
-            done = self.attempt(follower.go_on) is True or self._failure is not before
+            before = self.failure
+            done = self.attempt(follower.go_on) is True or self.failure is not before
             if done:
                 break
         return done

@@ -17,7 +17,7 @@ from graphtide.engine.ingest import (
 )
 from graphtide.errors import GraphtideError, StrictError
 from graphtide.kernel import QuadStore, QuadStream
-from graphtide.rdf.dictionary import canonical_of
+from graphtide.rdf.terms import canonical_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

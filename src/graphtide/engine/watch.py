@@ -180,22 +180,22 @@ class Query:
 
     # --- deltas ---
 
-    @synchronized
     def delta(self) -> Delta:
         """The rows that the last transaction added and removed.
 
         Right after `watch(...)` on a graph that already holds quads: the whole answer.
         """
-        self._host.settle()
-        if not self._history:
-            return self._no_change
-        net, stamps = self._history[-1]
-        last = self._host.transactions - 1 - stamps.first
-        if last >= len(stamps.times) or net[-1, TX] != last:
-            return self._no_change
-        if last > 0:
-            net = net[np.searchsorted(net[:, TX], last) :]
-        return self._delta(net, stamps)
+        with self.lock:
+            self._host.settle()
+            if not self._history:
+                return self._no_change
+            net, stamps = self._history[-1]
+            last = self._host.transactions - 1 - stamps.first
+            if last >= len(stamps.times) or net[-1, TX] != last:
+                return self._no_change
+            if last > 0:
+                net = net[np.searchsorted(net[:, TX], last) :]
+            return self._delta(net, stamps)
 
     def deltas(self) -> Iterator[Delta]:
         """The delta of each transaction so far, oldest first, the first answer included.
@@ -213,18 +213,18 @@ class Query:
         """The rows of all `deltas()`, oldest first."""
         return (row for delta in self.deltas() for row in delta)
 
-    @synchronized
     def drain(self) -> list[tuple[Ints, TransactionTimes]]:
         """Take the history out of its buffer as rows of ids, with the times of its transactions.
 
         For consumers that forward deltas in bulk. A row is transaction index, diff, count before,
         and one id per variable. The ids are valid until the graph is used again.
         """
-        self._host.flush()
-        taken = list(self._history)
-        self._history.clear()
-        self._held = 0
-        return taken
+        with self.lock:
+            self._host.flush()
+            taken = list(self._history)
+            self._history.clear()
+            self._held = 0
+            return taken
 
     def history(self) -> list[tuple[Ints, TransactionTimes]]:
         """The buffered deltas."""

@@ -289,3 +289,18 @@ def _offset(zone: str | None) -> timedelta:
         return timedelta(0)
     offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
     return -offset if zone[0] == "-" else offset
+
+
+def canonical_of(term: Term | str) -> str:
+    """The canonical text of a term or of its N-Triples text; an error if it is neither.
+
+    >>> canonical_of('"a"@EN')
+    '"a"@en'
+    """
+    if isinstance(term, str):
+        return canonical_text(term)
+    if isinstance(term, Literal) and not term.language and term.datatype.value in TAGGED_DATATYPES:
+        raise TermError(f"a literal of datatype {term.datatype} needs a language tag")
+    if isinstance(term, TERM_TYPES):
+        return str(term)
+    raise TermError(f"not an RDF term or its N-Triples text: {term!r}")

@@ -99,7 +99,7 @@ class GraphConnection:
 
     def advance(self, to: int) -> None:
         """Move the graph's clock on."""
-        self._runtime.advance(to)
+        self._runtime.schedule.advance(to)
 
     def publish(self, events: EventBatch, engine: RuleEngine) -> None:
         """Publish events to one rule engine only."""

@@ -10,7 +10,7 @@ from graphtide.engine.ingest import Piece, check_order
 from graphtide.engine.locking import synchronized
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
-from graphtide.rdf.holders import HeldIds
+from graphtide.rdf.dictionary import HeldIds
 from graphtide.streams.windows import GRAPH_COLUMN
 
 if TYPE_CHECKING:
@@ -92,10 +92,14 @@ class Feed:
     def _are_events(self, changes: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         return np.isin(changes[:, GRAPH_COLUMN], list(self._by_id()))
 
-    @synchronized
     def _apply(self, part: Piece) -> None:
-        with self._runtime.schedule:
-            self._apply_part(part)
+        """Apply changes, and push events; errors of single events wait until all are through."""
+        if self._streams.by_name:
+            with self._runtime.schedule:
+                self._apply_part(part)
+        else:
+            self._runtime.flush()
+            self._runtime.apply_piece(part)
 
     def _apply_part(self, part: Piece) -> None:
         changes, times, txs = part
@@ -113,8 +117,7 @@ class Feed:
             quads[:, 3] = 0
             stream = streams[int(rows[0, GRAPH_COLUMN])]
             stream.push_ids(times[rows[:, TX]], quads, events=rows[:, TX].astype(np.int64))
-        if self._streams.by_name:
-            self._runtime.advance(int(times[-1]))
+        self._runtime.schedule.advance(int(times[-1]))
 
     def _by_stream(self, events: Ints) -> Iterator[Ints]:
         """The events of each stream; in the order of the log, if somebody follows single ones."""
@@ -151,7 +154,7 @@ class Feed:
         if len(times):
             check_order(self._runtime.clock, times)
             streams[0].push_ids(times, quads, events=events)
-            self._runtime.advance(int(times[-1]))
+            self._runtime.schedule.advance(int(times[-1]))
 
     @synchronized
     def end(self, until: int | None) -> None:
@@ -163,6 +166,6 @@ class Feed:
                 hint="give a later time, or none",
             )
         if until is not None:
-            self._runtime.advance(until)
+            self._runtime.schedule.advance(until)
         elif self._streams.by_name:
-            self._runtime.advance(clock + 1)
+            self._runtime.schedule.advance(clock + 1)

@@ -459,7 +459,7 @@ class EventPublisher:
     def reach(self, time: int) -> None:
         """Let the clock go on to the time of an event: what is due comes before it."""
         if time > self._runtime.clock:
-            self._runtime.advance(time)
+            self._runtime.schedule.advance(time)
 
     def publish(self, lines: Lines) -> int:
         """Publish events; how many quads were too late, being older than the graph's clock."""

@@ -57,6 +57,7 @@ def test_json_of_a_workload(command, in_process):
     assert all(each["triples"] == 4089 and len(each["recheck_ms"]) == 1 for each in found)
 
 
+@pytest.mark.slow
 def test_json_of_single_queries(command, in_process):
     code, out, _ = command(
         *("bench", "train", "--sizes", "2,1", "--queries", "SwitchSet,RouteSensor", "--json"),

@@ -49,6 +49,7 @@ def answer(task, end):
     return sum(1 for _ in store.query(task.plain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", LUBM_QUERIES)
 def test_all_ways_on_tumbling_windows(query):
     task = replace(TUMBLING, query=query)

@@ -66,6 +66,7 @@ def agree(program, changes):
         present ^= {tuple(row)}
 
 
+@pytest.mark.slow
 @needs_jit
 @pytest.mark.parametrize("negated", [True, False], ids=["not exists", "exists"])
 @pytest.mark.parametrize("check", quick_sample_of(SHAPES, 9))

@@ -92,6 +92,7 @@ def run(stores, changes, number):
     return kernel.get(number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", quick_sample_of(SHAPES, 9))
 def test_shapes_agree_with_the_twin(program):
     @often

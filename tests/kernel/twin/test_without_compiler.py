@@ -33,6 +33,7 @@ def run():
     return lines
 
 
+@pytest.mark.slow
 @needs_jit
 def test_the_twins_give_the_same_deltas_as_the_compiled_engine(run):
     *compiled, counts, switch = run("0")

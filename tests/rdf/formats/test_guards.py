@@ -12,7 +12,8 @@ from graphtide.errors import DataLimitError
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, RejectedRows
 from graphtide.rdf.formats.change_log import read_changes, write_changes
-from graphtide.rdf.formats.guards import LONG_LINE, EntityCount, LineBuffer
+from graphtide.rdf.formats.guards import EntityCount
+from graphtide.rdf.formats.lines import LONG_LINE, LineBuffer
 from graphtide.rdf.formats.patch import PatchReader
 
 HEAD = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'

@@ -53,6 +53,7 @@ def make_history(rng, size):
     return history
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("denied", [False, True])
 def test_busy_histories(batched, denied):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules.brute_force import matches
@@ -10,6 +11,7 @@ from rules.histories import found, gaps, happenings, rules, run
 from graphtide.rules.model import Rule
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(rules(), happenings, gaps)
 def test_matches_are_those_of_the_definition(rule, history, times):

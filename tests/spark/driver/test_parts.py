@@ -126,6 +126,7 @@ def out(request, tmp_path, monkeypatch):
     return f"s3a://{BUCKET}/{tmp_path.name}/out"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("inline_bytes", "form"), [(0, "parquet"), (10**9, "json"), (0, "json")])
 def test_the_deltas_are_those_of_one_process(out, monkeypatch, expected, inline_bytes, form):
     run = Run(out, monkeypatch, inline_bytes=inline_bytes, form=form)
@@ -145,6 +146,7 @@ def test_the_deltas_are_those_of_one_process(out, monkeypatch, expected, inline_
     assert kinds == {inline_bytes > 0}, "directories of parts, or a file for each batch"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inline_bytes", [0, 10**9])
 def test_kills_at_every_step_lose_and_double_nothing(out, monkeypatch, expected, inline_bytes):
     """The driver ends before one of its writes of a micro-batch, and starts again."""

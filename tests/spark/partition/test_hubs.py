@@ -26,6 +26,7 @@ CHAIN = "SELECT * { ?a <ex:p> ?b . ?b <ex:q> ?c . ?c <ex:r> ?d . ?d <ex:s> ?e }"
 NODES = [f"<http://e/n{n}>" for n in range(3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["grid", "rete"])
 @pytest.mark.parametrize("shape", quick_sample(SHAPES, 19))
 def test_shapes(shape, layout):
@@ -80,6 +81,7 @@ def test_several_dimensions_spread_a_hub_by_themselves():
     assert before.max() < 2.5 * np.median(before)
 
 
+@pytest.mark.slow
 def test_without_that_node_nothing_is_copied_more():
     text = "SELECT * { ?a <ex:p> ?b . ?a <ex:q> ?b }"
     assert loads(text, (), "grid").sum() == loads(text, ("<ex:none>",), "grid").sum()

@@ -29,6 +29,7 @@ quietly = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", quick_sample(SHAPES, 14))
 def test_shapes(shape):
     for partitions in (1, 3, 8):
@@ -46,6 +47,7 @@ def test_many_transactions_in_one_micro_batch(shape):
         assert_net(out)
 
 
+@pytest.mark.slow
 def test_all_shapes_at_once():
     queries = {shape: query(shape) for shape in SHAPES}
     assert sum(each.rete is not None for each in run_of(queries, 3).job.shown_queries) > 80
@@ -77,6 +79,7 @@ def test_layouts_side_by_side(drawn, partitions, number):
     check_partitions(queries, change_rows(drawn[0].streams[0]), partitions, number, layout=layouts)
 
 
+@pytest.mark.slow
 def test_beside_windows_patterns_and_rules():
     """The other stages have their output, and join stages have the deltas of the whole graph."""
     far = "SELECT ?x ?w { ?x :p ?y . ?y :q ?z . ?z :p ?w . ?w :q ?v } "
@@ -110,6 +113,7 @@ FAILING = ("chain", "optional, nested", "minus, both shared", "union in optional
            "distinct, hidden", "top of a group", "path joined", "values")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", quick_sample(FAILING, 3))
 @pytest.mark.parametrize("small_log", [3, 1000])
 def test_retries_lost_workers_and_moved_partitions(shape, small_log, monkeypatch):

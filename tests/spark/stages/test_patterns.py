@@ -35,6 +35,7 @@ def program(*names):
     return PREFIX + EVENTS + "\n".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", quick_sample(PATTERNS, 15))
 def test_as_in_one_process(shape, monkeypatch):
     rng = Random(shape)

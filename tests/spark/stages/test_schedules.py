@@ -93,6 +93,7 @@ def deltas_of(running, name):
     return Counter({key: diff for key, diff in total.items() if diff})
 
 
+@pytest.mark.slow
 def test_partitions_give_what_one_process_gives():
     assert sum(check(seed) for seed in range(6)) > 5
 

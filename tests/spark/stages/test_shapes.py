@@ -25,6 +25,7 @@ def test_chosen_grid(shape):
         check_partitions({shape: query(shape)}, stream(partitions), partitions, seed=partitions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", quick_sample(SHAPES, 30))
 def test_other_grids(shape, monkeypatch):
     body = grids.body_of(parsed(shape))

@@ -116,6 +116,7 @@ def test_a_checkpoint_of_another_format_is_refused():
     )
 
 
+@pytest.mark.slow
 def test_an_engine_is_built_again_from_merged_chunks():
     quad = ("<ex:a>", "<ex:p>", "<ex:b>", None)
     run = PartitionRun.of({"q": "SELECT ?a { ?a <ex:p> ?b }"}, 1, workers=2)

@@ -291,7 +291,7 @@ class QuadStore:
         self._out: Ints = np.empty((256, 3), np.int32)
 
     def __len__(self) -> int:
-        return len(self._table)
+        return int(self._table.arrays.meta[LIVE])
 
     @property
     def nbytes(self) -> int:

@@ -1,8 +1,8 @@
 """Guards between a file and its parser: what is too large is an error before it is in memory.
 
-A compressed file is unpacked piece by piece and counted (`UnpackedFile`); lines that are too long
-are cut out (`LineBuffer`); the parsers of documents read through a `DocumentGuard`, which stops at
-a statement or a string without end, and adds up what the entities of RDF/XML expand to.
+A compressed file is unpacked piece by piece and counted (`UnpackedFile`). The parsers of documents
+read through a `DocumentGuard`, which stops at a statement or a string without end, and adds up what
+the entities of RDF/XML expand to. Lines that are too long are cut out in `lines.py`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,9 @@ import re
 from codecs import getincrementaldecoder
 from typing import IO, TYPE_CHECKING, Final, Literal
 
-import numpy as np
-
 if TYPE_CHECKING:
     from graphtide.limits import Limits
     from graphtide.rdf.changes import RejectedRows
-
-LONG_LINE: Final = b"\0"
-"""Stands for a line that is too long; no format has such a line."""
 
 SLACK: Final = 1 << 16
 """Bytes that a parser may have read ahead."""
@@ -53,83 +48,6 @@ class UnpackedFile(io.RawIOBase):
         """Close the file."""
         self._packed.close()
         super().close()
-
-
-class LineBuffer:
-    r"""Cuts text that comes in pieces into blocks of whole lines, all ended by line feeds.
-
-    A line that is too long is replaced by `LONG_LINE`, so that it is reported in its turn.
-
-    >>> from graphtide.limits import Limits
-    >>> lines = LineBuffer(Limits(literal_length=5))
-    >>> lines.feed(b"a\r\nb"), lines.feed(b"bbbbb"), lines.feed(b"bbb\nc"), lines.rest()
-    (b'a\n', b'', b'\x00\n', b'c')
-    """
-
-    def __init__(self, limits: Limits) -> None:
-        self._most = limits.literal_length
-        self._held: list[bytes] = []
-        self._size = 0
-        self._skips = False
-
-    def feed(self, piece: bytes) -> bytes:
-        """Take more text; the lines that it completes."""
-        if self._skips:
-            end = piece.find(b"\n")
-            if end < 0:
-                return b""
-            piece, self._skips = LONG_LINE + piece[end:], False
-        cut = piece.rfind(b"\n") + 1
-        if not cut:
-            self._held.append(piece)
-            self._size += len(piece)
-            return b"" if self._most is None or self._size <= self._most else self._overflow()
-        block = b"".join((*self._held, piece[:cut]))
-        self._hold(piece[cut:])
-        return self._checked(unix_lines(block))
-
-    def rest(self) -> bytes:
-        """The last line, if it has no end."""
-        if self._skips:
-            self._skips = False
-            return LONG_LINE
-        rest = b"".join(self._held)
-        self._hold(b"")
-        return self._checked(unix_lines(rest))
-
-    def _hold(self, rest: bytes) -> None:
-        self._held, self._size = [rest] if rest else [], len(rest)
-
-    def _overflow(self) -> bytes:
-        """Too much text without a line feed: there may be other line endings in it."""
-        held = b"".join(self._held)
-        cut = held.rfind(b"\r", 0, -1) + 1
-        self._hold(held[cut:])
-        if self._most is not None and self._size > self._most:
-            self._hold(b"")
-            self._skips = True
-        return self._checked(unix_lines(held[:cut]))
-
-    def _checked(self, block: bytes) -> bytes:
-        if self._most is None or len(block) <= self._most:
-            return block
-        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-        ends = np.append(ends, len(block))
-        starts = np.concatenate([[0], ends[:-1] + 1])
-        parts, done = [], 0
-        for line in np.flatnonzero(ends - starts > self._most).tolist():
-            parts += [block[done : starts[line]], LONG_LINE]
-            done = int(ends[line])
-        return b"".join((*parts, block[done:])) if parts else block
-
-
-def unix_lines(block: bytes) -> bytes:
-    r"""Replace all line endings by line feeds.
-
-    >>> unix_lines(b"a\r\nb\rc")
-    b'a\nb\nc'
-    """
-    return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
 
 
 class DocumentGuard:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,6 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, pars
 from graphtide.errors import TermError
 from graphtide.jit import JIT
 from graphtide.rdf.changes import ChangeBatch, RejectedRows
-from graphtide.rdf.formats.guards import LONG_LINE, LineBuffer
 from graphtide.rdf.kernels import texts as text_kernel
 from graphtide.rdf.kernels.lines import BLANK, ODD, copy_spans, split_lines
 from graphtide.rdf.term_tables import Strings, buffer_of, text_column
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
 
 
 BLOCK_BYTES = 1 << 22
+
+LONG_LINE: Final = b"\0"
+"""Stands for a line that is too long; no format has such a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,83 @@ class LineBlock:
     def line(self, index: int) -> bytes:
         """Return one line, without its line feed."""
         return self.data[self.ends[index - 1] + 1 if index else 0 : self.ends[index]]
+
+
+class LineBuffer:
+    r"""Cuts text that comes in pieces into blocks of whole lines, all ended by line feeds.
+
+    A line that is too long is replaced by `LONG_LINE`, so that it is reported in its turn.
+
+    >>> from graphtide.limits import Limits
+    >>> lines = LineBuffer(Limits(literal_length=5))
+    >>> lines.feed(b"a\r\nb"), lines.feed(b"bbbbb"), lines.feed(b"bbb\nc"), lines.rest()
+    (b'a\n', b'', b'\x00\n', b'c')
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._most = limits.literal_length
+        self._held: list[bytes] = []
+        self._size = 0
+        self._skips = False
+
+    def feed(self, piece: bytes) -> bytes:
+        """Take more text; the lines that it completes."""
+        if self._skips:
+            end = piece.find(b"\n")
+            if end < 0:
+                return b""
+            piece, self._skips = LONG_LINE + piece[end:], False
+        cut = piece.rfind(b"\n") + 1
+        if not cut:
+            self._held.append(piece)
+            self._size += len(piece)
+            return b"" if self._most is None or self._size <= self._most else self._overflow()
+        block = b"".join((*self._held, piece[:cut]))
+        self._hold(piece[cut:])
+        return self._checked(unix_lines(block))
+
+    def rest(self) -> bytes:
+        """The last line, if it has no end."""
+        if self._skips:
+            self._skips = False
+            return LONG_LINE
+        rest = b"".join(self._held)
+        self._hold(b"")
+        return self._checked(unix_lines(rest))
+
+    def _hold(self, rest: bytes) -> None:
+        self._held, self._size = [rest] if rest else [], len(rest)
+
+    def _overflow(self) -> bytes:
+        """Too much text without a line feed: there may be other line endings in it."""
+        held = b"".join(self._held)
+        cut = held.rfind(b"\r", 0, -1) + 1
+        self._hold(held[cut:])
+        if self._most is not None and self._size > self._most:
+            self._hold(b"")
+            self._skips = True
+        return self._checked(unix_lines(held[:cut]))
+
+    def _checked(self, block: bytes) -> bytes:
+        if self._most is None or len(block) <= self._most:
+            return block
+        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+        ends = np.append(ends, len(block))
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        parts, done = [], 0
+        for line in np.flatnonzero(ends - starts > self._most).tolist():
+            parts += [block[done : starts[line]], LONG_LINE]
+            done = int(ends[line])
+        return b"".join((*parts, block[done:])) if parts else block
+
+
+def unix_lines(block: bytes) -> bytes:
+    r"""Replace all line endings by line feeds.
+
+    >>> unix_lines(b"a\r\nb\rc")
+    b'a\nb\nc'
+    """
+    return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
 
 
 def read_blocks(file: IO[bytes], limits: Limits) -> Iterator[tuple[int, bytes]]:

@@ -15,8 +15,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from graphtide.errors import TermError
 from graphtide.rdf.changes import ChangeBatch, RejectedRows
-from graphtide.rdf.formats.guards import LONG_LINE
-from graphtide.rdf.formats.lines import read_blocks
+from graphtide.rdf.formats.lines import LONG_LINE, read_blocks
 from graphtide.rdf.formats.patch import RowError
 from graphtide.rdf.terms import POSITIONS, canonical_text
 

@@ -30,8 +30,7 @@ import pyarrow as pa
 from graphtide.errors import DataError, TermError
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow, RejectedRows
-from graphtide.rdf.formats.guards import LONG_LINE, LineBuffer
-from graphtide.rdf.formats.lines import BLOCK_BYTES, LineBlock, scan_block
+from graphtide.rdf.formats.lines import BLOCK_BYTES, LONG_LINE, LineBlock, LineBuffer, scan_block
 from graphtide.rdf.kernels.lines import DELETE
 from graphtide.rdf.terms import POSITIONS, canonical_text
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 from graphtide.errors import DataError
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, RejectedRow
-from graphtide.rdf.formats.guards import LineBuffer
-from graphtide.rdf.formats.lines import BLOCK_BYTES
+from graphtide.rdf.formats.lines import BLOCK_BYTES, LineBuffer
 from graphtide.rdf.formats.read import statement_lines
 from graphtide.rdf.formats.registry import find_format
 from graphtide.spark.source.plan import UNREADABLE, LogSlice, open_log

@@ -19,8 +19,7 @@ from graphtide.errors import DataError
 from graphtide.rdf.changes import ChangeBatch, RejectedRow, RejectedRows
 from graphtide.rdf.formats import patch
 from graphtide.rdf.formats.columnar import read_table
-from graphtide.rdf.formats.guards import unix_lines
-from graphtide.rdf.formats.lines import BLOCK_BYTES
+from graphtide.rdf.formats.lines import BLOCK_BYTES, unix_lines
 from graphtide.rdf.formats.read import read_quads
 from graphtide.spark.source.offsets import Closing, LogPosition
 
