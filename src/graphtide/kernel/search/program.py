@@ -314,10 +314,11 @@ def _probes(seed: tuple[int, ...], heads: Lists, checks: Lists, lines: Lists) ->
     return sorted(found, key=lambda probe: probe[3] >= 0)
 
 
-def first_seed(plan: SearchArrays, program: int) -> int:
-    """A seed at the first pattern of a program: from it, all matches can be found."""
-    wanted = (plan.seeds[:, 0] == program) & (plan.seeds[:, 1] == 0) & (plan.seeds[:, 2] == -1)
-    return int(np.flatnonzero(wanted)[0])
+def first_seeds(plan: SearchArrays) -> list[int]:
+    """Of each program a seed at its first pattern: from it, all matches can be found."""
+    at = np.flatnonzero((plan.seeds[:, 1] == 0) & (plan.seeds[:, 2] == -1))
+    found: list[int] = at[np.unique(plan.seeds[at, 0], return_index=True)[1]].tolist()
+    return found
 
 
 NO_PROGRAMS = compile_programs(())

@@ -38,7 +38,7 @@ from graphtide.kernel.search.program import (
     Compiled,
     SearchProgram,
     compile_programs,
-    first_seed,
+    first_seeds,
 )
 from graphtide.kernel.search.react import begin, emit, load_probe, passes, react
 from graphtide.limits import Allowance, Limits, allowance
@@ -278,6 +278,7 @@ class QuadStore:
         self._store_all = store_all
         self._programs: dict[int, SearchProgram] = {}
         self._order: list[int] = []
+        self._seeds: dict[int, int] = {}
         self._next = 0
         self._table = RowTable(4)
         self._compiled = NO_PROGRAMS
@@ -414,7 +415,7 @@ class QuadStore:
     def evaluate(self, number: int) -> Ints:
         """All matches of one program now, as a batch of one transaction."""
         plan = self._plan
-        seed = first_seed(plan, self._order.index(number))
+        seed = self._seeds[number]
         width = self._programs[number].outputs
         out: Ints = np.empty((256, self._out.shape[1]), np.int32)
         t = self._table.arrays
@@ -474,6 +475,7 @@ class QuadStore:
         before = self._compiled
         programs = [self._programs[number] for number in self._order]
         self._compiled = compile_programs(programs, before.keys)
+        self._seeds = dict(zip(self._order, first_seeds(self._compiled.plan), strict=True))
         self._room = 0  # so that the kernel's arguments are rebuilt
         widest = max((p.outputs for p in self._programs.values()), default=0)
         if self._out.shape[1] != 3 + widest:
