@@ -31,7 +31,10 @@ SETTINGS: Final = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-CLASS_PATHS: Final = ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
+CLASS_PATHS: Final[tuple[str, ...]] = (
+    "spark.driver.extraClassPath",
+    "spark.executor.extraClassPath",
+)
 
 log = getLogger(__name__)
 
