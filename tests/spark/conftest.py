@@ -14,6 +14,8 @@ def spark():
         settings = kafka_settings()
     except GraphtideError:  # the tests of Kafka say so
         settings = {}
-    session = make_session(master="local[2]", partitions=2, name="tests", settings=settings)
+    session = make_session(
+        master="local[2]", partitions=2, name="tests", settings=settings, brief=True
+    )
     yield session
     session.stop()

@@ -40,7 +40,7 @@ SAMPLE = {
 
 @pytest.fixture(scope="module")
 def spark():
-    session = make_session(master="local[2]", partitions=2, name="w3c")
+    session = make_session(master="local[2]", partitions=2, name="w3c", brief=True)
     yield session
     session.stop()
 

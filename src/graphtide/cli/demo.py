@@ -132,7 +132,7 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
         try:
             with (
                 waiting,
-                open_session("local[2,4]", PARTITIONS, home / "spark.log") as spark,
+                open_session("local[2,4]", PARTITIONS, home / "spark.log", brief=True) as spark,
                 open_output(QUERIES, as_json=as_json) as output,
                 stop_requested() as stop,
             ):

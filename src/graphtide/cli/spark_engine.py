@@ -50,6 +50,9 @@ OLDEST_JAVA: Final = 17
 JAVA_SECONDS: Final = 60
 FILES_NAMED: Final = 3
 
+BRIEF_BYTES: Final = 20 * 2**20
+"""Changes that Spark reads in less time than Java takes to optimise its code for them."""
+
 _MODULES: Final = {"pyspark": "pyspark", "pandas": "pandas", "google.protobuf": "protobuf"}
 _JAVA_HINT: Final = (
     f"install Java {OLDEST_JAVA} or later (such as openjdk-{OLDEST_JAVA}-jre-headless), "
@@ -214,11 +217,32 @@ def _run(request: RunRequest, options: RunOptions, output: OutputWriter | None, 
     from graphtide.spark.session import open_session
 
     log = (options.checkpoint.local or home) / "spark.log"
-    with open_session(request.master, options.partitions, log) as spark, stop_requested() as stop:
+    session = open_session(request.master, options.partitions, log, brief=is_brief(options))
+    with session as spark, stop_requested() as stop:
         printer = None if output is None else BatchPrinter(output, options.out, request.program)
         job = start(spark, request.program, options, printer, request.functions)
         follow_status(job, stop, as_json=request.as_json, quiet=output is not None)
     return end_of_run(request, options, job, interrupted=stop())
+
+
+def is_brief(options: RunOptions) -> bool:
+    """Whether a run ends with its input, and that is little.
+
+    >>> from graphtide.spark.driver.options import RunOptions
+    >>> from graphtide.spark.files import Location
+    >>> place = Location.of("/nowhere")
+    >>> [is_brief(RunOptions(place, place, place, 2, once=once)) for once in (True, False)]
+    [True, False]
+    """
+    from graphtide.spark.files import Location
+    from graphtide.spark.source.plan import log_files
+
+    changes = options.changes
+    if not options.once or not isinstance(changes, Location):
+        return False
+    found = changes.info()
+    entries = log_files(changes) if changes.is_dir() else [] if found is None else [found]
+    return sum(entry.size for entry in entries) < BRIEF_BYTES
 
 
 def end_of_run(

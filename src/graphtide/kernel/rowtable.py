@@ -294,10 +294,11 @@ class RowTable:
 
     def reserve_keys(self, extra: int) -> int:
         """Make room for `extra` more keys in each index; the number for which there is room now."""
-        for index in range(len(self.arrays.indexes)):
-            used = int(self.arrays.indexes[index, USED])
-            if (used + extra) * 5 > int(self.arrays.indexes[index, SIZE]) * 3:
-                self._grow_heads(index, used + extra)
+        used = self.arrays.indexes[:, USED].tolist()
+        sizes = self.arrays.indexes[:, SIZE].tolist()
+        enough = [slots_for(u + extra, size) for u, size in zip(used, sizes, strict=True)]
+        if enough != sizes:
+            self._grow_heads(enough)
         room = self.arrays.indexes[:, SIZE].astype(np.int64) * 3 // 5 - self.arrays.indexes[:, USED]
         return int(room.min(initial=np.iinfo(np.int32).max))
 
@@ -344,17 +345,18 @@ class RowTable:
         rehash(old, 0, len(old), slots, 0, len(slots))
         self.arrays = self.arrays._replace(slots=slots)
 
-    def _grow_heads(self, index: int, need: int) -> None:
+    def _grow_heads(self, sizes: list[int]) -> None:
+        """Give the hash regions of all indexes these sizes, in one new array."""
         t = self.arrays
-        sizes = t.indexes[:, SIZE].copy()
-        sizes[index] = slots_for(need, int(sizes[index]))
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        heads = np.zeros((int(offsets[-1]), 4), np.int32)
-        for i, (start, size) in enumerate(t.indexes[:, [OFFSET, SIZE]].tolist()):
-            if i == index:
-                rehash(t.heads, start, size, heads, int(offsets[i]), int(sizes[i]))
+        offsets = np.cumsum([0, *sizes]).tolist()
+        heads = np.zeros((offsets[-1], 4), np.int32)
+        for (start, size), begin, new in zip(
+            t.indexes[:, [OFFSET, SIZE]].tolist(), offsets, sizes, strict=False
+        ):
+            if new == size:
+                heads[begin : begin + size] = t.heads[start : start + size]
             else:
-                heads[offsets[i] : offsets[i + 1]] = t.heads[start : start + size]
+                rehash(t.heads, start, size, heads, begin, new)
         t.indexes[:, SIZE] = sizes
         t.indexes[:, OFFSET] = offsets[:-1]
         self.arrays = t._replace(heads=heads)

@@ -172,8 +172,11 @@ def run_stages(changes: DataFrame, job: JobSpec, counts: CacheCounts | None = No
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
-        return pack_task(batches, job, context.partitionId() if context else 0)
+        count = None if counts is None else counts.count
+        return pack_task(batches, job, context.partitionId() if context else 0, count)
 
+    if counts is not None:
+        counts.watch_hubs(job)
     rows = prune(changes, job).mapInArrow(pack, ROWS_SQL)
     for stage in stages_of(job):
         rows = run_stage(rows, job, stage, counts)

@@ -9,7 +9,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pyspark.accumulators import AccumulatorParam
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -19,12 +18,15 @@ from pyspark.sql.streaming.listener import (
 )
 
 from graphtide.errors import GraphtideError
+from graphtide.spark import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark import SparkContext
 
+    from graphtide.spark.job import JobSpec
+    from graphtide.spark.partition.columns import TermColumn
     from graphtide.spark.state.cache import EngineCache
 
     Counts = Callable[[], Mapping[str, float]]
@@ -136,29 +138,6 @@ COUNTED: Final = {
 """The counters of an `EngineCache`, and their names in metrics."""
 
 
-Sizes = dict[tuple[str, str, int], tuple[int, int]]
-"""By operator, stage and partition, the last version of its state and the bytes of that."""
-
-
-class LatestSizes(AccumulatorParam[Sizes]):
-    """How sizes add up: of each partition, the last version counts.
-
-    >>> key = ("a", "match", 0)
-    >>> LatestSizes().addInPlace({key: (7, 100)}, {key: (6, 900)})
-    {('a', 'match', 0): (7, 100)}
-    """
-
-    def zero(self, value: Sizes) -> Sizes:  # noqa: ARG002 - Spark's signature
-        """Nothing."""
-        return {}
-
-    def addInPlace(self, value1: Sizes, value2: Sizes) -> Sizes:  # noqa: N802 - Spark's name
-        """The first with the second."""
-        for key, size in value2.items():
-            value1[key] = max(value1.get(key, size), size)
-        return value1
-
-
 class CacheCounts:
     """Counters that travel with a stage, as Spark's accumulators.
 
@@ -167,25 +146,45 @@ class CacheCounts:
 
     def __init__(self, context: SparkContext) -> None:
         self._counters = {name: context.accumulator(0) for name in COUNTED}
-        self._sizes = context.accumulator(Sizes(), LatestSizes())
+        self._loads = context.accumulator(load.Loads(), load.LatestLoads())
+        self._terms = context.accumulator(load.TermCounts(), load.MergedCounts())
+        self._reports: list[load.HubReport] = []
 
-    def report(self, cache: EngineCache, before: Mapping[str, int], sizes: Sizes) -> None:
+    def watch_hubs(self, job: JobSpec) -> None:
+        """Report the hubs of a job (on the driver)."""
+        self._reports.append(load.HubReport(job))
+
+    def count(self, quads: Sequence[TermColumn]) -> None:
+        """Count, from a worker, the terms of quads."""
+        self._terms.add(load.count_terms(quads))
+
+    def report(self, cache: EngineCache, before: Mapping[str, int], loads: load.Loads) -> None:
         """Add, from a worker, what its cache has counted since `before` (`counted_in`)."""
         now = counted_in(cache)
         for name, counter in self._counters.items():
             counter.add(now[name] - before[name])
-        self._sizes.add(sizes)
+        self._loads.add(loads)
 
     def values(self) -> Mapping[str, int]:
         """The sums so far (on the driver)."""
         return {word: self._counters[name].value for name, word in COUNTED.items()}
 
+    def loads(self) -> Mapping[tuple[str, int], load.PartitionLoad]:
+        """The last load of each partition of each stage (on the driver)."""
+        known = dict(self._loads.value)
+        return {(stage, number): each for (_, stage, number), each in sorted(known.items())}
+
     def state_bytes(self) -> Mapping[str, int]:
         """The bytes of the state of each stage, all its partitions together (on the driver)."""
         found: dict[str, int] = {}
-        for (_, stage, _), (_, size) in dict(self._sizes.value).items():
-            found[stage] = found.get(stage, 0) + size
+        for (_, stage, _), each in dict(self._loads.value).items():
+            found[stage] = found.get(stage, 0) + each.state
         return found
+
+    def hubs(self) -> Mapping[str, float]:
+        """The share of each hub that a job was not given; new ones are logged (on the driver)."""
+        counted = self._terms.value
+        return {hub: part for r in self._reports for hub, part in r.shares(counted).items()}
 
 
 def counted_in(cache: EngineCache) -> dict[str, int]:
@@ -205,8 +204,10 @@ class MetricsListener(StreamingQueryListener):
     """Metrics of every streaming query of a session: `spark.streams.addListener(listener)`.
 
     `cache` gives how partitions found their engines (`CacheCounts.values`), `state` how large the
-    state of each stage is (`CacheCounts.state_bytes`); `totals` gives what is counted elsewhere on
-    the driver, such as deltas and rejected rows.
+    state of each stage is (`CacheCounts.state_bytes`), `loads` what each partition did last
+    (`CacheCounts.loads`), `hubs` the share of terms that should be hubs (`CacheCounts.hubs`, which
+    also logs them); `totals` gives what is counted elsewhere on the driver, such as deltas and
+    rejected rows.
     """
 
     def __init__(
@@ -214,11 +215,15 @@ class MetricsListener(StreamingQueryListener):
         cache: Counts | None = None,
         totals: Counts | None = None,
         state: Counts | None = None,
+        loads: Callable[[], Mapping[tuple[str, int], load.PartitionLoad]] | None = None,
+        hubs: Counts | None = None,
     ) -> None:
         self.metrics = Metrics()
         self._cache = cache
         self._totals = totals
         self._state = state
+        self._loads = loads
+        self._hubs = hubs
         self._names: dict[str, str] = {}
         self._server: ThreadingHTTPServer | None = None
 
@@ -245,6 +250,8 @@ class MetricsListener(StreamingQueryListener):
         """Take in Spark's report on a micro-batch."""
         name = str(report.get("name") or report["id"])
         self._take_input(report, name)
+        for hub, share in (self._hubs() if self._hubs else {}).items():
+            self.metrics.set("graphtide_hub_share", "Quads that have a term.", share, term=hub)
         self._take_state(report.get("stateOperators") or [], name)
         for observation, observed in (report.get("observedMetrics") or {}).items():
             if observation.startswith(OBSERVATION):
@@ -288,9 +295,20 @@ class MetricsListener(StreamingQueryListener):
         for stage, size in (self._state() if self._state else {}).items():
             description = "Bytes of chunks and heads that partitions hold."
             self.metrics.set("graphtide_state_bytes", description, size, stage=stage)
+        for (stage, number), each in (self._loads() if self._loads else {}).items():
+            self._set_load(stage, str(number), each)
         for key, count in (self._totals() if self._totals else {}).items():
             self.metrics.set(f"graphtide_{key}_total", f"Sum of {key}.", count, "counter")
         return self.metrics.text()
+
+    def _set_load(self, stage: str, partition: str, each: load.PartitionLoad) -> None:
+        for name, text, value in (
+            ("bytes", "Input of the last micro-batch.", each.received),
+            ("seconds", "Time of the last micro-batch.", each.seconds),
+            ("state_bytes", "Bytes of the state.", each.state),
+        ):
+            of = f"graphtide_partition_{name}"
+            self.metrics.set(of, text, value, stage=stage, partition=partition)
 
     def serve(self, port: int, host: str = "127.0.0.1") -> int:
         """Answer `GET /metrics` until `close`; port 0 chooses one. The port."""

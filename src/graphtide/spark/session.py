@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from graphtide.code_cache import code_folder, directory_for_workers
 from graphtide.errors import GraphtideError
+from graphtide.spark.local_files import CLASS_PATHS, local_file_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,13 +49,14 @@ SETTINGS: Final = {
 """Settings for every master. `docs/deploy.md` gives the reasons and the measurements."""
 
 DRIVER_JAVA: Final = "spark.driver.extraJavaOptions"
-LOCAL_SETTINGS: Final = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    # One machine with few cores: a collector without threads, and a compiler that is done sooner.
-    DRIVER_JAVA: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-}
+EXECUTOR_JAVA: Final = "spark.executor.extraJavaOptions"
+JAVA: Final = "-XX:+UseSerialGC"
+"""Java on one machine with few cores: a collector without threads."""
+
+BRIEF_JAVA: Final = f"{JAVA} -XX:TieredStopAtLevel=1"
+"""Without the compiler that optimises: sooner done, but twice the work in bulk."""
+
+LOCAL_SETTINGS: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """More settings where driver and executors share this machine."""
 
 WORKER_ENVIRONMENT: Final = {
@@ -81,15 +83,19 @@ def make_session(
     partitions: int = 2,
     name: str = "graphtide",
     settings: Mapping[str, str] | None = None,
+    brief: bool = False,
 ) -> SparkSession:
-    """A session whose shuffles have so many partitions; `settings` override ours."""
+    """A session whose shuffles have so many partitions; `settings` override ours.
+
+    On this machine, Java of a `brief` session compiles less: for jobs of a minute or two.
+    """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):
         for key, value in worker_environment().items():
             os.environ.setdefault(key, value)
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in all_settings(master, partitions, settings or {}).items():
+    for key, value in all_settings(master, partitions, settings or {}, brief=brief).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -115,31 +121,36 @@ def class_archive() -> Path | None:
     return None if found is None or re.search(r"\s", str(found)) else found
 
 
-def local_settings() -> dict[str, str]:
+def local_settings(*, brief: bool) -> dict[str, str]:
     """Settings of this machine, with Java's classes from where they are stored."""
-    archive = class_archive()
-    if archive is None or not archive.exists():
-        return LOCAL_SETTINGS
-    quietly = "-Xshare:auto -Xlog:cds*=off"
-    java = f"{LOCAL_SETTINGS[DRIVER_JAVA]} -XX:SharedArchiveFile={archive} {quietly}"
-    return {**LOCAL_SETTINGS, DRIVER_JAVA: java}
+    java, archive = BRIEF_JAVA if brief else JAVA, class_archive()
+    stored = f" -XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:cds*=off"
+    driver = java + (stored if archive is not None and archive.exists() else "")
+    return {**LOCAL_SETTINGS, **local_file_settings(), DRIVER_JAVA: driver, EXECUTOR_JAVA: java}
 
 
-def all_settings(master: str, partitions: int, settings: Mapping[str, str]) -> dict[str, str]:
-    """Our settings for a master, with the given ones on top.
+def all_settings(
+    master: str, partitions: int, settings: Mapping[str, str], *, brief: bool = False
+) -> dict[str, str]:
+    """Our settings for a master, with the given ones on top; class paths have both.
 
     >>> all_settings("local[2]", 4, {})["spark.sql.shuffle.partitions"]
     '4'
     >>> "spark.driver.host" in all_settings("spark://head:7077", 4, {})
     False
     """
-    return {
+    ours = {
         **SETTINGS,
-        **(local_settings() if master.startswith("local") else {}),
+        **(local_settings(brief=brief) if master.startswith("local") else {}),
         **{f"spark.executorEnv.{key}": value for key, value in worker_environment().items()},
         "spark.sql.shuffle.partitions": str(partitions),
-        **settings,
     }
+    both = {
+        key: os.pathsep.join((ours[key], settings[key]))
+        for key in CLASS_PATHS
+        if key in ours and key in settings
+    }
+    return {**ours, **settings, **both}
 
 
 def default_partitions(master: str) -> int:
@@ -187,7 +198,12 @@ def check_hadoop(session: SparkSession, checkpoint: Location) -> None:
 
 @contextmanager
 def open_session(
-    master: str, partitions: int, log: Path, settings: Mapping[str, str] | None = None
+    master: str,
+    partitions: int,
+    log: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    brief: bool = False,
 ) -> Iterator[SparkSession]:
     """A session that is stopped at the end."""
     with _output_to(log):
@@ -196,6 +212,7 @@ def open_session(
                 master=master,
                 partitions=partitions,
                 settings={"spark.log.level": "ERROR", **(settings or {})},
+                brief=brief,
             )
         except Exception as error:
             raise GraphtideError(

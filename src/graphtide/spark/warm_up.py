@@ -17,7 +17,7 @@ from graphtide.lang.tide.program import Program
 from graphtide.spark.driver.options import RunOptions
 from graphtide.spark.driver.run import start
 from graphtide.spark.files import Location
-from graphtide.spark.session import DRIVER_JAVA, LOCAL_SETTINGS, class_archive, open_session
+from graphtide.spark.session import BRIEF_JAVA, DRIVER_JAVA, class_archive, open_session
 
 PROGRAM: Final = "QUERY Warm AS SELECT ?a ?c { ?a <ex:p> ?b . ?b <ex:q> ?c }"
 STORE_SECONDS: Final = 300.0
@@ -27,7 +27,7 @@ def warm_up(archive: Path) -> None:
     """Run a small program, and store Java's classes when its session ends."""
     unfinished = archive.with_suffix(".part")
     unfinished.unlink(missing_ok=True)
-    java = f"{LOCAL_SETTINGS[DRIVER_JAVA]} -Xlog:cds*=off -XX:ArchiveClassesAtExit={unfinished}"
+    java = f"{BRIEF_JAVA} -Xlog:cds*=off -XX:ArchiveClassesAtExit={unfinished}"
     with TemporaryDirectory(prefix="graphtide-warm-") as folder:
         home = Path(folder)
         (home / "changes.rdfp").write_text(

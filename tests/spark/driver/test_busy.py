@@ -48,7 +48,7 @@ def job(tmp_path, monkeypatch):
         sink = SimpleNamespace(progress=Progress())
         writer = SimpleNamespace(sink=sink, write=None, failure=failure, feeds_back=False)
         places = [Location.of(tmp_path)] * 3
-        counts = SimpleNamespace(state_bytes=dict)
+        counts = SimpleNamespace(state_bytes=dict, hubs=dict)
         return run.StreamJob(stream, writer, RunOptions(*places, 2), counts), pauses
 
     return make

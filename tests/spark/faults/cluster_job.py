@@ -28,7 +28,7 @@ def home_of_graphtide(_):
 
 def run(folder, master):
     """The job; in the end it notes where the code came from."""
-    session = make_session(master=master, partitions=PARTITIONS)
+    session = make_session(master=master, partitions=PARTITIONS, brief=True)
     changes = session.readStream.schema(CHANGES).option("maxFilesPerTrigger", 1)
     query = (
         watch(changes.parquet(str(folder / "input")), TWO_STAGES, partitions=PARTITIONS)

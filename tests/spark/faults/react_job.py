@@ -81,7 +81,7 @@ def run(job):
     api.PartitionProcessor = Noted
     run_module.FeedbackLog = Mortal
     session = make_session(
-        master=job["master"], partitions=job["partitions"], settings=job["settings"]
+        brief=True, master=job["master"], partitions=job["partitions"], settings=job["settings"]
     )
     running = run_module.run(
         session,

@@ -116,6 +116,7 @@ def run(job):
     # Not in its own module: there its pickles are looked up.
     api.PartitionProcessor = Noted
     session = make_session(
+        brief=True,
         master=job["master"],
         partitions=job["partitions"],
         settings={"spark.sql.streaming.stopTimeout": "60s", **job.get("settings", {})},

@@ -13,9 +13,9 @@ from spark.stages.shapes import SHAPES, query, stream
 from spark.stages.splits import check_partitions
 from support.sampling import quick_sample
 
-from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark import explain
 from graphtide.spark.job import JobSpec
+from graphtide.spark.partition.columns import read_quads
 from graphtide.spark.partition.grids import route
 from graphtide.spark.partition.hubs import hub_counts
 from graphtide.testing.generators import cases
@@ -51,7 +51,7 @@ def test_random_queries_with_random_hubs(case, partitions, number):
 
 def loads(text, hubs, layout, *, partitions=16, rows=8000):
     """How many quads each partition gets, if one node is very frequent."""
-    rng, terms = Random(5), TermDictionary()
+    rng = Random(5)
 
     texts = []
     for _ in range(rows):
@@ -59,11 +59,10 @@ def loads(text, hubs, layout, *, partitions=16, rows=8000):
         if rng.random() < 0.5:
             ends[rng.randrange(2)] = "<ex:hub>"
         texts.append((ends[0], f"<ex:{rng.choice('pqrs')}>", ends[1]))
-    quads = np.zeros((rows, 4), np.int32)
-    for column, values in enumerate(zip(*texts, strict=True)):
-        quads[:, column] = terms.encode_column(pa.array(values))
+    columns = [pa.array(values) for values in zip(*texts, strict=True)]
+    quads, _ = read_quads([*columns, pa.nulls(len(texts), pa.string())])
     job = JobSpec((("q", text),), partitions, layouts=(("q", layout),), hubs=hub_counts(hubs))
-    _, where = route(quads, terms, job.routes[None])
+    _, where = route(quads, job.routes[None])
     return np.bincount(where, minlength=partitions)
 
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.job import JobSpec, Layout
+from graphtide.spark.partition.columns import read_quads
 from graphtide.spark.partition.grids import key_partitions, route
 from graphtide.spark.partition.hubs import HubCounts, frequent, hub_counts
 from graphtide.spark.stages.pack import pack_rows
@@ -106,8 +106,10 @@ def simulate(
     queries, layouts = ((name, QUERIES[name]),), ((name, layout),)
     job = JobSpec(queries, partitions, layouts=layouts, hubs=hubs)
     rows = data.rows()
-    quads, terms = encoded(rows)
-    _, where = route(quads, terms, job.routes[None])
+    quads, _ = read_quads(
+        [pa.array(column, pa.string()) for column in list(zip(*rows, strict=True))[3:]]
+    )
+    _, where = route(quads, job.routes[None])
     loads = np.bincount(where, minlength=partitions)
     copies = len(where) / len(rows)
     for sent in exchanged(job, rows) if job.rete else ():
@@ -123,15 +125,6 @@ def simulate(
         float(loads.max() / len(rows)),
         float(loads.max() * partitions / total),
     )
-
-
-def encoded(rows: Sequence[ChangeRow]) -> tuple[NDArray[np.int32], TermDictionary]:
-    """The quads of changes as ids."""
-    terms = TermDictionary()
-    quads = np.zeros((len(rows), 4), np.int32)
-    for column in range(3):
-        quads[:, column] = terms.encode_column(pa.array([row[3 + column] for row in rows]))
-    return quads, terms
 
 
 def exchanged(job: JobSpec, rows: Sequence[ChangeRow]) -> Iterator[NDArray[np.int64]]:

@@ -294,6 +294,7 @@ class StreamJob:
                 if report["batchId"] > seen and report["numInputRows"]:
                     seen = report["batchId"]
                     size = sum(self._counts.state_bytes().values())
+                    self._counts.hubs()  # new ones are logged
                     yield batch_status(report, self.sink.progress, directory, size)
             if not active and (until() or not self._starts_again()):
                 break

@@ -42,7 +42,7 @@ from graphtide.algebra.nodes import DefaultGraph, MergedGraph, TriplePattern
 from graphtide.algebra.paths import link_iris, matches_zero_length
 from graphtide.algebra.variables import certain, pattern_variables
 from graphtide.patterns.tables import key_of
-from graphtide.spark.partition.hashing import TermHashes, id_hashes, mixed_hashes, text_hashes
+from graphtide.spark.partition.hashing import TermHashes, mixed_hashes, text_hashes
 from graphtide.spark.partition.windows import of_window
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
     from graphtide.kernel.batch import Longs
     from graphtide.patterns.automaton import Automaton
-    from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.model import EventType, Rule
+    from graphtide.spark.partition.columns import TermColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,60 +348,59 @@ def _size(leaf: Leaf, sizes: Mapping[str, int] | None) -> int:
 
 
 def route(
-    quads: NDArray[np.int32], terms: TermDictionary, grids: Iterable[Grid]
+    quads: Sequence[TermColumn], grids: Iterable[Grid]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs (row, partition), each once and sorted by row: where each quad of ids has to go."""
+    """Pairs (row, partition), each once and sorted by row: where each quad has to go."""
     grids = tuple(grids)
-    hashes = TermHashes(terms) if len(grids) > 1 else terms
     most = (part.partitions for grid in grids for part, _ in _cases(grid))
-    wanted = np.zeros((len(quads), max(most, default=0)), np.bool_)
+    wanted = np.zeros((len(quads[0]), max(most, default=0)), np.bool_)
     for grid in grids:
         for part, hub in _cases(grid):
             for leaf in part.leaves:
-                matched = matching_rows(quads, terms, leaf.pattern)
+                matched = matching(quads, leaf.pattern)
                 if grid.hubs:
-                    matched = matched[_in_case(quads[matched], terms, leaf, hub, grid)]
-                for partition in _partitions(quads[matched], hashes, part, leaf):
-                    wanted[matched, partition] = True
+                    matched &= _in_case(quads, leaf, hub, grid)
+                rows = np.flatnonzero(matched)
+                for partition in _partitions(quads, rows, part, leaf):
+                    wanted[rows, partition] = True
     rows, partitions = np.nonzero(wanted)
     return rows, partitions
 
 
-def matching_rows(
-    quads: NDArray[np.int32], terms: TermDictionary, pattern: TriplePattern
-) -> NDArray[np.int64]:
-    """The rows that a pattern can match: constants and repeated variables agree."""
-    mask = np.ones(len(quads), np.bool_)
+def matching(quads: Sequence[TermColumn], pattern: TriplePattern) -> NDArray[np.bool_]:
+    """Which quads a pattern can match: constants and repeated variables agree."""
+    mask = np.ones(len(quads[0]), np.bool_)
     first: dict[Var, int] = {}
-    positions = (pattern.subject, pattern.predicate, pattern.object, pattern.graph)
-    for column, position in enumerate(positions):
+    for column, position in enumerate(_positions(pattern)):
         if isinstance(position, Var):
-            mask &= quads[:, column] == quads[:, first.setdefault(position, column)]
+            if first.setdefault(position, column) != column:
+                mask &= quads[column].same(quads[first[position]])
             if column == 3:
-                mask &= quads[:, 3] != 0
+                mask &= quads[3].valid
         elif isinstance(position, DefaultGraph):
-            mask &= quads[:, column] == 0
+            mask &= ~quads[column].valid
         elif not isinstance(position, MergedGraph):  # a leaf is asked of one graph
-            wanted = terms.lookup(position)
-            mask &= (quads[:, column] == wanted) & (wanted != 0)
-    return np.flatnonzero(mask)
+            mask &= quads[column].equals(position)
+    return mask
+
+
+def _positions(pattern: TriplePattern) -> tuple[Any, ...]:
+    return pattern.subject, pattern.predicate, pattern.object, pattern.graph
 
 
 def _partitions(
-    quads: NDArray[np.int32], terms: TermDictionary | TermHashes, grid: Grid, leaf: Leaf
+    quads: Sequence[TermColumn], rows: NDArray[np.int64], grid: Grid, leaf: Leaf
 ) -> Iterable[NDArray[np.int64]]:
-    """Per copy that has to be sent, the partition of each quad."""
-    pattern = leaf.pattern
-    positions = (pattern.subject, pattern.predicate, pattern.object, pattern.graph)
+    """Per copy that has to be sent, the partition of each row."""
+    positions = _positions(leaf.pattern)
     choices: list[list[NDArray[np.int64]]] = []
     for var, share in zip(grid.variables, grid.shares, strict=True):
         if var in leaf.divided_by:
-            column = quads[:, positions.index(var)]
-            choices.append([id_hashes(terms, column) % share])
+            choices.append([quads[positions.index(var)].hashes[rows] % share])
         else:
-            choices.append([np.full(len(quads), at, np.int64) for at in range(share)])
+            choices.append([np.full(len(rows), at, np.int64) for at in range(share)])
     for coordinates in product(*choices):
-        partition = np.zeros(len(quads), np.int64)
+        partition = np.zeros(len(rows), np.int64)
         for coordinate, share in zip(coordinates, grid.shares, strict=True):
             partition = partition * share + coordinate
         yield partition
@@ -414,21 +413,19 @@ def _cases(grid: Grid) -> Iterator[tuple[Grid, Hub | None]]:
 
 
 def _in_case(
-    quads: NDArray[np.int32], terms: TermDictionary, leaf: Leaf, hub: Hub | None, grid: Grid
+    quads: Sequence[TermColumn], leaf: Leaf, hub: Hub | None, grid: Grid
 ) -> NDArray[np.bool_]:
     """Whether a row of the case may consist of a quad, as far as its own values tell."""
-    pattern, mask = leaf.pattern, np.ones(len(quads), np.bool_)
-    positions = (pattern.subject, pattern.predicate, pattern.object, pattern.graph)
+    mask = np.ones(len(quads[0]), np.bool_)
+    positions = _positions(leaf.pattern)
     for each in grid.hubs if hub is None else (hub,):
         if each.variable in leaf.divided_by:
-            is_hub = quads[:, positions.index(each.variable)] == terms.lookup(each.term)
+            is_hub = quads[positions.index(each.variable)].equals(each.term)
             mask &= ~is_hub if hub is None else is_hub
     return mask
 
 
-def owners(
-    columns: NDArray[np.int32], terms: TermDictionary | TermHashes, grid: Grid
-) -> NDArray[np.int64]:
+def owners(columns: NDArray[np.int32], terms: TermHashes, grid: Grid) -> NDArray[np.int64]:
     """The partition of each row, from its values of `grid.columns`."""
     known = dict(zip(grid.columns, columns.T, strict=True))
     found = _points(known, terms, grid, len(columns))
@@ -441,15 +438,12 @@ def owners(
 
 
 def _points(
-    values: Mapping[Var, NDArray[np.int32]],
-    terms: TermDictionary | TermHashes,
-    grid: Grid,
-    count: int,
+    values: Mapping[Var, NDArray[np.int32]], terms: TermHashes, grid: Grid, count: int
 ) -> NDArray[np.int64]:
     """The point of a grid for each row of values."""
     partition = np.zeros(count, np.int64)
     for var, share in zip(grid.variables, grid.shares, strict=True):
-        partition = partition * share + id_hashes(terms, values[var]) % share
+        partition = partition * share + terms.of(values[var]) % share
     return partition
 
 

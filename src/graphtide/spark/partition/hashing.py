@@ -53,8 +53,12 @@ def text_hashes(texts: pa.Array[Any]) -> NDArray[np.int64]:
     return out
 
 
+UNKNOWN = -1
+"""Instead of a hash, which is never negative."""
+
+
 class TermHashes:
-    """The hash of each term of a dictionary by its id, made once.
+    """The hash of each term of a dictionary by its id, made when it is first asked for.
 
     >>> from graphtide.rdf.dictionary import TermDictionary
     >>> terms = TermDictionary()
@@ -66,36 +70,28 @@ class TermHashes:
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
         self._hashes = text_hashes(terms.decode_column([0]))
-        self._known = 0
 
     def of(self, ids: NDArray[np.int32]) -> NDArray[np.int64]:
         """A hash per id, of the term's canonical text."""
         terms = self._terms
         if terms.generation:  # ids were freed, and may be those of other terms now
             return text_hashes(terms.decode_column(ids))
-        if len(ids) and int(ids.max()) > self._known:
-            self._extend(terms.top)
-        return np.asarray(self._hashes[ids])
+        if terms.top >= len(self._hashes):
+            more = np.full(2 * terms.top - len(self._hashes) + 1, UNKNOWN, np.int64)
+            self._hashes = np.concatenate([self._hashes, more])
+        found = self._hashes[ids]
+        missing = found == UNKNOWN
+        if missing.any():
+            asked = np.zeros(len(self._hashes), np.bool_)
+            asked[ids[missing]] = True
+            new = np.flatnonzero(asked)
+            self._hashes[new] = text_hashes(terms.decode_column(new))
+            found = self._hashes[ids]
+        return np.asarray(found)
 
     def lookup(self, term: Term | str) -> int:
         """The id of a term; 0 if it is not known."""
         return self._terms.lookup(term)
-
-    def _extend(self, top: int) -> None:
-        new = text_hashes(self._terms.decode_column(np.arange(self._known + 1, top + 1)))
-        if top >= len(self._hashes):
-            self._hashes = np.concatenate([self._hashes, np.zeros(2 * top, np.int64)])
-        self._hashes[self._known + 1 : top + 1] = new
-        self._known = top
-
-
-def id_hashes(terms: TermDictionary | TermHashes, ids: NDArray[np.int32]) -> NDArray[np.int64]:
-    """A hash per id, of the term's canonical text; each term once if they are fewer than ids."""
-    if isinstance(terms, TermHashes):
-        return terms.of(ids)
-    if len(ids) < len(terms):
-        return text_hashes(terms.decode_column(ids))
-    return text_hashes(terms.decode_column(np.arange(len(terms) + 1)))[ids]
 
 
 def mixed_hashes(columns: Sequence[NDArray[np.int64]], count: int) -> NDArray[np.int64]:

@@ -17,9 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphtide.rdf.changes import wrong_rows
-from graphtide.rdf.dictionary import TermDictionary
-from graphtide.rdf.terms import POSITIONS
+from graphtide.spark.partition.columns import TermColumn, read_quads
 from graphtide.spark.partition.grids import route
 from graphtide.spark.partition.hashing import mixed_hashes, partition_keys
 from graphtide.spark.partition.program import is_feedback
@@ -30,11 +28,13 @@ from graphtide.streams.stream import LARGEST
 from graphtide.streams.windows import TimeWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from graphtide.spark.job import JobSpec
+
+    Count = Callable[[Sequence[TermColumn]], None]
 
 FIRST_TX = -(2**63)
 """The tx of heartbeats: before all transactions of their time."""
@@ -46,14 +46,19 @@ SHOWN = ("time", "tx", "diff")
 
 
 def pack_task(
-    batches: Iterable[pa.RecordBatch], job: JobSpec, number: int
+    batches: Iterable[pa.RecordBatch], job: JobSpec, number: int, count: Count | None = None
 ) -> Iterator[pa.RecordBatch]:
     """All batches of a Spark task as one row per partition (Spark's `mapInArrow`)."""
-    yield from msg.stage_rows(pack_rows(batches, job, number)).to_batches()
+    yield from msg.stage_rows(pack_rows(batches, job, number, count)).to_batches()
 
 
-def pack_rows(batches: Iterable[pa.RecordBatch], job: JobSpec, number: int) -> list[msg.StageRow]:
-    """One row per partition; each has the frontier, the first one the rejected input."""
+def pack_rows(
+    batches: Iterable[pa.RecordBatch], job: JobSpec, number: int, count: Count | None = None
+) -> list[msg.StageRow]:
+    """One row per partition; each has the frontier, the first one the rejected input.
+
+    `count` gets the quads that are sent on.
+    """
     parts: list[list[pa.Table]] = [[] for _ in range(job.partitions)]
     rejected: list[pa.Table] = []
     seen, shards = START, NO_SHARDS
@@ -65,7 +70,7 @@ def pack_rows(batches: Iterable[pa.RecordBatch], job: JobSpec, number: int) -> l
         time, tx, diff = (table[name].to_numpy() for name in SHOWN)
         seen = max(seen, frontier_of(time, tx, diff))
         shards = shards.joined([shards_of(table, job.clock.lateness)])
-        changes, bad = route_table(table, job)
+        changes, bad = route_table(table, job, count)
         rejected += [part for part in (unstamped, bad) if len(part)]
         for partition, part in changes.items():
             parts[partition].append(part)
@@ -173,26 +178,32 @@ def late_rows(changes: pa.Table, frontier: Frontier) -> pa.Table:
 # --- routing ---
 
 
-def route_table(table: pa.Table, job: JobSpec) -> tuple[dict[int, pa.Table], pa.Table]:
+def route_table(
+    table: pa.Table, job: JobSpec, count: Count | None = None
+) -> tuple[dict[int, pa.Table], pa.Table]:
     """By partition, the changes that go there, with canonical terms; and the rejected rows."""
-    terms = TermDictionary()
     relevant: Any = pc.and_(pc.not_equal(table["diff"], 0), table["relevant"])  # type: ignore[call-overload]
     real, _ = msg.divided(table, relevant.to_numpy())
-    quads, bad = _encode(real, terms)
+    quads, bad = _read_quads(real)
     if job.has_streams:
         bad = dict(sorted((_deleted_events(real) | bad).items()))
-    good = others(len(real), bad)
+    rejected = rejected_rows(real, bad)
+    if bad:
+        good = others(len(real), bad)
+        real, quads = real.take(good), tuple(column.at(good) for column in quads)
+    if count is not None:
+        count(quads)
     if job.has_streams:
-        rows, partitions = _route_streams(quads[good], real["stream"].take(good), terms, job)
+        routed = _route_streams(quads, real["stream"], job)
     else:
-        rows, partitions = route(quads[good], terms, job.routes[None])
-    changes = _by_partition(real, quads, (good[rows], partitions), terms, job)
+        routed = route(quads, job.routes[None])
+    changes = _by_partition(real, quads, routed, job)
     if job.windows:
         beats = heartbeats(table, np.flatnonzero(relevant.to_numpy())[list(bad)], job)
         _add(changes, dict.fromkeys(range(job.partitions), beats) if len(beats) else {}, first=True)
     if job.reacts_to_graph_events:
-        _add(changes, _rule_copies(real, quads, good, terms, job.partitions))
-    return changes, rejected_rows(real, bad)
+        _add(changes, _rule_copies(real, quads, job.partitions))
+    return changes, rejected
 
 
 def _add(
@@ -206,9 +217,8 @@ def _add(
 
 def _by_partition(
     real: pa.Table,
-    quads: NDArray[np.int32],
+    quads: Sequence[TermColumn],
     routed: tuple[NDArray[np.int64], NDArray[np.int64]],
-    terms: TermDictionary,
     job: JobSpec,
 ) -> dict[int, pa.Table]:
     """The changes of each partition, from pairs of row and partition; the first copy is at home."""
@@ -222,7 +232,7 @@ def _by_partition(
     for partition in np.flatnonzero(np.bincount(partitions)).tolist():
         chosen = np.flatnonzero(partitions == partition)
         at = rows[chosen]
-        texts = [msg.term_column(terms, quads[at, column]) for column in range(4)]
+        texts = [column.coded(at) for column in quads]
         columns = [*(stamp[at] for stamp in stamps), home[chosen], *texts]
         if job.has_streams:
             columns.append(real["stream"].take(at))
@@ -232,20 +242,12 @@ def _by_partition(
     return changes
 
 
-def _encode(table: pa.Table, terms: TermDictionary) -> tuple[NDArray[np.int32], dict[int, str]]:
-    """The quads as ids; and, by row, what is wrong with those that are none."""
-    quads = np.empty((len(table), 4), np.int32)
-    bad: dict[int, str] = {}
-    for column, name in enumerate("spog"):
-        texts = _whole(table[name])
-        quads[:, column], wrong = terms.encode_rows(texts, skip_empty=name == "g")
-        for row, reason in wrong:
-            bad.setdefault(row, f"column {name}: {reason}")
-        for row in np.flatnonzero(wrong_rows(texts, name)).tolist():
-            bad.setdefault(row, f"column {name}: {POSITIONS[name].rule}")
-    for row in np.flatnonzero(np.abs(table["diff"].to_numpy()) != 1).tolist():
-        bad.setdefault(row, "diff is neither +1 nor -1, nor 0 to mark the end of a transaction")
-    return quads, dict(sorted(bad.items()))
+def _read_quads(table: pa.Table) -> tuple[tuple[TermColumn, ...], dict[int, str]]:
+    """The columns of terms; and, by row, what is wrong with those that are no changes."""
+    quads, bad = read_quads([_whole(table[name]) for name in "spog"])
+    signs = np.flatnonzero(np.abs(table["diff"].to_numpy()) != 1).tolist()
+    reason = "diff is neither +1 nor -1, nor 0 to mark the end of a transaction"
+    return quads, dict(sorted((dict.fromkeys(signs, reason) | bad).items()))
 
 
 def _whole(column: pa.ChunkedArray[Any]) -> pa.Array[Any]:
@@ -258,16 +260,16 @@ def _whole(column: pa.ChunkedArray[Any]) -> pa.Array[Any]:
 
 
 def _route_streams(
-    quads: NDArray[np.int32], streams: pa.ChunkedArray[Any], terms: TermDictionary, job: JobSpec
+    quads: Sequence[TermColumn], streams: pa.ChunkedArray[Any], job: JobSpec
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs (row, partition), each once and sorted by row, of changes and of events of streams."""
     found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for stream, grids in job.routes.items():
         chosen = rows_of_stream(streams, stream)
-        part = quads[chosen]
-        if stream is not None:
-            part[:, 3] = 0  # a window holds the triples of its events as one graph
-        rows, partitions = route(part, terms, grids)
+        part = [column.at(chosen) for column in quads]
+        if stream is not None:  # a window holds the triples of its events as one graph
+            part[3] = TermColumn.nulls(len(chosen))
+        rows, partitions = route(part, grids)
         found.append((chosen[rows], partitions))
     rows, partitions = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order = np.argsort(rows, kind="stable")
@@ -337,20 +339,16 @@ def heartbeat_rows(stream: str, times: NDArray[np.int64]) -> pa.Table:
 
 
 def _rule_copies(
-    real: pa.Table,
-    quads: NDArray[np.int32],
-    good: NDArray[np.int64],
-    terms: TermDictionary,
-    partitions: int,
+    real: pa.Table, quads: Sequence[TermColumn], partitions: int
 ) -> dict[int, pa.Table]:
     """By partition, the copies of events for rules and patterns."""
-    events = good[real["stream"].take(good).is_valid().to_numpy()]
+    events = np.flatnonzero(real["stream"].is_valid().to_numpy())
     stamps = [real[name].to_numpy()[events] for name in STAMPS]
     where = mixed_hashes(stamps[:2], len(events)) % partitions
     found = {}
     for partition in np.unique(where).tolist():
         at = np.flatnonzero(where == partition)
-        texts = [msg.term_column(terms, quads[events[at], column]) for column in range(4)]
+        texts = [column.coded(events[at]) for column in quads]
         yes = np.ones(len(at), np.bool_)
         streams = real["stream"].take(events[at])
         found[partition] = msg.table_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import uuid
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ import pandas as pd
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from graphtide.spark.metrics import CacheCounts, Sizes, counted_in
+from graphtide.spark.load import Loads, PartitionLoad
+from graphtide.spark.metrics import CacheCounts, counted_in
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import StateLog
@@ -43,7 +45,7 @@ class PartitionProcessor(StatefulProcessor):
         self._stage = stage_named(self._job, self._name)
         self._log = StateLog(handle, self._job.fingerprint)
         self._before = counted_in(CACHE)
-        self._sizes: Sizes = {}
+        self._loads: Loads = {}
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802 - Spark's name, also for Rows
         self,
@@ -53,11 +55,15 @@ class PartitionProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """One partition's part of a micro-batch."""
         state = PartitionState(self._log, CACHE, self.engine_key(key[0]))
-        sent = run_partition(self._stage, state, from_frames(rows), self._job.partitions)
+        received, began = from_frames(rows), time.perf_counter()
+        sent = run_partition(self._stage, state, received, self._job.partitions)
         cached = CACHE.engines.get(state.key)
-        if cached is not None:
-            of = self._operator, self._name, state.partition
-            self._sizes[of] = cached.version, cached.size
+        self._loads[self._operator, self._name, state.partition] = PartitionLoad(
+            time.time(),
+            sum(len(row.chunk or b"") for row in received),
+            time.perf_counter() - began,
+            0 if cached is None else cached.size,
+        )
         yield to_frame(sent)
 
     def engine_key(self, key: int) -> EngineKey:
@@ -69,7 +75,7 @@ class PartitionProcessor(StatefulProcessor):
         """The task is done (called by Spark)."""
         freeze_engines()
         if self._counts is not None:
-            self._counts.report(CACHE, self._before, self._sizes)
+            self._counts.report(CACHE, self._before, self._loads)
 
 
 def stage_named(job: JobSpec, name: StageName) -> StageSpec:
