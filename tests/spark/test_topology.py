@@ -41,8 +41,6 @@ def test_the_stages_that_a_job_needs(query, program, names):
     assert [stage.name for stage in found] == names
     assert all(stage.output == MESSAGES for stage in found)
     assert all(stage.input == MESSAGES for stage in found[1:])
-    # Patterns and rules need the frontier of every micro-batch, whether or not there are messages.
-    assert {stage.always_sends for stage in found} == {bool(program)}
 
 
 def test_the_match_reads_the_columns_that_it_needs():

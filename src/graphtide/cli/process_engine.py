@@ -55,6 +55,11 @@ def run_in_process(request: RunRequest) -> int:
     if request.lateness:
         allowed = "0 in process, where a change log is in order of time"
         raise invalid("--lateness", request.lateness, allowed)
+    if request.idle_seconds is not None:
+        raise GraphtideError(
+            "--idle-seconds is for --engine spark",
+            hint="in process, --until advances the clock at the end",
+        )
     if request.checkpoint is not None:
         print("--checkpoint is not used: a run in process cannot be resumed", file=sys.stderr)
     rejects = Rejects(request.on_error, limits=request.limits)

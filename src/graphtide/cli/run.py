@@ -59,6 +59,7 @@ class RunRequest:
     limits: Limits = field(default_factory=Limits)
     layout: opt.Layout | None = None
     kafka: KafkaOptions = NO_KAFKA
+    idle_seconds: float | None = None
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -75,6 +76,7 @@ class RunRequest:
         opt.at_least("--max-quarantined", self.max_quarantined, 0)
         opt.at_least("--tick-ms", self.tick_ms, 1)
         opt.at_least("--lateness", self.lateness, 0)
+        opt.at_least("--idle-seconds", self.idle_seconds, 0)
         opt.at_least("--partitions", self.partitions, 1)
         opt.at_least("--rows-per-batch", self.rows_per_batch, 1)
         self.kafka.check()
@@ -131,6 +133,7 @@ def run(
     ] = False,
     tick_ms: opt.TickOption = 1000,
     lateness: int = 0,
+    idle_seconds: float | None = None,
     until: opt.UntilOption = None,
     stream: tuple[str, ...] = (),
     checkpoint: Path | None = None,
@@ -155,6 +158,9 @@ def run(
     lateness
         Accept rows that are late by up to this many ticks; reject later ones. Spark only: in
         process, changes must be in order of time.
+    idle_seconds
+        After so many seconds without input the clock goes on by itself, that long behind: windows
+        close, timers expire, and what comes later is rejected. Spark with --follow only.
     stream
         IRI of a graph into which inserts are events, for rules and patterns. Repeat the option for
         several.
@@ -175,7 +181,7 @@ def run(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
         master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
-        kafka,
+        kafka, idle_seconds,
     )  # fmt: skip
     request.check()
     chosen = choose_engine(engine)

@@ -193,6 +193,7 @@ def run_options(request: RunRequest, changes: str | Path, home: Path) -> RunOpti
         max_quarantined=request.max_quarantined,
         start=request.start,
         lateness=request.lateness,
+        idle_seconds=request.idle_seconds,
         tick_ms=request.tick_ms,
         streams=request.streams,
         data=request.data,

@@ -24,6 +24,7 @@ from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import MemoryLog
 from graphtide.spark.state.messages import ROWS_SQL, StageRow
 from graphtide.spark.topology import StageSpec, run_partition, stages_of
+from graphtide.spark.watermark import delay_of, lateness_of, with_watermark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,17 +46,19 @@ def watch(
     partitions: int | None = None,
     sizes: Mapping[str, int] | None = None,
     counts: CacheCounts | None = None,
-    lateness: int = 0,
+    lateness: int | None = None,
     tick_ms: int = 1000,
     window_origin: int = 0,
     window_alignment: Alignment = "close",
     shards: int | None = None,
     idle: int | None = None,
     late: Late | None = None,
+    idle_seconds: float | None = None,
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
     rejects: bool = False,
     hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
+    watermark: bool = True,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -78,9 +81,18 @@ def watch(
     column `stream` names a stream are its events; without that column, inserts into a graph with a
     stream's name are. `window_origin` and `window_alignment` are those of `LiveGraph`.
 
-    Rows may be late by `lateness` ticks of `tick_ms` milliseconds; later ones are rejected. With
-    neither `lateness` nor `idle` a change of a complete transaction is an error, and the stream
-    stops; `late="reject"` rejects it instead, `late="error"` makes it an error in any case.
+    Rows may be late by `lateness` ticks of `tick_ms` milliseconds, by default by the delay of the
+    DataFrame's watermark if it has one; later ones are rejected. With neither `lateness` nor
+    `idle` a change of a complete transaction is an error, and the stream stops; `late="reject"`
+    rejects it instead, `late="error"` makes it an error in any case.
+
+    After `idle_seconds` without any input the clock goes on with processing time, that long behind
+    it: transactions end, windows close. What comes later than that is rejected. Micro-batches then
+    run without input, so that a query with the trigger `availableNow` would not end.
+
+    The time up to which the stream is complete is Spark's watermark, in the progress of the query,
+    unless the DataFrame has a watermark. Spark allows one: to give the result a watermark of its
+    own, turn this one off (`watermark=False`).
 
     `layout` is "grid" (one stage, and copies of quads) or "rete" (a stage for each join, and none),
     for all queries or by name; by default the one that is expected to take less time for
@@ -93,7 +105,10 @@ def watch(
     """
     single = isinstance(query, str)
     named = {"query": query} if isinstance(query, str) else dict(query)
-    clock = Clock(lateness, tick_ms, window_origin, window_alignment, shards, idle, late)
+    behind = lateness_of(changes, tick_ms) if lateness is None else lateness
+    clock = Clock(
+        behind, tick_ms, window_origin, window_alignment, shards, idle, late, idle_seconds
+    )
     job = make_job(
         changes,
         named,
@@ -111,7 +126,7 @@ def watch(
         return unpack_all(batches, job, column, single=single)
 
     schema = columns_sql(job, single=single, rejected=column)
-    rows = run_stages(changes, job, counts).mapInArrow(unpack, schema)
+    rows = run_stages(changes, job, counts, watermark=watermark).mapInArrow(unpack, schema)
     # Two queries in one must not share the name.
     name = f"{OBSERVATION}-{uuid.uuid4().hex[:8]}"
     rows = rows.observe(name, f.count(f.col(f"`{column}`")).alias(REJECTS))
@@ -167,7 +182,9 @@ def find_hubs(changes: DataFrame, partitions: int) -> dict[str, Mapping[str, int
     return frequent(found, changes.count(), partitions)
 
 
-def run_stages(changes: DataFrame, job: JobSpec, counts: CacheCounts | None = None) -> DataFrame:
+def run_stages(
+    changes: DataFrame, job: JobSpec, counts: CacheCounts | None = None, *, watermark: bool = True
+) -> DataFrame:
     """The output of the last stage of a job, as stage rows."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -180,6 +197,8 @@ def run_stages(changes: DataFrame, job: JobSpec, counts: CacheCounts | None = No
     rows = prune(changes, job).mapInArrow(pack, ROWS_SQL)
     for stage in stages_of(job):
         rows = run_stage(rows, job, stage, counts)
+    if watermark and rows.isStreaming and delay_of(changes) is None:
+        return with_watermark(rows, job.clock.tick_ms)
     return rows
 
 
@@ -192,7 +211,7 @@ def run_stage(
             statefulProcessor=PartitionProcessor(job, stage.name, counts),
             outputStructType=ROWS_SQL,
             outputMode="Append",
-            timeMode="None",
+            timeMode="ProcessingTime" if stage.timed else "None",
         )
     name, bounded = stage.name, not rows.isStreaming
 

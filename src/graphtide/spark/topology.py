@@ -43,8 +43,9 @@ Emit = Callable[[int, list[msg.StageRow]], list[msg.StageRow]]
 class StageSpec:
     """A stage: its key, its input and output, and what one partition does in a micro-batch.
 
-    If `always_sends`, a partition sends at least its frontier, to the same partition of the next
-    stage. In the last stage, `emit` may write what a partition sends to files.
+    A partition sends at least its frontier, to the same partition of the next stage. In the last
+    stage, `emit` may write what a partition sends to files. If `timed`, a partition also runs
+    without input, as time passes.
     """
 
     name: StageName
@@ -53,30 +54,25 @@ class StageSpec:
     output: pa.Schema
     step: Step
     stateful: bool = True
-    always_sends: bool = False
     emit: Emit | None = None
+    timed: bool = False
 
 
 def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
     """The stages of a job, in order."""
     spec = job.program
-    sends = spec is not None or job.first_rows
     matched = StageSpec(
         "match",
         "the point of a query's grid that a quad is routed to",
         job.changes_schema,
         msg.MESSAGES,
         partial(match_batch, job),
-        always_sends=sends,
+        timed=job.clock.idle_seconds is not None,
     )
     found = [matched]
 
     def add(name: StageName, key: str, step: Step, *, stateful: bool = True) -> None:
-        found.append(
-            StageSpec(
-                name, key, msg.MESSAGES, msg.MESSAGES, step, stateful=stateful, always_sends=sends
-            )
-        )
+        found.append(StageSpec(name, key, msg.MESSAGES, msg.MESSAGES, step, stateful=stateful))
 
     for stage in range(1, job.join_stages + 1):
         add(f"join {stage}", "the values that its joins compare", partial(join_batch, job, stage))
@@ -99,9 +95,10 @@ def run_partition(
     partitions: int,
     *,
     bounded: bool = False,
+    now: int | None = None,
 ) -> list[msg.StageRow]:
     """One partition's part of a micro-batch: from the rows it gets to the rows it sends."""
-    output = stage.step(state, msg.StageInput.of(rows, bounded=bounded))
+    output = stage.step(state, msg.StageInput.of(rows, bounded=bounded, now=now))
     keys, own = partition_keys(partitions), state.partition
     rejected = [row.rejected for row in rows if row.rejected is not None]
     if output.rejected is not None and len(output.rejected):
@@ -113,6 +110,6 @@ def run_partition(
         ),
         *(msg.StageRow(keys[own], own, *output.frontier, None, chunk) for chunk in rejected),
     ]
-    if stage.always_sends and all(row.partition != keys[own] for row in sent):
+    if all(row.partition != keys[own] for row in sent):
         sent.append(msg.StageRow(keys[own], own, *output.frontier))
     return sent if stage.emit is None else stage.emit(own, sent)

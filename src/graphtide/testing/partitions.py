@@ -123,31 +123,34 @@ class PartitionRun:
         caches = [EngineCache() for _ in range(workers)]
         return cls(job, caches, place or (lambda _: 0), numbered)
 
-    def batch(self, tasks: Tasks) -> list[OutRow]:
-        """One micro-batch through all stages: the delta rows that it emits."""
+    def batch(self, tasks: Tasks, now: int | None = None) -> list[OutRow]:
+        """One micro-batch through all stages, at a processing time: the delta rows it emits."""
         rows: list[StageRow] = []
         for number, task in enumerate(tasks):
             batches = record_batches(task, self.taken if self.numbered else None)
             self.taken += len(task)
             rows += pack_rows(batches, self.job, number)
         for stage in stages_of(self.job):
-            rows = self.run_stage(stage, rows)
+            rows = self.run_stage(stage, rows, now)
         self.messages = from_chunks((row.chunk for row in rows), MESSAGES)
         self.time = max((row.time for row in rows), default=0)
         for line in from_chunks((row.rejected for row in rows), REJECTED).to_pylist():
             self.rejected.append(RejectedInput(*(line[name] for name in RejectedInput._fields)))
         return self._deltas()
 
-    def run_stage(self, stage: StageSpec, rows: Sequence[StageRow]) -> list[StageRow]:
-        """All partitions of a stage; as on Spark, those that get no row do not run."""
+    def run_stage(
+        self, stage: StageSpec, rows: Sequence[StageRow], now: int | None = None
+    ) -> list[StageRow]:
+        """All partitions of a stage; as on Spark, those run that get a row, or have a timer."""
+        now = now if stage.timed else None
         sent: list[StageRow] = []
         for partition, key in enumerate(partition_keys(self.job.partitions)):
             mine = [row for row in rows if row.partition == key]
-            if mine:
+            if mine or now is not None:
                 cache = self.workers[self.place(partition)]
                 log = self.logs[stage.name][partition]
                 state = PartitionState(log, cache, EngineKey("run", stage.name, partition))
-                sent += run_partition(stage, state, mine, self.job.partitions)
+                sent += run_partition(stage, state, mine, self.job.partitions, now=now)
         return sent
 
     def _deltas(self) -> list[OutRow]:
@@ -157,10 +160,10 @@ class PartitionRun:
             for line in emitted_deltas(self.messages, self.job).to_pylist()
         ]
 
-    def attempt(self, tasks: Tasks) -> None:
+    def attempt(self, tasks: Tasks, now: int | None = None) -> None:
         """A micro-batch that fails at its very end: caches have changed, the logs have not."""
         logs, rejected, taken = deepcopy(self.logs), list(self.rejected), self.taken
-        self.batch(tasks)
+        self.batch(tasks, now)
         self.logs, self.rejected, self.taken = logs, rejected, taken
 
     def lose(self, worker: int) -> None:

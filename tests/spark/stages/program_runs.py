@@ -35,9 +35,9 @@ class ProgramRun:
     def rejected(self):
         return self.run.rejected
 
-    def batch(self, tasks):
-        """One micro-batch through all stages."""
-        self.deltas += self.run.batch(tasks)
+    def batch(self, tasks, now=None):
+        """One micro-batch through all stages, at a processing time."""
+        self.deltas += self.run.batch(tasks, now)
         messages = self.run.messages
         for name, type_ in self.spec.complex.items():
             for row in of_kind(messages, MessageKind.EVENT, self.spec.types[type_]).to_pylist():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming import stateful_processor as sp
 
 from graphtide.bench.route_sensor import QUERY, RELATIONS, VOCABULARY, texts
 from graphtide.bench.spark.benchmark import FILES, PARTITIONS, add_spare
@@ -169,7 +169,7 @@ class NotedProcessor(processor.PartitionProcessor):
         self,
         key: tuple[int],
         rows: Iterator[pd.DataFrame],
-        timerValues: object,  # noqa: N803 - Spark's signature
+        timerValues: sp.TimerValues,  # noqa: N803 - Spark's signature
     ) -> Iterator[pd.DataFrame]:
         """One partition's part of a micro-batch."""
         if self._forget:
@@ -213,10 +213,10 @@ def _read_notes(folder: Path) -> list[dict[str, Any]]:
 # ---- identity ------------------------------------------------------------------------------------
 
 
-class IdentityProcessor(StatefulProcessor):
+class IdentityProcessor(sp.StatefulProcessor):
     """Writes each batch to the log as the engine's processor does, and outputs nothing."""
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
+    def init(self, handle: sp.StatefulProcessorHandle) -> None:
         """Open the state (called by Spark)."""
         self._log = StateLog(handle, "identity")
 

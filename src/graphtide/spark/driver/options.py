@@ -20,6 +20,7 @@ from graphtide.spark.partition.program import ProgramSpec, program_spec
 from graphtide.spark.partition.windows import Clock
 from graphtide.spark.source.plan import check_log
 from graphtide.spark.stages.unpack import check_names
+from graphtide.spark.watermark import lateness_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +53,7 @@ class RunSettings(TypedDict, total=False):
     on_error: OnError
     max_quarantined: int | None
     start: Start
-    lateness: int
+    lateness: int | None
     tick_ms: int
     window_origin: int
     window_alignment: Alignment
@@ -62,6 +63,7 @@ class RunSettings(TypedDict, total=False):
     shards: int | None
     idle: int | None
     late: Late | None
+    idle_seconds: float | None
     layout: Layouts
     hubs: Sequence[str] | Mapping[str, Mapping[str, int]]
 
@@ -80,7 +82,7 @@ class RunOptions:
     `window_alignment` are those of `LiveGraph`. Inserts into graphs that are named in `streams` are
     events, if the changes have no column `stream`. The run stops if actions cause further actions
     more than `max_rounds` times in turn. Of a DataFrame, `shards`, `idle` and `late` are those of
-    `watch`; late rows of a log are rejected. `layout` and `hubs` are those of
+    `watch`; late rows of a log are rejected. `idle_seconds`, `layout` and `hubs` are those of
     `watch`.
     """
 
@@ -95,7 +97,7 @@ class RunOptions:
     on_error: OnError = "skip"
     max_quarantined: int | None = None
     start: Start = "earliest"
-    lateness: int = 0
+    lateness: int | None = None
     tick_ms: int = 1000
     window_origin: int = 0
     window_alignment: Alignment = "close"
@@ -105,21 +107,28 @@ class RunOptions:
     shards: int | None = None
     idle: int | None = None
     late: Late | None = None
+    idle_seconds: float | None = None
     layout: Layouts = None
     hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = ()
 
     @property
     def clock(self) -> Clock:
         """Ticks, lateness, where windows begin, and shards; late rows of a log are rejected."""
-        late: Late | None = "reject" if isinstance(self.changes, Location) else None
+        late: Late | None = None
+        lateness = self.lateness or 0
+        if isinstance(self.changes, Location):
+            late = "reject"
+        elif self.lateness is None:
+            lateness = lateness_of(self.changes, self.tick_ms)
         return Clock(
-            self.lateness,
+            lateness,
             self.tick_ms,
             self.window_origin,
             self.window_alignment,
             self.shards,
             self.idle,
             self.late or late,
+            self.idle_seconds,
         )
 
     @property
@@ -150,6 +159,11 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
         raise GraphtideError(
             'start="latest" leaves out data, which is read before the changes',
             hint='use start="earliest", or load no data',
+        )
+    if options.once and options.idle_seconds is not None:
+        raise GraphtideError(
+            "idle_seconds is for a run that goes on, and with once it ends with its input",
+            hint="leave out idle_seconds, or run with once=False (--follow)",
         )
     if options.partitions < 1:
         raise GraphtideError(f"--partitions {options.partitions}: at least one partition is needed")

@@ -31,8 +31,9 @@ class Clock:
 
     Rows may be late by up to `lateness` ticks of `tick_ms` milliseconds. Nothing is complete before
     `shards` shards were seen; with None, before one was. A shard that is more than `idle` ticks
-    behind the others does not hold them back. `late` says what happens to rows that come later than
-    that; by default they are rejected, and with neither lateness nor idle they are an error.
+    behind the others does not hold them back. After `idle_seconds` without any input the clock goes
+    on by itself, that long behind processing time. `late` says what happens to rows that come later
+    than that; by default they are rejected, and with neither lateness nor idle they are an error.
 
     >>> Clock().rejects_late, Clock(lateness=5).rejects_late
     (False, True)
@@ -45,13 +46,14 @@ class Clock:
     shards: int | None = None
     idle: int | None = None
     late: Late | None = None
+    idle_seconds: float | None = None
 
     @property
     def rejects_late(self) -> bool:
         """Whether rows that come too late are rejected; otherwise they are an error."""
         if self.late is not None:
             return self.late == "reject"
-        return self.lateness > 0 or self.idle is not None
+        return self.lateness > 0 or self.idle is not None or self.idle_seconds is not None
 
     @property
     def window_times(self) -> tuple[int, int, Alignment]:
@@ -65,6 +67,8 @@ class Clock:
             raise GraphtideError(f"shards={self.shards}: there is at least one shard")
         if self.idle is not None and self.idle < 0:
             raise GraphtideError(f"idle {self.idle} is negative", hint="use 0 or more ticks")
+        if self.idle_seconds is not None and not self.idle_seconds >= 0:
+            raise GraphtideError(f"idle_seconds={self.idle_seconds}", hint="use 0 or more seconds")
         if self.late not in (None, "error", "reject"):
             raise GraphtideError(f'late is "{self.late}"', hint='it is "error" or "reject"')
         if self.tick_ms < 1:

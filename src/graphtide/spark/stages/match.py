@@ -221,7 +221,7 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
     held = msg.from_chunk(head.held) if head.held else job.changes_schema.empty_table()
     waiting = in_order(pa.concat_tables([held, timely]) if len(held) else timely)
     order.check_order(waiting, job)
-    shards = head.shards.joined([batch.shards])
+    shards = head.shards.joined([batch.shards], batch.now)
     frontier = max(head.frontier, _complete_up_to(shards, batch, job.clock))
     closed, rest = msg.divided(waiting, _complete(waiting, frontier))
     events, closed = _split_events(closed, job)
@@ -256,7 +256,11 @@ def _complete_up_to(shards: Shards, batch: msg.StageInput, clock: Clock) -> Fron
     if batch.bounded:
         return batch.frontier.at_end()
     shards.check(clock.shards)
-    return shards.complete(clock.shards, clock.idle)
+    complete = shards.complete(clock.shards, clock.idle)
+    if batch.now is None or clock.idle_seconds is None:
+        return complete
+    until = batch.now - round(clock.idle_seconds * 1000)
+    return max(complete, shards.gone_on(until, clock.tick_ms))
 
 
 def _too_late(late: pa.Table, frontier: Frontier) -> GraphtideError:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 from pyspark import TaskContext
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming import stateful_processor as sp
 
 from graphtide.spark.load import Loads, PartitionLoad
 from graphtide.spark.metrics import CacheCounts, counted_in
@@ -24,13 +24,16 @@ if TYPE_CHECKING:
 
     from graphtide.spark.job import JobSpec
 
+TIMER_MS: Final = 1000
+"""How often the clock of a silent source goes on, if its ticks are not longer."""
+
 CACHE = EngineCache()
 """The engines of this Python worker."""
 
 _frozen = 0
 
 
-class PartitionProcessor(StatefulProcessor):
+class PartitionProcessor(sp.StatefulProcessor):
     """Runs a stage of a job: one call per partition and micro-batch."""
 
     def __init__(self, job: JobSpec, stage: StageName, counts: CacheCounts | None = None) -> None:
@@ -40,10 +43,11 @@ class PartitionProcessor(StatefulProcessor):
         # Made once, on the driver: two of them in one query have separate engines.
         self._operator = uuid.uuid4().hex
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
+    def init(self, handle: sp.StatefulProcessorHandle) -> None:
         """Open the state (called by Spark)."""
         self._stage = stage_named(self._job, self._name)
         self._log = StateLog(handle, self._job.fingerprint)
+        self._handle, self._ran = handle, set[int]()
         self._before = counted_in(CACHE)
         self._loads: Loads = {}
 
@@ -51,20 +55,39 @@ class PartitionProcessor(StatefulProcessor):
         self,
         key: tuple[int],
         rows: Iterator[pd.DataFrame],
-        timerValues: object,  # noqa: ARG002, N803 - Spark's signature
+        timerValues: sp.TimerValues,  # noqa: N803 - Spark's name
     ) -> Iterator[pd.DataFrame]:
         """One partition's part of a micro-batch."""
-        state = PartitionState(self._log, CACHE, self.engine_key(key[0]))
-        received, began = from_frames(rows), time.perf_counter()
-        sent = run_partition(self._stage, state, received, self._job.partitions)
+        self._ran.add(key[0])
+        yield self._run(key[0], from_frames(rows), timerValues)
+
+    def handleExpiredTimer(  # noqa: N802 - Spark's name
+        self,
+        key: tuple[int],
+        timerValues: sp.TimerValues,  # noqa: N803 - Spark's name
+        expiredTimerInfo: object,  # noqa: ARG002, N803 - Spark's name
+    ) -> Iterator[pd.DataFrame]:
+        """Time has passed; nothing is left to do if the micro-batch had input."""
+        if key[0] not in self._ran:
+            yield self._run(key[0], [], timerValues)
+
+    def _run(self, key: int, rows: list[StageRow], times: sp.TimerValues) -> pd.DataFrame:
+        state = PartitionState(self._log, CACHE, self.engine_key(key))
+        now = None
+        if self._stage.timed:
+            now = times.getCurrentProcessingTimeInMs()
+            period = max(TIMER_MS, self._job.clock.tick_ms)
+            self._handle.registerTimer((now // period + 1) * period)
+        began = time.perf_counter()
+        sent = run_partition(self._stage, state, rows, self._job.partitions, now=now)
         cached = CACHE.engines.get(state.key)
         self._loads[self._operator, self._name, state.partition] = PartitionLoad(
             time.time(),
-            sum(len(row.chunk or b"") for row in received),
+            sum(len(row.chunk or b"") for row in rows),
             time.perf_counter() - began,
             0 if cached is None else cached.size,
         )
-        yield to_frame(sent)
+        return to_frame(sent)
 
     def engine_key(self, key: int) -> EngineKey:
         """The cache's key for the partition that Spark knows by a key."""

@@ -88,7 +88,8 @@ def _last(
 class Shards:
     """The frontier of each shard that was seen, by name.
 
-    `first` is the time of the least frontier when the first shard was seen.
+    `first` is the time of the least frontier when the first shard was seen, `heard` the processing
+    time (milliseconds) of the last micro-batch with input, if the clock may go on without any.
 
     >>> seen = Shards({"a": Frontier(7, 0, 0)}).joined([Shards({"b": Frontier(5, 2, 1)})])
     >>> seen.complete(), seen.complete(expected=3) == START, seen.complete(idle=1)
@@ -97,16 +98,18 @@ class Shards:
 
     seen: Mapping[str, Frontier] = field(default_factory=dict)
     first: int | None = None
+    heard: int | None = None
 
-    def joined(self, others: Iterable[Shards]) -> Shards:
-        """With what others have seen as well."""
-        seen = dict(self.seen)
+    def joined(self, others: Iterable[Shards], now: int | None = None) -> Shards:
+        """With what others have seen as well, at a processing time."""
+        seen, heard = dict(self.seen), self.heard
         for other in others:
             for name, frontier in other.seen.items():
                 seen[name] = max(seen.get(name, START), frontier)
+                heard = now
         if self.first is None and seen:
-            return Shards(seen, min(seen.values()).time)
-        return Shards(seen, self.first)
+            return Shards(seen, min(seen.values()).time, heard)
+        return Shards(seen, self.first, heard)
 
     def complete(self, expected: int | None = None, idle: int | None = None) -> Frontier:
         """The frontier up to which all shards are complete.
@@ -127,6 +130,18 @@ class Shards:
             if idle is None or foremost - frontier.time <= idle
         )
 
+    def gone_on(self, until: int, tick_ms: int) -> Frontier:
+        """The frontier if time has gone on since the last input, up to a processing time.
+
+        >>> seen = Shards({"a": Frontier(7, 0, 0)}, heard=1000)
+        >>> seen.gone_on(3500, tick_ms=1000).time, seen.gone_on(999, tick_ms=1000) == START
+        (9, True)
+        """
+        if self.heard is None or until < self.heard:
+            return START
+        ticks = (until - self.heard) // tick_ms
+        return Frontier(min(max(self.seen.values()).time + ticks, END.time), START.tx, 0)
+
     def check(self, expected: int | None) -> None:
         """Raise if there are more shards than were expected.
 
@@ -145,7 +160,7 @@ class Shards:
 
     def to_text(self) -> str:
         """A text from which `from_text` makes the same again."""
-        return json.dumps([self.first, self.seen])
+        return json.dumps([self.first, self.seen, self.heard])
 
     @classmethod
     def from_text(cls, text: str) -> Shards:
@@ -155,8 +170,8 @@ class Shards:
         >>> Shards.from_text(seen.to_text()) == seen
         True
         """
-        first, seen = json.loads(text)
-        return cls({name: Frontier(*frontier) for name, frontier in seen.items()}, first)
+        first, seen, *heard = json.loads(text)
+        return cls({name: Frontier(*frontier) for name, frontier in seen.items()}, first, *heard)
 
 
 NO_SHARDS = Shards()

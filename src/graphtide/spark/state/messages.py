@@ -153,23 +153,27 @@ class Sent(NamedTuple):
 class StageInput:
     """What a partition of a stage gets in one micro-batch; of a `bounded` input, all there is.
 
-    `shards` are the frontiers that the senders have seen.
+    `shards` are the frontiers that the senders have seen, `now` is the processing time of the
+    micro-batch in milliseconds, where it matters: the same one whenever it is run.
     """
 
     chunks: list[bytes]
     frontier: Frontier
     bounded: bool = False
     shards: Shards = NO_SHARDS
+    now: int | None = None
 
     @classmethod
-    def of(cls, rows: Iterable[StageRow], *, bounded: bool = False) -> StageInput:
+    def of(
+        cls, rows: Iterable[StageRow], *, bounded: bool = False, now: int | None = None
+    ) -> StageInput:
         """What the senders have sent, in the order of their numbers."""
         rows = sorted(rows, key=lambda row: row.task)
         chunks = [row.chunk for row in rows if row.chunk is not None]
         frontier = max((row.frontier for row in rows), default=START)
         seen = {row.shards for row in rows if row.shards is not None}
         shards = NO_SHARDS.joined(map(Shards.from_text, seen))
-        return cls(chunks, frontier, bounded, shards)
+        return cls(chunks, frontier, bounded, shards, now)
 
     def table(self, schema: pa.Schema = MESSAGES) -> pa.Table:
         """The data of all senders, in their order."""
