@@ -80,9 +80,7 @@ def _streamed(rows: pa.Table) -> pa.Table:
     """Changes with a column `stream`."""
     if "stream" in rows.column_names:
         return rows
-    return rows.append_column(
-        msg.STREAM_CHANGES.field("stream"), pa.nulls(len(rows), pa.string())
-    )
+    return rows.append_column(msg.STREAM_CHANGES.field("stream"), pa.nulls(len(rows), pa.string()))
 
 
 def _route_quads(job: JobSpec, changes: pa.Table) -> Routed:
@@ -265,6 +263,7 @@ def distinct_rows(table: pa.Table, names: Sequence[str]) -> pa.Table:
         name: table[name].cast(pa.string()) if table[name].type == msg.TERM else table[name]
         for name in names
     }
-    keys: Any = pa.table({**columns, "_row": np.arange(len(table))}).group_by(list(names))
+    columns["_row"] = np.arange(len(table))
+    keys: Any = pa.table(columns).group_by(list(names))
     firsts = keys.aggregate([("_row", "min")])["_row_min"].to_numpy()
     return table if len(firsts) == len(table) else table.take(np.sort(firsts))

@@ -7,7 +7,7 @@ What comes from different old partitions never meets in a match: any order of th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,6 @@ from graphtide.spark.stages import patterns
 from graphtide.spark.stages.events import by_key, in_order
 from graphtide.spark.stages.rules import PartitionRule
 from graphtide.spark.state import messages as msg
-from graphtide.spark.state.log import Head, MemoryLog
 from graphtide.spark.state.saved import logged_rows, new_log
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from graphtide.patterns.detector import AnyDetector
     from graphtide.spark.partition.grids import EventKey
     from graphtide.spark.partition.program import ProgramSpec
+    from graphtide.spark.state.log import Head, MemoryLog
 
     Saved = SavedTokens | SavedDetector
 
@@ -50,7 +50,7 @@ def split_tokens(spec: ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLo
         saved = detector.save()
         where = _partitions_of(saved, detector, key, terms, spec.partitions)
         for partition, found in enumerate(states):
-            detector.load(_chosen(saved, where == partition))
+            _load(detector, _chosen(saved, where == partition))
             found.append(patterns.save_tokens(detector, terms))
     return [new_log(head, msg.token_messages(each)) for each in states]
 
@@ -58,12 +58,10 @@ def split_tokens(spec: ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLo
 def merge_tokens(spec: ProgramSpec, parts: Sequence[MemoryLog]) -> MemoryLog:
     """The tokens of a partition, from what the old partitions have sent."""
     terms, head = TermDictionary(), merge_heads(parts, msg.MESSAGES)
-    found = [
-        _replayed(spec, head, logged_rows(part, msg.MESSAGES), terms) for part in parts
-    ]
+    found = [_replayed(spec, head, logged_rows(part, msg.MESSAGES), terms) for part in parts]
     states = []
     for detector, *others in zip(*found, strict=True):
-        detector.load(_together([detector, *others]))
+        _load(detector, _together([detector, *others]))
         states.append(patterns.save_tokens(detector, terms))
     return new_log(head, msg.token_messages(states))
 
@@ -78,6 +76,12 @@ def _replayed(
         if isinstance(detector, KernelDetector):
             detector.table.sweep()
     return engine.detectors
+
+
+def _load(detector: AnyDetector, saved: Saved) -> None:
+    """Replace the tokens of a detector; only the kernel's has tokens of the kernel."""
+    if isinstance(detector, KernelDetector) or isinstance(saved, SavedDetector):
+        cast("KernelDetector", detector).load(saved)
 
 
 def _partitions_of(

@@ -9,7 +9,6 @@ query; that of new queries is their first output.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -32,6 +31,8 @@ from graphtide.spark.state.saved import load_log, logged_rows, new_log, save_log
 from graphtide.spark.topology import run_partition, stages_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from graphtide.spark.job import JobSpec
     from graphtide.spark.topology import StageSpec
 
@@ -57,6 +58,12 @@ class Restoration:
         """The queries whose whole answers are their first output."""
         plain = (n for n, query in enumerate(self.job.shown_queries) if query.windowed is None)
         return [n for n in plain if n not in self.queries.values()]
+
+    def first_answers(self, rows: Sequence[msg.StageRow]) -> pa.Table:
+        """Of the output of the last stage, the answers of new queries."""
+        messages = msg.from_chunks((row.chunk for row in rows if row.task >= 0), msg.MESSAGES)
+        deltas = msg.of_kind(messages, msg.MessageKind.DELTA)
+        return deltas.filter(pa.array(np.isin(deltas["id"].to_numpy(), self.new_queries)))
 
     # --- from an old partition ---
 
@@ -91,8 +98,7 @@ class Restoration:
         if stage.name == MATCH:
             return self._match(partition, parts)
         if stage.name in SAVED_STAGES:
-            log = self._events(stage.name, parts, sent)
-            return log, sent
+            return self._events(stage.name, parts), sent
         log = MemoryLog()
         key = EngineKey("", stage.name, partition)
         state = PartitionState(log, EngineCache(), key)
@@ -141,7 +147,7 @@ class Restoration:
         """Changes of a DISTINCT answer cannot go on if another stage is to count them."""
         rows = msg.from_chunk(head.unreported) if head.unreported else msg.MESSAGES.empty_table()
         before = replace(self.job, partitions=self.partitions)
-        for number in set(rows["id"].to_pylist()):
+        for number in np.unique(rows["id"].to_numpy()).tolist():
             old, new = (each.partition_queries[number] for each in (before, self.job))
             if new.distinct and old.needs_consolidation != new.needs_consolidation:
                 raise GraphtideError(
@@ -151,9 +157,7 @@ class Restoration:
                     hint="choose another number of partitions, or rescale after another window",
                 )
 
-    def _events(
-        self, stage: str, parts: Sequence[MemoryLog], sent: Sequence[msg.StageRow]
-    ) -> MemoryLog:
+    def _events(self, stage: str, parts: Sequence[MemoryLog]) -> MemoryLog:
         spec = self.job.program
         assert spec is not None  # noqa: S101 - only programs have these stages
         if stage == PATTERNS:

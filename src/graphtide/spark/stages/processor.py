@@ -15,12 +15,14 @@ from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import StateLog
 from graphtide.spark.state.messages import ROWS, StageRow
+from graphtide.spark.state.saved import RestoredLog, saved_log
 from graphtide.spark.topology import StageName, StageSpec, run_partition, stages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.spark.job import JobSpec
+    from graphtide.spark.state.log import Log
 
 CACHE = EngineCache()
 """The engines of this Python worker."""
@@ -52,7 +54,11 @@ class PartitionProcessor(StatefulProcessor):
         timerValues: object,  # noqa: ARG002, N803 - Spark's signature
     ) -> Iterator[pd.DataFrame]:
         """One partition's part of a micro-batch."""
-        state = PartitionState(self._log, CACHE, self.engine_key(key[0]))
+        engine_key = self.engine_key(key[0])
+        log: Log = self._log
+        if (restored := self._job.restored) is not None:
+            log = RestoredLog(log, saved_log(restored, self._name, engine_key.partition))
+        state = PartitionState(log, CACHE, engine_key)
         sent = run_partition(self._stage, state, from_frames(rows), self._job.partitions)
         cached = CACHE.engines.get(state.key)
         if cached is not None:

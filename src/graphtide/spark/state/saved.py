@@ -1,8 +1,8 @@
 """Saved logs: the log of a partition as one file, from which another state store can begin.
 
 A checkpoint whose partitions or queries change gets a new state store. Its logs are made from those
-of the old one (`graphtide.spark.restore`) and saved. A partition that finds no head loads its saved log, in
-whichever micro-batch it first runs; an attempt that fails has loaded nothing.
+of the old one (`graphtide.spark.restore`) and saved. A partition that finds no head loads its
+saved log, in whichever micro-batch it first runs; an attempt that fails has loaded nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from graphtide.spark.state.messages import from_chunk, from_chunks, to_chunk
 if TYPE_CHECKING:
     from graphtide.spark.files import Location
 
-_SAVED = pa.schema({"version": pa.int64(), "token": pa.string(), "chunk": pa.large_binary()})
+_FIELDS: list[tuple[str, pa.DataType]] = [
+    ("version", pa.int64()),
+    ("token", pa.string()),
+    ("chunk", pa.large_binary()),
+]
+_SAVED = pa.schema(_FIELDS)
 """A row per chunk outside the head. That of version 0 is the head: its fields, and its data."""
 
 
@@ -64,6 +69,11 @@ def logged_rows(log: Log, schema: pa.Schema) -> pa.Table:
     stored = (log.chunk(each.version) for each in head.stored)
     entries = [*(entry for entry in stored if entry is not None), *head.tail]
     return from_chunks((entry.chunk for entry in entries), schema)
+
+
+def saved_log(folder: Location, stage: str, partition: int) -> Location:
+    """Where the log of a partition of a stage is saved, below a folder."""
+    return folder / stage.replace(" ", "-") / f"{partition:05}.log"
 
 
 class RestoredLog:
