@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pyoxigraph import NamedNode
 
     from graphtide.plan.physical import Physical
+    from graphtide.spark.files import Location
     from graphtide.spark.output import OutputSpec
     from graphtide.spark.partition.program import ProgramSpec
 
@@ -107,7 +108,8 @@ class JobSpec:
 
     `program` has the events, patterns and rules; its queries come after those with a name, and then
     the fragments of queries in the Rete layout. `layouts` has the layouts that are not "grid".
-    With `output`, partitions write much output themselves.
+    With `output`, partitions write much output themselves. `restored` is where the saved logs are
+    with which partitions begin (`graphtide.spark.restore`).
     """
 
     queries: tuple[tuple[str, str], ...]
@@ -118,6 +120,7 @@ class JobSpec:
     layouts: tuple[tuple[str, Layout], ...] = ()
     hubs: HubCounts = ()
     output: OutputSpec | None = None
+    restored: Location | None = None
 
     @cached_property
     def partition_queries(self) -> tuple[PartitionQuery, ...]:

@@ -56,11 +56,15 @@ FIRINGS: Final = pa.schema(_FIRINGS)
 
 @dataclass(frozen=True, slots=True)
 class OutputSpec:
-    """Where the partitions of a job write what is too large for the driver, and how."""
+    """Where the partitions of a job write what is too large for the driver, and how.
+
+    `first_batch` is the number of the stream's first micro-batch.
+    """
 
     out: Location
     format: OutputFormat = "parquet"
     inline_bytes: int = INLINE_BYTES
+    first_batch: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.hubs import hub_counts
 from graphtide.spark.partition.program import program_spec
 from graphtide.spark.partition.windows import Clock
+from graphtide.spark.restore.stages import Restoration, restore_all
 from graphtide.spark.stages.pack import pack_rows
 from graphtide.spark.stages.unpack import emitted_deltas
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionEngine, PartitionState
@@ -159,6 +160,29 @@ class PartitionRun:
             OutRow(names[line["id"]], line["time"], line["tx"], line["diff"], tuple(line["values"]))
             for line in emitted_deltas(self.messages, self.job).to_pylist()
         ]
+
+    def continued(self, job: JobSpec, queries: Mapping[int, int]) -> PartitionRun:
+        """Another job that goes on from here; `queries` has the ids of those that stay, old to new.
+
+        Its `messages` are the whole answers of its queries.
+        """
+        restoration = Restoration(job, self.job.partitions, queries)
+        logs, answers = restore_all(restoration, self.logs)
+        caches = [EngineCache() for _ in self.workers]
+        new = PartitionRun(job, caches, self.place, self.numbered, taken=self.taken)
+        new.logs, new.messages, new.rejected = logs, answers, self.rejected
+        return new
+
+    def rescaled(self, partitions: int, layouts: Layout | None = None) -> PartitionRun:
+        """The same job on another number of partitions."""
+        program = self.job.program
+        job = replace(
+            self.job,
+            partitions=partitions,
+            program=None if program is None else replace(program, partitions=partitions),
+            layouts=pinned(layouts, dict(self.job.queries)) if layouts else self.job.layouts,
+        )
+        return self.continued(job, {n: n for n in range(len(job.queries))})
 
     def attempt(self, tasks: Tasks, now: int | None = None) -> None:
         """A micro-batch that fails at its very end: caches have changed, the logs have not."""

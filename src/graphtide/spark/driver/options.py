@@ -1,6 +1,7 @@
 """Options of a run, and the checkpoint that it owns.
 
-A checkpoint can be resumed only by the program and the number of partitions that made it.
+A checkpoint can be resumed only by the program and the number of partitions that made it;
+`graphtide.spark.driver.rescale` changes them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import re
 import uuid
 from dataclasses import asdict, dataclass
 from logging import getLogger
-from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from graphtide.errors import GraphtideError
+from graphtide.spark.driver.continued import Continued
 from graphtide.spark.driver.feedback import MAX_ROUNDS
 from graphtide.spark.driver.sink import holds_something
 from graphtide.spark.files import Location
@@ -213,7 +215,8 @@ def trigger_milliseconds(text: str) -> int:
 
 _CHECKPOINT_FILE: Final = "graphtide.json"
 _CHECKPOINT_HINT: Final = (
-    "start again with another --checkpoint and --out, or resume with the program as it was"
+    "resume with the program as it was; or change the checkpoint with graphtide rescale or "
+    "graphtide evolve; or start again with another --checkpoint and --out"
 )
 
 
@@ -225,6 +228,19 @@ class Fingerprint:
     queries: Mapping[str, str]
     partitions: int
     changes: str
+    continued: Continued | None = None
+
+    @staticmethod
+    def from_json(found: dict[str, Any]) -> Fingerprint:
+        """The fingerprint of a dict."""
+        before = found.get("continued")
+        return Fingerprint(
+            **{**found, "continued": None if before is None else Continued(**before)}
+        )
+
+    def write(self, checkpoint: Location) -> None:
+        """Write the file of a checkpoint: whoever reads it sees the old one or the new one."""
+        (checkpoint / _CHECKPOINT_FILE).write_text(json.dumps(asdict(self), indent=1))
 
 
 def read_fingerprint(checkpoint: Location) -> Fingerprint | None:
@@ -232,7 +248,7 @@ def read_fingerprint(checkpoint: Location) -> Fingerprint | None:
     path = checkpoint / _CHECKPOINT_FILE
     try:
         if path.exists():
-            return Fingerprint(**json.loads(path.read_text()))
+            return Fingerprint.from_json(json.loads(path.read_text()))
         strange = holds_something(checkpoint)
     except (OSError, ValueError, TypeError) as error:
         raise GraphtideError(f"{path} cannot be read: {error}", hint=_CHECKPOINT_HINT) from None
@@ -253,7 +269,7 @@ def claim_checkpoint(
     if found is None:
         try:
             checkpoint.make_directory()
-            (checkpoint / _CHECKPOINT_FILE).write_text(json.dumps(asdict(wanted), indent=1))
+            wanted.write(checkpoint)
         except OSError as error:
             raise GraphtideError(f"{checkpoint} cannot be written: {error.strerror}") from None
         log.info("made checkpoint %s, for %d partitions", checkpoint, partitions)

@@ -19,6 +19,7 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.formats.change_log import read_changes, write_changes
 from graphtide.spark.api import make_job, run_stages
+from graphtide.spark.driver import continued as going_on
 from graphtide.spark.driver.actions import ActionRunner, Functions
 from graphtide.spark.driver.feedback import FeedbackLog, with_feedback
 from graphtide.spark.driver.options import (
@@ -28,6 +29,7 @@ from graphtide.spark.driver.options import (
     read_fingerprint,
     trigger_milliseconds,
 )
+from graphtide.spark.driver.restore import continue_job, job_notes
 from graphtide.spark.driver.sink import BatchWriter, OnBatch, OnDeltas, Sink
 from graphtide.spark.driver.status import BatchStatus, batch_status, explained, passes
 from graphtide.spark.files import Location
@@ -70,11 +72,13 @@ def known_partitions(checkpoint: Location) -> int | None:
 def resumes_from(checkpoint: Location) -> tuple[int, Offset] | None:
     """The last micro-batch that is committed, and the offset up to which it has read."""
     try:
-        stream = checkpoint / "stream"
-        names = [entry.name for entry in (stream / "commits").entries()]
-        last = max(int(name) for name in names if name.isdigit())
-        lines = (stream / "offsets" / str(last)).read_text().splitlines()
-        return last, Offset.from_json(json.loads(lines[2]))
+        found = read_fingerprint(checkpoint)
+        before = None if found is None else found.continued
+        stopped = going_on.stopped_at(checkpoint / going_on.in_generation("stream", before))
+        first = 0 if before is None else before.first_batch
+        if stopped is not None:
+            return first + stopped.batch, Offset.from_json(stopped.offset)
+        return None if before is None else (first - 1, Offset.from_json(before.offset))
     except (OSError, ValueError, IndexError, KeyError, TypeError):
         return None
 
@@ -136,12 +140,14 @@ def start(
 ) -> SparkJob:
     """As `run`, with all options in one object."""
     spec = options.spec(program)
-    actions = None if spec is None else make_actions(spec, functions or {}, options)
-    owner = check_options(program, options).run
+    owner = check_options(program, options)
+    before = owner.continued
+    feedback = options.checkpoint / going_on.in_generation("feedback", before)
+    actions = None if spec is None else make_actions(spec, functions or {}, options, feedback)
     check_hadoop(spark, options.checkpoint)
     if isinstance(options.changes, Location):
         source, base = options.changes, write_base(options)
-        changes = patiently(lambda: read_logs(spark, source, options, base))
+        changes = patiently(lambda: read_logs(spark, source, options, base, before))
     else:
         changes = options.changes
     job = make_job(
@@ -161,16 +167,19 @@ def start(
         check_names(names)
     for pattern in program.patterns:
         columns[pattern.name] = [parameter.name for parameter in pattern.parameters]
-    sink = Sink(options.out, owner, columns, options.output_format, fires=bool(program.rules))
+    sink = Sink(options.out, owner.run, columns, options.output_format, fires=bool(program.rules))
     job = replace(job, output=OutputSpec(options.out.absolute(), options.output_format))
+    if before is not None:
+        job = continue_job(spark, job, before, options.checkpoint, sink)
+    going_on.note_job(options.checkpoint, job_notes(job))
     writer = BatchWriter(job, sink, options.quarantine_limit, on_deltas, actions, on_batch)
     if spec is not None and spec.feeds_back:
         known = plain_changes(changes, job)
-        changes = with_feedback(spark, known, options.checkpoint / "feedback")
+        changes = with_feedback(spark, known, feedback)
     counts = CacheCounts(spark.sparkContext)
     output = run_stages(changes, job, counts)
     if changes.isStreaming:
-        return StreamJob(output, writer, options, counts)
+        return StreamJob(output, writer, options, counts, going_on.in_generation("stream", before))
     return BoundedJob(output, writer)
 
 
@@ -190,11 +199,13 @@ def patiently(action: Callable[[], DataFrame]) -> DataFrame:
         raise explained(str(error)) or error from error
 
 
-def make_actions(spec: ProgramSpec, functions: Functions, options: RunOptions) -> ActionRunner:
+def make_actions(
+    spec: ProgramSpec, functions: Functions, options: RunOptions, directory: Location
+) -> ActionRunner:
     """The runner of a program's actions, with the log of their feedback if they have any."""
     feedback = None
     if spec.feeds_back:
-        feedback = FeedbackLog(options.checkpoint / "feedback", options.max_rounds)
+        feedback = FeedbackLog(directory, options.max_rounds)
     return ActionRunner(spec, functions, feedback)
 
 
@@ -218,9 +229,16 @@ def write_base(options: RunOptions) -> Location | None:
 
 
 def read_logs(
-    spark: SparkSession, path: Location, options: RunOptions, base: Location | None = None
+    spark: SparkSession,
+    path: Location,
+    options: RunOptions,
+    base: Location | None = None,
+    before: going_on.Continued | None = None,
 ) -> DataFrame:
-    """A change log, or a directory of them, as a stream; after a base, if there is one."""
+    """A change log, or a directory of them, as a stream.
+
+    It begins with a base, if there is one, or goes on where the stream before it stopped.
+    """
     spark.dataSource.register(GraphtideSource)
     reader = (
         spark.readStream.format("graphtide")
@@ -228,6 +246,10 @@ def read_logs(
         .option("startingOffsets", options.start)
         .option(SECRETS, json.dumps(dict(path.settings)))
     )
+    if before is not None:
+        reader = reader.option("continues", json.dumps(before.offset))
+        if before.planned is not None:
+            reader = reader.option("planned", json.dumps(before.planned))
     return (reader if base is None else reader.option("base", str(base))).load(str(path))
 
 
@@ -249,8 +271,14 @@ class StreamJob:
     """A program as a streaming query."""
 
     def __init__(
-        self, output: DataFrame, writer: BatchWriter, options: RunOptions, counts: CacheCounts
+        self,
+        output: DataFrame,
+        writer: BatchWriter,
+        options: RunOptions,
+        counts: CacheCounts,
+        stream: str,
     ) -> None:
+        self._stream_folder = options.checkpoint / stream
         self.sink = writer.sink
         self._writer = writer
         self._options = options
@@ -268,7 +296,7 @@ class StreamJob:
 
     def _stream(self) -> StreamingQuery:
         stream = self._output.writeStream.foreachBatch(self._writer.write).option(
-            "checkpointLocation", str(self._options.checkpoint / "stream")
+            "checkpointLocation", str(self._stream_folder)
         )
         if self._options.once and not self._writer.feeds_back:
             return stream.trigger(availableNow=True).start()
@@ -295,6 +323,7 @@ class StreamJob:
                     seen = report["batchId"]
                     size = sum(self._counts.state_bytes().values())
                     self._counts.hubs()  # new ones are logged
+                    report["batchId"] += self._writer.first_batch
                     yield batch_status(report, self.sink.progress, directory, size)
             if not active and (until() or not self._starts_again()):
                 break

@@ -219,8 +219,14 @@ class BatchWriter:
         """Whether the next micro-batch may read what actions write."""
         return self._actions is not None and self._actions.spec.feeds_back
 
-    def write(self, output: DataFrame, batch: int) -> None:
+    @property
+    def first_batch(self) -> int:
+        """The number of the stream's first micro-batch."""
+        return 0 if self._job.output is None else self._job.output.first_batch
+
+    def write(self, output: DataFrame, number: int) -> None:
         """Write a micro-batch. It is computed even if it was written: the state depends on it."""
+        batch = self.first_batch + number
         table = output.toArrow()
         messages = msg.from_chunks(table["chunk"].to_pylist(), msg.MESSAGES)
         rejected = msg.from_chunks(table["rejected"].to_pylist(), msg.REJECTED)

@@ -13,6 +13,8 @@ for order, times and transaction numbers are those of `source.offsets`. Options:
 | `maxRowsPerBatch` | about how many lines or rows a micro-batch takes (200000) |
 | `maxFilesPerBatch` | how many files it takes at most (1000) |
 | `startingOffsets` | `earliest`, or `latest`: only what is written from now on |
+| `continues` | JSON of the offset that a new stream begins with, if it goes on from another one |
+| `planned` | JSON of the offset with which its first micro-batch ends, as it was planned before |
 
 Rows are changes `time, tx, diff, s, p, o, g, seq`; with a `reason` they are rejected input, with
 `file`, `line`, `column` and `text`.
@@ -112,10 +114,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = _number(options, "maxRowsPerBatch", 200_000)
         self._files = _number(options, "maxFilesPerBatch", 1000)
         self._latest = _starts_at_latest(options)
+        self._continues = _offset(options, "continues")
+        self._end_of_first = _offset(options, "planned")
         self._planned: tuple[Offset, Offset, list[planning.LogSlice]] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new stream begins."""
+        if self._continues is not None:
+            return self._continues.to_json()
         start = Offset()
         return (planning.latest(self._directory, start) if self._latest else start).to_json()
 
@@ -132,6 +138,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = limit.max_files if isinstance(limit, ReadMaxFiles) else self._files
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else planning.NO_LIMIT
         begin = Offset.from_json(start)
+        if self._end_of_first is not None and begin == self._continues:
+            return self._end_of_first.to_json()
         ended = self._directory.frozen is not None
         slices, end = planning.plan(
             self._directory, begin, planning.Budget(rows, files), ended=ended
@@ -193,6 +201,11 @@ def _number(options: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise GraphtideError(f"{name} is {text!r}, not a number from 1 on")
     return int(text)
+
+
+def _offset(options: Mapping[str, str], name: str) -> Offset | None:
+    text = options.get(name)
+    return None if text is None else Offset.from_json(json.loads(text))
 
 
 def _starts_at_latest(options: Mapping[str, str]) -> bool:

@@ -254,7 +254,7 @@ def _facts(deltas: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Sent]:
         rows = msg.addressed(
             msg.of_kind(deltas, msg.MessageKind.DELTA, query), msg.MessageKind.FACT, rule
         )
-        yield from _by_key(rows, width, (key.facts,), key, spec.partitions)
+        yield from by_key(rows, width, (key.facts,), key, spec.partitions)
 
 
 def _to_patterns(events: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Sent]:
@@ -264,11 +264,11 @@ def _to_patterns(events: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Se
                 rows = msg.of_kind(events, msg.MessageKind.EVENT, spec.types[type_])
                 rows = msg.addressed(rows, msg.MessageKind.PATTERN_EVENT, pattern, index)
                 width, columns = len(type_.parameters), key.columns[index]
-                yield from _by_key(rows, width, columns, key, spec.partitions)
+                yield from by_key(rows, width, columns, key, spec.partitions)
         if pattern in spec.noise_patterns:
             rows = msg.of_kind(events, msg.MessageKind.EVENT, spec.types[program.ANY_EVENT])
             rows = msg.addressed(rows, msg.MessageKind.PATTERN_EVENT, pattern, UNNAMED)
-            yield from _by_key(rows, 0, ((),), key, spec.partitions)
+            yield from by_key(rows, 0, ((),), key, spec.partitions)
 
 
 def _to_rules(events: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Sent]:
@@ -282,10 +282,10 @@ def _to_rules(events: pa.Table, spec: program.ProgramSpec) -> Iterator[msg.Sent]
                 yield from (msg.Sent(partition, rows) for partition in range(spec.partitions))
             elif index in key.columns:
                 width, columns = len(type_.parameters), key.columns[index]
-                yield from _by_key(rows, width, columns, key, spec.partitions)
+                yield from by_key(rows, width, columns, key, spec.partitions)
 
 
-def _by_key(
+def by_key(
     rows: pa.Table,
     width: int,
     columns: Sequence[tuple[int, ...]],

@@ -247,7 +247,7 @@ def match_batch(job: JobSpec, state: PartitionState, batch: msg.StageInput) -> m
         messages = pa.concat_tables([messages, graph_events(events, job.program)])
     state.commit(recovered, after)
     return msg.StageOutput(
-        _sent(messages, job, state.partition), frontier, late_rows(late, head.frontier)
+        send_messages(messages, job, state.partition), frontier, late_rows(late, head.frontier)
     )
 
 
@@ -274,7 +274,7 @@ def _too_late(late: pa.Table, frontier: Frontier) -> GraphtideError:
     )
 
 
-def _sent(messages: pa.Table, job: JobSpec, partition: int) -> list[msg.Sent]:
+def send_messages(messages: pa.Table, job: JobSpec, partition: int) -> list[msg.Sent]:
     """The messages by the partition of the next stage to which they go."""
     joined, messages = send_fragments(messages, job) if job.rete else ([], messages)
     return [*joined, *_sent_on(messages, job, partition)]

@@ -35,7 +35,7 @@ def write_parts(job: JobSpec, partition: int, rows: list[msg.StageRow]) -> list[
     rejected = msg.from_chunks((row.rejected for row in rows), msg.REJECTED)
     if messages.nbytes + rejected.nbytes <= spec.inline_bytes // job.partitions:
         return rows
-    batch = micro_batch()
+    batch = spec.first_batch + micro_batch()
     written: list[OutputFile] = []
     for name, table in {**output_tables(messages, job), QUARANTINE_NAME: rejected}.items():
         if len(table):

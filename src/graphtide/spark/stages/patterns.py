@@ -51,8 +51,8 @@ class PatternsPartition:
     as they are.
     """
 
-    def __init__(self, spec: ProgramSpec) -> None:
-        self._terms = TermDictionary()
+    def __init__(self, spec: ProgramSpec, terms: TermDictionary | None = None) -> None:
+        self._terms = TermDictionary() if terms is None else terms
         self._widths = [len(type_.parameters) for type_ in spec.named.values()]
         indices = {name: index for index, name in enumerate(spec.named)}
         self._types = [spec.types[type_] for type_ in spec.complex.values()]

@@ -17,12 +17,14 @@ from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import StateLog
 from graphtide.spark.state.messages import ROWS, StageRow
+from graphtide.spark.state.saved import RestoredLog, saved_log
 from graphtide.spark.topology import StageName, StageSpec, run_partition, stages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.spark.job import JobSpec
+    from graphtide.spark.state.log import Log
 
 TIMER_MS: Final = 1000
 """How often the clock of a silent source goes on, if its ticks are not longer."""
@@ -72,7 +74,11 @@ class PartitionProcessor(sp.StatefulProcessor):
             yield self._run(key[0], [], timerValues)
 
     def _run(self, key: int, rows: list[StageRow], times: sp.TimerValues) -> pd.DataFrame:
-        state = PartitionState(self._log, CACHE, self.engine_key(key))
+        engine_key = self.engine_key(key)
+        log: Log = self._log
+        if (restored := self._job.restored) is not None:
+            log = RestoredLog(log, saved_log(restored, self._name, engine_key.partition))
+        state = PartitionState(log, CACHE, engine_key)
         now = None
         if self._stage.timed:
             now = times.getCurrentProcessingTimeInMs()

@@ -1,0 +1,1 @@
+"""Restore: the state of a job from the saved logs of another, with other partitions or queries."""

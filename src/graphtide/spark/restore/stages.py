@@ -1,0 +1,188 @@
+"""Restoration: the logs of all stages of a job, from the saved logs of another.
+
+The match begins with the live quads, patterns and rules with their tokens, facts and events, all
+routed again. Join stages and counts follow from the quads: the match emits its whole answers, as
+one transaction, through the stages that are between. So it does not matter by which stages, grids
+and layouts the old job maintained them. What comes out at the end is the whole answer of every
+query; that of new queries is their first output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from graphtide.errors import GraphtideError
+from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.restore import events
+from graphtide.spark.restore.changes import merge_changes, split_changes
+from graphtide.spark.stages.consolidate import counted
+from graphtide.spark.stages.events import first_facts
+from graphtide.spark.stages.joins import before_all
+from graphtide.spark.stages.match import QueriesPartition, send_messages
+from graphtide.spark.state import messages as msg
+from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
+from graphtide.spark.state.log import Head, MemoryLog
+from graphtide.spark.state.saved import load_log, logged_rows, new_log, save_log
+from graphtide.spark.topology import run_partition, stages_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from graphtide.spark.job import JobSpec
+    from graphtide.spark.topology import StageSpec
+
+MATCH, PATTERNS, RULES = "match", "patterns", "rules"
+SAVED_STAGES = (MATCH, PATTERNS, RULES)
+"""The stages whose old logs are needed; those of the others follow from the match."""
+
+
+@dataclass(frozen=True)
+class Restoration:
+    """A job that goes on where another stopped, which had the same queries or some of them.
+
+    `partitions` is the number of the old job's. `queries` has the ids of its queries that go on,
+    and their ids in this job.
+    """
+
+    job: JobSpec
+    partitions: int
+    queries: Mapping[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def new_queries(self) -> list[int]:
+        """The queries whose whole answers are their first output."""
+        plain = (n for n, query in enumerate(self.job.shown_queries) if query.windowed is None)
+        return [n for n in plain if n not in self.queries.values()]
+
+    def first_answers(self, rows: Sequence[msg.StageRow]) -> pa.Table:
+        """Of the output of the last stage, the answers of new queries."""
+        messages = msg.from_chunks((row.chunk for row in rows if row.task >= 0), msg.MESSAGES)
+        deltas = msg.of_kind(messages, msg.MessageKind.DELTA)
+        return deltas.filter(pa.array(np.isin(deltas["id"].to_numpy(), self.new_queries)))
+
+    # --- from an old partition ---
+
+    def split(self, stage: str, old: int, log: MemoryLog) -> list[msg.StageRow]:
+        """What an old partition of a stage sends to each new one: a part of its log."""
+        head = log.current or Head()
+        if stage == MATCH:
+            parts = split_changes(self.job, log, old, self.queries)
+        else:
+            spec = self.job.program
+            assert spec is not None  # noqa: S101 - only programs have these stages
+            rows = logged_rows(log, msg.MESSAGES)
+            divide = events.split_tokens if stage == PATTERNS else events.split_rules
+            parts = divide(spec, head, rows)
+        keys = partition_keys(self.job.partitions)
+        return [
+            msg.StageRow(keys[at], -1 - old, *head.frontier, save_log(part))
+            for at, part in enumerate(parts)
+        ]
+
+    # --- to a new partition ---
+
+    def restore(
+        self, stage: StageSpec, partition: int, rows: Sequence[msg.StageRow]
+    ) -> tuple[MemoryLog, list[msg.StageRow]]:
+        """The log of a partition, and what it sends to the next stage.
+
+        Rows are parts of old logs, whose task is negative, and messages of the stage before.
+        """
+        parts = [load_log(row.chunk) for row in _sorted(rows) if row.task < 0 and row.chunk]
+        sent = [row for row in rows if row.task >= 0]
+        if stage.name == MATCH:
+            return self._match(partition, parts)
+        if stage.name in SAVED_STAGES:
+            return self._events(stage.name, parts), sent
+        log = MemoryLog()
+        key = EngineKey("", stage.name, partition)
+        state = PartitionState(log, EngineCache(), key)
+        always = replace(stage, always_sends=True, emit=None)
+        return log, run_partition(always, state, sent, self.job.partitions)
+
+    def _match(
+        self, partition: int, parts: Sequence[MemoryLog]
+    ) -> tuple[MemoryLog, list[msg.StageRow]]:
+        head, rows = merge_changes(self.job, parts)
+        self._check_unreported(head)
+        engine = QueriesPartition(self.job, partition)
+        first = before_all(engine.first(), self.job)
+        if self.job.program is not None:
+            first = first_facts(first, self.job.program)
+        deltas = engine.apply(rows, head.frontier.time)
+        messages = self._answers(pa.concat_tables([first, deltas]), head)
+        sent = send_messages(messages, self.job, partition)
+        keys = partition_keys(self.job.partitions)
+        found = [
+            msg.StageRow(keys[to], partition, *head.frontier, msg.to_chunk(table))
+            for to, table in sent
+        ]
+        found.append(msg.StageRow(keys[partition], partition, *head.frontier))
+        return new_log(head, rows), found
+
+    def _answers(self, deltas: pa.Table, head: Head) -> pa.Table:
+        """The answers now; of queries over windows, those that were reported and are counted."""
+        queries = enumerate(self.job.partition_queries)
+        windowed = [n for n, query in queries if query.windowed is not None]
+        reported = [n for n in windowed if n in counted(self.job)]
+        if not windowed:
+            return deltas
+        ids = deltas["id"].to_numpy()
+        plain = deltas.filter(pa.array(~np.isin(ids, windowed)))
+        now = deltas.filter(pa.array(np.isin(ids, reported)))
+        since = msg.from_chunk(head.unreported) if head.unreported else now.slice(0, 0)
+        since = since.filter(pa.array(np.isin(since["id"].to_numpy(), reported)))
+        since = msg.replaced(since, "diff", -since["diff"].to_numpy())
+        counts = pa.concat_tables([now, since])
+        for name in ("time", "tx"):
+            counts = msg.replaced(counts, name, np.zeros(len(counts), np.int64))
+        return pa.concat_tables([plain, counts])
+
+    def _check_unreported(self, head: Head) -> None:
+        """Changes of a DISTINCT answer cannot go on if another stage is to count them."""
+        rows = msg.from_chunk(head.unreported) if head.unreported else msg.MESSAGES.empty_table()
+        before = replace(self.job, partitions=self.partitions)
+        for number in np.unique(rows["id"].to_numpy()).tolist():
+            old, new = (each.partition_queries[number] for each in (before, self.job))
+            if new.distinct and old.needs_consolidation != new.needs_consolidation:
+                raise GraphtideError(
+                    f"the query {new.name} has changes that no window has reported yet, and "
+                    f"{self.job.partitions} partitions count them in another way than "
+                    f"{self.partitions}",
+                    hint="choose another number of partitions, or rescale after another window",
+                )
+
+    def _events(self, stage: str, parts: Sequence[MemoryLog]) -> MemoryLog:
+        spec = self.job.program
+        assert spec is not None  # noqa: S101 - only programs have these stages
+        if stage == PATTERNS:
+            return events.merge_tokens(spec, parts)
+        return events.merge_rules(spec, parts)
+
+
+def _sorted(rows: Sequence[msg.StageRow]) -> list[msg.StageRow]:
+    return sorted(rows, key=lambda row: -row.task)
+
+
+def restore_all(
+    restoration: Restoration, logs: Mapping[str, Sequence[MemoryLog]]
+) -> tuple[dict[str, list[MemoryLog]], pa.Table]:
+    """The logs of all stages and partitions, in one process; and the whole answers."""
+    job, found = restoration.job, {}
+    rows: list[msg.StageRow] = []
+    for stage in stages_of(job):
+        if stage.name in SAVED_STAGES:
+            old = enumerate(logs.get(stage.name, ()))
+            rows += [row for at, log in old for row in restoration.split(stage.name, at, log)]
+        restored = [
+            restoration.restore(stage, at, [row for row in rows if row.partition == key])
+            for at, key in enumerate(partition_keys(job.partitions))
+        ]
+        found[stage.name] = [log for log, _ in restored]
+        rows = [row for _, sent in restored for row in sent]
+    return found, msg.from_chunks((row.chunk for row in rows), msg.MESSAGES)

@@ -1,0 +1,138 @@
+"""A run that is rescaled: the same output as if nothing had happened, whatever is killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.datasets.railway import PREFIX, QUERIES, change_stream
+from graphtide.errors import GraphtideError
+from graphtide.graph import LiveGraph
+from graphtide.lang.tide.program import Program
+from graphtide.rdf.formats.change_log import write_changes
+from graphtide.spark import read_output
+from graphtide.spark.driver.options import Fingerprint
+from graphtide.spark.driver.rescale import rescale
+from graphtide.spark.driver.run import known_partitions, resumes_from, run
+from graphtide.spark.driver.sink import Sink
+from graphtide.spark.files import Location
+
+pytestmark = pytest.mark.slow
+
+TEXTS = {
+    "RouteSensor": QUERIES["RouteSensor"],
+    "SwitchMonitored": QUERIES["SwitchMonitored"],
+    "Sensors": f"{PREFIX}SELECT DISTINCT ?sensor {{ ?p :target ?sw . ?sw :monitoredBy ?sensor }}",
+}
+PROGRAM = "\n".join([PREFIX, *(f"QUERY {n} AS {t[t.index('SELECT') :]}" for n, t in TEXTS.items())])
+
+
+class Rail:
+    """A folder with a growing change log, and a program that runs over it."""
+
+    def __init__(self, folder, spark):
+        self.folder, self.spark = folder, spark
+        self.stream = list(change_stream(40, seed=3))
+        self.written = 0
+        (folder / "in").mkdir()
+
+    def write(self, to):
+        for number in range(self.written, to):
+            write_changes(self.stream[number], self.folder / "in" / f"{number:03}.rdfp")
+        self.written = to
+
+    def run(self, program=PROGRAM, **options):
+        options = {"rows_per_batch": 300, "once": True, **options}
+        folder = self.folder
+        job = run(
+            self.spark, Program.parse(program), changes=folder / "in", out=folder / "out",
+            checkpoint=folder / "checkpoint", **options,
+        )  # fmt: skip
+        for _ in job.statuses():
+            pass
+        return job.sink.progress
+
+    def rescale(self, partitions):
+        return rescale(self.spark, self.folder / "checkpoint", partitions=partitions)
+
+    @property
+    def partitions(self):
+        return known_partitions(Location.of(self.folder / "checkpoint"))
+
+    def forget_last_commit(self, stream="stream"):
+        """As if it had been killed after the last micro-batch was written, before Spark knew."""
+        commits = self.folder / "checkpoint" / stream / "commits"
+        last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+        for path in commits.glob(f"*{last}*"):
+            path.unlink()
+
+    def output(self, texts=TEXTS):
+        return {
+            name: sorted(
+                tuple(row.values()) for row in read_output(self.folder / "out", name).to_pylist()
+            )
+            for name in texts
+        }
+
+    def expected(self, texts=TEXTS):
+        graph = LiveGraph()
+        watches = {name: graph.watch(text, history=10**6) for name, text in texts.items()}
+        for batch in self.stream[: self.written]:
+            graph.apply(batch)
+        return {
+            name: sorted(
+                (row.time, row.tx, row.diff, *map(str, row.row.values())) for row in watch.rows()
+            )
+            for name, watch in watches.items()
+        }
+
+
+@pytest.fixture
+def rail(tmp_path, spark):
+    return Rail(tmp_path, spark)
+
+
+def test_nothing_is_lost_or_repeated(rail, monkeypatch):
+    rail.write(20)
+    rail.run(partitions=2)
+    before = rail.output()
+    assert all(before.values())
+    rail.forget_last_commit()
+
+    # Killed at the very end of the command: the checkpoint is as it was.
+    with monkeypatch.context() as patch:
+        patch.setattr(Fingerprint, "write", killed)
+        with pytest.raises(Killed):
+            rail.rescale(3)
+    assert rail.partitions == 2
+
+    changed = rail.rescale(3)
+    assert (changed.before, changed.partitions, rail.partitions) == (2, 3, 3)
+    # A second command before anything has run starts from the same state.
+    rail.rescale(4)
+    rail.rescale(3)
+    rail.write(30)
+
+    # Killed in the new stream's first micro-batch, before and after it was written.
+    for name in ("_commit", "_clean"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Sink, name, killed)
+            with pytest.raises(Exception, match="killed"):
+                rail.run()
+    rail.run()
+    assert rail.output() == rail.expected()
+
+    last, offset = resumes_from(Location.of(rail.folder / "checkpoint"))
+    assert last > changed.batch and offset.position.file == "029.rdfp"
+    rail.forget_last_commit("stream-1")
+    rail.rescale(1)
+    rail.write(40)
+    rail.run(layout="rete")
+    assert rail.output() == rail.expected()
+
+
+class Killed(Exception):
+    pass
+
+
+def killed(*_):
+    raise Killed("killed")
