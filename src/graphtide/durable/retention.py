@@ -27,9 +27,8 @@ class RetentionPolicy(NamedTuple):
     def of(cls, text: str | None) -> RetentionPolicy:
         """The retention that a text such as "30d" or "10GB" stands for.
 
-        >>> RetentionPolicy.of("30d"), RetentionPolicy.of("10GB"), RetentionPolicy.of(None)
-        (RetentionPolicy(seconds=2592000.0, bytes=None), RetentionPolicy(seconds=None, bytes=10000000000),
-        RetentionPolicy(seconds=None, bytes=None))
+        >>> RetentionPolicy.of("30d").seconds, RetentionPolicy.of("10GB").bytes
+        (2592000.0, 10000000000)
         """
         if text is None:
             return cls()
