@@ -61,10 +61,12 @@ class InputEntry:
         real = self.rows[:, DIFF] != 0
         return np.ascontiguousarray(self.rows[real]), self.times[first], self.txs[first]
 
-    def until(self, count: int) -> InputEntry:
-        """The first transactions of changes."""
-        end = int(np.searchsorted(self.rows[:, TX], count))
-        return InputEntry(self.kind, self.fields, self.rows[:end], self.times[:end], self.txs[:end])
+    def part(self, first: int, last: int) -> InputEntry:
+        """The transactions of changes from one up to another."""
+        begin, end = np.searchsorted(self.rows[:, TX], [first, last])
+        rows = self.rows[begin:end].copy()
+        rows[:, TX] -= first
+        return InputEntry(self.kind, self.fields, rows, self.times[begin:end], self.txs[begin:end])
 
 
 def changes_entry(

@@ -7,7 +7,7 @@ the number of transactions before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -20,9 +20,10 @@ from graphtide.errors import ActionError, CascadeError, GraphtideError
 from graphtide.kernel.batch import TX, VALUES
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.program import Program
+from graphtide.rdf.holders import HeldIds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.durable.journal import JournalRow
     from graphtide.engine.runtime import Runtime
@@ -81,23 +82,42 @@ class Replay:
     only_data: bool = False
     keeps_all: bool = False
     ended: bool = False
+    number: int = 0
+    """Of the last row that was read."""
+    _source: Iterator[InputEntry] = field(default_factory=lambda: iter(()))
+    _left: InputEntry | None = None
+    _held: HeldIds = field(default_factory=HeldIds)
 
-    def rows(self, rows: Iterable[JournalRow]) -> int:
-        """Apply rows of the journal; the number of the last one that was begun."""
-        number = 0
-        for row in rows:
-            if self.until.tx is not None and row.tx >= self.until.tx:
-                self.ended = True
-            if self.ended:
+    def read(self, rows: Iterable[JournalRow]) -> None:
+        """Take the inputs from some rows of the journal."""
+        self._source = self._entries(rows)
+        self.runtime.terms.holders.add(self._held)
+
+    def steps(self) -> Iterator[None]:
+        """Apply inputs one by one, until the replay has ended; what is left comes the next time."""
+        self.ended = False
+        while not self.ended:
+            entry = self._left or next(self._source, None)
+            self._left = None
+            if entry is None:
                 break
-            self._check(row)
-            number = row.number
-            table, texts = chunks.from_bytes(row.chunk)
-            for entry in chunks.decode_entries(table, texts, self.runtime.terms):
-                if not self.ended:
-                    self.apply(entry)
+            self.apply(entry)
+            yield
         self.runtime.settle()
-        return number
+
+    def go_on(self) -> None:
+        """Apply inputs until the replay has ended."""
+        for _ in self.steps():
+            pass
+
+    def _entries(self, rows: Iterable[JournalRow]) -> Iterator[InputEntry]:
+        for row in rows:
+            self._check(row)
+            table, texts = chunks.from_bytes(row.chunk)
+            entries = list(chunks.decode_entries(table, texts, self.runtime.terms))
+            self._held.arrays = [entry.rows[:, VALUES:] for entry in entries]
+            self.number = row.number
+            yield from entries
 
     def _check(self, row: JournalRow) -> None:
         if not self.only_data and self.runtime.transactions != row.tx:
@@ -113,6 +133,9 @@ class Replay:
 
         A program that is registered `again` does not see what there was before as new.
         """
+        if self.until.tx is not None and self.runtime.transactions >= self.until.tx:
+            self._end(entry)
+            return
         if self.note is not None:
             self.note(entry)
         if again and entry.kind == "run":
@@ -133,13 +156,13 @@ class Replay:
             case "changes":
                 self._changes(entry)
             case "clock":
-                self._advance(fields["to"])
+                self._advance(entry)
             case "events":
                 self._events(entry)
             case "push":
                 self._push(entry)
             case "watermark":
-                self.graph.stream(fields["name"]).advance(self._at_most(fields["to"]))
+                self.graph.stream(fields["name"]).advance(self._at_most(entry))
             case "stream":
                 self.graph.stream(fields["name"], lateness=fields["lateness"])
             case "watch" if not self.only_data:
@@ -159,27 +182,31 @@ class Replay:
 
     # --- the graph and its clock ---
 
+    def _end(self, left: InputEntry) -> None:
+        """End here; an input, or the rest of it, is left."""
+        self.ended, self._left = True, left
+
     def _changes(self, entry: InputEntry) -> None:
-        until = self.until
+        until, count = self.until, entry.transactions
         if until.time is not None and len(entry.times) and int(entry.times[-1]) > until.time:
             after = int(np.searchsorted(entry.times, until.time, side="right"))
-            entry = entry.until(int(entry.rows[after, TX]))
-            self.ended = True
+            count = int(entry.rows[after, TX])
         if until.tx is not None:
-            left = until.tx - self.runtime.transactions
-            if entry.transactions >= left:
-                self.ended = True
-                entry = entry.until(left)
+            count = min(count, until.tx - self.runtime.transactions)
+        if count < entry.transactions:
+            self._end(entry.part(count, entry.transactions))
+            entry = entry.part(0, count)
         if len(entry.rows):
             self.runtime.apply_piece(entry.piece())
 
-    def _advance(self, to: int) -> None:
-        self.runtime.advance(max(self._at_most(to), self.runtime.clock))
+    def _advance(self, entry: InputEntry) -> None:
+        self.runtime.advance(max(self._at_most(entry), self.runtime.clock))
 
-    def _at_most(self, time: int) -> int:
-        """A time, or that at which the replay ends."""
+    def _at_most(self, entry: InputEntry) -> int:
+        """The time that an input leads to, or that at which the replay ends."""
+        time: int = entry.fields["to"]
         if self.until.time is not None and time > self.until.time:
-            self.ended = True
+            self._end(entry)
             return self.until.time
         return time
 
@@ -188,7 +215,7 @@ class Replay:
     def _events(self, entry: InputEntry) -> None:
         ends = np.array(entry.fields["ends"], np.int64)
         if self.until.time is not None and len(ends) and int(ends[-1]) > self.until.time:
-            self.ended = True
+            self._end(entry)
             return
         sizes = np.bincount(entry.rows[:, TX], minlength=len(ends))
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -205,9 +232,9 @@ class Replay:
     def _push(self, entry: InputEntry) -> None:
         fields, rows, times, numbers = entry.fields, entry.rows, entry.times, entry.txs
         if self.until.time is not None and len(times) and int(times.max()) > self.until.time:
-            self.ended = True
-            kept = times <= self.until.time
-            rows, times, numbers = rows[kept], times[kept], numbers[kept]
+            now = times <= self.until.time
+            self._end(InputEntry("push", fields, rows[~now], times[~now], numbers[~now]))
+            rows, times, numbers = rows[now], times[now], numbers[now]
             fields = fields | {"newest": self.until.time}
         quads = np.ascontiguousarray(rows[:, VALUES:])
         events = numbers if fields["numbered"] else None

@@ -151,16 +151,24 @@ class Store:
         self._replay(graph, runtime, streams, None, until, Frozen(), begin)
         runtime.schedule.recorder = None
 
+    def replay_inputs(self, replay: Replay, streams: Streams) -> None:
+        """Bring an empty graph, on which nothing runs, to where a replay of the data ends."""
+        number, chain = self._begin(replay, streams, replay.until)
+        replay.read(self.journal.rows(number, chain))
+        replay.go_on()
+
     def follow(self, replay: Replay) -> bool:
         """Apply what has come to the journal since; whether there was anything."""
         schedule = replay.runtime.schedule
         frozen, schedule.recorder = schedule.recorder, None
         try:
-            number = replay.rows(self.journal.rows(self._at))
+            replay.number = self._at
+            replay.read(self.journal.rows(self._at))
+            replay.go_on()
         finally:
             schedule.recorder = frozen
-        self._at = number or self._at
-        return number > 0
+        before, self._at = self._at, replay.number
+        return self._at > before
 
     def _replay(
         self,
@@ -180,9 +188,11 @@ class Store:
         recorder.replaying = True
         number, chain = self._begin(replay, streams, begin or until)
         recorder.finished(self.journal.calls(number))
-        last = replay.rows(self.journal.rows(number, chain)) or number
+        replay.number = number
+        replay.read(self.journal.rows(number, chain))
+        replay.go_on()
         recorder.replaying = False
-        return last
+        return replay.number
 
     def _begin(self, replay: Replay, streams: Streams, until: Until) -> tuple[int, int]:
         """Restore the newest good snapshot before `until`; its number and chain."""
