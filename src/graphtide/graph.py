@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
 
 import numpy as np
 import pyarrow as pa
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import as_select
+from graphtide.durable.handle import DurableGraph, open_graph
+from graphtide.durable.store import Store
 from graphtide.engine.events import make_events
-from graphtide.engine.ingest import ObjectLike, TermLike, as_term, quad_ids
+from graphtide.engine.ingest import ObjectLike, TermLike, known_ids, quad_ids
 from graphtide.engine.locking import synchronized
-from graphtide.engine.results import SHOWN_ROWS, Stats, answer_table, html_table
+from graphtide.engine.results import Stats, answer_table, graph_stats
 from graphtide.engine.runtime import Runtime
 from graphtide.engine.transaction import Transaction
 from graphtide.engine.update import run_update
-from graphtide.engine.watch import DEFAULT_HISTORY, Query
+from graphtide.engine.watch import DEFAULT_HISTORY, Query, html_queries
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, VALUES, Ints, Longs
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
@@ -28,13 +30,14 @@ from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.registry import find_format
 from graphtide.repair.model import MAX_PLANS, MAX_SECONDS, MAX_STATES, Fix, Goal
 from graphtide.repair.search import RepairStrategy, find_repairs
-from graphtide.rules.program import FiringMode, RunningProgram, StartAt, run
+from graphtide.rules.program import FiringMode, RunningProgram, StartAt, free_name, run
 from graphtide.rules.runtime import MAX_FIRINGS
 from graphtide.streams.feed import Feed
 from graphtide.streams.registry import ReportPolicy, Streams
 
 if TYPE_CHECKING:
     from graphtide.algebra.windows import WindowedQuery
+    from graphtide.durable.recorder import Durability
     from graphtide.engine.storage import DefaultGraphMode, Storage
     from graphtide.lang.tide.program import Program
     from graphtide.limits import Limits
@@ -110,6 +113,69 @@ class LiveGraph:
         self._write = runtime.write
         self._quad_ids = runtime.quad_ids_of
         self._programs: list[RunningProgram] = []
+        self._durable: DurableGraph | None = None
+
+    # --- durable graphs ---
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        durability: Durability = "batch",
+        retain: str | None = None,
+        functions: Mapping[str, Callable[..., object]] | None = None,
+        read_only: bool = False,
+        limits: Limits | None = None,
+        **options: Any,  # noqa: ANN401 - those of the constructor
+    ) -> Self:
+        """Open the store in a directory, or make one: the graph comes back as it was.
+
+        So do its queries, programs and streams; CALL finds its functions in `functions`. A change
+        is on disk when the call returns (`durability="transaction"`), at most 50 ms or 10,000
+        changes later ("batch"), or at some time ("none"). Of the past, `retain` keeps a time
+        ("30d"), a size ("10GB"), or everything. Further `options` are those of the constructor, for
+        a new store. A `read_only` graph may be open beside the one that writes; `follow()` brings
+        it up to date.
+        """
+        store = Store(path, durability=durability, retain=retain, read_only=read_only)
+        return cast("Self", open_graph(cls, store, functions or {}, limits, options))
+
+    @property
+    def store(self) -> DurableGraph:
+        """The store of a durable graph: cursors, the past, checkpoints."""
+        if self._durable is None:
+            raise GraphtideError(
+                "this graph is in memory only", hint="LiveGraph.open(directory) keeps a graph"
+            )
+        return self._durable
+
+    def flush(self) -> None:
+        """Wait until everything so far is on disk."""
+        self.store.flush()
+
+    def checkpoint(self) -> bool:
+        """Write a snapshot to open from; whether it could: not while programs hold events."""
+        return self.store.checkpoint()
+
+    def follow(self) -> bool:
+        """Bring a read-only graph up to date with its store; whether there was anything new."""
+        return self.store.follow()
+
+    def at(self, *, time: int | None = None, tx: int | None = None) -> LiveGraph:
+        """The graph as it was after a time, or after so many transactions; it cannot be changed."""
+        return cast("LiveGraph", self.store.at(time, tx))
+
+    def close(self) -> None:
+        """Write what is left to the store and let others open it; in memory, nothing happens."""
+        if self._durable is not None:
+            self._durable.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     # --- changes ---
 
@@ -227,7 +293,8 @@ class LiveGraph:
     @synchronized
     def advance(self, to: int) -> None:
         """Let the clock go on to a time; windows close and timers fire up to then."""
-        self._runtime.schedule.advance(to)
+        with self._runtime.schedule.recorded("clock", to):
+            self._runtime.schedule.advance(to)
         self._runtime.reclaim()
 
     @synchronized
@@ -236,7 +303,8 @@ class LiveGraph:
 
         Events may come out of order by up to `lateness` ticks (0 by default).
         """
-        return self._streams.stream(name, lateness)
+        with self._runtime.schedule.recorded("stream", str(name), lateness):
+            return self._streams.stream(name, lateness)
 
     @synchronized
     def publish(
@@ -249,23 +317,9 @@ class LiveGraph:
         """Publish one event to all running programs; the graph does not store it.
 
         Rules that it completes have fired when this returns.
-
-        >>> from graphtide import Program
-        >>> graph = LiveGraph()
-        >>> program = graph.run(
-        ...     Program.parse(
-        ...         '''EVENT Seen(?x) AS { ?x <ex:seen> ?y }
-        ...         RULE Note ON Seen(?x) THEN INSERT { ?x a <ex:Known> }'''
-        ...     )
-        ... )
-        >>> graph.publish([("<ex:a>", "<ex:seen>", 1)], time=5)
-        >>> print(program.firings()[0].why())
-        Note fired at 5
-          Seen = Seen(<ex:a>) at 5
         """
         runtime = self._runtime
-        # Triples that are computed on the way may use the graph: they are taken before any id is.
-        listed = list(triples)
+        listed = list(triples)  # what is computed on the way may use the graph
         with runtime.schedule:
             stamp = runtime.reach(time)
             ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in listed]
@@ -303,18 +357,18 @@ class LiveGraph:
         """
         parsed = parse_standing(query) if isinstance(query, str) else query
         if isinstance(parsed, SelectQuery):
-            return self._runtime.watch(
+            found = self._runtime.watch(
                 parsed, strategy=strategy, plan=plan, name=name, history=history
             )
-        self._runtime.flush()
-        if reevaluate and self._runtime.storage != "all":
-            raise GraphtideError(
-                "evaluating again needs all quads, but this graph stores only some",
-                hint='use LiveGraph(store="all"): streams leave out what no query can match',
+        else:
+            found = self._streams.watch(
+                parsed, strategy, name, report, reevaluate=reevaluate, history=history
             )
-        return self._streams.watch(
-            parsed, strategy, name, report, reevaluate=reevaluate, history=history
-        )
+        recorder = self._runtime.schedule.recording
+        if recorder is not None:
+            options = {"strategy": strategy, "plan": plan, "history": history, "report": report}
+            recorder.input("watch", found.name, parsed, options | {"reevaluate": reevaluate})
+        return found
 
     @synchronized
     def run(
@@ -330,6 +384,7 @@ class LiveGraph:
         firing: FiringMode = "events",
         resolver: Resolver = "priority",
         seed: int = 0,
+        name: str | None = None,
     ) -> RunningProgram:
         """Run a program: its queries, rules and patterns follow the graph until `close()`.
 
@@ -342,7 +397,8 @@ class LiveGraph:
         ("events"); one at a time, if its row is still there when its turn comes ("agenda"); or only
         when `program.fire()` is called ("manual"). For the last two, `resolver` chooses the next
         one: "priority", "oldest", "newest", "random" (by `seed`), or a function that gives an
-        activation its rank.
+        activation its rank. The `name` of the program is part of the ids of its firings, which a
+        function gets that has a parameter `firing_id`.
 
         >>> from graphtide import Program
         >>> graph = LiveGraph()
@@ -369,6 +425,7 @@ class LiveGraph:
             firing=firing,
             resolver=resolver,
             seed=seed,
+            name=name or free_name({each.name for each in self.programs}, self._runtime.done),
         )
         self._programs = [*self.programs, running]
         return running
@@ -409,24 +466,6 @@ class LiveGraph:
         limited by `max_steps` of a plan, `max_seconds`, `max_states` visited, and `max_plans`
         found; with a soft goal or a cost function it does not stop at `max_plans`, but returns the
         best ones.
-
-        >>> from graphtide import Program
-        >>> graph = LiveGraph()
-        >>> graph.insert("<http://example.org/kitchen>", "<http://example.org/temperature>", 31)
-        >>> found = graph.repairs(
-        ...     Program.parse(
-        ...         '''PREFIX : <http://example.org/>
-        ...         QUERY Hot AS SELECT ?room ?t { ?room :temperature ?t FILTER (?t > 30) }
-        ...         GOAL  Cool NONE OF Hot
-        ...         FIX   Air ON Hot THEN DELETE { ?room :temperature ?t } ;
-        ...                               INSERT { ?room :temperature 20 }'''
-        ...     )
-        ... )
-        >>> for row in found[0].preview["Hot"]:
-        ...     print(row)
-        - room=<http://example.org/kitchen> t="31"^^<http://www.w3.org/2001/XMLSchema#integer>
-        >>> found[0].apply()
-        2
         """
         return find_repairs(
             self._runtime,
@@ -473,13 +512,8 @@ class LiveGraph:
 
     @synchronized
     def __contains__(self, quad: tuple[ObjectLike | None, ...]) -> bool:
-        *triple, graph = quad if len(quad) == 4 else (*quad, None)
-        ids = [self.terms.lookup(as_term(term)) for term in triple]
-        ids.append(0 if graph is None else self.terms.lookup(as_term(graph)))
-        if 0 in ids[:3] or (graph is not None and ids[3] == 0):
-            return False
-        s, p, o, g = ids
-        return self._runtime.present([(s, p, o, g)])[0]
+        ids = known_ids(self.terms, quad)
+        return ids is not None and self._runtime.present([ids])[0]
 
     def quads(self) -> Iterator[tuple[Term, Term, Term, Term | None]]:
         """The current quads, in no particular order; the last part is None in the default graph."""
@@ -502,31 +536,10 @@ class LiveGraph:
     @synchronized
     def stats(self) -> Stats:
         """What the graph holds and has done."""
-        runtime = self._runtime
-        runtime.settle()
-        plans, counts = runtime.queries.plans, runtime.store.counts()
-        counts["dropped"] += self._streams.pruned()
-        return Stats(
-            quads=len(runtime.store),
-            terms=len(runtime.terms),
-            queries=len(runtime.queries),
-            searches=len(plans.programs),
-            indexes=runtime.store.index_count,
-            transactions=runtime.transactions,
-            clock=runtime.clock,
-            quad_bytes=runtime.store.nbytes,
-            term_bytes=runtime.terms.nbytes,
-            query_bytes=plans.network.nbytes + sum(q.answer_bytes for q in runtime.queries),
-            **counts,
-        )
+        return graph_stats(self._runtime, self._streams.pruned())
 
     def __repr__(self) -> str:
         return f"<LiveGraph: {len(self):,} quads, {len(self.queries)} queries, time {self.clock}>"
 
     def _repr_html_(self) -> str:
-        rows: list[list[Any]] = [
-            [query.name, query.strategy, ", ".join(query.variables), f"{query.count():,}"]
-            for query in self.queries[:SHOWN_ROWS]
-        ]
-        table = html_table(["query", "strategy", "variables", "rows"], rows, len(self.queries))
-        return f"<p>{len(self):,} quads at time {self.clock}</p>{table}"
+        return f"<p>{len(self):,} quads at time {self.clock}</p>{html_queries(self.queries)}"

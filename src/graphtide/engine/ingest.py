@@ -335,6 +335,14 @@ def quad_ids(
     return known(s) or intern(s), known(p) or intern(p), known(o) or intern(o), graph
 
 
+def known_ids(terms: TermDictionary, quad: Sequence[object]) -> Ids | None:
+    """The ids of a quad, or of a triple in the default graph; None if a term has none."""
+    *triple, graph = quad if len(quad) == 4 else (*quad, None)
+    s, p, o = (terms.lookup(as_term(term)) for term in triple)
+    g = 0 if graph is None else terms.lookup(as_term(graph))
+    return None if 0 in (s, p, o) or (graph is not None and not g) else (s, p, o, g)
+
+
 def _refuse(term: object, position: str, kinds: tuple[type, ...]) -> None:
     if not isinstance(term, kinds):
         wanted = " or ".join("an IRI" if kind is NamedNode else "a blank node" for kind in kinds)

@@ -21,6 +21,7 @@ from graphtide.rdf.holders import flat_ids
 from graphtide.rdf.terms import Term, unescape
 
 if TYPE_CHECKING:
+    from graphtide.engine.runtime import Runtime
     from graphtide.rdf.dictionary import TermDictionary
 
 SHOWN_ROWS: Final = 20
@@ -96,6 +97,11 @@ class Delta(Sequence[DeltaRow]):
     def tx(self) -> int | None:
         """The number of its (first) transaction; None if there is no row."""
         return self._stamps.stamp(self._net[0, TX])[1] if len(self._net) else None
+
+    @property
+    def seq(self) -> int:
+        """The index of its (last) transaction among all of the graph; -1 if there is no row."""
+        return self._stamps.first + int(self._net[-1, TX]) if len(self._net) else -1
 
     def __len__(self) -> int:
         return len(self._net)
@@ -434,3 +440,23 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], total: int)
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     more = f"<p>{len(shown)} of {total:,} rows</p>" if total > len(shown) else ""
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in shown)}</table>{more}"
+
+
+def graph_stats(runtime: Runtime, dropped: int) -> Stats:
+    """What a graph holds and has done; streams have `dropped` so many triples."""
+    runtime.settle()
+    plans, counts = runtime.queries.plans, runtime.store.counts()
+    counts["dropped"] += dropped
+    return Stats(
+        quads=len(runtime.store),
+        terms=len(runtime.terms),
+        queries=len(runtime.queries),
+        searches=len(plans.programs),
+        indexes=runtime.store.index_count,
+        transactions=runtime.transactions,
+        clock=runtime.clock,
+        quad_bytes=runtime.store.nbytes,
+        term_bytes=runtime.terms.nbytes,
+        query_bytes=plans.network.nbytes + sum(q.answer_bytes for q in runtime.queries),
+        **counts,
+    )

@@ -14,10 +14,10 @@ from graphtide.engine.queries import QueryRegistry
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
-from graphtide.engine.transaction import Underway, undone
-from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
-from graphtide.errors import DataError, GraphtideError
-from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.engine.transaction import Underway, in_one, undone
+from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query, QueryPast
+from graphtide.errors import DataError
+from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 from graphtide.limits import Allowance, Limits, end_all
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
-    from graphtide.plan.estimate import Statistics
+    from graphtide.engine.scheduler import InputRecorder
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
@@ -71,9 +71,11 @@ class Runtime:
             stored = self.store.stores
             self._matched = storage.MatchFilter(self.queries, self.terms, stored=stored)
             self.quad_ids_of = self._matched.quad_ids
-        self._done = 0
-        self._last_tx = -1
+        self.done = 0
+        self.last_tx = -1
         self._buffer = ingest.WriteBuffer()
+        self.max_buffered = ingest.MAX_BUFFERED
+        self.past: QueryPast | None = None
         self._queue: deque[ingest.Transactions] = deque()
         self._running = False
         self._eager: tuple[Follower, ...] = ()
@@ -110,7 +112,8 @@ class Runtime:
         """Pass events to all eager followers, or to some; the graph does not store them."""
         self.flush()
         ingest.check_order(self.clock, events.ends)
-        self.schedule.publish(events, self._eager if followers is None else followers)
+        with self.schedule.recorded("events", events, followers):
+            self.schedule.publish(events, self._eager if followers is None else followers)
 
     # --- clock and queue ---
 
@@ -129,7 +132,7 @@ class Runtime:
     def transactions(self) -> int:
         """How many transactions have been applied."""
         self.flush()
-        return self._done
+        return self.done
 
     @property
     def one_by_one(self) -> bool:
@@ -163,7 +166,7 @@ class Runtime:
             self._queue.popleft()
             self._queue.extendleft(reversed(parts))
             return
-        self._underway = Underway(piece, [piece[0]], self._done)
+        self._underway = Underway(piece, [piece[0]], self.done)
         self._queue.popleft()
         self._run(piece)
 
@@ -191,17 +194,18 @@ class Runtime:
         yield from self.queries.plans.held_ids()
         yield from self._buffer.held_ids()
 
-    def _run(self, piece: ingest.Transactions) -> None:
-        """Apply transactions, and do what they cause."""
+    def _run(self, piece: ingest.Transactions, *, derived: bool = False) -> None:
+        """Apply transactions, and do what they cause; `derived` ones are not input."""
+        recorder = None if derived else self.schedule.recording
         if self._eager:
-            self.schedule.perform(lambda: self._apply_piece(piece))
+            self.schedule.perform(lambda: self._apply_piece(piece, recorder))
         else:
-            self._apply_piece(piece)
+            self._apply_piece(piece, recorder)
 
-    def _apply_piece(self, piece: ingest.Transactions) -> None:
+    def _apply_piece(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
         """Apply transactions, all or none; of several, those that fail are left out."""
         try:
-            self._commit(piece)
+            self._commit(piece, recorder)
         except Exception as error:
             self._recover(again=False)
             if len(piece[1]) == 1:
@@ -209,14 +213,14 @@ class Runtime:
                 raise
             with self.schedule:
                 for one in list(ingest.one_by_one(piece)):
-                    self.schedule.attempt(partial(self._apply_piece, one))
+                    self.schedule.attempt(partial(self._apply_piece, one, recorder))
         self._notify()
 
-    def _commit(self, piece: ingest.Transactions) -> None:
+    def _commit(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
         """Apply transactions to the store, and what they change to the answers."""
         changes, times, txs = piece
-        stamps = TransactionTimes(times, txs, self._done)
-        self._underway = Underway(piece, [changes], self._done)
+        stamps = TransactionTimes(times, txs, self.done)
+        self._underway = Underway(piece, [changes], self.done)
         if ALWAYS:
             self.reclaimer.verify(changes[:, VALUES:])
         deltas = None
@@ -224,7 +228,9 @@ class Runtime:
             batches = self.store.apply(changes)
             if batches:
                 deltas = self.queries.take(self.queries.plans.advance(batches), stamps)
-        self._done += len(times)
+        if recorder is not None:
+            recorder.changes(piece)
+        self.done += len(times)
         self._unnotified = deque(deltas or ())
         self._unnotified.append(None)
         self._underway = None
@@ -243,7 +249,7 @@ class Runtime:
             self._queue.popleft()
         store = self.store.rebuilt(undone(self.store, steps))
         self.queries.rebuild(store, first)
-        self.store, self._done = store, first
+        self.store, self.done = store, first
         if piece is not None and again:
             changes, times, txs = piece
             whole = changes.copy(), np.array(times, np.int64), np.array(txs, np.int64)
@@ -252,10 +258,13 @@ class Runtime:
 
     def emit(self, outputs: Mapping[int, Ints], time: int) -> None:
         """Count what plan nodes put out, over several steps, as one transaction."""
+        recorder, steps = self.schedule.recording, self._underway.steps if self._underway else ()
+        if recorder is not None:
+            recorder.changes((in_one(steps), (time,), (self.last_tx + 1,)))
         self.schedule.clock = time
-        self._last_tx += 1
-        self._done += 1
-        stamps = TransactionTimes((time,), (self._last_tx,), self._done - 1)
+        self.last_tx += 1
+        self.done += 1
+        stamps = TransactionTimes((time,), (self.last_tx,), self.done - 1)
         self.schedule.perform(lambda: self._emit(outputs, stamps))
         self.flush()
 
@@ -271,7 +280,7 @@ class Runtime:
 
         If something is raised before `emit` is through, all of them are undone.
         """
-        self._underway = Underway(None, steps, self._done)
+        self._underway = Underway(None, steps, self.done)
         try:
             yield
         except Exception:
@@ -285,7 +294,7 @@ class Runtime:
             while self._unnotified:
                 notice = self._unnotified.popleft()
                 if notice is not None:
-                    self.schedule.attempt(partial(notice[0].notify, notice[1]))
+                    self.schedule.call_back(partial(notice[0].notify, notice[1]))
                 else:
                     self._running = False
                     for follower in self._eager:
@@ -304,6 +313,7 @@ class Runtime:
 
     def write(self, diff: int, ids: ingest.Ids, time: int | None) -> None:
         """Buffer one change, as a transaction of its own."""
+        self.schedule.check_input()
         if self.strict:
             self.commit([(diff, ids)], time)
             self.reclaim()
@@ -314,13 +324,14 @@ class Runtime:
                 schedule.advance(time)
                 self.write(diff, ids, None)
             return
-        self._last_tx += 1
-        waiting = self._buffer.single(schedule.clock, self._last_tx, diff, ids)
-        if waiting >= ingest.MAX_BUFFERED or self._eager or self.queries.with_callbacks:
+        self.last_tx += 1
+        waiting = self._buffer.single(schedule.clock, self.last_tx, diff, ids)
+        if waiting >= self.max_buffered or self._eager or self.queries.with_callbacks:
             self.settle()
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
+        self.schedule.check_input()
         stamp = self.clock
         if time is not None and time != stamp:
             if not self.schedule.followers:  # a refused transaction does not move the clock
@@ -330,9 +341,9 @@ class Runtime:
                 self.commit(changes, None)
             return
         self._refuse_redundant(changes)
-        self._last_tx += 1
-        self._buffer.several(stamp, self._last_tx, changes)
-        if self._buffer.waiting >= ingest.MAX_BUFFERED or self.one_by_one:
+        self.last_tx += 1
+        self._buffer.several(stamp, self.last_tx, changes)
+        if self._buffer.waiting >= self.max_buffered or self.one_by_one:
             self.flush()
 
     def _refuse_redundant(self, changes: Sequence[tuple[int, ingest.Ids]]) -> None:
@@ -377,7 +388,7 @@ class Runtime:
         """Batches as pieces of whole transactions of ids; `plain` or with a `time`, as one."""
         listed = (batches,) if isinstance(batches, ChangeBatch) else batches
         if time is not None or plain:
-            listed = ingest.restamped(listed, self.reach(time), self._last_tx + 1)
+            listed = ingest.restamped(listed, self.reach(time), self.last_tx + 1)
         return ingest.pieces_of(listed, self.terms, matched)
 
     def apply_ids(
@@ -397,7 +408,7 @@ class Runtime:
         if time is None:
             time = np.full(len(rows), self.clock, np.int64)
         if tx is None:
-            tx = np.arange(self._last_tx + 1, self._last_tx + 1 + len(rows), dtype=np.int64)
+            tx = np.arange(self.last_tx + 1, self.last_tx + 1 + len(rows), dtype=np.int64)
         self._apply_whole(
             (rows, ingest.integers("time", time, len(rows)), ingest.integers("tx", tx, len(rows)))
         )
@@ -405,7 +416,7 @@ class Runtime:
     def apply_piece(self, piece: ingest.Piece) -> None:
         """Apply whole transactions of ids; those before a rejected one are applied."""
         changes, times, _ = piece
-        problem = self._first_problem(changes, times[changes[:, TX]])
+        problem = storage.first_problem(self, changes, times[changes[:, TX]])
         if problem:
             piece = ingest.first_transactions(piece, int(changes[problem[0], TX]))
         if len(piece[1]):
@@ -422,12 +433,11 @@ class Runtime:
         self.flush()
         new = ~self.store.contains(quads)
         quads, owners = ingest.first_of_each(quads[new], owners[new])
-        txs = np.cumsum(np.diff(owners, prepend=-1) > 0) + self._last_tx
-        for piece in ingest.cut(
-            ingest.signed(quads, 1), np.maximum(times[owners], self.clock), txs
-        ):
+        txs = np.cumsum(np.diff(owners, prepend=-1) > 0) + self.last_tx
+        stamps = np.maximum(times[owners], self.clock)
+        for piece in ingest.cut(ingest.signed(quads, 1), stamps, txs):
             self._run(piece)
-            self._last_tx = int(piece[2][-1])
+            self.last_tx = int(piece[2][-1])
             self.schedule.clock = int(piece[1][-1])
 
     def apply_at(self, times: Longs, changes: Ints) -> None:
@@ -435,32 +445,23 @@ class Runtime:
         self.flush()
         self.reject_inside_callback("a stream")
         stamps = np.maximum(times, self.clock)
-        txs = np.arange(self._last_tx + 1, self._last_tx + 1 + len(times), dtype=np.int64)
-        self._last_tx += len(times)
+        txs = np.arange(self.last_tx + 1, self.last_tx + 1 + len(times), dtype=np.int64)
+        self.last_tx += len(times)
         self.schedule.clock = int(stamps[-1])
-        self._run((changes, stamps, txs))
+        self._run((changes, stamps, txs), derived=True)
 
     def _apply_whole(self, lines: ingest.Lines) -> None:
         rows, times, txs = lines
-        problem = self._first_problem(rows, times)
+        problem = storage.first_problem(self, rows, times)
         if problem:
             raise problem[1]
         for piece in ingest.cut(rows, times, txs):
             self._apply_checked(piece)
 
-    def _first_problem(self, changes: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
-        """The index of the first change that has to be rejected, given a time for each."""
-        backwards = ingest.first_backwards(self.clock, times)
-        if not self.strict:
-            return backwards
-        listed = [(row[DIFF], tuple(row[VALUES:])) for row in changes.tolist()]
-        redundant = storage.first_redundant(listed, self.store, self.terms)
-        problems = [problem for problem in (backwards, redundant) if problem]
-        return min(problems, key=lambda problem: problem[0], default=None)
-
     def _apply_checked(self, piece: ingest.Piece) -> None:
         _, times, txs = piece
-        self._last_tx = max(self._last_tx, int(txs.max()))
+        self.schedule.check_input()
+        self.last_tx = max(self.last_tx, int(txs.max()))
         if self._running:  # called by a callback
             self._queue.extend(ingest.one_by_one(self._buffer.take()))
             self._queue.extend(ingest.one_by_one(piece))
@@ -498,14 +499,16 @@ class Runtime:
         storage.check_complete(self.store)
         query = Query(self, chosen, self.queries.free_name(name), history)
         query.replannable = (select, strategy) if plan is None else None
-        stamps = TransactionTimes((self.clock,), (max(self._last_tx, 0),), self._done - 1)
+        stamps = TransactionTimes((self.clock,), (max(self.last_tx, 0),), self.done - 1)
         self.queries.add(query, stamps)
         return query
 
     def close_query(self, query: Query) -> None:
         """End a query."""
         self.flush()
-        self.queries.remove(query)
+        self.queries.check(query)
+        with self.schedule.recorded("unwatch", query.name):
+            self.queries.remove(query)
 
     def replan(self, query: Query) -> bool:
         """Plan a query again by current statistics; whether that gave another plan."""
@@ -530,20 +533,17 @@ class Runtime:
 
     # --- the graph now ---
 
-    def statistics(self, *, exact: bool = False) -> Statistics:
-        """Counts per predicate and class for the planner; unless `exact`, up to a fifth off."""
-        if exact:
-            self.flush()
-        return self.queries.plans.statistics(exact=exact)
+    def restore(self, quads: Ints, clock: int, last_tx: int, done: int) -> None:
+        """Begin with quads, as of a time and a number of transactions."""
+        self.store.apply(ingest.signed(quads, 1))
+        self.schedule.clock, self.last_tx, self.done = clock, last_tx, done
 
     def quad_ids(self) -> Ints:
         """The current quads as rows of ids, those of windows left out."""
-        quads = self.store.quads()
-        own: Ints = quads[quads[:, ingest.GRAPH] < HIDDEN_GRAPHS]
-        return own
+        quads: Ints = self.store.quads()
+        return quads[quads[:, ingest.GRAPH] < HIDDEN_GRAPHS]
 
     def present(self, quads: Sequence[ingest.Ids]) -> list[bool]:
         """Which of some quads, given as ids, are in the graph."""
         self.flush()
-        found: list[bool] = self.store.contains(np.array(quads, np.int32).reshape(-1, 4)).tolist()
-        return found
+        return list(map(bool, self.store.contains(np.array(quads, np.int32).reshape(-1, 4))))

@@ -9,6 +9,7 @@ So answers do not depend on how input is divided into calls, or on the steps of 
 from __future__ import annotations
 
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
@@ -17,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from graphtide.errors import CascadeError, GraphtideError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from graphtide.engine.events import EventBatch
-    from graphtide.engine.ingest import Ids
+    from graphtide.engine.ingest import Ids, Transactions
     from graphtide.engine.runtime import Runtime
 
 
@@ -77,6 +78,22 @@ class Follower(Protocol):
         """The cascade has no end: forget it, as far as this follower took part."""
 
 
+class InputRecorder(Protocol):
+    """Records the input of a graph in order: what comes from outside, not what follows from it."""
+
+    def changes(self, piece: Transactions) -> None:
+        """Transactions are applied; if this raises, they are not."""
+
+    def clock(self, to: int) -> None:
+        """The clock moves on, and nobody follows it."""
+
+    def input(self, kind: str, *what: object) -> None:
+        """Something else comes in: events, a move of the clock, the end of a query."""
+
+    def call(self, firing: str, function: Callable[[], object]) -> None:
+        """An action calls a function; in a replay only if that was not finished before."""
+
+
 class Subscription:
     """That a follower follows a runtime; `close()` ends it."""
 
@@ -109,9 +126,14 @@ class Scheduler:
 
     Inside `with scheduler:`, which is one call of a user, errors of cascades wait: all input of the
     call is taken in, and then the first of them, `failure`, is raised.
+
+    A `recorder` is given all input. `calling` is true while functions and callbacks of users run.
     """
 
     def __init__(self) -> None:
+        self.recorder: InputRecorder | None = None
+        self.calling = False
+        self._recorded = 0
         self.clock = 0
         self.depth = 0
         self.cascade = 0
@@ -225,6 +247,56 @@ class Scheduler:
             follower.abort()
         self._effects.clear()
 
+    # --- recording ---
+
+    @property
+    def recording(self) -> InputRecorder | None:
+        """The recorder, if what comes now is input and does not follow from other input."""
+        return None if self.running or self._recorded else self.recorder
+
+    @contextmanager
+    def recorded(self, kind: str, *what: object) -> Iterator[None]:
+        """Record a piece of input; what happens inside follows from it."""
+        self.check_input()
+        recorder = self.recording
+        if recorder is not None:
+            recorder.input(kind, *what)
+        self._recorded += 1
+        try:
+            yield
+        finally:
+            self._recorded -= 1
+
+    @contextmanager
+    def user_code(self) -> Iterator[None]:
+        """A function or a callback of a user runs inside."""
+        before, self.calling = self.calling, True
+        try:
+            yield
+        finally:
+            self.calling = before
+
+    def call_back(self, callback: Callable[[], object]) -> None:
+        """Run a callback of a user; its error is raised at the end."""
+        with self.user_code():
+            self.attempt(callback)
+
+    def call(self, firing: str, function: Callable[[], object]) -> None:
+        """Call a function of a user, for an action of a firing."""
+        with self.user_code():
+            if self.recorder is None:
+                function()
+            else:
+                self.recorder.call(firing, function)
+
+    def check_input(self) -> None:
+        """Refuse input inside a cascade that is recorded: it could not be replayed at its place."""
+        if self.calling and self.recorder is not None and (self.running or self._recorded):
+            raise GraphtideError(
+                "a function or callback cannot change a durable graph while rules or windows run",
+                hint="use INSERT, DELETE or EMIT in the rule, or make the change after the call",
+            )
+
     # --- events ---
 
     def publish(self, events: EventBatch, followers: tuple[Follower, ...]) -> None:
@@ -305,7 +377,12 @@ class Scheduler:
                 f"the clock cannot move to {to} inside an action or a callback",
                 hint="leave out the time: what an action causes happens at the current time",
             )
-        with self:
+        if not self.followers:
+            if self.recording is not None:
+                self.recording.clock(to)
+            self.clock = to
+            return
+        with self, self.recorded("clock", to):
             while self._do_next(to):
                 pass
             self.clock = to

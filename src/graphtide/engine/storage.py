@@ -13,17 +13,20 @@ from graphtide.engine.ingest import (
     ObjectLike,
     TermLike,
     checked_terms,
+    first_backwards,
     quad_ids,
 )
 from graphtide.errors import GraphtideError, StrictError
 from graphtide.kernel import QuadStore, QuadStream
+from graphtide.kernel.batch import DIFF, VALUES
 from graphtide.rdf.terms import canonical_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphtide.engine.queries import QueryRegistry
-    from graphtide.kernel.batch import Ints
+    from graphtide.engine.runtime import Runtime
+    from graphtide.kernel.batch import Ints, Longs
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.dictionary import TermDictionary
 
@@ -46,6 +49,19 @@ def first_redundant(
             )
         present[ids] = diff > 0
     return None
+
+
+def first_problem(
+    runtime: Runtime, changes: Ints, times: Longs
+) -> tuple[int, GraphtideError] | None:
+    """The index of the first change that has to be rejected, given a time for each."""
+    backwards = first_backwards(runtime.clock, times)
+    if not runtime.strict:
+        return backwards
+    listed = [(row[DIFF], tuple(row[VALUES:])) for row in changes.tolist()]
+    redundant = first_redundant(listed, runtime.store, runtime.terms)
+    problems = [problem for problem in (backwards, redundant) if problem]
+    return min(problems, key=lambda problem: problem[0], default=None)
 
 
 class MatchFilter:

@@ -9,7 +9,7 @@ import numpy as np
 from graphtide.engine.ingest import Ids, ObjectLike, TermLike, signed
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
-from graphtide.kernel.batch import DIFF, VALUES
+from graphtide.kernel.batch import DIFF, TX, VALUES
 from graphtide.rdf.holders import flat_ids
 
 if TYPE_CHECKING:
@@ -98,6 +98,13 @@ def undone(store: QuadStore, steps: Sequence[Ints]) -> Ints:
             parts.append(step[::-1].copy())
             parts[-1][:, DIFF] *= -1
     return np.concatenate(parts)
+
+
+def in_one(steps: Sequence[Ints]) -> Ints:
+    """The changes of several steps, one after the other, as one transaction."""
+    changes = np.concatenate([np.empty((0, VALUES + 4), np.int32), *steps])
+    changes[:, TX] = 0
+    return changes
 
 
 class MultiStepTransaction:

@@ -27,7 +27,7 @@ from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.plan.explain import ExplainFormat, NodeFacts, explain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
     from threading import RLock
 
     import pandas as pd
@@ -66,6 +66,7 @@ class QueryHost(Protocol):
 
     terms: TermDictionary
     lock: RLock
+    past: QueryPast | None
 
     def flush(self) -> None:
         """Apply buffered changes."""
@@ -91,6 +92,26 @@ class QueryHost(Protocol):
 
     def cache_size(self, query: Query) -> CacheSize:
         """What a query's nodes store."""
+
+
+class QueryCursor(Protocol):
+    """The deltas of a query, from where a consumer last acknowledged."""
+
+    def deltas(self) -> Iterator[Delta]:
+        """The deltas that are not acknowledged, oldest first."""
+
+    def ack(self, delta: Delta | int | None = None) -> None:
+        """Acknowledge everything up to a delta, or to its `seq`; by default all that was read."""
+
+
+class QueryPast(Protocol):
+    """The past of queries, as a store has it."""
+
+    def changes(self, query: Query, start: int, end: int) -> Iterator[Delta]:
+        """The deltas from a time up to another."""
+
+    def cursor(self, query: Query, name: str) -> QueryCursor:
+        """The cursor of that name."""
 
 
 class WindowSide(Protocol):
@@ -141,6 +162,7 @@ class Query:
         self.node_ids: NodeIds = {}
         self.replannable: tuple[SelectQuery, Strategy | None] | None = None
         self.evicted = 0
+        self.begins_at = 0
         self.windows: WindowSide | None = None
         self._host = host
         self.lock = host.lock
@@ -276,6 +298,27 @@ class Query:
                 yield await queue.get()
         finally:
             self._on_delta.remove(callback)
+
+    # --- the past ---
+
+    def changes(self, start: int, end: int) -> Iterator[Delta]:
+        """The delta of each transaction from a time up to another, both included.
+
+        On a durable graph they come from the journal, as far back as it goes.
+        """
+        if self._host.past is not None:
+            return self._host.past.changes(self, start, end)
+        deltas = (delta for delta in self.deltas() if delta.time is not None)
+        return (delta for delta in deltas if start <= (delta.time or 0) <= end)
+
+    def cursor(self, name: str) -> QueryCursor:
+        """The deltas that a consumer of that name has not acknowledged, also across restarts."""
+        if self._host.past is None:
+            raise GraphtideError(
+                "cursors are kept in a store, and this graph is in memory only",
+                hint="LiveGraph.open(directory) keeps a graph",
+            )
+        return self._host.past.cursor(self, name)
 
     # --- the answer now ---
 
@@ -463,3 +506,12 @@ class Query:
         rows: list[dict[str, Any]] = table.slice(0, SHOWN_ROWS).to_pylist()
         cells = [["" if value is None else value for value in row.values()] for row in rows]
         return html_table(table.column_names, cells, table.num_rows)
+
+
+def html_queries(queries: Sequence[Query]) -> str:
+    """The first queries of a graph as a table."""
+    rows: list[list[Any]] = [
+        [query.name, query.strategy, ", ".join(query.variables), f"{query.count():,}"]
+        for query in queries[:SHOWN_ROWS]
+    ]
+    return html_table(["query", "strategy", "variables", "rows"], rows, len(queries))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -199,7 +200,12 @@ class Actions:
         self._policy = policy
         self._terms = terms
         self._updates = Updates(rule, terms)
-        self._calls = [each for each in rule.actions if isinstance(each, CallFunction)]
+        self._calls = [
+            (number, each)
+            for number, each in enumerate(rule.actions)
+            if isinstance(each, CallFunction)
+        ]
+        self._takes_id = {name for name, function in functions.items() if takes_id(function)}
         self._others = [
             (number, each)
             for number, each in enumerate(rule.actions)
@@ -230,9 +236,9 @@ class Actions:
     def _try(self, pending: PendingFiring) -> None:
         firing = pending.firing() if self._looks else None
         row = {} if firing is None else firing.row
-        for action in self._calls:
+        for number, action in self._calls:
             given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
-            self._functions[action.function](*given)
+            self._call(action.function, given, f"{pending.number}-{number}")
         self._effects.set_present(self._updates.changes(pending))
         for number, other in self._others:
             match other:
@@ -245,10 +251,28 @@ class Actions:
                 case _:
                     pass
 
+    def _call(self, name: str, given: list[Term | None], number: str) -> None:
+        """Call a function, with the id of the firing if it takes that."""
+        firing = f"{self._engine.name}-{self._rule.name}-{number}"
+        more = {"firing_id": firing} if name in self._takes_id else {}
+        self._engine.call(firing, lambda: self._functions[name](*given, **more))
+
     def _emit(self, stream: str, triples: list[tuple[Term, Term, Term]]) -> None:
         """Publish an event to the rules at once, and to the stream when the cascade is done."""
         self._engine.emit(triples)
         self._effects.emit(stream, triples)
+
+
+def takes_id(function: Callable[..., object]) -> bool:
+    """Whether a function has a parameter `firing_id`.
+
+    >>> takes_id(lambda who, *, firing_id: None), takes_id(print)
+    (True, False)
+    """
+    try:
+        return "firing_id" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a function of C without a signature
+        return False
 
 
 def failed(firing: Firing, problem: Exception) -> ActionError:

@@ -222,6 +222,13 @@ class Detection:
         for each in self.patterns.values():
             yield from each.held_ids()
 
+    def what_is_held(self) -> str | None:
+        """What the patterns hold besides their complex events, in words."""
+        if self._numbers is not None:
+            return "events that may be retracted"
+        tokens = any(each.detector.tokens() for each in self.patterns.values())
+        return "tokens of patterns" if tokens else None
+
     def next_time(self) -> int:
         """The time of the next timer, at which a token may be completed or dropped."""
         return min((each.detector.next_time() for each in self.patterns.values()), default=NEVER)

@@ -162,6 +162,10 @@ class FiringLog(Sequence["Firing"]):
             self._parts.append((before + len(last), part))
         self._evict()
 
+    def start_at(self, total: int) -> None:
+        """Begin with a number of firings that are not retained."""
+        self._parts = deque([(total, [])])
+
     def _evict(self) -> None:
         while len(self._parts) > 1 and self.total - self._parts[1][0] >= self._most:
             self._parts.popleft()

@@ -21,7 +21,7 @@ from graphtide.rules.rule_set import RuleSet
 from graphtide.rules.runtime import MAX_FIRINGS, RuleEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from graphtide.algebra.expressions import Var
     from graphtide.engine.watch import Query
@@ -47,6 +47,7 @@ def run(
     firing: FiringMode = "events",
     resolver: Resolver = "priority",
     seed: int = 0,
+    name: str = "program",
 ) -> RunningProgram:
     """Run a program on a graph, given by its streams (called by `LiveGraph.run`).
 
@@ -76,6 +77,12 @@ def run(
         raise GraphtideError(
             f"firing={firing!r} is not known", hint='use "events", "agenda" or "manual"'
         )
+    schedule = streams.runtime.schedule
+    if callable(resolver) and schedule.recorder is not None:
+        raise GraphtideError(
+            "a durable graph cannot record a function that ranks activations",
+            hint='use "priority", "oldest", "newest" or "random"',
+        )
     running = RunningProgram(
         program,
         streams,
@@ -86,8 +93,32 @@ def run(
     )
     if firing != "events":
         running.resolve_conflicts(resolver, seed, manual=firing == "manual")
-    running.start(start)
+    running.name = name
+    options = {
+        "on_error": on_error,
+        "retries": retries,
+        "max_firings": max_firings,
+        "max_event_duration": max_event_duration,
+        "start": start,
+        "firing": firing,
+        "resolver": resolver,
+        "seed": seed,
+    }
+    with schedule.recorded("run", name, program, options):
+        running.start(start)
     return running
+
+
+def free_name(taken: Collection[str], number: int) -> str:
+    """A name for a program that is run after a number of transactions.
+
+    >>> free_name({"program-7"}, 7)
+    'program-7-2'
+    """
+    name, copy = f"program-{number}", 2
+    while name in taken:
+        name, copy = f"program-{number}-{copy}", copy + 1
+    return name
 
 
 class RunningProgram:
@@ -183,6 +214,43 @@ class RunningProgram:
         self._row_trackers.append(tracker)
         return tracker
 
+    # --- what a store records ---
+
+    @property
+    def name(self) -> str:
+        """The name of the program in the ids of its firings."""
+        return self._engine.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._engine.name = name
+
+    @property
+    def follower(self) -> RuleEngine:
+        """What follows the graph for it."""
+        return self._engine
+
+    def what_is_held(self) -> str | None:
+        """What it holds besides the rows of its queries, in words."""
+        if self._engine.conflicts is not None:
+            return "a conflict set"
+        if self._engine.rules.retained:
+            return "events that rules retain"
+        return None if self._detection is None else self._detection.what_is_held()
+
+    def counters(self) -> dict[str, int]:
+        """The numbers that it goes on from."""
+        patterns = {} if self._detection is None else self._detection.patterns
+        totals = {f"pattern {name}": runner.total for name, runner in patterns.items()}
+        return {"fired": self.fired, "order": self._engine.rules.order, **totals}
+
+    def restore_counters(self, saved: Mapping[str, int]) -> None:
+        """Go on from numbers."""
+        self._engine.log.start_at(saved["fired"])
+        self._engine.rules.order = saved["order"]
+        for name, runner in () if self._detection is None else self._detection.patterns.items():
+            runner.total = saved[f"pattern {name}"]
+
     # --- results ---
 
     @property
@@ -239,7 +307,8 @@ class RunningProgram:
         conflicts = self._conflicts()
         chosen = conflicts.next() if activation is None else conflicts.take(activation)
         if chosen is not None:
-            self._engine.fire(chosen)
+            with self._connection.schedule.recorded("fire", self.name, chosen.number):
+                self._engine.fire(chosen)
             self._connection.reclaim()
         return chosen
 
@@ -294,14 +363,15 @@ class RunningProgram:
         if self.closed:
             return
         self.closed = True
-        self._connection.unfollow()
-        for name in self._engine.rules.names():
-            self._engine.rules.remove(name)
-        for watches in (*self._row_trackers, *(source.found for source in self._sources)):
-            for watch in watches.watches:
-                watch.close()
-        for query in self.queries.values():
-            query.close()
+        with self._connection.schedule.recorded("stop", self.name):
+            self._connection.unfollow()
+            for name in self._engine.rules.names():
+                self._engine.rules.remove(name)
+            for watches in (*self._row_trackers, *(source.found for source in self._sources)):
+                for watch in watches.watches:
+                    watch.close()
+            for query in self.queries.values():
+                query.close()
 
 
 def _check_functions(program: Program, functions: Mapping[str, object]) -> None:

@@ -30,7 +30,7 @@ from graphtide.rules.detection import Detection, complex_batch
 from graphtide.rules.firing import Cascade, FiringLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rules.effects import Effects, GraphConnection
@@ -60,6 +60,7 @@ class RuleEngine:
         *,
         max_firings: int = MAX_FIRINGS,
     ) -> None:
+        self.name = "program"
         self.rules = rules
         self.detection = detection
         self.conflicts: ConflictSet | None = None
@@ -174,6 +175,10 @@ class RuleEngine:
             self.conflicts.clear()
         if self._entered == self._schedule.cascade:
             self._cascade.rollback()
+
+    def call(self, firing: str, function: Callable[[], object]) -> None:
+        """Call a function for an action."""
+        self._schedule.call(firing, function)
 
     def fire(self, activation: Activation) -> None:
         """Fire an activation of the conflict set, with all that it causes."""

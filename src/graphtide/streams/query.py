@@ -128,7 +128,7 @@ class QueryWindows:
         schedule = self._runtime.schedule
         for result in self._results.newest(many):
             for callback in self._callbacks:
-                schedule.attempt(partial(callback, result))
+                schedule.call_back(partial(callback, result))
         schedule.raise_errors()
 
     def _results_of(self, numbers: Longs, times: Longs) -> ResultRun:

@@ -454,6 +454,12 @@ class Streams:
         history: int | None = DEFAULT_HISTORY,
     ) -> Query:
         """Register a query over windows; it reports from its windows' first close on."""
+        self.runtime.flush()
+        if reevaluate and self.runtime.storage != "all":
+            raise GraphtideError(
+                "evaluating again needs all quads, but this graph stores only some",
+                hint='use LiveGraph(store="all"): streams leave out what no query can match',
+            )
         if report not in ("close", "change"):
             raise GraphtideError(f"report={report!r} is unknown", hint='use "close" or "change"')
         graphs: dict[Term, Term] = {}

@@ -16,7 +16,7 @@ from graphtide.streams.pruning import Mask, PruningFilter
 from graphtide.streams.read import GENERATED_AT, Events, read_events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.engine.runtime import Runtime
     from graphtide.kernel.batch import Ints, Longs
@@ -273,6 +273,11 @@ class Stream:
             newest = int(times.max()) if newest is None else newest
             if newest > LARGEST or int(times.min()) < -LARGEST:
                 raise GraphtideError(f"time {newest} is out of bounds", hint=f"use up to {LARGEST}")
+        with self._publisher.schedule.recorded("push", self.name, times, quads, newest, events):
+            self._push(times, quads, newest, events)
+
+    def _push(self, times: Longs, quads: Ints, newest: int | None, events: Longs | None) -> None:
+        if len(times):
             numbers = self._publisher.number(times, quads, events)
             lines = times, quads, numbers
             late = times < self.watermark
@@ -298,8 +303,9 @@ class Stream:
     @synchronized
     def advance(self, to: int) -> None:
         """Raise the watermark: no event before that time comes any more."""
-        self._newest = max(self._newest, to)
-        self._publisher.release(lambda: self._release(to))
+        with self._publisher.schedule.recorded("watermark", self.name, to):
+            self._newest = max(self._newest, to)
+            self._publisher.release(lambda: self._release(to))
 
     def _without_late(self, lines: Lines, late: Mask) -> Lines:
         times, quads, numbers = lines
@@ -362,6 +368,16 @@ class Stream:
         """The clock has moved on to a time, and all that was due has been done."""
         self._newest = max(self._newest, to)
         self.watermark = max(self.watermark, to)
+
+    def counters(self) -> dict[str, int]:
+        """The numbers that a stream without events goes on from."""
+        names = ("watermark", "_newest", "late_count", "received", "pruned", "unpublished")
+        return {name: getattr(self, name) for name in names} | {"numbers": self.next_number}
+
+    def restore_counters(self, saved: Mapping[str, int]) -> None:
+        """Go on from numbers."""
+        for name, value in saved.items():
+            setattr(self._publisher if name == "numbers" else self, name, value)
 
     @property
     def next_number(self) -> int:

@@ -10,7 +10,7 @@ after the file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,6 +26,8 @@ from graphtide.lang.tide.rules import read_rule
 from graphtide.lang.tide.source import DeclaredNames, Source, tokens_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lark import Token, Tree
 
 
@@ -42,7 +44,10 @@ class CheckedProgram(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The declarations of a program, in the order of the text."""
+    """The declarations of a program, in the order of the text.
+
+    `sources` are the texts of its files, included ones first: `from_sources` reads them again.
+    """
 
     queries: tuple[tide.NamedQuery, ...]
     events: tuple[tide.EventDeclaration, ...] = ()
@@ -50,6 +55,20 @@ class Program:
     goals: tuple[tide.GoalDeclaration, ...] = ()
     fixes: tuple[tide.FixDeclaration, ...] = ()
     patterns: tuple[tide.PatternDeclaration, ...] = ()
+    sources: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def from_sources(cls, texts: Sequence[str]) -> Program:
+        r"""Parse the texts of all files of a program, in the order of `sources`.
+
+        >>> program = Program.parse("QUERY All AS SELECT * { ?s ?p ?o }")
+        >>> Program.from_sources(program.sources) == program
+        True
+        """
+        reader = _ProgramReader(None)
+        for text in texts:
+            reader.read(Source(text, None), None, (), includes=False)
+        return _without_errors(CheckedProgram(reader.resolve(), reader.errors))
 
     @classmethod
     def read(cls, path: Path | str) -> Program:
@@ -154,13 +173,15 @@ class _ProgramReader:
         self._seen: set[Path] = set()
         self.errors: list[QueryError] = []
 
-    def read(self, source: Source, folder: Path | None, above: tuple[Path, ...]) -> None:
+    def read(
+        self, source: Source, folder: Path | None, above: tuple[Path, ...], *, includes: bool = True
+    ) -> None:
         """Parse a file, after those that it includes; `above` are the files that include it."""
         trees = list(trees_of(source, self.names.broken))
         for tree in trees:
             if tree.data == "prefix":
                 _read_prefix(source, tree)
-            elif tree.data == "include":
+            elif tree.data == "include" and includes:
                 self._include(source, tree, folder, above)
         self._files.append((source, trees))
 
@@ -235,6 +256,7 @@ class _ProgramReader:
             goals=tuple(names.goals.values()),
             fixes=tuple(names.fixes.values()),
             patterns=tuple(names.patterns.values()),
+            sources=tuple(source.text for source, _ in self._files),
         )
 
     def _declarations(self, *kinds: str) -> list[tuple[Source, Tree[Token]]]:

@@ -1,0 +1,1 @@
+"""A live graph on disk: the journal of its inputs, snapshots, cursors; opening and replay."""

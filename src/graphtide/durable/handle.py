@@ -1,0 +1,130 @@
+"""DurableGraph: what a live graph does with its store. Opening, the past, cursors, the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from graphtide.durable.cursors import Cursor
+from graphtide.durable.replay import Replay, Until
+from graphtide.durable.store import Frozen, Store
+from graphtide.errors import GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from graphtide.engine.results import Delta
+    from graphtide.engine.runtime import Runtime
+    from graphtide.engine.watch import Query
+    from graphtide.limits import Limits
+
+
+def open_graph(
+    make: Callable[..., Any],
+    store: Store,
+    functions: Mapping[str, Callable[..., object]],
+    limits: Limits | None,
+    options: Mapping[str, Any],
+) -> Any:  # noqa: ANN401 - the live graph that `make` makes
+    """A graph as its store has it."""
+    try:
+        kept = store.options(options)
+        graph = make(limits=limits, **kept)
+        runtime = graph._runtime  # noqa: SLF001 - the graph is made here
+        streams = graph._streams  # noqa: SLF001
+        store.recover(graph, runtime, streams, functions)
+        graph._durable = DurableGraph(graph, store, runtime, kept, limits)  # noqa: SLF001
+    except BaseException:
+        store.abandon()
+        raise
+    return graph
+
+
+class DurableGraph:
+    """The store of an open graph."""
+
+    def __init__(
+        self,
+        graph: Any,  # noqa: ANN401 - the live graph, which is above this layer
+        store: Store,
+        runtime: Runtime,
+        options: Mapping[str, Any],
+        limits: Limits | None,
+    ) -> None:
+        self.store = store
+        self._graph = graph
+        self._runtime = runtime
+        self._options = options
+        self._limits = limits
+        self._closed = False
+        self._replay = Replay(graph, runtime, None)
+        runtime.past = self
+
+    def flush(self) -> None:
+        """Wait until everything so far is on disk."""
+        self.store.flush()
+
+    def checkpoint(self) -> bool:
+        """Write a snapshot, if programs and windows hold nothing."""
+        return self.store.checkpoint(self._graph)
+
+    def follow(self) -> bool:
+        """Apply what another process has written since."""
+        if not self.store.read_only:
+            raise GraphtideError("only a graph that is open with read_only=True follows a store")
+        with self._runtime.lock:
+            return self.store.follow(self._replay)
+
+    def close(self) -> None:
+        """Write what is left, and let others open the store."""
+        if not self._closed:
+            self._closed = True
+            self.store.close(self._graph)
+
+    # --- the past ---
+
+    def at(self, time: int | None, tx: int | None) -> Any:  # noqa: ANN401 - a live graph
+        """A graph as of a time or a transaction."""
+        if (time is None) == (tx is None):
+            raise GraphtideError("at() takes either a time or a number of transactions")
+        with self._runtime.lock:
+            now = Until(self._runtime.clock, self._runtime.transactions)
+        if (time or 0) > (now.time or 0) or (tx or 0) > (now.tx or 0):
+            raise GraphtideError(
+                f"the graph is at time {now.time} after {now.tx} transactions, and the future is "
+                "not known",
+                hint="ask for an earlier time",
+            )
+        graph = type(self._graph)(limits=self._limits, **self._options)
+        runtime, streams = graph._runtime, graph._streams  # noqa: SLF001 - the graph is made here
+        self.store.replay_until(graph, runtime, streams, Until(time, tx))
+        if time is not None and time > runtime.clock:
+            runtime.schedule.advance(time)
+        runtime.max_buffered = 1
+        runtime.schedule.recorder = Frozen("this graph is of the past")
+        return graph
+
+    def changes(self, query: Query, start: int, end: int) -> Iterator[Delta]:
+        """The deltas of a query from a time up to another."""
+        with self._runtime.lock:
+            end = min(end, self._runtime.clock)
+        for delta in self._deltas(query, Until(time=start - 1), Until(time=end)):
+            if delta.time is not None and start <= delta.time <= end:
+                yield delta
+
+    def _deltas(self, query: Query, before: Until, until: Until) -> Iterator[Delta]:
+        """The deltas of a query, replayed from the snapshot before the first of them."""
+        graph = type(self._graph)(limits=self._limits, **self._options)
+        runtime, streams = graph._runtime, graph._streams  # noqa: SLF001 - the graph is made here
+        self.store.replay_until(graph, runtime, streams, until, before)
+        found = next((each for each in graph.queries if each.name == query.name), None)
+        for delta in () if found is None else found.deltas():
+            if found is not None and delta.seq >= found.begins_at:
+                yield delta
+
+    def cursor(self, query: Query, name: str) -> Cursor:
+        """The cursor of a consumer of a query."""
+        return Cursor(self.store, query, name, self._since)
+
+    def _since(self, query: Query, seq: int) -> Iterator[Delta]:
+        """The deltas of a query after a sequence number, from the journal."""
+        return self._deltas(query, Until(tx=seq + 1), Until())

@@ -1,0 +1,287 @@
+"""Journal: the inputs of a graph in the order in which they came, in a SQLite database.
+
+Torn writes, locks between processes and flushing to disk are SQLite's (write-ahead log). Each row
+has a checksum over its fields, its chunk and the checksum of the row before it: a row that was
+changed, is missing or is out of order is found, with its number.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from graphtide.errors import GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+FORMAT: Final = 1
+"""The version of the layout of a store, in its journal and in each snapshot."""
+
+FILE: Final = "journal.db"
+
+SCHEMA: Final = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE journal (
+    number INTEGER PRIMARY KEY,  -- from 1, without gaps
+    tx INTEGER NOT NULL,         -- how many transactions there were before it
+    time INTEGER NOT NULL,       -- the clock before it
+    wall REAL NOT NULL,          -- when it was written, in seconds since 1970
+    chunk BLOB NOT NULL,
+    crc INTEGER NOT NULL         -- of all of these and of the row before
+);
+CREATE TABLE snapshots (
+    number INTEGER PRIMARY KEY,  -- of the last row of the journal that it includes
+    tx INTEGER NOT NULL, time INTEGER NOT NULL, wall REAL NOT NULL,
+    file TEXT NOT NULL, bytes INTEGER NOT NULL, crc INTEGER NOT NULL,
+    chain INTEGER NOT NULL       -- the checksum of that row
+);
+CREATE TABLE calls (number INTEGER NOT NULL, firing TEXT NOT NULL, error TEXT);
+CREATE TABLE cursors (
+    query TEXT NOT NULL, name TEXT NOT NULL, tx INTEGER NOT NULL, PRIMARY KEY (query, name)
+);
+"""
+
+
+class JournalRow(NamedTuple):
+    """A row of the journal."""
+
+    number: int
+    tx: int
+    time: int
+    wall: float
+    chunk: bytes
+    crc: int
+
+
+class SnapshotRow(NamedTuple):
+    """Where a snapshot is, up to which row of the journal it goes, and its checksum."""
+
+    number: int
+    tx: int
+    time: int
+    wall: float
+    file: str
+    bytes: int
+    crc: int
+    chain: int
+
+
+class CallRow(NamedTuple):
+    """A call of a function that was finished: for which firing, and its error, if it failed."""
+
+    firing: str
+    error: str | None
+
+
+class Journal:
+    """The database of a store. `last` is the number of its last row, `crc` the checksum of that."""
+
+    def __init__(self, folder: Path, *, writes: bool, fsync: bool = True) -> None:
+        self.path = folder / FILE
+        self._writes = writes
+        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writes else 'ro'}"
+        try:
+            self._database = sqlite3.connect(
+                uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
+            )
+            if writes:
+                self._database.execute("PRAGMA journal_mode = WAL")
+                self._database.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'OFF'}")
+            self._database.execute("PRAGMA cell_size_check = ON")
+            if writes and not self._tables():
+                with self._transaction():
+                    for statement in SCHEMA.split(";\n"):
+                        self._database.execute(statement)
+                    self._set("format", FORMAT)
+        except sqlite3.Error as error:
+            raise self.damaged(error) from None
+        self._check_format()
+        self.last, self.crc = self._end()
+
+    def _tables(self) -> bool:
+        return bool(self._all("SELECT 1 FROM sqlite_master WHERE name = 'journal'"))
+
+    def _check_format(self) -> None:
+        found = self.meta("format") if self._tables() else None
+        if not isinstance(found, int):
+            raise GraphtideError(
+                f"{self.path} is not the journal of a store",
+                hint="name the directory of a store, or an empty one to make a new store",
+            )
+        if found > FORMAT:
+            raise GraphtideError(
+                f"{self.path} was written by a newer version of graphtide: format {found}, and "
+                f"this version reads up to {FORMAT}",
+                hint="open it with that version",
+            )
+
+    def _end(self) -> tuple[int, int]:
+        """The number and checksum of the last row, or of the snapshot that has replaced it."""
+        rows = self._all("SELECT number, crc FROM journal ORDER BY number DESC LIMIT 1")
+        rows = rows or self._all("SELECT number, chain FROM snapshots ORDER BY number DESC LIMIT 1")
+        return rows[0] if rows else (0, 0)
+
+    # --- writing ---
+
+    def append(
+        self, chunks: Sequence[tuple[int, int, float, bytes]], calls: Sequence[CallRow]
+    ) -> None:
+        """Append rows and finished calls, all or none; on disk when this returns."""
+        number, crc = self.last, self.crc
+        with self._transaction():
+            for tx, time, wall, chunk in chunks:
+                number += 1
+                crc = checksum(number, tx, time, wall, chunk, crc)
+                self._database.execute(
+                    "INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)",
+                    (number, tx, time, wall, chunk, crc),
+                )
+            self._database.executemany(
+                "INSERT INTO calls VALUES (?, ?, ?)", [(number, *call) for call in calls]
+            )
+        self.last, self.crc = number, crc
+
+    def add_snapshot(self, row: SnapshotRow) -> None:
+        """Add a snapshot whose file is complete."""
+        with self._transaction():
+            marks = ", ".join("?" * len(row))
+            self._database.execute(f"INSERT OR REPLACE INTO snapshots VALUES ({marks})", row)  # noqa: S608
+
+    def drop(self, rows: int, snapshots: int) -> None:
+        """Drop the rows up to a number, and the snapshots before another."""
+        with self._transaction():
+            self._database.execute("DELETE FROM journal WHERE number <= ?", (rows,))
+            self._database.execute("DELETE FROM calls WHERE number <= ?", (rows,))
+            self._database.execute("DELETE FROM snapshots WHERE number < ?", (snapshots,))
+
+    def shrink(self) -> None:
+        """Give the space of dropped rows back to the file system."""
+        self._database.execute("VACUUM")
+        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def set_meta(self, key: str, value: object) -> None:
+        """Set a property of the store."""
+        with self._transaction():
+            self._set(key, value)
+
+    def _set(self, key: str, value: object) -> None:
+        self._database.execute(
+            "INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value))
+        )
+
+    def acknowledge(self, query: str, name: str, tx: int) -> None:
+        """Set up to which transaction a cursor has acknowledged."""
+        with self._transaction():
+            self._database.execute(
+                "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (query, name, tx)
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            yield
+            self._database.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise self.damaged(error) from None
+        except BaseException:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise
+
+    # --- reading ---
+
+    def meta(self, key: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+        """A property of the store, or None."""
+        rows = self._all("SELECT value FROM meta WHERE key = ?", key)
+        return json.loads(rows[0][0]) if rows else None
+
+    def snapshots(self) -> list[SnapshotRow]:
+        """The snapshots, oldest first."""
+        return [SnapshotRow(*row) for row in self._all("SELECT * FROM snapshots ORDER BY number")]
+
+    def calls(self, after: int) -> list[CallRow]:
+        """The calls that were finished after a row of the journal, in order."""
+        text = "SELECT firing, error FROM calls WHERE number > ? ORDER BY rowid"
+        return [CallRow(*row) for row in self._all(text, after)]
+
+    def cursors(self) -> dict[tuple[str, str], int]:
+        """Up to which transaction each cursor has acknowledged, by query and name."""
+        rows = self._all("SELECT query, name, tx FROM cursors")
+        return {(query, name): tx for query, name, tx in rows}
+
+    def first(self) -> int:
+        """The number of the first row; one more than the last if there is none."""
+        found = self._all("SELECT MIN(number) FROM journal")[0][0]
+        return self._end()[0] + 1 if found is None else int(found)
+
+    def rows(self, after: int, chain: int | None = None) -> Iterator[JournalRow]:
+        """The rows after a number, checked; `chain` is the checksum of the row of that number."""
+        number, before = after, chain
+        while True:
+            text = "SELECT * FROM journal WHERE number > ? ORDER BY number LIMIT 16"
+            found = [JournalRow(*row) for row in self._all(text, number)]
+            for row in found:
+                if row.number != number + 1:
+                    raise self._broken(number + 1, "is missing")
+                if before is not None and checksum(*row[:-1], before) != row.crc:
+                    raise self._broken(row.number, "does not have its checksum")
+                yield row
+                number, before = row.number, row.crc
+            if not found:
+                return
+
+    def bytes_after(self, number: int) -> int:
+        """The bytes of the rows after a number."""
+        text = "SELECT TOTAL(LENGTH(chunk)) FROM journal WHERE number > ?"
+        return int(self._all(text, number)[0][0])
+
+    def size(self) -> dict[str, int]:
+        """Rows and bytes of the journal."""
+        rows, size = self._all("SELECT COUNT(*), TOTAL(LENGTH(chunk)) FROM journal")[0]
+        return {"rows": int(rows), "bytes": int(size)}
+
+    def check(self) -> list[str]:
+        """Problems that SQLite finds in its own structure."""
+        found = [row[0] for row in self._all("PRAGMA integrity_check(10)")]
+        return [] if found == ["ok"] else found
+
+    def _all(self, text: str, *values: object) -> list[Any]:
+        try:
+            return self._database.execute(text, values).fetchall()
+        except sqlite3.Error as error:
+            raise self.damaged(error) from None
+
+    def _broken(self, number: int, what: str) -> GraphtideError:
+        return GraphtideError(
+            f"{self.path}: row {number} of the journal {what}",
+            hint=f"`graphtide store verify {self.path.parent}` says what can be saved; "
+            f"graphtide store compact --until {number - 1} drops what comes after",
+        )
+
+    def damaged(self, error: sqlite3.Error) -> GraphtideError:
+        """The error for what SQLite reports."""
+        full = "full" in str(error)
+        return GraphtideError(
+            f"{self.path}: {error}",
+            hint="make room: nothing of the last transaction was written"
+            if full
+            else f"`graphtide store verify {self.path.parent}` says what can be saved",
+        )
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+
+def checksum(number: int, tx: int, time: int, wall: float, chunk: bytes, before: int) -> int:
+    """The checksum of a row, given that of the row before."""
+    fields = f"{number} {tx} {time} {wall!r} {before}".encode()
+    return zlib.crc32(chunk, zlib.crc32(fields))

@@ -1,0 +1,283 @@
+"""Replay: applies recorded inputs to a graph, all of them or up to a time or transaction.
+
+The runtime is deterministic: the same inputs in the same order give the same transactions, events
+and firings. So a replay leads to the state that was, which each row of the journal confirms: it has
+the number of transactions before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from logging import getLogger
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from graphtide.durable import chunks
+from graphtide.durable.chunks import InputEntry
+from graphtide.engine.events import EventBatch
+from graphtide.errors import ActionError, CascadeError, GraphtideError
+from graphtide.kernel.batch import TX, VALUES
+from graphtide.lang.tide import ast as tide
+from graphtide.lang.tide.program import Program
+from graphtide.rdf.holders import HeldIds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from graphtide.durable.journal import JournalRow
+    from graphtide.engine.runtime import Runtime
+    from graphtide.engine.watch import Query
+    from graphtide.rules.program import RunningProgram
+    from graphtide.streams.stream import Stream
+
+log = getLogger(__name__)
+
+
+class ReplayTarget(Protocol):
+    """A live graph, as far as a replay needs it."""
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The registered queries."""
+
+    @property
+    def programs(self) -> tuple[RunningProgram, ...]:
+        """The running programs."""
+
+    def watch(self, query: str, **options: Any) -> Query:  # noqa: ANN401 - as it was called
+        """Register a query."""
+
+    def run(self, program: Program, **options: Any) -> RunningProgram:  # noqa: ANN401
+        """Run a program."""
+
+    def stream(self, name: str, *, lateness: int | None = None) -> Stream:
+        """The stream of a name."""
+
+
+class Until(NamedTuple):
+    """Where a replay ends: after a time, or after a number of transactions."""
+
+    time: int | None = None
+    tx: int | None = None
+
+
+END: Final = Until()
+"""The end of the journal."""
+
+
+@dataclass(slots=True)
+class Replay:
+    """Applies recorded inputs to a graph.
+
+    Without `functions`, CALL calls nothing. With `only_data`, what was registered is left out:
+    another program runs over the same inputs. With `keeps_all`, no delta is evicted.
+    """
+
+    graph: ReplayTarget
+    runtime: Runtime
+    functions: Mapping[str, Callable[..., object]] | None
+    until: Until = END
+    note: Callable[[InputEntry], None] | None = None
+    only_data: bool = False
+    keeps_all: bool = False
+    ended: bool = False
+    number: int = 0
+    """Of the last row that was read."""
+    _source: Iterator[InputEntry] = field(default_factory=lambda: iter(()))
+    _left: InputEntry | None = None
+    _held: HeldIds = field(default_factory=HeldIds)
+
+    def read(self, rows: Iterable[JournalRow]) -> None:
+        """Take the inputs from some rows of the journal."""
+        self._source = self._entries(rows)
+        self.runtime.terms.holders.add(self._held)
+
+    def steps(self) -> Iterator[None]:
+        """Apply inputs one by one, until the replay has ended; what is left comes the next time."""
+        self.ended = False
+        while not self.ended:
+            entry = self._left or next(self._source, None)
+            self._left = None
+            if entry is None:
+                break
+            self.apply(entry)
+            yield
+        self.runtime.settle()
+
+    def go_on(self) -> None:
+        """Apply inputs until the replay has ended."""
+        for _ in self.steps():
+            pass
+
+    def _entries(self, rows: Iterable[JournalRow]) -> Iterator[InputEntry]:
+        for row in rows:
+            self._check(row)
+            table, texts = chunks.from_bytes(row.chunk)
+            entries = list(chunks.decode_entries(table, texts, self.runtime.terms))
+            self._held.arrays = [entry.rows[:, VALUES:] for entry in entries]
+            self.number = row.number
+            yield from entries
+
+    def _check(self, row: JournalRow) -> None:
+        if not self.only_data and self.runtime.transactions != row.tx:
+            raise GraphtideError(
+                f"row {row.number} of the journal came after {row.tx:,} transactions, but its "
+                f"replay after {self.runtime.transactions:,}",
+                hint="functions of CALL and aggregates must depend on nothing but their arguments; "
+                "otherwise please report this",
+            )
+
+    def apply(self, entry: InputEntry, *, again: bool = False) -> None:
+        """Apply an input. What it raised when it first came, it raises again: that is no news.
+
+        A program that is registered `again` does not see what there was before as new.
+        """
+        if self.until.tx is not None and self.runtime.transactions >= self.until.tx:
+            self._end(entry)
+            return
+        if self.note is not None:
+            self.note(entry)
+        if again and entry.kind == "run":
+            options = entry.fields["options"] | {"start": "latest"}
+            entry = InputEntry(entry.kind, entry.fields | {"options": options})
+        try:
+            self._apply(entry)
+        except (ActionError, CascadeError) as error:
+            log.info("replayed %s: %s", entry.kind, error)
+        if self.keeps_all and entry.kind in ("watch", "run"):
+            for query in self.graph.queries:
+                query.retain(None)
+        self.runtime.reclaim()
+
+    def _apply(self, entry: InputEntry) -> None:
+        fields = entry.fields
+        match entry.kind:
+            case "changes":
+                self._changes(entry)
+            case "clock":
+                self._advance(entry)
+            case "events":
+                self._events(entry)
+            case "push":
+                self._push(entry)
+            case "watermark":
+                self.graph.stream(fields["name"]).advance(self._at_most(entry))
+            case "stream":
+                self.graph.stream(fields["name"], lateness=fields["lateness"])
+            case "watch" if not self.only_data:
+                self.graph.watch(fields["text"], name=fields["name"], **fields["options"])
+            case "run" if not self.only_data:
+                self._run(fields)
+            case "unwatch" if not self.only_data:
+                next(q for q in self.graph.queries if q.name == fields["name"]).close()
+            case "stop" if not self.only_data:
+                self._program(fields["name"]).close()
+            case "fire" if not self.only_data:
+                program = self._program(fields["name"])
+                waiting = (a for a in program.activations() if a.number == fields["number"])
+                program.fire(next(waiting))
+            case _:
+                pass
+
+    # --- the graph and its clock ---
+
+    def _end(self, left: InputEntry) -> None:
+        """End here; an input, or the rest of it, is left."""
+        self.ended, self._left = True, left
+
+    def _changes(self, entry: InputEntry) -> None:
+        until, count = self.until, entry.transactions
+        if until.time is not None and len(entry.times) and int(entry.times[-1]) > until.time:
+            after = int(np.searchsorted(entry.times, until.time, side="right"))
+            count = int(entry.rows[after, TX])
+        if until.tx is not None:
+            count = min(count, until.tx - self.runtime.transactions)
+        if count < entry.transactions:
+            self._end(entry.part(count, entry.transactions))
+            entry = entry.part(0, count)
+        if len(entry.rows):
+            self.runtime.apply_piece(entry.piece())
+
+    def _advance(self, entry: InputEntry) -> None:
+        self.runtime.schedule.advance(max(self._at_most(entry), self.runtime.clock))
+
+    def _at_most(self, entry: InputEntry) -> int:
+        """The time that an input leads to, or that at which the replay ends."""
+        time: int = entry.fields["to"]
+        if self.until.time is not None and time > self.until.time:
+            self._end(entry)
+            return self.until.time
+        return time
+
+    # --- events ---
+
+    def _events(self, entry: InputEntry) -> None:
+        ends = np.array(entry.fields["ends"], np.int64)
+        if self.until.time is not None and len(ends) and int(ends[-1]) > self.until.time:
+            self._end(entry)
+            return
+        sizes = np.bincount(entry.rows[:, TX], minlength=len(ends))
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        triples = np.ascontiguousarray(entry.rows[:, VALUES : VALUES + 3])
+        starts = np.array(entry.fields["starts"], np.int64)
+        events = EventBatch(triples, offsets, starts, ends, np.full(len(ends), -1, np.int64))
+        names = entry.fields["programs"]
+        followers = None
+        if names is not None and not self.only_data:
+            followers = tuple(self._program(name).follower for name in names)
+        self.runtime.reach(int(ends[0]) if len(ends) and followers is None else None)
+        self.runtime.publish(events, followers)
+
+    def _push(self, entry: InputEntry) -> None:
+        fields, rows, times, numbers = entry.fields, entry.rows, entry.times, entry.txs
+        if self.until.time is not None and len(times) and int(times.max()) > self.until.time:
+            now = times <= self.until.time
+            self._end(InputEntry("push", fields, rows[~now], times[~now], numbers[~now]))
+            rows, times, numbers = rows[now], times[now], numbers[now]
+            fields = fields | {"newest": self.until.time}
+        quads = np.ascontiguousarray(rows[:, VALUES:])
+        events = numbers if fields["numbered"] else None
+        stream = self.graph.stream(fields["name"])
+        stream.push_ids(times, quads, newest=fields["newest"], events=events)
+
+    # --- programs ---
+
+    def _run(self, fields: dict[str, Any]) -> None:
+        program = program_of(fields)
+        calls = {action.function for rule in program.rules for action in calls_of(rule)}
+        functions = dict.fromkeys(calls, _nothing) if self.functions is None else self.functions
+        missing = sorted(calls - set(functions))
+        if missing:
+            raise GraphtideError(
+                f"the program {fields['name']} of the store calls {', '.join(missing)}, which was "
+                "not given",
+                hint="LiveGraph.open(…, functions={…})",
+            )
+        self.graph.run(program, functions=functions, name=fields["name"], **fields["options"])
+
+    def _program(self, name: str) -> RunningProgram:
+        return next(each for each in self.graph.programs if each.name == name)
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """What CALL calls where nothing is to be called."""
+
+
+def calls_of(rule: tide.RuleDeclaration) -> list[tide.CallFunction]:
+    """The calls of a rule."""
+    return [action for action in rule.actions if isinstance(action, tide.CallFunction)]
+
+
+def program_fields(program: Program) -> dict[str, Any]:
+    """The texts of a program, as its entry has them."""
+    if program.sources:
+        return {"sources": list(program.sources)}
+    return {"queries": [[query.name, query.text] for query in program.queries]}
+
+
+def program_of(fields: Mapping[str, Any]) -> Program:
+    """The program of an entry."""
+    if "sources" in fields:
+        return Program.from_sources(fields["sources"])
+    return Program(tuple(tide.NamedQuery(name, text, 1) for name, text in fields["queries"]))

@@ -1,0 +1,344 @@
+"""Store: the directory of a durable graph. It is locked, opened, recovered, checkpointed, closed.
+
+journal.db            inputs, cursors, finished calls, and where the snapshots are
+snapshot-NUMBER.arrow the graph after that row of the journal
+lock.db               locked by the process that writes
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import deque
+from logging import getLogger
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from graphtide.durable import rest, retention
+from graphtide.durable import snapshot as snap
+from graphtide.durable.chunks import InputEntry
+from graphtide.durable.journal import FILE, CallRow, Journal, SnapshotRow
+from graphtide.durable.recorder import Durability, Recorder
+from graphtide.durable.replay import Replay, ReplayTarget, Until
+from graphtide.errors import ActionError, GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from graphtide.engine.runtime import Runtime
+    from graphtide.streams.registry import Streams
+
+log = getLogger(__name__)
+
+LOCK: Final = "lock.db"
+
+FIRST_SNAPSHOT: Final = 1_000_000
+"""Rows of the journal after which a snapshot is made unasked; or twice the quads, if more."""
+
+
+class WriteLock:
+    """The right to write to a store: one process has it, until it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._database = sqlite3.connect(
+            folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._database.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            self._database.close()
+            raise GraphtideError(
+                f"{folder} is open in another process, or was opened twice",
+                hint="close it there, or open it with read_only=True to follow it",
+            ) from None
+
+    def release(self) -> None:
+        """Let others write."""
+        self._database.close()
+
+
+class Store:
+    """A directory with the journal and the snapshots of one graph."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        durability: Durability = "batch",
+        retain: str | None = None,
+        read_only: bool = False,
+    ) -> None:
+        if durability not in ("transaction", "batch", "none"):
+            raise GraphtideError(
+                f"durability={durability!r} is not known", hint='"transaction", "batch" or "none"'
+            )
+        self.folder = Path(folder)
+        self.durability: Durability = durability
+        self.read_only = read_only
+        self.policy = retention.RetentionPolicy.of(retain)
+        if read_only and not (self.folder / FILE).exists():
+            raise GraphtideError(f"there is no store in {self.folder}")
+        if not read_only:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = None if read_only else WriteLock(self.folder)
+        try:
+            fsync = durability != "none"
+            self.journal = Journal(self.folder, writes=not read_only, fsync=fsync)
+        except BaseException:
+            if self._lock is not None:
+                self._lock.release()
+            raise
+        self.recorder: Recorder | None = None
+        self._at = 0
+        self._runtime: Runtime | None = None
+        self._streams: Streams | None = None
+
+    # --- options ---
+
+    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of the graph: those given when the store was made."""
+        made = self.journal.meta("options")
+        if made is None:
+            if given.get("store", "all") != "all":
+                raise GraphtideError(
+                    f"a durable graph stores all quads, not store={given['store']!r}",
+                    hint="leave `store` out",
+                )
+            made = dict(given)
+            if not self.read_only:
+                self.journal.set_meta("options", made)
+        different = [name for name, value in given.items() if made.get(name, value) != value]
+        different += [name for name in given if name not in made]
+        if different:
+            raise GraphtideError(
+                f"{self.folder} was made with other options: {', '.join(sorted(different))}",
+                hint="leave them out: they are in the store",
+            )
+        return dict(made)
+
+    # --- opening ---
+
+    def recover(
+        self,
+        graph: ReplayTarget,
+        runtime: Runtime,
+        streams: Streams,
+        functions: Mapping[str, Callable[..., object]],
+    ) -> None:
+        """Bring an empty graph to the end of the journal, and record its inputs from then on."""
+        self._runtime, self._streams = runtime, streams
+        if self.read_only:
+            runtime.max_buffered = 1
+            self._at = self._replay(graph, runtime, streams, None, Until(), Frozen())
+            return
+        recorder = Recorder(runtime, self.journal, self.durability)
+        self._replay(graph, runtime, streams, functions, Until(), recorder)
+        self.recorder = recorder
+
+    def replay_until(
+        self,
+        graph: ReplayTarget,
+        runtime: Runtime,
+        streams: Streams,
+        until: Until,
+        begin: Until | None = None,
+    ) -> None:
+        """Bring an empty graph to a time or transaction; nothing is recorded, nothing called.
+
+        With `begin`, from a snapshot that is not after that, and queries keep all their deltas.
+        """
+        self.flush()
+        self._replay(graph, runtime, streams, None, until, Frozen(), begin)
+        runtime.schedule.recorder = None
+
+    def replay_inputs(self, replay: Replay, streams: Streams) -> None:
+        """Bring an empty graph, on which nothing runs, to where a replay of the data ends."""
+        number, chain = self._begin(replay, streams, replay.until)
+        replay.read(self.journal.rows(number, chain))
+        replay.go_on()
+
+    def follow(self, replay: Replay) -> bool:
+        """Apply what has come to the journal since; whether there was anything."""
+        schedule = replay.runtime.schedule
+        frozen, schedule.recorder = schedule.recorder, None
+        try:
+            replay.number = self._at
+            replay.read(self.journal.rows(self._at))
+            replay.go_on()
+        finally:
+            schedule.recorder = frozen
+        before, self._at = self._at, replay.number
+        return self._at > before
+
+    def _replay(
+        self,
+        graph: ReplayTarget,
+        runtime: Runtime,
+        streams: Streams,
+        functions: Mapping[str, Callable[..., object]] | None,
+        until: Until,
+        recorder: Recorder | Frozen,
+        begin: Until | None = None,
+    ) -> int:
+        """Bring an empty graph to where a replay ends; the last row of the journal that it read."""
+        replay = Replay(
+            graph, runtime, functions, until, recorder.note, keeps_all=begin is not None
+        )
+        runtime.schedule.recorder = recorder
+        recorder.replaying = True
+        number, chain = self._begin(replay, streams, begin or until)
+        recorder.finished(self.journal.calls(number))
+        replay.number = number
+        replay.read(self.journal.rows(number, chain))
+        replay.go_on()
+        recorder.replaying = False
+        return replay.number
+
+    def _begin(self, replay: Replay, streams: Streams, until: Until) -> tuple[int, int]:
+        """Restore the newest good snapshot before `until`; its number and chain."""
+        for row in self._snapshots(until):
+            try:
+                snap.check_snapshot(self.folder / row.file, row.bytes, row.crc)
+            except GraphtideError as error:
+                if self.journal.first() > row.number + 1 or not self._reaches(row.number):
+                    raise
+                log.warning("%s; the journal goes further back", error)
+                continue
+            state, terms, quads = snap.read_snapshot(self.folder / row.file)
+            snap.restore_quads(replay.runtime, state, terms, quads)
+            for each in state.registrations:
+                replay.apply(InputEntry(each["kind"], each["fields"]), again=True)
+            rest.restore_counters(replay.graph, streams, state.counters)
+            for query in replay.graph.queries:
+                query.begins_at = state.done
+            return row.number, row.chain
+        if self.journal.first() > 1:
+            raise GraphtideError(
+                f"{self.folder}: the journal begins at row {self.journal.first()}, and there is no "
+                "snapshot before it",
+                hint="what is older was dropped by `retain`; ask for a later time",
+            )
+        return 0, 0
+
+    def _reaches(self, number: int) -> bool:
+        """Whether the journal has everything before a row, or a snapshot before that."""
+        first = self.journal.first()
+        return first == 1 or any(first <= s.number + 1 < number for s in self.journal.snapshots())
+
+    def _snapshots(self, until: Until) -> Iterator[SnapshotRow]:
+        for row in reversed(self.journal.snapshots()):
+            late = until.time is not None and row.time > until.time
+            if not late and (until.tx is None or row.tx <= until.tx):
+                yield row
+
+    # --- while it is open ---
+
+    def flush(self) -> None:
+        """Wait until everything so far is on disk."""
+        if self.recorder is not None:
+            self.recorder.flush()
+
+    @property
+    def due(self) -> bool:
+        """Whether the journal has grown enough for a snapshot."""
+        if self.recorder is None or self._runtime is None:
+            return False
+        return self.recorder.recorded > max(FIRST_SNAPSHOT, 2 * len(self._runtime.store))
+
+    def checkpoint(self, graph: ReplayTarget) -> bool:
+        """Write a snapshot, and drop what `retain` allows; whether there is one of now.
+
+        A graph whose programs or windows hold events has no snapshot: they come from the journal.
+        """
+        runtime, recorder = self._runtime, self.recorder
+        if runtime is None or recorder is None or self._streams is None:
+            raise GraphtideError("a store that is open for reading has no checkpoints")
+        with runtime.lock:
+            runtime.settle()
+            recorder.flush()
+            number, chain = self.journal.last, self.journal.crc
+            if any(row.number == number for row in self.journal.snapshots()):
+                return True
+            held = rest.what_is_held(graph, self._streams)
+            if recorder.loose or held:
+                log.info("no snapshot of %s: %s", self.folder, held or "a query was closed")
+                recorder.recorded = 0
+                return False
+            state = snap.SnapshotState(
+                runtime.clock,
+                runtime.last_tx,
+                runtime.transactions,
+                [{"kind": e.kind, "fields": e.fields} for e in recorder.registrations],
+                rest.counters(graph, self._streams),
+            )
+            tables = snap.tables_of(runtime, state)
+            recorder.recorded = 0
+        name = f"snapshot-{number}.arrow"
+        size, crc = snap.write_snapshot(self.folder / name, tables)
+        row = SnapshotRow(number, state.done, state.clock, time.time(), name, size, crc, chain)
+        self.journal.add_snapshot(row)
+        self.compact()
+        return True
+
+    def compact(self) -> int:
+        """Drop what `retain` allows; how many rows of the journal."""
+        return retention.compact(self.folder, self.journal, self.policy)
+
+    def abandon(self) -> None:
+        """Let go of a store that could not be opened."""
+        self.journal.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def close(self, graph: ReplayTarget) -> None:
+        """Write what is left and, if much has come, a snapshot; let others open the store."""
+        try:
+            if self.recorder is not None:
+                self.recorder.close()
+                self.checkpoint(graph)
+        finally:
+            if self._runtime is not None:
+                self._runtime.schedule.recorder = Frozen("the store of this graph is closed")
+                self._runtime.max_buffered = 1
+            self.abandon()
+
+
+class Frozen:
+    """Stands in for a recorder where the graph must not be changed."""
+
+    def __init__(self, why: str = "this graph is read-only") -> None:
+        self.replaying = False
+        self._failed: dict[str, deque[CallRow]] = {}
+        self.recorded = 0
+        self._why = why
+
+    def changes(self, piece: object) -> None:
+        """Refuse changes."""
+        self.input("changes", piece)
+
+    def clock(self, to: int) -> None:
+        """Refuse a move of the clock."""
+        self.input("clock", to)
+
+    def input(self, kind: str, *what: object) -> None:  # noqa: ARG002 - as a recorder has it
+        """Refuse anything that comes from outside; a new query changes nothing."""
+        if not self.replaying and kind not in ("watch", "unwatch", "stream"):
+            raise GraphtideError(
+                f"{self._why}, and cannot be changed",
+                hint="LiveGraph.open(store) opens a graph that can",
+            )
+
+    def call(self, firing: str, function: Callable[[], object]) -> None:  # noqa: ARG002
+        """Call nothing; what failed fails again."""
+        known = self._failed.get(firing)
+        row = known.popleft() if known else None
+        if row is not None and row.error is not None:
+            raise ActionError(row.error)
+
+    def finished(self, calls: Iterable[CallRow]) -> None:
+        """The calls that were finished."""
+        for row in calls:
+            self._failed.setdefault(row.firing, deque()).append(row)
+
+    def note(self, entry: InputEntry) -> None:
+        """Nothing is written."""
