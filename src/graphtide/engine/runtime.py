@@ -14,8 +14,8 @@ from graphtide.engine.queries import QueryRegistry
 from graphtide.engine.reclaim import TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
-from graphtide.engine.transaction import Underway, undone
-from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query
+from graphtide.engine.transaction import Recent, Underway, undone
+from graphtide.engine.watch import MAX_COUNTED, AskedQuery, CacheSize, Query
 from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.limits import Allowance, Limits, end_all
@@ -78,6 +78,7 @@ class Runtime:
         self._running = False
         self._eager: tuple[Follower, ...] = ()
         self._underway: Underway | None = None
+        self.recent: Recent | None = None
         self._unnotified: deque[tuple[Query, Delta] | None] = deque()
 
     # --- followers ---
@@ -229,7 +230,7 @@ class Runtime:
         self._done += len(times)
         self._unnotified = deque(deltas or ())
         self._unnotified.append(None)
-        self._underway = None
+        self.recent, self._underway = Recent(self._underway, self.terms.generation), None
 
     def _recover(self, *, again: bool = True) -> None:
         """Something was raised within a transaction: restore the state before it.
@@ -264,7 +265,7 @@ class Runtime:
     def _emit(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
         deltas = self.queries.take(outputs, stamps)
         self._unnotified = deque([*deltas, None])
-        self._underway = None
+        self.recent, self._underway = Recent(self._underway, self.terms.generation), None
         self._notify()
 
     @contextmanager
@@ -340,8 +341,7 @@ class Runtime:
         """Strict mode: refuse a transaction with a change that would have no effect."""
         if self.strict:
             self.flush()
-            redundant = storage.first_redundant(changes, self.store, self.terms)
-            if redundant:
+            if redundant := storage.first_redundant(changes, self.store, self.terms):
                 raise redundant[1]
 
     # --- batches ---
@@ -443,8 +443,7 @@ class Runtime:
 
     def _apply_whole(self, lines: ingest.Lines) -> None:
         rows, times, txs = lines
-        problem = self._first_problem(rows, times)
-        if problem:
+        if problem := self._first_problem(rows, times):
             raise problem[1]
         for piece in ingest.cut(rows, times, txs):
             self._apply_checked(piece)
@@ -497,8 +496,8 @@ class Runtime:
         strategy = storage.strategy_for(self.store, strategy)
         chosen = self.queries.plan(select, strategy, plan)
         storage.check_complete(self.store)
-        query = Query(self, chosen, self.queries.free_name(name), history)
-        query.replannable = (select, strategy) if plan is None else None
+        asked = AskedQuery(select, strategy, plan)
+        query = Query(self, chosen, asked, self.queries.free_name(name), history)
         stamps = TransactionTimes((self.clock,), (max(self._last_tx, 0),), self._done - 1)
         self.queries.add(query, stamps)
         return query
