@@ -83,7 +83,8 @@ class RowQuestion:
         if self.form == "CONSTRUCT":
             while step.kind == "union":
                 step = together(*step.children)
-            step = step.children[0] if step.kind == "select" else step
+            while step.kind == "select" and step.children[0].kind == "select":
+                step = step.children[0]
         return together(*step.children) if step.kind == "select" else step
 
     # --- changes ---

@@ -1,7 +1,7 @@
 """The tree of an explanation: frozen data, from which text, JSON and diagrams are made.
 
-A `WhyStep` is one part of the query and what became of it: the quads that match a pattern, the value
-of a FILTER, "nothing matches" of a NOT EXISTS. Its children are the parts that it consists of.
+A `WhyStep` is one part of the query and what became of it: the quads that match a pattern, the
+value of a FILTER, "nothing matches" of a NOT EXISTS. Its children are the parts inside it.
 """
 
 from __future__ import annotations
