@@ -199,9 +199,9 @@ class QueryRegistry:
 
         Its memories are filled from the quads; its answer and its deltas stay as they are.
         """
-        if query.replannable is None:
+        select, strategy, pinned = query.asked
+        if pinned is not None:
             return False
-        select, strategy = query.replannable
         chosen = self.plan(select, strategy)
         if chosen == query.plan:
             return False

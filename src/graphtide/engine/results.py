@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphtide.engine.explanations import MAX_DERIVATIONS
+from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, TX, Ints, Longs
 from graphtide.kernel.counts import COUNT_BEFORE, DELTA_VALUES
 from graphtide.rdf.holders import flat_ids
@@ -23,6 +25,7 @@ from graphtide.rdf.terms import Term, unescape
 if TYPE_CHECKING:
     from graphtide.engine.runtime import Runtime
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.why.tree import Explanation
 
 SHOWN_ROWS: Final = 20
 """Rows of a table that a notebook shows."""
@@ -49,9 +52,18 @@ class TransactionTimes(NamedTuple):
 # --- deltas ---
 
 
+class Explaining(Protocol):
+    """A query, as far as a row needs it to explain itself."""
+
+    def why_moved(self, row: DeltaRow, index: int, *, every: bool, limit: int) -> Explanation:
+        """Why a row came or went with the transaction of a number."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeltaRow:
     """One row of a delta: `diff` more (or, negative, fewer) copies of `row` in the answer.
+
+    `why()` says which quads and which change of the transaction made it come or go.
 
     >>> from pyoxigraph import Literal
     >>> print(DeltaRow(time=17, tx=0, diff=-1, row={"x": Literal("a"), "y": None}))
@@ -62,6 +74,26 @@ class DeltaRow:
     tx: int
     diff: int
     row: dict[str, Term | None]
+    _query: Explaining | None = field(default=None, repr=False, compare=False)
+    _index: int = field(default=-1, repr=False, compare=False)
+
+    def why(
+        self,
+        *,
+        all: bool = False,  # noqa: A002 - the user's word
+        limit: int = MAX_DERIVATIONS,
+    ) -> Explanation:
+        """Why the row came or went; with `all`, every derivation of it, up to `limit`.
+
+        The changes of the last transactions are at hand until others are applied. Of an older row,
+        the explanation is that of the graph now, and says so.
+        """
+        if self._query is None:
+            raise GraphtideError(
+                "this row is not of a query in this process, so its quads are not known",
+                hint="ask a row of query.delta(), query.deltas() or query.rows()",
+            )
+        return self._query.why_moved(self, self._index, every=all, limit=limit)
 
     def __str__(self) -> str:
         sign = "+" if self.diff > 0 else "-"
@@ -73,11 +105,17 @@ class DeltaRow:
 class Delta(Sequence[DeltaRow]):
     """The rows that one or more transactions added to an answer and removed from it."""
 
-    __slots__ = ("__weakref__", "_net", "_stamps", "_terms", "_variables")
+    __slots__ = ("__weakref__", "_net", "_query", "_stamps", "_terms", "_variables")
 
     def __init__(
-        self, net: Ints, stamps: TransactionTimes, variables: tuple[str, ...], terms: TermDictionary
+        self,
+        net: Ints,
+        stamps: TransactionTimes,
+        variables: tuple[str, ...],
+        terms: TermDictionary,
+        query: Explaining | None = None,
     ) -> None:
+        self._query = query
         self._net = net
         self._stamps = stamps
         self._variables = variables
@@ -144,7 +182,7 @@ class Delta(Sequence[DeltaRow]):
             yield self._part(self._net[begin:end])
 
     def _part(self, net: Ints) -> Delta:
-        return Delta(net, self._stamps, self._variables, self._terms)
+        return Delta(net, self._stamps, self._variables, self._terms, self._query)
 
     def _row(self, line: list[int]) -> DeltaRow:
         time, tx = self._stamps.stamp(line[TX])
@@ -152,7 +190,8 @@ class Delta(Sequence[DeltaRow]):
             name: self._terms.decode(i) if i else None
             for name, i in zip(self._variables, line[DELTA_VALUES:], strict=True)
         }
-        return DeltaRow(time, tx, line[DIFF], values)
+        index = self._stamps.first + line[TX]
+        return DeltaRow(time, tx, line[DIFF], values, self._query, index)
 
     def __repr__(self) -> str:
         return "\n".join(str(row) for row in self) or "(no change)"

@@ -14,8 +14,8 @@ from graphtide.engine.queries import QueryRegistry
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
-from graphtide.engine.transaction import Underway, in_one, undone
-from graphtide.engine.watch import MAX_COUNTED, CacheSize, Query, QueryPast
+from graphtide.engine.transaction import Recent, Underway, in_one, undone
+from graphtide.engine.watch import MAX_COUNTED, AskedQuery, CacheSize, Query, QueryPast
 from graphtide.errors import DataError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 from graphtide.limits import Allowance, Limits, end_all
@@ -80,6 +80,7 @@ class Runtime:
         self._running = False
         self._eager: tuple[Follower, ...] = ()
         self._underway: Underway | None = None
+        self.recent: Recent | None = None
         self._unnotified: deque[tuple[Query, Delta] | None] = deque()
 
     # --- followers ---
@@ -233,7 +234,7 @@ class Runtime:
         self.done += len(times)
         self._unnotified = deque(deltas or ())
         self._unnotified.append(None)
-        self._underway = None
+        self.recent, self._underway = Recent(self._underway, self.terms.generation), None
 
     def _recover(self, *, again: bool = True) -> None:
         """Something was raised within a transaction: restore the state before it.
@@ -271,7 +272,7 @@ class Runtime:
     def _emit(self, outputs: Mapping[int, Ints], stamps: TransactionTimes) -> None:
         deltas = self.queries.take(outputs, stamps)
         self._unnotified = deque([*deltas, None])
-        self._underway = None
+        self.recent, self._underway = Recent(self._underway, self.terms.generation), None
         self._notify()
 
     @contextmanager
@@ -350,8 +351,7 @@ class Runtime:
         """Strict mode: refuse a transaction with a change that would have no effect."""
         if self.strict:
             self.flush()
-            redundant = storage.first_redundant(changes, self.store, self.terms)
-            if redundant:
+            if redundant := storage.first_redundant(changes, self.store, self.terms):
                 raise redundant[1]
 
     # --- batches ---
@@ -452,8 +452,7 @@ class Runtime:
 
     def _apply_whole(self, lines: ingest.Lines) -> None:
         rows, times, txs = lines
-        problem = storage.first_problem(self, rows, times)
-        if problem:
+        if problem := storage.first_problem(self, rows, times):
             raise problem[1]
         for piece in ingest.cut(rows, times, txs):
             self._apply_checked(piece)
@@ -497,8 +496,8 @@ class Runtime:
         strategy = storage.strategy_for(self.store, strategy)
         chosen = self.queries.plan(select, strategy, plan)
         storage.check_complete(self.store)
-        query = Query(self, chosen, self.queries.free_name(name), history)
-        query.replannable = (select, strategy) if plan is None else None
+        asked = AskedQuery(select, strategy, plan)
+        query = Query(self, chosen, asked, self.queries.free_name(name), history)
         stamps = TransactionTimes((self.clock,), (max(self.last_tx, 0),), self.done - 1)
         self.queries.add(query, stamps)
         return query

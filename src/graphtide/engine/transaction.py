@@ -88,6 +88,13 @@ class Underway(NamedTuple):
     first: int
 
 
+class Recent(NamedTuple):
+    """What was applied last, and the generation of terms then: later, ids may be of others."""
+
+    applied: Underway | None
+    generation: int
+
+
 def undone(store: QuadStore, steps: Sequence[Ints]) -> Ints:
     """What undoes steps, of which a store may have applied the last one in part."""
     parts: list[Ints] = [np.empty((0, VALUES + 4), np.int32)]

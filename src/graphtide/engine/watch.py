@@ -6,10 +6,11 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from graphtide.engine import explanations
 from graphtide.engine.locking import synchronized
 from graphtide.engine.results import (
     SHOWN_ROWS,
@@ -27,7 +28,7 @@ from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.plan.explain import ExplainFormat, NodeFacts, explain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from threading import RLock
 
     import pandas as pd
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.dataflow.network import NodeIds
+    from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
     from graphtide.plan.physical import QueryPlan
-    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.why.tree import Explanation
 
 DEFAULT_HISTORY: Final = 100_000
 """Delta rows that a query retains by default."""
@@ -61,18 +63,22 @@ class CacheSize:
     bytes: int
 
 
-class QueryHost(Protocol):
+class AskedQuery(NamedTuple):
+    """What a user asked for: the query, and a strategy and join tree if they were given."""
+
+    select: SelectQuery
+    strategy: Strategy | None = None
+    pinned: Pin | None = None
+
+
+class QueryHost(explanations.ExplainingHost, Protocol):
     """The runtime that a query is registered with, as far as the query needs it."""
 
-    terms: TermDictionary
     lock: RLock
     past: QueryPast | None
 
     def flush(self) -> None:
         """Apply buffered changes."""
-
-    def settle(self) -> None:
-        """Apply buffered changes, for a user who is about to look: terms may be freed."""
 
     @property
     def transactions(self) -> int:
@@ -154,13 +160,18 @@ class Query:
     """
 
     def __init__(
-        self, host: QueryHost, plan: QueryPlan, name: str, history: int | None = DEFAULT_HISTORY
+        self,
+        host: QueryHost,
+        plan: QueryPlan,
+        asked: AskedQuery,
+        name: str,
+        history: int | None = DEFAULT_HISTORY,
     ) -> None:
         self.name = name
+        self.asked = asked
         self.plan = plan
         self.order = next(_REGISTERED)
         self.node_ids: NodeIds = {}
-        self.replannable: tuple[SelectQuery, Strategy | None] | None = None
         self.evicted = 0
         self.begins_at = 0
         self.windows: WindowSide | None = None
@@ -357,6 +368,45 @@ class Query:
             )
         return bool(self.table()["answer"][0].as_py())
 
+    # --- explanations ---
+
+    @synchronized
+    def why(
+        self,
+        /,
+        row: Mapping[str, object] | None = None,
+        *,
+        all: bool = False,  # noqa: A002 - the user's word
+        limit: int = explanations.MAX_DERIVATIONS,
+        **columns: object,
+    ) -> Explanation:
+        """Why a row is in the answer now: the quads that make it true, as a tree.
+
+        Columns that are left out may have any value. With `all`, every derivation is shown, up to
+        `limit`.
+
+        >>> from graphtide import LiveGraph
+        >>> graph = LiveGraph()
+        >>> query = graph.watch("SELECT ?a { ?a <ex:p> ?b FILTER NOT EXISTS { ?b <ex:q> ?c } }")
+        >>> graph.insert("<ex:a>", "<ex:p>", "<ex:b>")
+        >>> print(query.why(a="<ex:a>"))
+        a=:ex:a is in query1
+        ├─ ?a :ex:p ?b
+        │     :ex:a :ex:p :ex:b
+        └─ NOT EXISTS { ?b :ex:q ?c }: nothing matches
+        """
+        bindings = explanations.bindings_of(self._columns, row, columns)
+        return self._explainer().why(bindings, every=all, limit=limit)
+
+    @synchronized
+    def why_moved(self, row: DeltaRow, index: int, *, every: bool, limit: int) -> Explanation:
+        """Why a row of a delta came or went; `index` is the number of its transaction."""
+        explainer = self._explainer()
+        return explainer.why_moved(row.row, row.diff, index, row.time, every=every, limit=limit)
+
+    def _explainer(self) -> explanations.Explainer:
+        return explanations.Explainer(self._host, self.name, self.asked.select)
+
     # --- windows ---
 
     @synchronized
@@ -496,7 +546,7 @@ class Query:
         return end > 0
 
     def _delta(self, net: Ints, stamps: TransactionTimes) -> Delta:
-        return Delta(net, stamps, self._columns, self._host.terms)
+        return Delta(net, stamps, self._columns, self._host.terms, self)
 
     def __repr__(self) -> str:
         return f"<Query {self.name} ({self.strategy}): {', '.join(self.variables)}>"

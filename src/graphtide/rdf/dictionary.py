@@ -256,6 +256,15 @@ class TermDictionary:
         """Return the id of an internal graph, which no graph variable ranges over."""
         return self._hidden.setdefault(name, HIDDEN_GRAPHS + len(self._hidden))
 
+    def hidden_name(self, graph: int) -> str:
+        """Return the name of an internal graph.
+
+        >>> terms = TermDictionary()
+        >>> terms.hidden_name(terms.hidden_graph("w"))
+        'w'
+        """
+        return next(name for name, found in self._hidden.items() if found == graph)
+
     def lookup(self, term: Term | str) -> int:
         """Return the id of a term, or 0 when it has none.
 

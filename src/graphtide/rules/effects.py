@@ -129,9 +129,7 @@ class GraphConnection:
 
 def query_of(query: Query) -> SelectQuery:
     """The parsed text of a standing query."""
-    known = query.replannable
-    assert known is not None  # noqa: S101 - no plan was pinned
-    return known[0]
+    return query.asked.select
 
 
 class Effects(Protocol):

@@ -16,12 +16,14 @@ from graphtide.kernel.batch import Ints, longer
 from graphtide.kernel.rowtable import (
     HEAD,
     HIGH,
+    LENGTH,
     LIVE,
     OFFSET,
     SIZE,
     RowTable,
     Table,
     add_row,
+    find_head,
     find_row,
     find_slot,
     key_hash,
@@ -246,6 +248,19 @@ def find_rows(t: Table, quads: Ints, found: Ints) -> None:
         found[i] = find_row(t, quads, i, 0)
 
 
+@compiled
+def chain_rows(t: Table, index: Int, key: Ints, found: Ints) -> Int:
+    """Write the rows of a chain, as many as there is room for; the length of the chain."""
+    head = find_head(t, index, key_hash(t, index, key, 0), key, 0)
+    row = t.heads[head, HEAD] - 1
+    if row < 0:
+        return 0
+    for i in range(min(len(found), t.heads[head, LENGTH])):
+        found[i] = row
+        row = t.rows[row, t.width + 1 + 2 * index] - 1
+    return t.heads[head, LENGTH]
+
+
 CHUNK = 8192
 """Changes per call of the kernel; room for them is reserved before."""
 
@@ -382,12 +397,17 @@ class QuadStore:
         apply: Any = apply_changes
         return int(apply(*self._state, changes, begin, end, self._effects, self._out, n))
 
+    def effective(self, changes: Ints) -> Ints | None:
+        """Those of some changes that had an effect; None unless they were applied last."""
+        if self._last is not changes:
+            return None
+        many = int(self._counts[col.APPLIED])
+        return changes[:many][self._effects[:many] != 0].copy()
+
     def undo(self, changes: Ints) -> Ints:
         """What undoes changes, if they were applied last, as far as they had an effect."""
-        if self._last is not changes:
-            return changes[:0]
-        many = int(self._counts[col.APPLIED])
-        undone = changes[:many][self._effects[:many] != 0][::-1].copy()
+        applied = self.effective(changes)
+        undone = changes[:0] if applied is None else applied[::-1].copy()
         undone[:, 0] = 0
         undone[:, 1] *= -1
         return undone
@@ -441,6 +461,26 @@ class QuadStore:
         found = np.empty(len(quads), np.int32)
         find_rows(self._table.arrays, np.ascontiguousarray(quads, np.int32), found)
         return found >= 0
+
+    def chain(self, quad: tuple[int, int, int, int]) -> Ints | None:
+        """The quads that agree with one in which -1 is any id; None if no index finds them."""
+        key = np.array([quad], np.int32)
+        known = np.flatnonzero(key[0] >= 0)
+        self._settle()
+        keys, links = self._compiled.keys, self._compiled.links
+        held = links.get(max(quad[1], -1), links.get(-1, 0))
+        usable = [i for i in range(len(keys)) if held >> i & 1 and np.isin(keys[i], known).all()]
+        if not usable:
+            return None
+        index = max(usable, key=lambda i: len(keys[i]))
+        t = self._table.arrays
+        found = np.empty(64, np.int32)
+        length = int(chain_rows(t, index, key, found))
+        if length > len(found):
+            found = np.empty(length, np.int32)
+            chain_rows(t, index, key, found)
+        rows: Ints = t.rows[found[:length], :4]
+        return rows[(rows[:, known] == key[0, known]).all(axis=1)]
 
     def quads(self) -> Ints:
         """The current quads, one row each."""

@@ -106,7 +106,8 @@ class QuadStore:
         self._counts = Counter(inserted=0, deleted=0, redundant=0, dropped=0)
         self._before = self._counts
         self._last: Ints | None = None
-        self._applied: list[tuple[int, Row]] = []
+        self._tx = 0
+        self._applied: list[tuple[int, int, Row]] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._quads.values()))
@@ -137,6 +138,7 @@ class QuadStore:
         self._before, self._applied, self._last = Counter(self._counts), [], changes
         out: dict[int, list[tuple[int, ...]]] = {}
         for tx, quads in transactions(changes):
+            self._tx = tx
             predicates = {quad[1] for diff, quad in quads if self._change(diff, quad)}
             for number, program in self._programs.items():
                 if any(concerns(program, predicate) for predicate in predicates):
@@ -150,11 +152,21 @@ class QuadStore:
             if rows
         }
 
+    def effective(self, changes: Ints) -> Ints | None:
+        """Those of some changes that had an effect; None unless they were applied last."""
+        if self._last is not changes:
+            return None
+        rows = [(tx, diff, *quad) for tx, diff, quad in self._applied]
+        return np.array(rows, np.int32).reshape(-1, 6)
+
     def undo(self, changes: Ints) -> Ints:
         """What undoes changes, if they were applied last, as far as they had an effect."""
-        applied = self._applied if self._last is changes else []
-        rows = [(0, -diff, *quad) for diff, quad in reversed(applied)]
-        return np.array(rows, np.int32).reshape(-1, 6)
+        applied = self.effective(changes)
+        if applied is None:
+            return changes[:0]
+        undone = applied[::-1].copy()
+        undone[:, :2] *= (0, -1)
+        return undone
 
     def rebuilt(self, undone: Ints) -> QuadStore:
         """Another store with the same quads, some changes undone, and without programs."""
@@ -177,6 +189,10 @@ class QuadStore:
         """Which of these quads are present."""
         return np.array([self._has(tuple(quad)) for quad in quads.tolist()], np.bool_)
 
+    def chain(self, quad: Row) -> Ints | None:
+        """The quads that agree with one in which -1 is any id: None, because there is no index."""
+        return None if min(quad) < 0 else np.array([quad], np.int32)[: self._has(quad)]
+
     def quads(self) -> Ints:
         """The current quads, one row each."""
         rows = [quad for group in self._quads.values() for quad in group]
@@ -198,10 +214,10 @@ class QuadStore:
         if self._has(quad) == (diff > 0):
             effect = "redundant"
         elif diff < 0:
-            self._applied.append((diff, quad))
+            self._applied.append((self._tx, diff, quad))
             del self._quads[quad[1]][quad]
         elif self._store_all or any(concerns(p, quad[1]) for p in self._programs.values()):
-            self._applied.append((diff, quad))
+            self._applied.append((self._tx, diff, quad))
             self._quads.setdefault(quad[1], {})[quad] = None
         else:
             effect = "dropped"

@@ -1,0 +1,275 @@
+"""What a standing query can say about its rows: the quads for `graphtide.why`, from the store.
+
+Nothing is recorded for this. The present quads are in the store; those before the last transactions
+are found by undoing the changes that were applied last, which the runtime has until the next ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from pyoxigraph import NamedNode
+
+from graphtide.algebra import nodes as alg
+from graphtide.algebra.windows import WINDOW_SPACE
+from graphtide.engine import ingest
+from graphtide.errors import GraphtideError
+from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
+from graphtide.limits import Allowance
+from graphtide.plan.describe import short
+from graphtide.rdf.dictionary import HIDDEN_GRAPHS
+from graphtide.rdf.terms import parse_term
+from graphtide.why import tree
+from graphtide.why.explain import RowQuestion
+from graphtide.why.source import ChangedQuads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from graphtide.engine.transaction import Recent
+    from graphtide.kernel import QuadStore
+    from graphtide.limits import Limits
+    from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
+    from graphtide.why.source import GraphChoice, QuadSource
+
+MAX_DERIVATIONS = 100
+"""Derivations of a row that are shown, unless another number is asked for."""
+
+
+class ExplainingHost(Protocol):
+    """The runtime, as far as explanations need it."""
+
+    store: QuadStore
+    terms: TermDictionary
+    limits: Limits
+    recent: Recent | None
+
+    @property
+    def default_graph(self) -> str:
+        """What queries see as their default graph."""
+
+    def settle(self) -> None:
+        """Apply buffered changes."""
+
+
+class StoreQuads:
+    """The quads of a store, found by its indexes; where there is none, by one sort for all."""
+
+    def __init__(self, store: QuadStore, terms: TermDictionary) -> None:
+        if not store.stores:
+            raise GraphtideError(
+                "this graph stores no quads, so its answers cannot be explained",
+                hint='use LiveGraph(store="all")',
+            )
+        self._store = store
+        self._terms = terms
+        self._all: Ints | None = None
+        self._sorted: dict[int, tuple[Longs, Ints]] = {}
+
+    def find(
+        self, subject: Term | None, predicate: Term | None, object_: Term | None, graph: GraphChoice
+    ) -> Iterator[tree.Fact]:
+        """The quads with these terms."""
+        ids = [
+            -1 if part is None else self._terms.lookup(part)
+            for part in (subject, predicate, object_)
+        ]
+        if 0 in ids:
+            return
+        decode = self._terms.decode
+        for name, wanted in self._graphs(graph):
+            for s, p, o, g in self._rows((ids[0], ids[1], ids[2], wanted)).tolist():
+                if wanted < 0 and (g >= HIDDEN_GRAPHS or (graph is None and g == 0)):
+                    continue
+                there = name if wanted >= 0 else (decode(g) if g else None)
+                yield tree.Fact(decode(s), decode(p), decode(o), there)
+
+    def _graphs(self, graph: GraphChoice) -> Iterator[tuple[Term | None, int]]:
+        """Names and ids of the graphs to look in; -1 is all of them."""
+        match graph:
+            case alg.DefaultGraph():
+                yield None, 0
+            case None | alg.MergedGraph(None):
+                yield None, -1
+            case alg.MergedGraph(names):
+                for name in dict.fromkeys(names or ()):
+                    yield from self._graphs(name)
+            case NamedNode(value=value) if value.startswith(WINDOW_SPACE):
+                yield graph, self._terms.hidden_graph(value)
+            case _:
+                found = self._terms.lookup(graph)
+                if found:
+                    yield graph, found
+
+    def _rows(self, quad: tuple[int, int, int, int]) -> Ints:
+        if min(quad) >= 0:
+            whole = np.array([quad], np.int32)
+            return whole[self._store.contains(whole)]
+        found = self._store.chain(quad)
+        return self._scan(quad) if found is None else found
+
+    def _scan(self, quad: tuple[int, int, int, int]) -> Ints:
+        if self._all is None:
+            self._all = self._store.quads()
+        known = [k for k in (0, 2, 1, 3) if quad[k] >= 0]
+        if not known:
+            return self._all
+        if known[0] not in self._sorted:
+            order = np.argsort(self._all[:, known[0]], kind="stable").astype(np.int64)
+            self._sorted[known[0]] = order, self._all[order, known[0]]
+        by, keys = self._sorted[known[0]]
+        begin, end = np.searchsorted(keys, [quad[known[0]], quad[known[0]] + 1]).tolist()
+        rows: Ints = self._all[by[begin:end]]
+        same: Ints = rows[(rows[:, known] == np.array(quad)[known]).all(axis=1)]
+        return same
+
+
+class Moment(NamedTuple):
+    """The quads before and after a transaction, and what it changed."""
+
+    before: QuadSource
+    after: QuadSource
+    changes: list[tree.FactChange]
+
+
+def moment_of(host: ExplainingHost, index: int) -> Moment | None:
+    """The graph around a transaction, given by its number; None if its changes are not at hand."""
+    recent = host.recent
+    if recent is None or recent.applied is None or recent.generation != host.terms.generation:
+        return None
+    piece, steps, first = recent.applied
+    if not first <= index < first + (len(piece[1]) if piece else 1):
+        return None
+    rows = host.store.effective(steps[0]) if piece else np.concatenate(steps)
+    if rows is None:
+        return None
+    now = StoreQuads(host.store, host.terms)
+    own = rows[rows[:, TX] == index - first]
+    later = rows[rows[:, TX] > index - first]
+    after = ChangedQuads(now, _undone(later, host.terms))
+    before = ChangedQuads(now, _undone(np.concatenate([own, later]), host.terms))
+    return Moment(before, after, _net(own, host.terms))
+
+
+def _change(row: list[int], terms: TermDictionary, sign: int) -> tree.FactChange:
+    s, p, o, g = row[VALUES:]
+    name = NamedNode(terms.hidden_name(g)) if g >= HIDDEN_GRAPHS else terms.decode(g) if g else None
+    return tree.FactChange(
+        sign * row[DIFF], tree.Fact(terms.decode(s), terms.decode(p), terms.decode(o), name)
+    )
+
+
+def _undone(rows: Ints, terms: TermDictionary) -> Iterator[tree.FactChange]:
+    """What restores the quads before some changes: the opposite of the first change of each."""
+    return (_change(row, terms, -1) for row in reversed(rows.tolist()))
+
+
+def _net(rows: Ints, terms: TermDictionary) -> list[tree.FactChange]:
+    """The changes of a transaction, without those that cancel out."""
+    totals: dict[tuple[int, ...], list[int]] = {}
+    for row in rows.tolist():
+        known = totals.setdefault(tuple(row[VALUES:]), [*row[:DIFF], 0, *row[VALUES:]])
+        known[DIFF] += row[DIFF]
+    return [_change(row, terms, 1) for row in totals.values() if row[DIFF]]
+
+
+# --- questions ---
+
+
+def bindings_of(
+    columns: tuple[str, ...], row: Mapping[str, object] | None, named: Mapping[str, object]
+) -> dict[str, Term | None]:
+    """Columns of a row as terms; texts are N-Triples, other values of Python become literals."""
+    found: dict[str, Term | None] = {}
+    for name, value in {**(row or {}), **named}.items():
+        if name not in columns:
+            raise GraphtideError(
+                f"the query has no column {name!r}", hint=f"its columns are {', '.join(columns)}"
+            )
+        term = None if value is None else ingest.as_term(value)
+        found[name] = parse_term(term) if isinstance(term, str) else term
+    return found
+
+
+def row_text(row: Mapping[str, Term | None]) -> str:
+    """A row as text, with IRIs shortened."""
+    return " ".join(f"{name}={short(term)}" for name, term in row.items() if term is not None)
+
+
+class Explainer:
+    """Answers questions about the rows of one query, within the limits of its graph."""
+
+    def __init__(self, host: ExplainingHost, name: str, select: alg.SelectQuery) -> None:
+        host.settle()
+        self._host = host
+        self._name = name
+        self._select = select
+
+    def _question(self, row: Mapping[str, Term | None]) -> RowQuestion:
+        return RowQuestion(self._select, row, union=self._host.default_graph == "union")
+
+    def why(self, row: dict[str, Term | None], *, every: bool, limit: int) -> tree.Explanation:
+        """Why a row is in the answer now."""
+        with Allowance(self._host.limits, "query"):
+            found, more = self._derive(row, self.now(), every=every, limit=limit)
+        if not found:
+            raise GraphtideError(
+                f"{row_text(row) or 'such a row'} is not in the answer of {self._name}",
+                hint="why_not(…) says what is missing",
+            )
+        return self._explanation(row, f"{row_text(row) or 'a row'} is in {self._name}", found, more)
+
+    def now(self) -> QuadSource:
+        """The present quads."""
+        return StoreQuads(self._host.store, self._host.terms)
+
+    def why_moved(
+        self,
+        row: dict[str, Term | None],
+        diff: int,
+        index: int,
+        time: int,
+        *,
+        every: bool,
+        limit: int,
+    ) -> tree.Explanation:
+        """Why a row came with a transaction, or went."""
+        with Allowance(self._host.limits, "query"):
+            moment = moment_of(self._host, index)
+            verb = "came into" if diff > 0 else "left"
+            title = f"{row_text(row) or 'a row'} {verb} {self._name} at {time}"
+            if moment is None:
+                found, more = self._derive(row, self.now(), every=every, limit=limit)
+                note = "the changes of that transaction are not retained: this is the graph now"
+                if not found:
+                    note += ", in which the row is not in the answer"
+                return self._explanation(row, title, found, more, notes=(note,))
+            state = moment.after if diff > 0 else moment.before
+            found, more = self._derive(row, state, every=every, limit=limit)
+            changes = self._question(row).cause(moment.before, moment.changes, diff)
+        notes = () if changes else ("no change of that transaction: the row was there before",)
+        by = "because of" if diff > 0 else "this was so before; it ended with"
+        return self._explanation(row, title, found, more, changes, by, notes)
+
+    def _derive(
+        self, row: dict[str, Term | None], source: QuadSource, *, every: bool, limit: int
+    ) -> tuple[list[tree.WhyStep], bool]:
+        found, more = self._question(row).derivations(source, limit if every else 1, each=every)
+        return found, more and every
+
+    def _explanation(
+        self,
+        row: dict[str, Term | None],
+        title: str,
+        found: list[tree.WhyStep],
+        more: bool,  # noqa: FBT001 - whether there are more derivations
+        changes: Iterable[tree.FactChange] = (),
+        by: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> tree.Explanation:
+        stopped = (f"stopped after {len(found)} derivations",) if more else ()
+        return tree.Explanation(
+            self._name, row, title, tuple(found), tuple(changes), (*notes, *stopped), by
+        )

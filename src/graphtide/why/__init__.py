@@ -1,0 +1,1 @@
+"""Explanations: why a row is in an answer, why not, and which changes made the difference."""

@@ -1,0 +1,154 @@
+"""Why a row is in an answer, and which changes of a transaction made it come or go."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING, TypeVar
+
+from graphtide.algebra import nodes as alg
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.paths import link_iris
+from graphtide.algebra.queries import with_dataset
+from graphtide.algebra.rewrite import drop_order
+from graphtide.algebra.traverse import walk
+from graphtide.errors import GraphtideError
+from graphtide.functions.values import boolean_term
+from graphtide.why.derive import NO_MATCH, SHOWN, Derivations
+from graphtide.why.solutions import Found, Solution, group_text
+from graphtide.why.source import ChangedQuads
+from graphtide.why.tree import Bindings, FactChange, WhyStep, together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from graphtide.why.source import QuadSource
+
+T = TypeVar("T")
+
+
+class RowQuestion:
+    """A question about a row of a query: some of its columns, which may be unbound."""
+
+    def __init__(self, select: alg.SelectQuery, row: Bindings, *, union: bool = False) -> None:
+        self.form = select.form
+        worked_in = with_dataset(select, union=union)
+        root = drop_order(worked_in.root)
+        if self.form == "ASK":  # whether the pattern inside has a row: one derivation is enough
+            assert isinstance(root, alg.Project)  # noqa: S101 - as `as_select` makes it
+            self._answers = {
+                answer
+                for answer in (True, False)
+                if all(term == boolean_term(answer) for term in row.values())
+            }
+            root, row = root.child.child.child, {}  # type: ignore[union-attr]
+        self.root = root
+        self.want: Solution = {Var(name): term for name, term in row.items() if term is not None}
+        self._unbound = {Var(name) for name, term in row.items() if term is None}
+
+    def rows(
+        self, source: QuadSource, *, each: bool = False, shown: int = SHOWN
+    ) -> Iterator[Found]:
+        """The rows of the answer that fit, each with a derivation; with `each`, all derivations."""
+        rows = Derivations(source, each=each, shown=shown).solve(self.root, self.want)
+        if self.form != "ASK":
+            return (found for found in rows if self._fits(found.solution))
+        found = next(rows, None)
+        if (found is not None) not in self._answers:
+            return iter(())
+        if found is not None:
+            return chain((found,), rows)
+        nothing = WhyStep("exists", f"ASK {group_text(self.root)}", note=NO_MATCH)
+        return iter((Found({}, nothing),))
+
+    def _fits(self, solution: Solution) -> bool:
+        return self.want.keys() <= solution.keys() and not self._unbound & solution.keys()
+
+    def derivations(
+        self, source: QuadSource, limit: int, *, each: bool
+    ) -> tuple[list[WhyStep], bool]:
+        """The steps of the first `limit` derivations, and whether there are more."""
+        shown = max(limit, SHOWN)
+        rows = _careful(lambda: islice(self.rows(source, each=each, shown=shown), limit + 1))
+        found = [*rows]
+        steps = [*dict.fromkeys(self._body(each.step) for each in found)]
+        return steps[:limit], len(found) > limit
+
+    def copies(self, source: QuadSource, most: int | None = None) -> int:
+        """How often the row is in the answer; at most `most` are counted."""
+        counted = 1 if self.form == "ASK" else most
+        return sum(1 for _ in _careful(lambda: islice(self.rows(source), counted)))
+
+    def _body(self, step: WhyStep) -> WhyStep:
+        """A derivation without the outermost SELECT, and without what a template adds."""
+        if self.form == "CONSTRUCT":
+            while step.kind == "union":
+                step = together(*step.children)
+            while step.kind == "select" and step.children[0].kind == "select":
+                step = step.children[0]
+        return together(*step.children) if step.kind == "select" else step
+
+    # --- changes ---
+
+    def cause(
+        self, before: QuadSource, changes: Sequence[FactChange], diff: int
+    ) -> tuple[FactChange, ...]:
+        """The changes that made the row come or go; none if they did not.
+
+        Each of them is needed: without it, the others have no such effect.
+        """
+        base = self.copies(before)
+
+        def moves(part: Sequence[FactChange]) -> bool:
+            now = self.copies(ChangedQuads(before, part), base + 1)
+            return now > base if diff > 0 else now < base
+
+        concerned = [change for change in changes if self._concerns(change)]
+        return tuple(smallest(concerned, moves)) if moves(concerned) else ()
+
+    def _concerns(self, change: FactChange) -> bool:
+        predicate = change.fact.predicate
+        for part in walk(self.root):
+            match part:
+                case alg.TriplePattern(_, other) if isinstance(other, Var) or other == predicate:
+                    return True
+                case alg.GraphNames():
+                    return True
+                case alg.Path(path=path, graph=graph):
+                    iris = link_iris(path)
+                    if iris is None or predicate in iris or isinstance(graph, Var):
+                        return True
+                    if isinstance(part.subject, Var) and isinstance(part.object, Var):
+                        return True  # zero length connects every node of the graph with itself
+        return False
+
+
+def smallest(whole: Sequence[T], enough: Callable[[Sequence[T]], bool]) -> list[T]:
+    """A part that is enough and of which no element can be left out (delta debugging).
+
+    >>> smallest(range(100), lambda part: {7, 42} <= set(part))
+    [7, 42]
+    """
+    left = list(whole)
+    size = max(len(left) // 2, 1)
+    while True:
+        at, smaller = 0, False
+        while at < len(left):
+            rest = left[:at] + left[at + size :]
+            if len(rest) < len(left) and enough(rest):
+                left, smaller = rest, True
+            else:
+                at += size
+        if size == 1 and not smaller:
+            return left
+        size = max(size // 2, 1)
+
+
+def _careful(rows: Callable[[], Iterator[T]]) -> Iterator[T]:
+    """Rows of nested generators, whose depth follows that of the query."""
+    try:
+        yield from rows()
+    except RecursionError:
+        raise GraphtideError(
+            "the query is nested too deeply to be explained",
+            hint="ask about a query of fewer nested groups",
+        ) from None

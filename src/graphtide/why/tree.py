@@ -1,0 +1,145 @@
+"""The tree of an explanation: frozen data, from which text, JSON and diagrams are made.
+
+A `WhyStep` is one part of the query and what became of it: the quads that match a pattern, the
+value of a FILTER, "nothing matches" of a NOT EXISTS. Its children are the parts inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from graphtide.plan.describe import short
+from graphtide.why import render
+
+if TYPE_CHECKING:
+    from graphtide.rdf.terms import Term
+
+Kind = Literal[
+    "all", "pattern", "path", "optional", "filter", "exists", "not exists", "minus", "union",
+    "bind", "values", "graph", "select", "group", "slice",
+]  # fmt: skip
+"""What part of a query a step is. "all" only holds its children together."""
+
+Bindings = Mapping[str, "Term | None"]
+"""Some columns of a row; None is unbound."""
+
+
+class Fact(NamedTuple):
+    """A quad that an explanation rests on; `times` are those of its events, if it is in a window.
+
+    >>> from pyoxigraph import Literal, NamedNode
+    >>> print(Fact(NamedNode("http://e/a"), NamedNode("http://e/speed"), Literal("fast")).text())
+    :a :speed "fast"
+    """
+
+    subject: Term
+    predicate: Term
+    object: Term
+    graph: Term | None = None
+    times: tuple[int, ...] = ()
+
+    @property
+    def quad(self) -> tuple[Term, Term, Term, Term | None]:
+        """The quad alone."""
+        return self[:4]
+
+    def text(self) -> str:
+        """The quad with IRIs shortened to their last segment."""
+        text = " ".join(map(short, self[:3]))
+        text += f" in {short(self.graph)}" if self.graph is not None else ""
+        return text + (f" at {', '.join(map(str, self.times))}" if self.times else "")
+
+
+class FactChange(NamedTuple):
+    """An insert (+1) or a delete (-1) of a quad."""
+
+    diff: int
+    fact: Fact
+
+    def text(self) -> str:
+        """A sign and the quad."""
+        return f"{'+' if self.diff > 0 else '-'} {self.fact.text()}"
+
+
+@dataclass(frozen=True, slots=True)
+class WhyStep:
+    """One part of a query, what it rests on, and whether it holds."""
+
+    kind: Kind
+    text: str = ""
+    facts: tuple[Fact, ...] = ()
+    children: tuple[WhyStep, ...] = ()
+    note: str = ""
+    holds: bool = True
+
+    def walk(self) -> Iterator[WhyStep]:
+        """The step and all steps below it, parents first."""
+        rest = [self]
+        while rest:
+            step = rest.pop()
+            yield step
+            rest += reversed(step.children)
+
+
+def together(*steps: WhyStep) -> WhyStep:
+    """Steps beside each other; those that only hold others together are resolved."""
+    flat = tuple(each for step in steps for each in parts(step))
+    holds = all(step.holds for step in flat)
+    return flat[0] if len(flat) == 1 else WhyStep("all", children=flat, holds=holds)
+
+
+def parts(step: WhyStep) -> tuple[WhyStep, ...]:
+    """The steps that a step holds together, or itself."""
+    return step.children if step.kind == "all" else (step,)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a row is, was or is not in an answer.
+
+    `derivations` are the ways in which the row follows from the quads; of a row that is not there,
+    the closest attempt. `changes` are the changes that made a row come or go; of a row that is not
+    there, changes that would make it appear. `notes` say what is not shown, and why.
+    """
+
+    query: str
+    row: Bindings
+    title: str
+    derivations: tuple[WhyStep, ...] = ()
+    changes: tuple[FactChange, ...] = ()
+    notes: tuple[str, ...] = ()
+    changed_by: str = ""
+
+    def facts(self) -> tuple[Fact, ...]:
+        """The quads that the derivations rest on, each once."""
+        steps = (step for derivation in self.derivations for step in derivation.walk())
+        return tuple(dict.fromkeys(fact for step in steps for fact in step.facts))
+
+    def first_failure(self) -> WhyStep | None:
+        """The first part of the query that does not hold; None if all do."""
+        steps = (step for derivation in self.derivations for step in derivation.walk())
+        return next((s for s in steps if not s.holds and all(c.holds for c in s.children)), None)
+
+    def text(self) -> str:
+        """The explanation as lines of text."""
+        return render.text(self)
+
+    def json(self) -> str:
+        """The explanation as JSON, with terms in N-Triples."""
+        return render.json_text(self)
+
+    def mermaid(self) -> str:
+        """The explanation as a Mermaid flowchart."""
+        return render.mermaid(self)
+
+    def html(self) -> str:
+        """The explanation as nested lists of HTML, every text escaped."""
+        return render.html(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.html()
