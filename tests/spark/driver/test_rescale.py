@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from graphtide.datasets.railway import PREFIX, QUERIES, change_stream
-from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.formats.change_log import write_changes

@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.rdf.dictionary import TermDictionary
+from graphtide.spark.partition.columns import TermColumn
 from graphtide.spark.partition.grids import owners, route
+from graphtide.spark.partition.hashing import TermHashes
 from graphtide.spark.stages import pack
 from graphtide.spark.state import messages as msg
 from graphtide.spark.state.log import Head, MemoryLog
@@ -92,7 +94,7 @@ def _route_quads(job: JobSpec, changes: pa.Table) -> Routed:
     live = quads[at[changes["diff"].to_numpy()[at] > 0]]
     # Events come after the quads. Without windows, the time is that of the last change.
     stamp = 0 if job.windows or not len(changes) else max(changes["time"].to_numpy().max(), 0)
-    rows, partitions = route(live, terms, job.routes[None])
+    rows, partitions = route(_columns(live, terms), job.routes[None])
     found: Routed = {}
     for partition in np.unique(partitions).tolist():
         mine = live[rows[partitions == partition]]
@@ -109,7 +111,7 @@ def _route_events(job: JobSpec, events: pa.Table, stream: str) -> Routed:
     seq = occurrences(np.column_stack([quads, times]))
     triples = quads.copy()
     triples[:, 3] = 0  # a window holds the triples of its events as one graph
-    rows, partitions = route(triples, terms, job.routes[stream])
+    rows, partitions = route(_columns(triples, terms), job.routes[stream])
     pulse = pack.heartbeat_rows(stream, np.unique(beats["time"].to_numpy()))
     found: Routed = {at: [pulse.select(job.log_schema.names)] for at in range(job.partitions)}
     for partition in np.unique(partitions).tolist():
@@ -177,7 +179,7 @@ def _route_unreported(job: JobSpec, head: Head, old: int, queries: Mapping[int, 
             terms = TermDictionary()
             ids = msg.value_ids(mine, query.shown, terms)
             at = [query.query.variables.index(v) for v in query.grid.columns]
-            where = owners(ids[:, at], terms, query.grid)
+            where = owners(ids[:, at], TermHashes(terms), query.grid)
         for partition in np.unique(where).tolist():
             part = mine.take(np.flatnonzero(where == partition))
             found.setdefault(partition, []).append(part)
@@ -189,6 +191,12 @@ def _encoded(changes: pa.Table, terms: TermDictionary) -> Ints:
     for column, name in enumerate(QUAD):
         quads[:, column] = terms.encode_column(changes[name])
     return quads
+
+
+def _columns(quads: Ints, terms: TermDictionary) -> list[TermColumn]:
+    """Quads of ids as the columns that are routed."""
+    texts = terms.decode_column(np.arange(1, terms.top + 1))
+    return [TermColumn(texts, column - 1) for column in quads.T]
 
 
 def occurrences(rows: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from graphtide.patterns.detector import KernelDetector
 from graphtide.patterns.general import SavedDetector
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.partition import program
-from graphtide.spark.partition.hashing import id_hashes, mixed_hashes
+from graphtide.spark.partition.hashing import TermHashes, mixed_hashes
 from graphtide.spark.restore.changes import distinct_rows, merge_heads, occurrences
 from graphtide.spark.stages import patterns
 from graphtide.spark.stages.events import by_key, in_order
@@ -98,7 +98,8 @@ def _partitions_of(
     else:
         first = [token.configurations[0].values for token in saved.tokens]
         values = np.array(first, np.int64).reshape(count, len(variables))
-    hashes = [id_hashes(terms, values[:, slot].astype(np.int32)) for slot in slots]
+    known = TermHashes(terms)
+    hashes = [known.of(values[:, slot].astype(np.int32)) for slot in slots]
     return mixed_hashes(hashes, count) % partitions
 
 

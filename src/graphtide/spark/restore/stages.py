@@ -102,8 +102,7 @@ class Restoration:
         log = MemoryLog()
         key = EngineKey("", stage.name, partition)
         state = PartitionState(log, EngineCache(), key)
-        always = replace(stage, always_sends=True, emit=None)
-        return log, run_partition(always, state, sent, self.job.partitions)
+        return log, run_partition(replace(stage, emit=None), state, sent, self.job.partitions)
 
     def _match(
         self, partition: int, parts: Sequence[MemoryLog]
