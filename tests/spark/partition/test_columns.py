@@ -57,6 +57,13 @@ def test_a_column_has_only_the_texts_of_its_rows():
     assert column.coded(np.array([2, 3])).dictionary.to_pylist() == ["<ex:a>", "<ex:c>"]
 
 
+def test_columns_of_several_tasks_can_be_put_together():
+    read = [read_column("g", pa.array(t))[0] for t in (["<ex:a>", None], ["<ex:b>", "<ex:a>"])]
+    whole = pa.chunked_array([column.coded(np.arange(2)) for column in read])
+    taken = whole.combine_chunks().take([0, 1, 2, 3]).cast(pa.string())
+    assert taken.to_pylist() == ["<ex:a>", None, "<ex:b>", "<ex:a>"]
+
+
 def test_hashes_are_those_of_the_texts_also_of_none():
     assert TermColumn.nulls(3).hashes.tolist() == [0, 0, 0]
     texts, wrong = canonical_texts(pa.array(['"a"', None]))

@@ -84,16 +84,17 @@ class TermColumn:
     def coded(self, rows: NDArray[np.int64]) -> pa.Array[Any]:
         """Some rows as a column of `messages.TERM`, with the texts that they have."""
         codes = self.codes[rows]
+        valid = codes >= 0
+        found = codes[valid]  # a dictionary of Arrow must not have nulls
+        places = np.arange(len(found), dtype=np.int32)
         if len(self.texts) < len(self.codes):
-            used = np.zeros(len(self.texts) + 1, np.bool_)
-            used[codes] = True
-            places = np.cumsum(used, dtype=np.int32) - 1
-            found = np.flatnonzero(used[:-1])
-            codes = np.where(codes < 0, np.int32(-1), places[codes])
-            return pa.DictionaryArray.from_arrays(_with_nulls(codes), self.texts.take(found))
-        texts: Any = self.texts.take(_with_nulls(codes))
-        places = np.where(codes < 0, np.int32(-1), np.arange(len(codes), dtype=np.int32))
-        return pa.DictionaryArray.from_arrays(_with_nulls(places), texts)
+            used = np.zeros(len(self.texts), np.bool_)
+            used[found] = True
+            places = (np.cumsum(used, dtype=np.int32) - 1)[found]
+            found = np.flatnonzero(used).astype(np.int32)
+        at = np.full(len(codes), -1, np.int32)
+        at[valid] = places
+        return pa.DictionaryArray.from_arrays(_with_nulls(at), self.texts.take(found))
 
 
 Reasons = dict[int, str]
