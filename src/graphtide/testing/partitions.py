@@ -158,12 +158,9 @@ class PartitionRun:
             for line in emitted_deltas(self.messages, self.job).to_pylist()
         ]
 
-    def continued(self, job: JobSpec, queries: Mapping[int, int]) -> PartitionRun:
-        """Another job that goes on from here; `queries` has the ids of those that stay, old to new.
-
-        Its `messages` are the whole answers of its queries.
-        """
-        restoration = Restoration(job, self.job.partitions, queries)
+    def continued(self, job: JobSpec) -> PartitionRun:
+        """Another job that goes on from here; its `messages` are the answers of its queries."""
+        restoration = Restoration.of(job, self.job)
         logs, answers = restore_all(restoration, self.logs)
         caches = [EngineCache() for _ in self.workers]
         new = PartitionRun(job, caches, self.place, self.numbered, taken=self.taken)
@@ -179,7 +176,7 @@ class PartitionRun:
             program=None if program is None else replace(program, partitions=partitions),
             layouts=pinned(layouts, dict(self.job.queries)) if layouts else self.job.layouts,
         )
-        return self.continued(job, {n: n for n in range(len(job.queries))})
+        return self.continued(job)
 
     def attempt(self, tasks: Tasks) -> None:
         """A micro-batch that fails at its very end: caches have changed, the logs have not."""

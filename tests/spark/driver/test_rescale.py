@@ -41,7 +41,7 @@ class Rail:
         self.written = to
 
     def run(self, program=PROGRAM, **options):
-        options = {"rows_per_batch": 300, "once": True, **options}
+        options = {"rows_per_batch": 600, "once": True, **options}
         folder = self.folder
         job = run(
             self.spark, Program.parse(program), changes=folder / "in", out=folder / "out",

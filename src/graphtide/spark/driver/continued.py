@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 JOB_FILE: Final = "job.json"
 BASE_STREAM: Final = "stream"
+PROGRAM_NAME: Final = "events, patterns and rules"
+"""Under what name a checkpoint has these, beside the names of queries."""
 
 
 @dataclass(frozen=True, slots=True)

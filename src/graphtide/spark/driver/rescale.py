@@ -25,6 +25,7 @@ from graphtide.spark.state.log import FORMAT, Head, LogEntry, MemoryLog
 from graphtide.spark.state.saved import save_log, saved_log
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import pandas as pd
@@ -162,21 +163,24 @@ def export_logs(
             (to / stage).make_directory()
             # Spark numbers stateful operators from the last one on.
             rows = state_rows(spark, stream, batch, len(stages) - 1 - at)
-            target = to.absolute()
-
-            def save(
-                frame: pd.DataFrame, stage: str = stage, to: Location = target
-            ) -> pd.DataFrame:
-                partition = partition_keys(partitions).index(int(frame["partition"].iloc[0]))
-                saved_log(to, stage, partition).write_bytes(save_log(log_of(frame)))
-                return frame[["partition"]].head(1)
-
+            save = saver(to.absolute(), stage, partitions)
             saved = rows.groupBy("partition").applyInPandas(save, "partition int").collect()
             if stage == "match" and len(saved) != partitions:
                 raise GraphtideError(
                     f"{stream} has the state of {len(saved)} partitions, not of {partitions}",
                     hint="it is damaged, or it was made by another version of Spark",
                 )
+
+
+def saver(to: Location, stage: str, partitions: int) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Saves the state of one partition."""
+
+    def save(frame: pd.DataFrame) -> pd.DataFrame:
+        partition = partition_keys(partitions).index(int(frame["partition"].iloc[0]))
+        saved_log(to, stage, partition).write_bytes(save_log(log_of(frame)))
+        return frame[["partition"]].head(1)
+
+    return save
 
 
 def state_rows(spark: SparkSession, stream: Location, batch: int, operator: int) -> DataFrame:
