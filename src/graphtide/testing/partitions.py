@@ -137,7 +137,7 @@ class PartitionRun:
         self.time = max((row.time for row in rows), default=0)
         for line in from_chunks((row.rejected for row in rows), REJECTED).to_pylist():
             self.rejected.append(RejectedInput(*(line[name] for name in RejectedInput._fields)))
-        return self._deltas()
+        return self.answers()
 
     def run_stage(self, stage: StageSpec, rows: Sequence[StageRow]) -> list[StageRow]:
         """All partitions of a stage; as on Spark, those that get no row do not run."""
@@ -151,7 +151,8 @@ class PartitionRun:
                 sent += run_partition(stage, state, mine, self.job.partitions)
         return sent
 
-    def _deltas(self) -> list[OutRow]:
+    def answers(self) -> list[OutRow]:
+        """The deltas of the last micro-batch; of a job that goes on from another, its answers."""
         names = [name for name, _ in self.job.queries]
         return [
             OutRow(names[line["id"]], line["time"], line["tx"], line["diff"], tuple(line["values"]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from graphtide.datasets.railway import PREFIX, QUERIES, change_stream
-from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.formats.change_log import write_changes
@@ -101,7 +100,7 @@ def test_nothing_is_lost_or_repeated(rail, monkeypatch):
     # Killed at the very end of the command: the checkpoint is as it was.
     with monkeypatch.context() as patch:
         patch.setattr(Fingerprint, "write", killed)
-        with pytest.raises(Killed):
+        with pytest.raises(KilledError):
             rail.rescale(3)
     assert rail.partitions == 2
 
@@ -130,9 +129,9 @@ def test_nothing_is_lost_or_repeated(rail, monkeypatch):
     assert rail.output() == rail.expected()
 
 
-class Killed(Exception):
-    pass
+class KilledError(Exception):
+    """Stands for the end of the process."""
 
 
 def killed(*_):
-    raise Killed("killed")
+    raise KilledError("killed")

@@ -89,8 +89,13 @@ def continued_from(
     stream = checkpoint / going_on.in_generation(going_on.BASE_STREAM, before)
     stopped = going_on.stopped_at(stream)
     if stopped is None:
-        if before is not None:
+        if before is not None and before.reserved >= reserved:
             return before
+        if before is not None:
+            raise GraphtideError(
+                f"{checkpoint} was rescaled, and has not been run since",
+                hint="resume the run, stop it after a micro-batch, and try again",
+            )
         raise GraphtideError(
             f"{checkpoint} has no complete micro-batch: there is nothing to go on from",
             hint="delete it and its output, and start again as you like",
@@ -102,10 +107,7 @@ def continued_from(
         )
     notes = going_on.noted_job(checkpoint)
     if notes is None:
-        raise GraphtideError(
-            f"{checkpoint} was made by an earlier version of graphtide",
-            hint="resume the run once with this version, stop it, and try again",
-        )
+        raise made_before(checkpoint)
     check_hadoop(spark, checkpoint)
     export = f"export-{uuid.uuid4().hex[:8]}"
     export_logs(
@@ -118,6 +120,7 @@ def continued_from(
         partitions=found.partitions,
         queries=found.queries,
         first_batch=first + stopped.batch + 1 + reserved,
+        reserved=reserved,
         offset=stopped.offset,
         planned=stopped.planned,
         job=notes,
@@ -129,6 +132,14 @@ def continued_from(
             hint="stop it with Ctrl-C or SIGTERM, and try again",
         )
     return after
+
+
+def made_before(checkpoint: Location) -> GraphtideError:
+    """The error of a checkpoint without notes of its job."""
+    return GraphtideError(
+        f"{checkpoint} was made by an earlier version of graphtide",
+        hint="resume the run once with this version, stop it, and try again",
+    )
 
 
 def copy_feedback(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from graphtide.spark.driver.continued import PROGRAM_NAME, Continued
-from graphtide.spark.output import read_output
+from graphtide.spark.output import committed_files, read_table
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.restore.kept import check_kept
 from graphtide.spark.restore.stages import SAVED_STAGES, Restoration, beginning
@@ -143,7 +143,7 @@ def write_first_answers(
 ) -> None:
     """Commit the first answers of new queries, as a micro-batch before the stream's first one.
 
-    A query that has changed begins with the difference from what it has put out so far.
+    A query that had another text begins with the difference from what it has put out so far.
     """
     job, batch = restoration.job, before.first_batch - 1
     names = [job.queries[number][0] for number in restoration.new_queries]
@@ -156,10 +156,8 @@ def write_first_answers(
     tables = {}
     for name in names:
         rows = answers[name]
-        if name in before.queries:
-            put_out = read_output(str(sink.out), name)
-            rows = pa.concat_tables([rows, undone(put_out)])
-        tables[name] = summed(rows, time, tx)
+        so_far = (read_table(sink.out / f, rows.schema) for f in committed_files(sink.out, name))
+        tables[name] = summed(pa.concat_tables([rows, *map(undone, so_far)]), time, tx)
     sink.write(batch, tables, msg.REJECTED.empty_table())
 
 
