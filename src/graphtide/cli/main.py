@@ -119,6 +119,24 @@ COMMANDS = (
         "process, the program runs in this process.",
     ),
     Command(
+        "rescale:rescale",
+        "Let a stopped run on Spark go on with another number of partitions.",
+        "graphtide rescale ckpt/ --partitions 64",
+        "The state is divided again, the input is not read again. Afterwards the same graphtide "
+        "run, with the same --changes, --out and --checkpoint, goes on where it stopped. Until the "
+        "command is done, the checkpoint is as it was. Runs over change logs only.",
+    ),
+    Command(
+        "rescale:evolve",
+        "Let a stopped run on Spark go on with another program.",
+        "graphtide evolve ckpt/ rail-2.tide",
+        "Queries, patterns and rules that are as they were go on without a gap. A new query starts "
+        "with its whole answer, a changed one with the difference from its answer before. New "
+        "patterns and rules see events from now on. The input is not read again: it is an error "
+        "if a new query asks for quads that no query before could match. Runs over change logs "
+        "only.",
+    ),
+    Command(
         "demo:demo",
         "Watch a railway change: four standing queries on Spark, with live + and - rows.",
         "graphtide demo --transactions 100 --seed 7",

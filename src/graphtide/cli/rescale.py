@@ -1,4 +1,4 @@
-"""`graphtide rescale`: change the number of partitions of a checkpoint."""
+"""`graphtide rescale` and `graphtide evolve`: another number of partitions, another program."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from graphtide.cli import options as opt
 from graphtide.cli.run import DEFAULT_MASTER
+from graphtide.lang.tide.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,33 @@ def rescale(
         f"the same graphtide run goes on with micro-batch {done.batch}",
         file=sys.stderr,
     )
+    return 0
+
+
+def evolve(checkpoint: Path, program: Path, /, *, master: opt.MasterOption = None) -> int:
+    """Evolve a checkpoint.
+
+    Parameters
+    ----------
+    checkpoint
+        The --checkpoint of a run that is stopped, as a path or a URI.
+    program
+        The new program: a .tide file, or a .rq file with one query.
+    """
+    parsed = Program.read(program)
+    with session_for(master) as spark:
+        from graphtide.spark.driver.evolve import evolve as evolved
+
+        done = evolved(spark, checkpoint, parsed)
+    said = {
+        "new": done.added,
+        "changed": done.changed,
+        "removed": done.removed,
+        "without earlier events": done.begin_empty,
+    }
+    parts = [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
+    print(f"{checkpoint}: {'; '.join(parts) or 'no query has changed'}", file=sys.stderr)
+    print(f"graphtide run {program} goes on with micro-batch {done.batch}", file=sys.stderr)
     return 0
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphtide.spark.api import find_hubs, watch
+    from graphtide.spark.driver.evolve import evolve
+    from graphtide.spark.driver.rescale import rescale
     from graphtide.spark.driver.run import run
     from graphtide.spark.explanation import explain
     from graphtide.spark.kafka.admin import kafka_shards
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "TopicWriter": "kafka.deltas",
     "deltas_to_kafka": "kafka.deltas",
+    "evolve": "driver.evolve",
     "explain": "explanation",
     "find_hubs": "api",
     "kafka_changes": "kafka.changes",
@@ -28,6 +31,7 @@ _MODULES = {
     "make_session": "session",
     "new_deltas": "kafka.deltas",
     "read_output": "output",
+    "rescale": "driver.rescale",
     "run": "driver.run",
     "watch": "api",
 }
@@ -35,6 +39,7 @@ _MODULES = {
 __all__ = [
     "TopicWriter",
     "deltas_to_kafka",
+    "evolve",
     "explain",
     "find_hubs",
     "kafka_changes",
@@ -43,6 +48,7 @@ __all__ = [
     "make_session",
     "new_deltas",
     "read_output",
+    "rescale",
     "run",
     "watch",
 ]

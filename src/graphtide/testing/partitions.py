@@ -137,7 +137,7 @@ class PartitionRun:
         self.time = max((row.time for row in rows), default=0)
         for line in from_chunks((row.rejected for row in rows), REJECTED).to_pylist():
             self.rejected.append(RejectedInput(*(line[name] for name in RejectedInput._fields)))
-        return self._deltas()
+        return self.answers()
 
     def run_stage(
         self, stage: StageSpec, rows: Sequence[StageRow], now: int | None = None
@@ -154,19 +154,17 @@ class PartitionRun:
                 sent += run_partition(stage, state, mine, self.job.partitions, now=now)
         return sent
 
-    def _deltas(self) -> list[OutRow]:
+    def answers(self) -> list[OutRow]:
+        """The deltas of the last micro-batch; of a job that goes on from another, its answers."""
         names = [name for name, _ in self.job.queries]
         return [
             OutRow(names[line["id"]], line["time"], line["tx"], line["diff"], tuple(line["values"]))
             for line in emitted_deltas(self.messages, self.job).to_pylist()
         ]
 
-    def continued(self, job: JobSpec, queries: Mapping[int, int]) -> PartitionRun:
-        """Another job that goes on from here; `queries` has the ids of those that stay, old to new.
-
-        Its `messages` are the whole answers of its queries.
-        """
-        restoration = Restoration(job, self.job.partitions, queries)
+    def continued(self, job: JobSpec) -> PartitionRun:
+        """Another job that goes on from here; its `messages` are the answers of its queries."""
+        restoration = Restoration.of(job, self.job)
         logs, answers = restore_all(restoration, self.logs)
         caches = [EngineCache() for _ in self.workers]
         new = PartitionRun(job, caches, self.place, self.numbered, taken=self.taken)
@@ -182,7 +180,7 @@ class PartitionRun:
             program=None if program is None else replace(program, partitions=partitions),
             layouts=pinned(layouts, dict(self.job.queries)) if layouts else self.job.layouts,
         )
-        return self.continued(job, {n: n for n in range(len(job.queries))})
+        return self.continued(job)
 
     def attempt(self, tasks: Tasks, now: int | None = None) -> None:
         """A micro-batch that fails at its very end: caches have changed, the logs have not."""

@@ -40,7 +40,7 @@ class Rail:
         self.written = to
 
     def run(self, program=PROGRAM, **options):
-        options = {"rows_per_batch": 300, "once": True, **options}
+        options = {"rows_per_batch": 600, "once": True, **options}
         folder = self.folder
         job = run(
             self.spark, Program.parse(program), changes=folder / "in", out=folder / "out",
@@ -100,7 +100,7 @@ def test_nothing_is_lost_or_repeated(rail, monkeypatch):
     # Killed at the very end of the command: the checkpoint is as it was.
     with monkeypatch.context() as patch:
         patch.setattr(Fingerprint, "write", killed)
-        with pytest.raises(Killed):
+        with pytest.raises(KilledError):
             rail.rescale(3)
     assert rail.partitions == 2
 
@@ -129,9 +129,9 @@ def test_nothing_is_lost_or_repeated(rail, monkeypatch):
     assert rail.output() == rail.expected()
 
 
-class Killed(Exception):
-    pass
+class KilledError(Exception):
+    """Stands for the end of the process."""
 
 
 def killed(*_):
-    raise Killed("killed")
+    raise KilledError("killed")

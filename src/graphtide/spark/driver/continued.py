@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 JOB_FILE: Final = "job.json"
 BASE_STREAM: Final = "stream"
+PROGRAM_NAME: Final = "events, patterns and rules"
+"""Under what name a checkpoint has these, beside the names of queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,10 @@ class Continued:
     """From where a stream goes on.
 
     `generation` counts the streams of the checkpoint. `export` is the folder with the state of the
-    one before, which had `partitions` partitions and `queries`. `first_batch` is the number of the
-    first micro-batch. The source goes on at `offset`; a micro-batch up to `planned` had been begun
-    and may have been written.
+    one before, which had `partitions` partitions and `queries`, and of which `job` has notes.
+    `first_batch` is the number of the first micro-batch; `reserved` of them come before it, for
+    first answers. The source goes on at `offset`; a micro-batch up to `planned` had been begun and
+    may have been written.
     """
 
     generation: int
@@ -48,6 +51,7 @@ class Continued:
     offset: Mapping[str, Any]
     planned: Mapping[str, Any] | None = None
     job: Mapping[str, Any] = field(default_factory=dict)
+    reserved: int = 0
 
 
 def in_generation(name: str, continued: Continued | None) -> str:

@@ -14,7 +14,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.driver.continued import Continued
+from graphtide.spark.driver.continued import PROGRAM_NAME, Continued
 from graphtide.spark.driver.feedback import MAX_ROUNDS
 from graphtide.spark.driver.sink import holds_something
 from graphtide.spark.files import Location
@@ -172,7 +172,7 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
     trigger_milliseconds(options.trigger)
     texts = program.texts
     if spec is not None:
-        texts = {**texts, "events, patterns and rules": spec.fingerprint}
+        texts = {**texts, PROGRAM_NAME: spec.fingerprint}
     return claim_checkpoint(options.checkpoint, texts, options.partitions, source)
 
 

@@ -25,6 +25,7 @@ from graphtide.spark.state.log import FORMAT, Head, LogEntry, MemoryLog
 from graphtide.spark.state.saved import save_log, saved_log
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import pandas as pd
@@ -88,8 +89,13 @@ def continued_from(
     stream = checkpoint / going_on.in_generation(going_on.BASE_STREAM, before)
     stopped = going_on.stopped_at(stream)
     if stopped is None:
-        if before is not None:
+        if before is not None and before.reserved >= reserved:
             return before
+        if before is not None:
+            raise GraphtideError(
+                f"{checkpoint} was rescaled, and has not been run since",
+                hint="resume the run, stop it after a micro-batch, and try again",
+            )
         raise GraphtideError(
             f"{checkpoint} has no complete micro-batch: there is nothing to go on from",
             hint="delete it and its output, and start again as you like",
@@ -101,10 +107,7 @@ def continued_from(
         )
     notes = going_on.noted_job(checkpoint)
     if notes is None:
-        raise GraphtideError(
-            f"{checkpoint} was made by an earlier version of graphtide",
-            hint="resume the run once with this version, stop it, and try again",
-        )
+        raise made_before(checkpoint)
     check_hadoop(spark, checkpoint)
     export = f"export-{uuid.uuid4().hex[:8]}"
     export_logs(
@@ -117,6 +120,7 @@ def continued_from(
         partitions=found.partitions,
         queries=found.queries,
         first_batch=first + stopped.batch + 1 + reserved,
+        reserved=reserved,
         offset=stopped.offset,
         planned=stopped.planned,
         job=notes,
@@ -128,6 +132,14 @@ def continued_from(
             hint="stop it with Ctrl-C or SIGTERM, and try again",
         )
     return after
+
+
+def made_before(checkpoint: Location) -> GraphtideError:
+    """The error of a checkpoint without notes of its job."""
+    return GraphtideError(
+        f"{checkpoint} was made by an earlier version of graphtide",
+        hint="resume the run once with this version, stop it, and try again",
+    )
 
 
 def copy_feedback(
@@ -162,21 +174,24 @@ def export_logs(
             (to / stage).make_directory()
             # Spark numbers stateful operators from the last one on.
             rows = state_rows(spark, stream, batch, len(stages) - 1 - at)
-            target = to.absolute()
-
-            def save(
-                frame: pd.DataFrame, stage: str = stage, to: Location = target
-            ) -> pd.DataFrame:
-                partition = partition_keys(partitions).index(int(frame["partition"].iloc[0]))
-                saved_log(to, stage, partition).write_bytes(save_log(log_of(frame)))
-                return frame[["partition"]].head(1)
-
+            save = saver(to.absolute(), stage, partitions)
             saved = rows.groupBy("partition").applyInPandas(save, "partition int").collect()
             if stage == "match" and len(saved) != partitions:
                 raise GraphtideError(
                     f"{stream} has the state of {len(saved)} partitions, not of {partitions}",
                     hint="it is damaged, or it was made by another version of Spark",
                 )
+
+
+def saver(to: Location, stage: str, partitions: int) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Saves the state of one partition."""
+
+    def save(frame: pd.DataFrame) -> pd.DataFrame:
+        partition = partition_keys(partitions).index(int(frame["partition"].iloc[0]))
+        saved_log(to, stage, partition).write_bytes(save_log(log_of(frame)))
+        return frame[["partition"]].head(1)
+
+    return save
 
 
 def state_rows(spark: SparkSession, stream: Location, batch: int, operator: int) -> DataFrame:

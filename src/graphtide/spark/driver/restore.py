@@ -15,14 +15,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from graphtide.spark.output import read_output
+from graphtide.spark.driver.continued import PROGRAM_NAME, Continued
+from graphtide.spark.output import committed_files, read_table
 from graphtide.spark.partition.hashing import partition_keys
-from graphtide.spark.restore.stages import SAVED_STAGES, Restoration
+from graphtide.spark.restore.kept import check_kept
+from graphtide.spark.restore.stages import SAVED_STAGES, Restoration, beginning
 from graphtide.spark.stages.parts import output_tables
 from graphtide.spark.stages.processor import from_frames, stage_named, to_frame
 from graphtide.spark.state import messages as msg
 from graphtide.spark.state.frontier import START, Frontier
-from graphtide.spark.state.log import MemoryLog
 from graphtide.spark.state.saved import load_log, save_log, saved_log
 from graphtide.spark.topology import stages_of
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
-    from graphtide.spark.driver import continued as going_on
     from graphtide.spark.driver.sink import Sink
     from graphtide.spark.files import Location
     from graphtide.spark.job import JobSpec
@@ -43,15 +43,10 @@ DONE: Final = "_done"
 FIRST: Final = "first-answers"
 
 
-def job_notes(job: JobSpec) -> dict[str, Any]:
-    """What a later change of the checkpoint has to know of the job."""
-    return {"stages": [stage.name for stage in stages_of(job) if stage.stateful]}
-
-
 def continue_job(
     spark: SparkSession,
     job: JobSpec,
-    before: going_on.Continued,
+    before: Continued,
     checkpoint: Location,
     sink: Sink,
 ) -> JobSpec:
@@ -68,11 +63,11 @@ def continue_job(
     return replace(job, restored=folder, output=output)
 
 
-def restoration_of(job: JobSpec, before: going_on.Continued) -> Restoration:
-    """What of an old job goes on: queries of the same name and text."""
-    new = {query: number for number, query in enumerate(job.queries)}
-    same = {n: new[old] for n, old in enumerate(before.queries.items()) if old in new}
-    return Restoration(job, before.partitions, same)
+def restoration_of(job: JobSpec, before: Continued) -> Restoration:
+    """The job as one that goes on from another."""
+    check_kept(before.job, job)
+    queries = tuple((name, text) for name, text in before.queries.items() if name != PROGRAM_NAME)
+    return Restoration(job, before.partitions, queries, before.job)
 
 
 def restore_logs(
@@ -102,10 +97,10 @@ def splitter(restoration: Restoration, export: Location, stage: str) -> Callable
         for frame in frames:
             for old in frame["id"].tolist():
                 saved = saved_log(export, stage, old)
-                found = MemoryLog()
                 if saved.exists():
-                    with saved.open() as file:
-                        found = load_log(file.read())
+                    found = load_log(_bytes(saved))
+                else:
+                    found = beginning(load_log(_bytes(saved_log(export, "match", old))))
                 yield to_frame(restoration.split(stage, old, found))
 
     return split
@@ -144,11 +139,11 @@ def answer_writer(restoration: Restoration, folder: Location) -> Callable[[Any],
 
 
 def write_first_answers(
-    restoration: Restoration, before: going_on.Continued, folder: Location, sink: Sink
+    restoration: Restoration, before: Continued, folder: Location, sink: Sink
 ) -> None:
     """Commit the first answers of new queries, as a micro-batch before the stream's first one.
 
-    A query that has changed begins with the difference from what it has put out so far.
+    A query that had another text begins with the difference from what it has put out so far.
     """
     job, batch = restoration.job, before.first_batch - 1
     names = [job.queries[number][0] for number in restoration.new_queries]
@@ -161,10 +156,8 @@ def write_first_answers(
     tables = {}
     for name in names:
         rows = answers[name]
-        if name in before.queries:
-            put_out = read_output(str(sink.out), name)
-            rows = pa.concat_tables([rows, undone(put_out)])
-        tables[name] = summed(rows, time, tx)
+        so_far = (read_table(sink.out / f, rows.schema) for f in committed_files(sink.out, name))
+        tables[name] = summed(pa.concat_tables([rows, *map(undone, so_far)]), time, tx)
     sink.write(batch, tables, msg.REJECTED.empty_table())
 
 

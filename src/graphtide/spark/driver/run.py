@@ -29,12 +29,13 @@ from graphtide.spark.driver.options import (
     read_fingerprint,
     trigger_milliseconds,
 )
-from graphtide.spark.driver.restore import continue_job, job_notes
+from graphtide.spark.driver.restore import continue_job
 from graphtide.spark.driver.sink import BatchWriter, OnBatch, OnDeltas, Sink
 from graphtide.spark.driver.status import BatchStatus, batch_status, explained, passes
 from graphtide.spark.files import Location
 from graphtide.spark.metrics import CacheCounts
 from graphtide.spark.output import OutputSpec
+from graphtide.spark.restore.kept import job_notes
 from graphtide.spark.session import check_hadoop, storage_settings
 from graphtide.spark.source.offsets import Offset
 from graphtide.spark.source.source import SECRETS, GraphtideSource

@@ -48,6 +48,8 @@ class Sink:
         self._format: outputs.OutputFormat = output_format
         self._claim(run, columns)
         self.progress = self._read_progress(columns)
+        for name in columns:  # a query may be new
+            self.progress.queries.setdefault(name, outputs.QueryTotals())
 
     def write(
         self,
@@ -153,6 +155,7 @@ class Sink:
                     )
                 known = {name: list(names) for name, names in columns.items()}
                 owner.write_text(json.dumps({"run": run, "columns": known}))
+            self._add_columns(owner, run, columns)
             fires = [outputs.FIRINGS_NAME] if self._fires else []
             for name in [*columns, outputs.QUARANTINE_NAME, outputs.MANIFESTS_NAME, *fires]:
                 (self.out / name).make_directory()
@@ -164,6 +167,21 @@ class Sink:
                 f"{self.out} holds the output of another run",
                 hint="resume with that run's --checkpoint, or choose another --out",
             )
+
+    def _add_columns(self, owner: Location, run: str, columns: Mapping[str, Sequence[str]]) -> None:
+        """Note the columns of queries that the run did not have before."""
+        found = json.loads(owner.read_text())
+        known = found["columns"]
+        new = {name: list(names) for name, names in columns.items() if known.get(name) != [*names]}
+        if found["run"] != run or not new:
+            return
+        for name in new:
+            if name in known:
+                raise GraphtideError(
+                    f"{self.out} has output of {name} with other columns",
+                    hint="give the query another name",
+                )
+        owner.write_text(json.dumps({**found, "columns": known | new}))
 
     def _read_progress(self, names: Iterable[str]) -> outputs.Progress:
         """The totals of the last manifest, or of a later micro-batch without output."""

@@ -164,13 +164,14 @@ class ProgramSpec:
     @cached_property
     def graph_types(self) -> tuple[tuple[int, EventType], ...]:
         """The types that are matched with the triples of graph events."""
-        others = {*self._compiler_changes, *self.complex.values()}
+        others = {*self.changes, *self.complex.values()}
         return tuple((n, type_) for type_, n in self.types.items() if type_ not in others)
 
     @property
-    def _compiler_changes(
+    def changes(
         self,
     ) -> dict[EventType, tide.QueryChange | tide.QueryUpdate | tide.StateChange]:
+        """The types of events that changes of the graph cause, and which changes do."""
         _ = self.rules, self.named, self.complex
         return self._compiler.changes
 
@@ -188,7 +189,7 @@ class ProgramSpec:
                 internal.append(made)
             return found[key]
 
-        for type_, change in self._compiler_changes.items():
+        for type_, change in self.changes.items():
             at, parameters = self.types[type_], type_.parameters
             if isinstance(change, tide.QueryChange):
                 select = self._query(change.query)

@@ -177,15 +177,24 @@ def split_rules(spec: ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLog
     ]
 
 
-def merge_rules(
-    spec: ProgramSpec, parts: Sequence[MemoryLog], facts: pa.Table | None = None
-) -> MemoryLog:
+def facts_now(deltas: pa.Table) -> pa.Table:
+    """The facts that deltas lead to, as facts that were there before all events."""
+    ids = msg.TextIds().encode_column(_texts(deltas))
+    keys = np.column_stack([deltas["id"].to_numpy(), ids])
+    _, firsts, groups = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    counts = np.bincount(groups.reshape(-1), deltas["diff"].to_numpy(), len(firsts))
+    facts = deltas.take(np.sort(firsts[counts > 0]))
+    facts = msg.replaced(facts, "time", np.full(len(facts), program.BEFORE_ALL))
+    return msg.replaced(facts, "diff", np.ones(len(facts), np.int64))
+
+
+def merge_rules(spec: ProgramSpec, parts: Sequence[MemoryLog], facts: pa.Table) -> MemoryLog:
     """The facts and events of a partition, from what the old partitions have sent.
 
     `facts` are those of rules that are new. An event can have been in several old partitions.
     """
     logged = [logged_rows(part, msg.MESSAGES) for part in parts]
-    rows = pa.concat_tables([*([] if facts is None else [facts]), *logged])
+    rows = pa.concat_tables([facts, *logged])
     own: Any = pa.array(np.where(_facts(rows), np.arange(len(rows)), -1))
     keyed = rows.append_column("text", _texts(rows)).append_column("own", own)
     keyed = distinct_rows(keyed, ["id", "type", "time", "tx", "seq", "diff", "text", "own"])

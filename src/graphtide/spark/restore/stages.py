@@ -9,7 +9,7 @@ query; that of new queries is their first output.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from graphtide.errors import GraphtideError
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.restore import events
 from graphtide.spark.restore.changes import merge_changes, split_changes
+from graphtide.spark.restore.kept import job_notes, same_places
 from graphtide.spark.stages.consolidate import counted
 from graphtide.spark.stages.events import first_facts
 from graphtide.spark.stages.joins import before_all
@@ -34,24 +35,45 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from graphtide.spark.job import JobSpec
+    from graphtide.spark.restore.kept import Notes
     from graphtide.spark.topology import StageSpec
 
 MATCH, PATTERNS, RULES = "match", "patterns", "rules"
+EVENT_KINDS = (msg.MessageKind.PATTERN_EVENT, msg.MessageKind.RULE_EVENT)
 SAVED_STAGES = (MATCH, PATTERNS, RULES)
 """The stages whose old logs are needed; those of the others follow from the match."""
 
 
 @dataclass(frozen=True)
 class Restoration:
-    """A job that goes on where another stopped, which had the same queries or some of them.
+    """A job that goes on where another stopped.
 
-    `partitions` is the number of the old job's. `queries` has the ids of its queries that go on,
-    and their ids in this job.
+    The old one had so many `partitions`, these `queries` by name, and state as `notes` say.
     """
 
     job: JobSpec
     partitions: int
-    queries: Mapping[int, int] = field(default_factory=dict)
+    old_queries: tuple[tuple[str, str], ...]
+    notes: Notes
+
+    @classmethod
+    def of(cls, job: JobSpec, old: JobSpec) -> Restoration:
+        """A job that goes on from another one."""
+        return cls(job, old.partitions, old.queries, job_notes(old))
+
+    @cached_property
+    def queries(self) -> dict[int, int]:
+        """The old queries that go on, with the same name and text: ids, old to new."""
+        new = {query: number for number, query in enumerate(self.job.queries)}
+        return {n: new[old] for n, old in enumerate(self.old_queries) if old in new}
+
+    @cached_property
+    def _new_notes(self) -> Notes:
+        return job_notes(self.job)
+
+    def same(self, what: str) -> dict[int, int]:
+        """Which `patterns`, `rules` or types of events go on: ids, old to new."""
+        return same_places(self.notes.get(what, ()), self._new_notes.get(what, ()))
 
     @cached_property
     def new_queries(self) -> list[int]:
@@ -75,7 +97,7 @@ class Restoration:
         else:
             spec = self.job.program
             assert spec is not None  # noqa: S101 - only programs have these stages
-            rows = logged_rows(log, msg.MESSAGES)
+            rows = self._renumbered(stage, logged_rows(log, msg.MESSAGES))
             divide = events.split_tokens if stage == PATTERNS else events.split_rules
             parts = divide(spec, head, rows)
         keys = partition_keys(self.job.partitions)
@@ -83,6 +105,21 @@ class Restoration:
             msg.StageRow(keys[at], -1 - old, *head.frontier, save_log(part))
             for at, part in enumerate(parts)
         ]
+
+    def _renumbered(self, stage: str, rows: pa.Table) -> pa.Table:
+        """The messages of patterns or rules that go on, with their new ids and types."""
+        of_patterns = stage == PATTERNS
+        ids, types = rows["id"].to_numpy().copy(), rows["type"].to_numpy().copy()
+        places = self.same("patterns" if of_patterns else "rules")
+        going_on = np.isin(ids, list(places))
+        events = np.isin(rows["kind"].to_numpy(), EVENT_KINDS) & (types >= 0)
+        changed = ids.copy(), types.copy()
+        for old, new in places.items():
+            changed[0][ids == old] = new
+        for old, new in self.same("named" if of_patterns else "types").items():
+            changed[1][events & (types == old)] = new
+        rows = msg.replaced(msg.replaced(rows, "id", changed[0]), "type", changed[1])
+        return rows.filter(pa.array(going_on))
 
     # --- to a new partition ---
 
@@ -98,7 +135,7 @@ class Restoration:
         if stage.name == MATCH:
             return self._match(partition, parts)
         if stage.name in SAVED_STAGES:
-            return self._events(stage.name, parts), sent
+            return self._events(stage.name, parts, sent), sent
         log = MemoryLog()
         key = EngineKey("", stage.name, partition)
         state = PartitionState(log, EngineCache(), key)
@@ -156,16 +193,27 @@ class Restoration:
                     hint="choose another number of partitions, or rescale after another window",
                 )
 
-    def _events(self, stage: str, parts: Sequence[MemoryLog]) -> MemoryLog:
+    def _events(
+        self, stage: str, parts: Sequence[MemoryLog], sent: Sequence[msg.StageRow]
+    ) -> MemoryLog:
         spec = self.job.program
         assert spec is not None  # noqa: S101 - only programs have these stages
         if stage == PATTERNS:
             return events.merge_tokens(spec, parts)
-        return events.merge_rules(spec, parts)
+        messages = msg.from_chunks((row.chunk for row in sent), msg.MESSAGES)
+        facts = msg.of_kind(messages, msg.MessageKind.FACT)
+        known = list(self.same("rules").values())
+        facts = facts.filter(pa.array(~np.isin(facts["id"].to_numpy(), known)))
+        return events.merge_rules(spec, parts, events.facts_now(facts))
 
 
 def _sorted(rows: Sequence[msg.StageRow]) -> list[msg.StageRow]:
     return sorted(rows, key=lambda row: -row.task)
+
+
+def beginning(match: MemoryLog) -> MemoryLog:
+    """The log of a stage that the old job lacked: empty, and as far as its match."""
+    return new_log(Head(frontier=(match.current or Head()).frontier), msg.MESSAGES.empty_table())
 
 
 def restore_all(
@@ -176,8 +224,9 @@ def restore_all(
     rows: list[msg.StageRow] = []
     for stage in stages_of(job):
         if stage.name in SAVED_STAGES:
-            old = enumerate(logs.get(stage.name, ()))
-            rows += [row for at, log in old for row in restoration.split(stage.name, at, log)]
+            for at, match in enumerate(logs[MATCH]):
+                log = logs[stage.name][at] if stage.name in logs else beginning(match)
+                rows += restoration.split(stage.name, at, log)
         restored = [
             restoration.restore(stage, at, [row for row in rows if row.partition == key])
             for at, key in enumerate(partition_keys(job.partitions))
