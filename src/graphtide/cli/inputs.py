@@ -12,11 +12,13 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from graphtide.durable.journal import FILE
 from graphtide.errors import DataError, GraphtideError, QueryError
+from graphtide.graph import LiveGraph
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow
@@ -28,12 +30,11 @@ from graphtide.rdf.formats.registry import find_format, open_text_source
 from graphtide.streams.read import GENERATED_AT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.algebra.queries import Query as ParsedQuery
     from graphtide.algebra.windows import WindowedQuery
-    from graphtide.graph import LiveGraph
 
 QUERY_SUFFIXES: Final = (".rq", ".sparql")
 STANDARD_INPUT: Final = Path("-")
@@ -291,3 +292,16 @@ def _cannot_follow(path: Path) -> GraphtideError:
         f"{path}: a file of this format cannot be followed while it grows",
         hint="--follow reads RDF Patch (.rdfp), N-Triples (.nt) and N-Quads (.nq), not packed",
     )
+
+
+def open_graph(
+    store: Path | None,
+    limits: Limits,
+    functions: Mapping[str, Callable[..., object]] | None = None,
+    **options: Any,  # noqa: ANN401 - those of the live graph
+) -> LiveGraph:
+    """A graph in memory or that of a store; `options` are for a new one."""
+    if store is None:
+        return LiveGraph(limits=limits, **options)
+    made = (store / FILE).exists()
+    return LiveGraph.open(store, limits=limits, functions=functions, **({} if made else options))

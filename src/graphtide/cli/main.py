@@ -137,6 +137,18 @@ COMMANDS = (
         "only.",
     ),
     Command(
+        "store:app",
+        "Look into the store of a durable graph, and maintain it.",
+        "graphtide store verify rail/",
+    ),
+    Command(
+        "store:replay",
+        "Run another program or query over the inputs that a store has recorded.",
+        "graphtide replay rail/ alarms.tide --since 1200",
+        "The store is only read, and what ran on it does not run. Rows go to standard output, as "
+        "with run.",
+    ),
+    Command(
         "demo:demo",
         "Watch a railway change: four standing queries on Spark, with live + and - rows.",
         "graphtide demo --transactions 100 --seed 7",

@@ -51,6 +51,15 @@ FollowOption = Annotated[
         help="Do not end with the last change: wait for more, and apply them as they are written.",
     ),
 ]
+StoreOption = Annotated[
+    Path | None,
+    Parameter(
+        name="--store",
+        help="Directory of a durable graph, which is made if need be: changes go into it, and what "
+        "was in it, queries and programs too, is there again. `query` and `watch --follow` without "
+        "--changes only read it, also beside a process that writes.",
+    ),
+]
 JsonOption = Annotated[bool, Parameter(name="--json", help=f"{JSON_HELP} One object per line.")]
 StrategyOption = Annotated[
     Strategy | None,

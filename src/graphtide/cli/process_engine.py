@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphtide.algebra.nodes import SelectQuery
-from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog, Rejects, load_data
+from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog, Rejects, load_data, open_graph
 from graphtide.cli.options import invalid
 from graphtide.cli.output import counted, open_output
 from graphtide.cli.session import EventOutput, FiringOutput, RowOutput, Session, SessionOutput
@@ -63,13 +63,19 @@ def run_in_process(request: RunRequest) -> int:
     if request.checkpoint is not None:
         print("--checkpoint is not used: a run in process cannot be resumed", file=sys.stderr)
     rejects = Rejects(request.on_error, limits=request.limits)
-    graph = LiveGraph(tick_ms=request.tick_ms, limits=request.limits)
+    graph = open_graph(request.store, request.limits, request.functions, tick_ms=request.tick_ms)
+    with graph:
+        return _run(graph, request, rejects)
+
+
+def _run(graph: LiveGraph, request: RunRequest, rejects: Rejects) -> int:
     for name in request.streams:
         graph.stream(name)
     # As on Spark, the program takes in the data like any other transaction.
-    running = graph.run(request.program, functions=request.functions)
+    known = [each for each in graph.programs if each.program == request.program]
+    running = known[0] if known else graph.run(request.program, functions=request.functions)
     session = Session(graph, {}, on_error=request.on_error, tick_ms=request.tick_ms)
-    session.add_program(running)
+    session.add_program(running, new=not known)
     files = None if request.out is None else OutputFiles(request)
     load_data(graph, request.data)
     code = 0

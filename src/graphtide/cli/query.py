@@ -22,7 +22,7 @@ from pyoxigraph import BlankNode, NamedNode
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import AskQuery, as_select
 from graphtide.cli import options as opt
-from graphtide.cli.inputs import load_data, read_any_query, read_text
+from graphtide.cli.inputs import load_data, open_graph, read_any_query, read_text
 from graphtide.cli.output import counted, shortener
 from graphtide.errors import DataError, GraphtideError, QueryError
 from graphtide.graph import LiveGraph
@@ -43,6 +43,7 @@ def query(
     /,
     *,
     data: opt.DataOption = None,
+    store: opt.StoreOption = None,
     format: Annotated[  # noqa: A002 - the name of the option
         ResultFormat | None,
         Parameter(
@@ -67,7 +68,15 @@ def query(
         )
     if format is not None and format not in TRIPLE_FORMATS and not has_rows:
         raise opt.invalid("--format", format, "this query returns triples: nt or ttl")
-    graph = LiveGraph(limits=limits.limits())
+    if store is None:
+        graph = LiveGraph(limits=limits.limits())
+    elif data:
+        raise GraphtideError(
+            "--store and --data exclude each other: a query changes no store",
+            hint="load the data into the store with graphtide update or watch",
+        )
+    else:
+        graph = LiveGraph.open(store, read_only=True, limits=limits.limits())
     load_data(graph, data or ())
     table = graph.query(as_select(parsed), terms=True)
     rows = [
@@ -90,11 +99,12 @@ def update(
     /,
     *,
     data: opt.DataOption = None,
+    store: opt.StoreOption = None,
     out: Annotated[
         Path | None,
         Parameter(
             help=f"{opt.OUT_HELP} A file for the quads after the update, in the format of its "
-            "suffix; by default N-Quads to standard output."
+            "suffix; by default N-Quads to standard output, unless there is a --store."
         ),
     ] = None,
     load_from: Path | None = None,
@@ -111,15 +121,16 @@ def update(
     """
     check_out(out)
     text = read_text(request)
-    graph = LiveGraph(limits=limits.limits())
-    load_data(graph, data or ())
-    try:
-        changed = graph.update(text, load_from=load_from)
-    except QueryError as error:
-        error.source = error.source or str(request)
-        raise
-    write_graph(graph, out)
-    there = counted(len(graph), "quad")
+    with open_graph(store, limits.limits()) as graph:
+        load_data(graph, data or ())
+        try:
+            changed = graph.update(text, load_from=load_from)
+        except QueryError as error:
+            error.source = error.source or str(request)
+            raise
+        if store is None or out is not None:
+            write_graph(graph, out)
+        there = counted(len(graph), "quad")
     print(f"{counted(changed, 'change')}, {there} now", file=sys.stderr)
 
 

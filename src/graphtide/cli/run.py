@@ -60,6 +60,7 @@ class RunRequest:
     layout: opt.Layout | None = None
     kafka: KafkaOptions = NO_KAFKA
     idle_seconds: float | None = None
+    store: Path | None = None
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -105,6 +106,7 @@ def run(
     *,
     changes: opt.ChangesOption = None,
     data: opt.DataOption = None,
+    store: opt.StoreOption = None,
     engine: opt.EngineOption = "spark",
     out: Annotated[
         Path | None,
@@ -181,10 +183,10 @@ def run(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
         master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
-        kafka, idle_seconds,
+        kafka, idle_seconds, store,
     )  # fmt: skip
     request.check()
-    chosen = choose_engine(engine)
+    chosen = choose_engine(engine if store is None else "process")
     if chosen == "process" and kafka.servers is not None:
         raise GraphtideError(
             "--kafka is for --engine spark",

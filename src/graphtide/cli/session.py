@@ -12,7 +12,7 @@ from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog
 from graphtide.engine.results import Delta, DeltaRow, WindowResult
 from graphtide.errors import DataError, GraphtideError
-from graphtide.kernel.batch import TX
+from graphtide.kernel.batch import DIFF, TX
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rdf.changes import ChangeBatch, OnError, concat_batches
 from graphtide.rdf.formats.registry import find_format
@@ -121,7 +121,8 @@ class DeltaSource:
 
     def add(self, query: Query) -> None:
         """Collect the deltas of one more query."""
-        self._queries[query.name] = query, RowTally()
+        before = query.count() - sum(int(net[:, DIFF].sum()) for net, _ in query.history())
+        self._queries[query.name] = query, RowTally(before)
 
     def tallies(self) -> Mapping[str, Tally]:
         """By query, what its deltas add up to."""
@@ -266,16 +267,38 @@ class Session:
         self._windows: list[WindowSource] = []
         self._programs: list[ProgramSource] = []
         self.queries: dict[str, Query] = {}
+        known = {query.name: query for query in graph.queries}
         for name, text in queries.items():
-            query = graph.watch(text, name=name, strategy=strategy, history=None)
+            query = known.get(name)
+            if query is None:
+                query = graph.watch(text, name=name, strategy=strategy, history=None)
+            else:
+                self._go_on(query, text)
             self._collect(query, text)
 
-    def add_program(self, program: RunningProgram) -> None:
-        """Collect the output of a running program: its queries', patterns' and rules'."""
+    def add_program(self, program: RunningProgram, *, new: bool = True) -> None:
+        """Collect the output of a running program: its queries', patterns' and rules'.
+
+        Of one that is not `new`, only what comes from now on.
+        """
         for query in program.queries.values():
             query.retain(None)
+            if not new:
+                query.drain()
             self._collect(query, query.text)
         self._programs.append(ProgramSource(program))
+        if not new:
+            self._programs[-1].take()
+
+    def _go_on(self, query: Query, text: str) -> None:
+        """Collect what a query of the store puts out from now on."""
+        if query.text != text:
+            raise GraphtideError(
+                f"the store has another query named {query.name}",
+                hint="rename the file, or close that query",
+            )
+        query.retain(None)
+        query.drain()
 
     def _collect(self, query: Query, text: str) -> None:
         parsed = parse_standing(text)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from graphtide.algebra.windows import WindowedQuery
 from graphtide.cli import options as opt
-from graphtide.cli.inputs import ChangeLog, Rejects, load_data, read_query
+from graphtide.cli.inputs import ChangeLog, Rejects, load_data, open_graph, read_query
 from graphtide.cli.output import counted, open_output, summary
 from graphtide.cli.session import RowOutput, Session, SessionOutput
 from graphtide.errors import GraphtideError
@@ -20,11 +21,13 @@ from graphtide.lang.tide.program import PROGRAM_SUFFIX
 from graphtide.streams.read import GENERATED_AT
 
 INTERRUPTED: Final = 130
+POLL_SECONDS: Final = 0.1
 
 
 def watch(
     *queries: Path,
-    changes: opt.ChangesOption,
+    changes: opt.ChangesOption = None,
+    store: opt.StoreOption = None,
     data: opt.DataOption = None,
     follow: opt.FollowOption = False,
     as_json: opt.JsonOption = False,
@@ -48,31 +51,82 @@ def watch(
         Predicate of the triples, in the default graph of TriG or N-Quads, that give the times of
         the named graphs. Each of those graphs is then an event of the query's stream.
     """
-    texts, windowed = _read_queries(queries)
+    texts, windowed = _read_queries(queries) if queries or store is None else ({}, False)
     opt.at_least("--limit", limit, 1)
     opt.at_least("--tick-ms", tick_ms, 1)
     if until is not None and not windowed:
         raise GraphtideError("--until is for windowed queries, and there is none")
-    assert changes is not None  # noqa: S101 - the command line requires it
-    graph = LiveGraph(tick_ms=tick_ms, limits=limits.limits())
-    rejects = Rejects(on_error, limits=graph.limits)
-    log = ChangeLog(changes, follow, rejects, _iri(timestamp), until)
-    log.check()
-    load_data(graph, data or (), rejects)
-    session = Session(graph, texts, strategy, on_error=on_error, tick_ms=tick_ms)
+    if changes is None and store is not None and follow:
+        return _follow_store(store, texts, limit, limits, as_json=as_json)
+    if changes is None:
+        raise GraphtideError(
+            "there are no changes to watch", hint="--changes FILE, or --store DIRECTORY --follow"
+        )
+    with open_graph(store, limits.limits(), tick_ms=tick_ms) as graph:
+        if store is not None and not texts:
+            texts = {query.name: query.text for query in graph.queries}
+        rejects = Rejects(on_error, limits=graph.limits)
+        log = ChangeLog(changes, follow, rejects, _iri(timestamp), until)
+        log.check()
+        load_data(graph, data or (), rejects)
+        session = Session(graph, texts, strategy, on_error=on_error, tick_ms=tick_ms)
+        return _watch(session, log, rejects, texts, limit, as_json=as_json)
+
+
+def _watch(
+    session: Session,
+    log: ChangeLog,
+    rejects: Rejects,
+    texts: dict[str, str],
+    limit: int | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Print what the session puts out while it follows a log."""
     code = 0
     try:
         with stoppable(), open_output(texts, session, as_json=as_json) as output:
             for found in _limited(session.follow(log), limit):
                 output.write(found)
     except KeyboardInterrupt:
-        code = 0 if follow else INTERRUPTED
+        code = 0 if log.follow else INTERRUPTED
     except GraphtideError:
         if session.transactions:
             print_summary(session, rejects)
         raise
     print_summary(session, rejects)
     return code
+
+
+def _follow_store(
+    store: Path,
+    texts: dict[str, str],
+    limit: int | None,
+    limits: opt.LimitOptions,
+    *,
+    as_json: bool,
+) -> int:
+    """Print what changes in the answers of queries, while another process writes to a store."""
+    with LiveGraph.open(store, read_only=True, limits=limits.limits()) as graph:
+        texts = texts or {query.name: query.text for query in graph.queries}
+        session = Session(graph, texts)
+        with (
+            stoppable(),
+            suppress(KeyboardInterrupt),
+            open_output(texts, session, as_json=as_json) as output,
+        ):
+            for found in _limited(_followed(graph, session), limit):
+                output.write(found)
+    return 0
+
+
+def _followed(graph: LiveGraph, session: Session) -> Iterator[list[SessionOutput]]:
+    yield session.take()
+    while True:
+        if graph.follow():
+            yield session.take()
+        else:
+            time.sleep(POLL_SECONDS)
 
 
 def _read_queries(paths: tuple[Path, ...]) -> tuple[dict[str, str], bool]:

@@ -13,6 +13,7 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from graphtide.durable.wal import damage_in_wal
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -83,7 +84,13 @@ class Journal:
 
     def __init__(self, folder: Path, *, writes: bool, fsync: bool = True) -> None:
         self.path = folder / FILE
-        self._writes = writes
+        damage = damage_in_wal(folder / f"{FILE}-wal") if writes else None
+        if damage is not None:
+            raise GraphtideError(
+                damage,
+                hint="what comes after it would be lost: restore the file; or delete it, and lose "
+                "what has come since the store was last closed",
+            )
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writes else 'ro'}"
         try:
             self._database = sqlite3.connect(
@@ -238,6 +245,21 @@ class Journal:
             if not found:
                 return
 
+    def every_row(self) -> Iterator[JournalRow]:
+        """All rows in order, unchecked."""
+        number = 0
+        while found := self._all("SELECT * FROM journal WHERE number > ? LIMIT 16", number):
+            yield from (JournalRow(*row) for row in found)
+            number = found[-1][0]
+
+    def cut(self, number: int) -> None:
+        """Drop the rows after a number: they cannot be read."""
+        with self._transaction():
+            self._database.execute("DELETE FROM journal WHERE number > ?", (number,))
+            self._database.execute("DELETE FROM calls WHERE number > ?", (number,))
+            self._database.execute("DELETE FROM snapshots WHERE number > ?", (number,))
+        self.last, self.crc = self._end()
+
     def bytes_after(self, number: int) -> int:
         """The bytes of the rows after a number."""
         text = "SELECT TOTAL(LENGTH(chunk)) FROM journal WHERE number > ?"
@@ -262,8 +284,8 @@ class Journal:
     def _broken(self, number: int, what: str) -> GraphtideError:
         return GraphtideError(
             f"{self.path}: row {number} of the journal {what}",
-            hint=f"`graphtide store verify {self.path.parent}` says what can be saved; "
-            f"graphtide store compact --until {number - 1} drops what comes after",
+            hint=f"`graphtide store verify {self.path.parent}` says what can be saved, and "
+            "`graphtide store compact --cut` drops the rest",
         )
 
     def damaged(self, error: sqlite3.Error) -> GraphtideError:

@@ -45,13 +45,16 @@ class ReplayTarget(Protocol):
     def programs(self) -> tuple[RunningProgram, ...]:
         """The running programs."""
 
-    def watch(self, query: str, **options: Any) -> Query:  # noqa: ANN401 - as it was called
-        """Register a query."""
+    @property
+    def watch(self) -> Callable[..., Query]:
+        """Registers a query."""
 
-    def run(self, program: Program, **options: Any) -> RunningProgram:  # noqa: ANN401
-        """Run a program."""
+    @property
+    def run(self) -> Callable[..., RunningProgram]:
+        """Runs a program."""
 
-    def stream(self, name: str, *, lateness: int | None = None) -> Stream:
+    @property
+    def stream(self) -> Callable[..., Stream]:
         """The stream of a name."""
 
 

@@ -1,0 +1,122 @@
+"""Verify and describe a store without opening its graph: what is there, and what is damaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from graphtide.durable import chunks
+from graphtide.durable import snapshot as snap
+from graphtide.durable.journal import FILE, Journal, checksum
+from graphtide.durable.wal import damage_in_wal
+from graphtide.errors import GraphtideError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass(slots=True)
+class StoreReport:
+    """What was found in a store; `good` is the last row up to which it can be opened."""
+
+    good: int = 0
+    rows: int = 0
+    snapshots: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def verify(folder: Path) -> StoreReport:
+    """Read everything in a store, and compare it with its checksums."""
+    report = StoreReport()
+    _exists(folder)
+    wal = damage_in_wal(folder / f"{FILE}-wal")
+    if wal is not None:
+        report.problems.append(wal)
+    try:
+        journal = Journal(folder, writes=False)
+    except GraphtideError as error:
+        report.problems.append(error.message)
+        return report
+    try:
+        report.problems += journal.check()
+        sound = _snapshots(folder, journal, report)
+        _rows(journal, report, sound)
+    except GraphtideError as error:
+        report.problems.append(error.message)
+    finally:
+        journal.close()
+    return report
+
+
+def _snapshots(folder: Path, journal: Journal, report: StoreReport) -> dict[int, int]:
+    """Check the snapshots; the number and chain of those that are sound."""
+    sound = {}
+    for row in journal.snapshots():
+        try:
+            snap.check_snapshot(folder / row.file, row.bytes, row.crc)
+            snap.read_snapshot(folder / row.file)
+        except GraphtideError as error:
+            report.problems.append(error.message)
+        else:
+            sound[row.number] = row.chain
+            report.snapshots.append(row.file)
+    return sound
+
+
+def _rows(journal: Journal, report: StoreReport, sound: dict[int, int]) -> None:
+    """Check the rows one by one: also those after a damaged one."""
+    first = journal.first()
+    number = first - 1
+    chain: int | None = 0 if first == 1 else sound.get(number)
+    reached = first == 1 or number in sound
+    broken = False
+    for row in journal.every_row():
+        report.rows += 1
+        if row.number != number + 1:
+            report.problems.append(f"{journal.path}: row {number + 1} of the journal is missing")
+            broken = True
+        elif chain is not None and checksum(*row[:-1], chain) != row.crc:
+            report.problems.append(
+                f"{journal.path}: row {row.number} of the journal does not have its checksum"
+            )
+            broken = True
+        number, chain = row.number, row.crc
+        if row.number in sound and sound[row.number] == row.crc:
+            broken, reached = False, True  # a snapshot stands for all before it
+        if reached and not broken:
+            report.good = row.number
+    report.good = max([report.good, *sound], default=0)
+
+
+def describe(folder: Path) -> Iterator[tuple[str, str]]:
+    """What a store holds, as names and texts."""
+    _exists(folder)
+    journal = Journal(folder, writes=False)
+    try:
+        size, snapshots = journal.size(), journal.snapshots()
+        yield "format", str(journal.meta("format"))
+        yield "options", ", ".join(f"{k}={v!r}" for k, v in (journal.meta("options") or {}).items())
+        rows = f"{journal.first():,} to {journal.last:,}" if size["rows"] else "none"
+        yield "journal", f"rows {rows}, {size['bytes']:,} bytes"
+        for row in snapshots:
+            yield "snapshot", f"{row.file}: time {row.time}, tx {row.tx:,}, {row.bytes:,} bytes"
+        for (query, name), tx in journal.cursors().items():
+            yield "cursor", f"{name} on {query}, acknowledged up to {tx}"
+        state = snap.read_snapshot(folder / snapshots[-1].file)[0] if snapshots else None
+        for each in [] if state is None else state.registrations:
+            yield each["kind"], each["fields"]["name"]
+        for entry in journal.rows(snapshots[-1].number if snapshots else 0):
+            table, _ = chunks.from_bytes(entry.chunk)
+            for header in chunks.headers_of(table):
+                if header["kind"] in ("watch", "run", "stream", "unwatch", "stop"):
+                    yield header["kind"], header["name"]
+    finally:
+        journal.close()
+
+
+def _exists(folder: Path) -> None:
+    if not (folder / FILE).exists():
+        raise GraphtideError(
+            f"there is no store in {folder}", hint="LiveGraph.open(directory) makes one"
+        )
