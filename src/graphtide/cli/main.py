@@ -1,7 +1,7 @@
 """The entry point of the command line: the commands, and their exit codes.
 
-Exit codes: 0 done; 1 problems found by `check`, or no plan by `repair`; 2 an error in the input or
-the arguments; 70 a bug of Graphtide; 130 interrupted.
+Exit codes: 0 done; 1 problems found by `check`, no plan by `repair`, or no such row by `why`; 2 an
+error in the input or the arguments; 70 a bug of Graphtide; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -85,6 +85,13 @@ COMMANDS = (
         "With --data or --changes, a plan shows the rows that each node holds, and a pattern its "
         "tokens. One pattern of a program: graphtide explain doors.tide --pattern Left "
         "--format svg > left.svg",
+    ),
+    Command(
+        "why:why",
+        "Explain why a row is in a query's answer: the quads behind it; or why it is not.",
+        "graphtide why route.rq --row route=:route5 --data rail.ttl",
+        "For a row that is not there, it shows what of the query holds, what does not, and changes "
+        "with which the row would be there; the exit code is then 1.",
     ),
     Command(
         "check:check",

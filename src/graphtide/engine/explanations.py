@@ -20,7 +20,7 @@ from graphtide.limits import Allowance
 from graphtide.plan.describe import short
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.rdf.terms import parse_term
-from graphtide.why import tree
+from graphtide.why import missing, tree
 from graphtide.why.explain import RowQuestion
 from graphtide.why.source import ChangedQuads
 
@@ -221,6 +221,21 @@ class Explainer:
             )
         return self._explanation(row, f"{row_text(row) or 'a row'} is in {self._name}", found, more)
 
+    def why_not(self, row: dict[str, Term | None]) -> tree.Explanation:
+        """Why a row is not in the answer now, and changes with which it would be."""
+        question, now = self._question(row), self.now()
+        asked = row_text(row) or "a row"
+        with Allowance(self._host.limits, "query"):
+            if question.copies(now, 1):
+                found, _ = self._derive(row, now, every=False, limit=1)
+                return self._explanation(row, f"{asked} is in {self._name}", found)
+            failure = missing.root_failure(question, now)
+            changes = missing.counter_change(question, now, failure)
+        notes = () if changes else ("no change of a few quads was found with which it would be",)
+        title = f"{asked} is not in {self._name}"
+        steps = [failure.step]
+        return self._explanation(row, title, steps, False, changes, "it would be with", notes)
+
     def now(self) -> QuadSource:
         """The present quads."""
         return StoreQuads(self._host.store, self._host.terms)
@@ -264,7 +279,7 @@ class Explainer:
         row: dict[str, Term | None],
         title: str,
         found: list[tree.WhyStep],
-        more: bool,  # noqa: FBT001 - whether there are more derivations
+        more: bool = False,  # noqa: FBT001, FBT002 - whether there are more derivations
         changes: Iterable[tree.FactChange] = (),
         by: str = "",
         notes: tuple[str, ...] = (),

@@ -399,6 +399,28 @@ class Query:
         return self._explainer().why(bindings, every=all, limit=limit)
 
     @synchronized
+    def why_not(self, /, row: Mapping[str, object] | None = None, **columns: object) -> Explanation:
+        """Why no row with these values is in the answer now.
+
+        Shows the largest part of the query that holds for them, what does not hold, and, where it
+        finds some, changes of the graph with which there would be such a row.
+
+        >>> from graphtide import LiveGraph
+        >>> graph = LiveGraph()
+        >>> query = graph.watch("SELECT ?a { ?a <ex:p> ?b . ?b <ex:q> ?c }")
+        >>> graph.insert("<ex:a>", "<ex:p>", "<ex:b>")
+        >>> print(query.why_not(a="<ex:a>"))
+        a=:ex:a is not in query1
+        ├─ ?a :ex:p ?b
+        │     :ex:a :ex:p :ex:b
+        └─ ✗ ?b :ex:q ?c: no quad :ex:b :ex:q ?c
+        it would be with
+          + :ex:b :ex:q :urn:graphtide:any:c
+        """
+        bindings = explanations.bindings_of(self._columns, row, columns)
+        return self._explainer().why_not(bindings)
+
+    @synchronized
     def why_moved(self, row: DeltaRow, index: int, *, every: bool, limit: int) -> Explanation:
         """Why a row of a delta came or went; `index` is the number of its transaction."""
         explainer = self._explainer()

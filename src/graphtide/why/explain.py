@@ -43,7 +43,7 @@ class RowQuestion:
             root, row = root.child.child.child, {}  # type: ignore[union-attr]
         self.root = root
         self.want: Solution = {Var(name): term for name, term in row.items() if term is not None}
-        self._unbound = {Var(name) for name, term in row.items() if term is None}
+        self.unbound = {Var(name) for name, term in row.items() if term is None}
 
     def rows(
         self, source: QuadSource, *, each: bool = False, shown: int = SHOWN
@@ -61,7 +61,7 @@ class RowQuestion:
         return iter((Found({}, nothing),))
 
     def _fits(self, solution: Solution) -> bool:
-        return self.want.keys() <= solution.keys() and not self._unbound & solution.keys()
+        return self.want.keys() <= solution.keys() and not self.unbound & solution.keys()
 
     def derivations(
         self, source: QuadSource, limit: int, *, each: bool

@@ -119,8 +119,14 @@ class Explanation:
 
     def first_failure(self) -> WhyStep | None:
         """The first part of the query that does not hold; None if all do."""
-        steps = (step for derivation in self.derivations for step in derivation.walk())
-        return next((s for s in steps if not s.holds and all(c.holds for c in s.children)), None)
+        rest = [*reversed(self.derivations)]
+        while rest:
+            step = rest.pop()
+            failing = [child for child in step.children if not child.holds]
+            if not step.holds and not failing:
+                return step
+            rest += [] if step.holds else reversed(failing)
+        return None
 
     def text(self) -> str:
         """The explanation as lines of text."""

@@ -1,0 +1,65 @@
+"""`graphtide why` on files, in every format."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+QUERY = """PREFIX : <http://example.org/>
+SELECT ?route ?sensor { ?route :follows ?switch . ?switch :monitoredBy ?sensor
+                        FILTER NOT EXISTS { ?route :requires ?sensor } }
+"""
+DATA = """@prefix : <http://example.org/> .
+:route1 :follows :switch1 . :route2 :follows :switch2 .
+:switch1 :monitoredBy :sensor1 . :switch2 :monitoredBy :sensor1 .
+:route2 :requires :sensor1 .
+"""
+
+
+@pytest.fixture
+def railway(files):
+    files.joinpath("route.rq").write_text(QUERY)
+    files.joinpath("rail.ttl").write_text(DATA)
+    ex = "http://example.org/"
+    files.joinpath("today.rdfp").write_text(
+        f"TX .\nD <{ex}route2> <{ex}requires> <{ex}sensor1> .\nTC .\n"
+    )
+    return files
+
+
+def test_a_row_that_is_there(railway, run):
+    ran = run("why", "route.rq", "--row", "route=:route1", "--data", "rail.ttl")
+    assert ran.code == 0
+    assert ran.out == (
+        "route=:route1 is in route\n"
+        "├─ ?route :follows ?switch\n"
+        "│     :route1 :follows :switch1\n"
+        "├─ ?switch :monitoredBy ?sensor\n"
+        "│     :switch1 :monitoredBy :sensor1\n"
+        "└─ NOT EXISTS { ?route :requires ?sensor }: nothing matches\n"
+    )
+
+
+def test_a_row_that_is_not_there_until_a_change(railway, run):
+    question = ("why", "route.rq", "--row", "route=:route2", "--data", "rail.ttl")
+    ran = run(*question)
+    assert ran.code == 1
+    assert ran.out.endswith("it would be with\n  - :route2 :requires :sensor1\n")
+    assert run(*question, "--changes", "today.rdfp").code == 0
+
+
+@pytest.mark.parametrize("form", ["json", "mermaid", "html"])
+def test_other_formats(railway, run, form):
+    ran = run("why", "route.rq", "--data", "rail.ttl", "--format", form, "--all")
+    assert ran.code == 0
+    assert ":route1 :follows :switch1" in ran.out or form == "json"
+    if form == "json":
+        assert len(json.loads(ran.out)["derivations"]) == 1
+
+
+@pytest.mark.parametrize("row", ["route", "route=", "route=:a :b", "route=?x", "other=1"])
+def test_a_row_that_means_nothing(railway, run, row):
+    ran = run("why", "route.rq", "--row", row, "--data", "rail.ttl")
+    assert ran.code == 2
+    assert "column" in ran.err
