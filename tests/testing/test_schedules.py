@@ -167,7 +167,7 @@ def test_fuzzing_knows_schedules(monkeypatch, capsys):
     monkeypatch.setattr(
         ScheduledRun, "_push_ids", lambda run, items: push_ids(run, items[:-1] or items)
     )
-    assert main(["--kind", "schedules", "--cases", "20"]) == 1
+    assert main(["--kind", "schedules", "--cases", "20", "--jobs", "1"]) == 1
     assert "find_difference(SCHEDULE, " in capsys.readouterr().out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, assert_never, cast
@@ -14,9 +15,10 @@ from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.rewrite import conjuncts, rewrite
 from graphtide.algebra.traverse import walk
 from graphtide.algebra.trees import Steps, finish
-from graphtide.algebra.variables import certain_columns, merge
+from graphtide.algebra.variables import certain_columns, mentioned, merge
 from graphtide.algebra.variables import schema as schema_of
-from graphtide.errors import UnsupportedError
+from graphtide.errors import ExpressionError
+from graphtide.functions.aggregates import aggregate
 from graphtide.plan import make
 from graphtide.plan.order import join_best
 from graphtide.plan.paths import plan_path
@@ -29,7 +31,7 @@ from graphtide.plan.patterns import (
     plan_patterns,
     reads_outer,
 )
-from graphtide.plan.physical import Constant, Physical, QueryPlan
+from graphtide.plan.physical import Constant, Physical, QueryPlan, Unique
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,6 +77,15 @@ def _operands(node: alg.Node) -> list[alg.Node]:
                 rest += (right, left)
             case operand:
                 found.append(operand)
+    return found
+
+
+def _nothing(node: alg.Group) -> list[tuple[Var, Expression]]:
+    """The aggregates of a group without rows that have a value."""
+    found: list[tuple[Var, Expression]] = []
+    for each in node.aggregates:
+        with suppress(ExpressionError):
+            found.append((each.var, Const(aggregate(each.function, [], each.separator))))
     return found
 
 
@@ -127,27 +138,50 @@ class _Builder:
             case alg.Project(child, variables):
                 kept = () if given is None else given.schema
                 return make.keep((yield self.build(child, given)), merge(variables, kept))
+            case alg.Distinct() if given is not None and not isinstance(given, Unique):
+                return cast("Physical", (yield self._per_row(node, given)))
             case alg.Distinct(child):
                 return make.unique((yield self.build(child, given)))
             case alg.Path():
                 return self._joined(given, plan_path(node))
+            case alg.Group() | alg.Slice() if given and reads_outer(node, frozenset(given.schema)):
+                return cast("Physical", (yield self._per_row(node, given)))
             case alg.Group(child, keys, aggregates):
-                self._refuse_per_row(given, node)
                 return self._joined(given, make.group((yield self.build(child)), keys, aggregates))
             case alg.Slice(child):
-                self._refuse_per_row(given, node)
                 return self._joined(given, make.top((yield self.build(child)), node))
             case _:
                 assert_never(node)
 
-    def _refuse_per_row(self, given: Physical | None, node: alg.Group | alg.Slice) -> None:
-        """Reject GROUP BY and LIMIT in EXISTS that depend on the outer row."""
-        if given is not None and reads_outer(node, frozenset(given.schema)):
-            what = "GROUP BY" if isinstance(node, alg.Group) else "LIMIT or OFFSET"
-            raise UnsupportedError(
-                f"{what} inside EXISTS that depends on the outer row cannot be maintained",
-                hint="use other variables in the sub-SELECT, or join it outside of EXISTS",
-            )
+    def _per_row(
+        self, node: alg.Distinct | alg.Group | alg.Slice, given: Physical
+    ) -> Steps[Physical]:
+        """What counts or compares rows, separately for each distinct outer row.
+
+        Hidden columns say for which one; by them, the result is joined with the outer rows.
+        """
+        read = mentioned(node)
+        outer = tuple(v for v in given.schema if v in read)
+        names = tuple(Var(f".row{next(self.numbers)}") for _ in outer)
+        known = make.copied(make.unique(make.keep(given, outer)), outer, names)
+        rows = yield self.build(node.child, known)
+        match node:
+            case alg.Distinct():
+                found: Physical = make.unique(rows)
+            case alg.Slice(_, variables, per=per):
+                columns = merge(variables, names)
+                found = make.top(rows, replace(node, variables=columns, per=merge(per, names)))
+            case alg.Group(_, keys, aggregates):
+                found = make.group(rows, merge(keys, names), aggregates)
+                if not keys:
+                    empty = make.semijoin(known, found, names, negated=True)
+                    found = make.union(
+                        found, make.compute(make.keep(empty, names), *_nothing(node))
+                    )
+            case _:
+                assert_never(node)
+        result = make.join(make.copied(given, outer, names), found)
+        return make.keep(result, tuple(v for v in result.schema if v not in names))
 
     def _joined(self, given: Physical | None, plan: Physical) -> Physical:
         return plan if given is None else make.join(given, plan)

@@ -12,6 +12,7 @@ ground: binary joins would store products of the first parts.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from graphtide.errors import GraphtideError
 from graphtide.plan import physical as phys
 from graphtide.plan.build import build_plan, build_prepared, prepared
 from graphtide.plan.decomposition import decompose, is_loosely_connected
-from graphtide.plan.estimate import Estimate, Estimator, Statistics, pattern_estimate
+from graphtide.plan.estimate import NOTHING_KNOWN, Estimate, Estimator, Statistics, pattern_estimate
 from graphtide.plan.patterns import STRATEGIES, Choices, Strategy
 
 if TYPE_CHECKING:
@@ -176,6 +177,22 @@ def choose_plan(
                 hint='use strategy="rete" with plan=…, or leave the plan out',
             )
         return build_plan(query, Choices("rete", statistics, pinned, union))
+    if not statistics.known:
+        return _plan_for_empty(query, strategy, union=union)
+    return _plan(query, statistics, strategy, union=union)
+
+
+@lru_cache(maxsize=64)
+def _plan_for_empty(
+    query: SelectQuery, strategy: Strategy | None, *, union: bool
+) -> phys.QueryPlan:
+    """The plan for an empty graph depends on the query alone: many graphs may watch it."""
+    return _plan(query, NOTHING_KNOWN, strategy, union=union)
+
+
+def _plan(
+    query: SelectQuery, statistics: Statistics, strategy: Strategy | None, *, union: bool
+) -> phys.QueryPlan:
     if strategy is not None:
         return build_plan(query, Choices(strategy, statistics, union=union))
     return _cheapest(query, Choices("search", statistics, union=union))

@@ -178,6 +178,12 @@ def with_copies(child: phys.Physical, variables: Sequence[Var]) -> tuple[phys.Ph
     return wide, tuple(copies.get(v, v) for v in child.schema)
 
 
+def copied(child: phys.Physical, variables: Schema, names: Schema) -> phys.Physical:
+    """The child with more columns: copies of some under other names."""
+    schema = (*child.schema, *names)
+    return phys.Keep(child, (*child.schema, *variables), schema, child.certain)
+
+
 def anchored(given: phys.Physical) -> phys.Physical:
     """Outer rows with a hidden copy of each column that a pattern might bind."""
     return with_copies(

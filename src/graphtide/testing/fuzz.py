@@ -2,16 +2,20 @@
 
 `check_case` checks one query and one stream after every transaction, `check_schedule` (see
 `testing/schedules.py`) a program and its input. `python -m graphtide.testing.fuzz --cases 10000`
-generates many; a failure is minimised and printed as a script that reproduces it.
+generates many, on all cores; a failure is minimised and printed as a script that reproduces it.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from rich.console import Console
@@ -21,11 +25,12 @@ from graphtide.graph import LiveGraph
 from graphtide.testing import runs
 from graphtide.testing.generators import Case, cases
 from graphtide.testing.schedule_programs import random_schedule
-from graphtide.testing.schedules import WAYS, ScheduleFailure, check_schedule
-from graphtide.testing.transactions import StreamTransaction, transaction
+from graphtide.testing.schedules import WAYS as SCHEDULE_WAYS
+from graphtide.testing.schedules import ScheduleFailure, check_schedule
+from graphtide.testing.transactions import StreamTransaction, in_a_row, transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from graphtide.testing.answers import Bag
 
@@ -37,6 +42,14 @@ MAX_ROWS = 2000
 _AT_ONCE = 20
 """Cases per seed. After some ten examples Hypothesis starts to vary earlier ones: short rounds have
 twice as many different queries as long ones."""
+
+_STREAMS = 5
+"""Streams per query, one after the other on the same graphs: to plan a query and to start it takes
+as long as several streams."""
+
+
+WAYS: Final = ("in 1 batch", "in 3 batches", "registered late", "callbacks")
+"""Ways to run a query beside one transaction at a time; random cases take turns with them."""
 
 
 class FuzzFailure(AssertionError):  # noqa: N818 - a finding, not an error of the caller
@@ -81,7 +94,11 @@ def _quoted(query: str) -> str:
 
 
 def check_case(
-    query: str, transactions: Sequence[StreamTransaction], *, make_graph: runs.MakeGraph = LiveGraph
+    query: str,
+    transactions: Sequence[StreamTransaction],
+    *,
+    make_graph: runs.MakeGraph = LiveGraph,
+    ways: Sequence[str] = WAYS,
 ) -> bool:
     """Check one query over one stream; False if the answers are too large.
 
@@ -97,7 +114,9 @@ def check_case(
     if oracle.too_big:
         return False
     try:
-        _check(query, transactions, oracle, make_graph)
+        deltas = _check(query, transactions, oracle, make_graph)
+        for way in ways:
+            _check_way(way, query, transactions, deltas, make_graph)
     except runs.Disagreement as problem:
         raise FuzzFailure(str(problem), query, transactions) from problem
     except Exception as problem:
@@ -111,19 +130,31 @@ def _check(
     stream: Sequence[StreamTransaction],
     oracle: runs.SnapshotOracle,
     make: runs.MakeGraph,
-) -> None:
+) -> list[Bag]:
     by_strategy = runs.one_by_one(query, stream, make)
     deltas = by_strategy["default"]
     _expect_oracle(deltas, oracle)
     for strategy, others in by_strategy.items():
         _expect_same(f"strategy {strategy}", others, deltas)
-    for batches in (1, 3):
-        _expect_same(
-            f"in {batches} batches", runs.in_batches(query, stream, make, batches=batches), deltas
-        )
-    half, late = runs.registered_late(query, stream, make)
-    _expect_same("registered late", late, [_total(deltas[: half + 1]), *deltas[half + 1 :]])
-    _expect_same("callbacks", runs.heard(query, stream, make), _crossings(deltas))
+    return deltas
+
+
+def _check_way(
+    way: str,
+    query: str,
+    stream: Sequence[StreamTransaction],
+    deltas: Sequence[Bag],
+    make: runs.MakeGraph,
+) -> None:
+    match way:
+        case "registered late":
+            half, late = runs.registered_late(query, stream, make)
+            _expect_same(way, late, [_total(deltas[: half + 1]), *deltas[half + 1 :]])
+        case "callbacks":
+            _expect_same(way, runs.heard(query, stream, make), _crossings(deltas))
+        case _:
+            batches = int(way.split()[1])
+            _expect_same(way, runs.in_batches(query, stream, make, batches=batches), deltas)
 
 
 def _expect_oracle(deltas: Sequence[Bag], oracle: runs.SnapshotOracle) -> None:
@@ -183,32 +214,35 @@ def run_cases(count: int, first_seed: int, done: Callable[[], object], *, twins:
 
     Raises FuzzFailure with a minimised case.
     """
-    for number, start in enumerate(range(0, count, _AT_ONCE), first_seed):
-        _round(number, min(_AT_ONCE, count - start), done, twins=twins)
+    for task in _rounds("twins" if twins else "queries", count, first_seed):
+        _round(task.seed, task.count, done, twins=twins)
 
 
 def _round(number: int, count: int, done: Callable[[], object], *, twins: bool) -> None:
+    checked = 0
     failed = False  # once true, Hypothesis is minimising
 
     @seed(number)
     @settings(
-        max_examples=-(-count // 2),
+        max_examples=-(-count // _STREAMS),
         deadline=None,
         database=None,
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
     )
-    @given(cases(streams=2, twins=twins))
+    @given(cases(streams=_STREAMS, twins=twins))
     def check(case: Case) -> None:
-        nonlocal failed
-        for stream in case.streams:
-            try:
-                check_case(case.query, stream)
-            except FuzzFailure:
-                failed = True
-                raise
-            if not failed:
+        nonlocal checked, failed
+        checked += 1
+        try:
+            ways = WAYS if failed else (WAYS[(number + checked) % len(WAYS)],)
+            check_case(case.query, in_a_row(case.streams), ways=ways)
+        except FuzzFailure:
+            failed = True
+            raise
+        if not failed:
+            for _ in case.streams:
                 done()
 
     check()
@@ -220,9 +254,52 @@ def run_schedules(count: int, first_seed: int, done: Callable[[], object]) -> No
     Raises ScheduleFailure with a minimised one.
     """
     for number in range(first_seed, first_seed + count):
-        ways = [WAYS[number % len(WAYS)], WAYS[(number + 1 + number // 7) % len(WAYS)]]
+        ways = [SCHEDULE_WAYS[number % len(SCHEDULE_WAYS)]]
+        ways.append(SCHEDULE_WAYS[(number + 1 + number // 7) % len(SCHEDULE_WAYS)])
         check_schedule(random_schedule(Random(number)), list(dict.fromkeys(ways)), number)
         done()
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A few cases of a kind (queries, twins or schedules), by their seed."""
+
+    kind: str
+    seed: int
+    count: int
+
+
+def _rounds(kind: str, count: int, first_seed: int) -> Iterator[Round]:
+    """Rounds of `count` cases: those of queries have a seed each, schedules one per case."""
+    step = _AT_ONCE if kind == "schedules" else 1
+    for number, start in enumerate(range(0, count, _AT_ONCE)):
+        yield Round(kind, first_seed + number * step, min(_AT_ONCE, count - start))
+
+
+def run_round(task: Round, done: Callable[[], object] = lambda: None) -> str:
+    """The script of the failure of a round; empty if its cases agree with the oracles."""
+    try:
+        if task.kind == "schedules":
+            run_schedules(task.count, task.seed, done)
+        else:
+            _round(task.seed, task.count, done, twins=task.kind == "twins")
+    except (FuzzFailure, ScheduleFailure) as failure:
+        return str(failure)
+    return ""
+
+
+def run_rounds(rounds: Sequence[Round], jobs: int, done: Callable[[int], object]) -> str:
+    """Run rounds in `jobs` processes; the first failure that is found ends the others."""
+    if jobs == 1:
+        return next(filter(None, (run_round(each, lambda: done(1)) for each in rounds)), "")
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(run_round, each): each for each in rounds}
+        for ended in as_completed(waiting):
+            if failure := ended.result():
+                pool.shutdown(cancel_futures=True)
+                return failure
+            done(waiting[ended].count)
+    return ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -238,22 +315,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--seed", type=int, default=0, help="first seed; the same seed gives the same cases"
     )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=len(os.sched_getaffinity(0)),
+        help="number of processes; all cores unless told",
+    )
     options = parser.parse_args(arguments)
     shares = {"queries": 0, "schedules": options.cases, "all": options.cases // 10}
     schedules = shares[options.kind]
     queries = options.cases - schedules
+    counts = {"queries": queries - queries // 4, "twins": queries // 4, "schedules": schedules}
+    rounds = [each for kind, n in counts.items() for each in _rounds(kind, n, options.seed)]
     console = Console(stderr=True)
     columns = (TextColumn("fuzz"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("fuzz", total=options.cases)
-        try:
-            for count, twins in ((queries - queries // 4, False), (queries // 4, True)):
-                run_cases(count, options.seed, lambda: progress.advance(task), twins=twins)
-            run_schedules(schedules, options.seed, lambda: progress.advance(task))
-        except (FuzzFailure, ScheduleFailure) as failure:
-            progress.stop()
-            sys.stdout.write(f"{failure}\n")
-            return 1
+        failure = run_rounds(rounds, options.jobs, lambda n: progress.advance(task, n))
+    if failure:
+        sys.stdout.write(f"{failure}\n")
+        return 1
     console.print(f"{options.cases} cases agree with the oracles (seed {options.seed})")
     return 0
 

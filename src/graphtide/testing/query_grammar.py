@@ -8,9 +8,7 @@ recommendation leaves open, or where engines are known to differ:
   is no MINUS;
 - inside GRAPH, every group starts with a triple pattern, and there is no nested GRAPH;
 - inside `GRAPH ?g`, only the group itself uses `?g`, which is joined afterwards, and both sides of
-  a MINUS share a variable;
-- inside EXISTS, sub-SELECTs with GROUP BY or LIMIT use new variables, because a dependence on the
-  outer row is rejected.
+  a MINUS share a variable.
 """
 
 from __future__ import annotations
@@ -179,9 +177,6 @@ class QueryGrammar:
     def _subselect(self, place: GroupScope, group: RandomGroup) -> RandomGroup:
         inside = place.inside(group)
         narrow = self._random.chance(40)
-        if place.exists and narrow:
-            names = tuple(self._new_name() for _ in "1234")
-            inside = replace(inside, names=names, near=frozenset(), outer=frozenset())
         inner = self._group(inside)
         around = self._around(inner)
         selection = around.plain()

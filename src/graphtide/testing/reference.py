@@ -13,6 +13,7 @@ from pyoxigraph import BlankNode, NamedNode
 from graphtide.algebra import nodes as alg
 from graphtide.algebra import paths
 from graphtide.algebra.expressions import Expression, Var
+from graphtide.algebra.variables import mentioned
 from graphtide.errors import ExpressionError
 from graphtide.functions.aggregates import aggregate
 from graphtide.functions.comparison import order_value
@@ -251,6 +252,7 @@ class _Dataset:
     def __init__(self, quads: Iterable[Quad]) -> None:
         self.quads = list(dict.fromkeys(quads))
         self._volatile = Volatile()
+        self._leaves: dict[int, list[Solution]] = {}  # the same for every outer row
 
     def solutions(self, node: alg.Node, outer: Solution) -> list[Solution]:
         """The solutions of `node`, as a multiset in a list.
@@ -260,7 +262,9 @@ class _Dataset:
         """
         match node:
             case alg.Bgp() | alg.Values() | alg.GraphNames() | alg.Path():
-                return [s for s in self._leaf(node) if compatible(s, outer)]
+                if id(node) not in self._leaves:
+                    self._leaves[id(node)] = self._leaf(node)
+                return [s for s in self._leaves[id(node)] if compatible(s, outer)]
             case alg.Union(left, right):
                 return self.solutions(left, outer) + self.solutions(right, outer)
             case alg.Join() | alg.LeftJoin() | alg.Minus():
@@ -273,13 +277,15 @@ class _Dataset:
                 inner = self.solutions(child, _restricted(outer, variables))
                 return [_restricted(s, variables) for s in inner]
             case alg.Distinct(child):
-                unique = {frozenset(s.items()) for s in self.solutions(child, outer)}
+                rows = _completed(self.solutions(child, outer), outer, child)
+                unique = {frozenset(s.items()) for s in rows}
                 return [dict(items) for items in unique]
             case alg.Group(child):
-                return group_solutions(node, self.solutions(child, outer))
+                inner = self.solutions(child, outer)
+                return group_solutions(node, _completed(inner, outer, node))
             case alg.Slice(child, variables):
                 inner = self.solutions(child, _restricted(outer, variables))
-                return slice_solutions(node, inner)
+                return slice_solutions(node, _completed(inner, outer, node))
             case _:
                 assert_never(node)
 
@@ -403,6 +409,12 @@ def compatible(left: Solution, right: Solution) -> bool:
 
 def _restricted(solution: Solution, variables: Iterable[Var]) -> Solution:
     return {v: solution[v] for v in variables if v in solution}
+
+
+def _completed(solutions: list[Solution], outer: Solution, node: alg.Node) -> list[Solution]:
+    """Solutions to be counted, compared or sorted: there, too, outer values replace variables."""
+    known = _restricted(outer, mentioned(node))
+    return [{**known, **solution} for solution in solutions]
 
 
 def _is_in(graph: NamedNode | alg.DefaultGraph | alg.MergedGraph, name: Term | None) -> bool:

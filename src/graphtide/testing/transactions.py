@@ -10,7 +10,7 @@ import pyoxigraph as ox
 from graphtide.errors import DataError, TermError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from graphtide.rdf.terms import Term
 
@@ -98,6 +98,24 @@ def apply_to_store(store: ox.Store, changes: Iterable[Change]) -> None:
             store.add(quad)
         else:
             store.remove(quad)
+
+
+def in_a_row(streams: Iterable[Sequence[StreamTransaction]]) -> list[StreamTransaction]:
+    """Streams one after the other; between two of them, a transaction deletes what is left.
+
+    >>> one = [transaction(3, "+ <a:a> <a:p> <a:b>")]
+    >>> [(each.time, *each.lines()) for each in in_a_row([one, one])]
+    [(3, '+ <a:a> <a:p> <a:b>'), (3, '- <a:a> <a:p> <a:b>'), (6, '+ <a:a> <a:p> <a:b>')]
+    """
+    row: list[StreamTransaction] = []
+    for stream in streams:
+        start = row[-1].time if row else 0
+        if row:
+            there: dict[ox.Quad, bool] = {q: diff > 0 for tx in row for diff, q in tx.changes}
+            left = tuple((-1, quad) for quad, present in there.items() if present)
+            row.append(StreamTransaction(start, left))
+        row += [StreamTransaction(start + tx.time, tx.changes) for tx in stream]
+    return row
 
 
 # --- pools of terms: small, so that random joins have results ---
