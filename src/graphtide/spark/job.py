@@ -216,12 +216,12 @@ class JobSpec:
             found += [window_grid(grid, window.graph) for grid in grids]
         return routes
 
-    @property
+    @cached_property
     def has_streams(self) -> bool:
         """Whether anything looks at the events of streams."""
         return bool(self.windows) or self.reacts_to_graph_events
 
-    @property
+    @cached_property
     def reacts_to_graph_events(self) -> bool:
         """Whether events of rules and patterns are matched with graph events."""
         return self.program is not None and bool(self.program.graph_types)
@@ -232,7 +232,7 @@ class JobSpec:
         emitted = self.program.streams if self.program else ()
         return list(dict.fromkeys([*(name for name in self.routes if name), *emitted]))
 
-    @property
+    @cached_property
     def changes_schema(self) -> pa.Schema:
         """The columns of changes on their way to the match."""
         if self.reacts_to_graph_events:

@@ -13,7 +13,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError
-from graphtide.spark.partition.program import FEEDBACK
+from graphtide.spark.state.frontier import FEEDBACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

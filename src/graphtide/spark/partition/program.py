@@ -11,7 +11,6 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 from pyoxigraph import NamedNode
 
 from graphtide.algebra.expressions import Var
@@ -32,12 +31,7 @@ from graphtide.spark.partition.grids import EventKey, body_of, pattern_key, rule
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from graphtide.lang.tide.program import Program
-
-FEEDBACK: Final = -(2**62)
-"""Transactions of actions are numbered from here on, so that they come before all others."""
 
 BEFORE_ALL: Final = -(2**62)
 """The time of facts that depend on no quad."""
@@ -315,15 +309,6 @@ class ProgramSpec:
         if type_ in graph_types:
             return bool(self.noise_patterns or graph_types & seen)
         return type_ in seen or (bool(self.noise_patterns) and type_ in self.named.values())
-
-
-def is_feedback(tx: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which transactions are those of actions.
-
-    >>> is_feedback(np.array([FEEDBACK + 7, 7, -(2**63)])).tolist()
-    [True, False, False]
-    """
-    return np.asarray((tx >= FEEDBACK) & (tx < FEEDBACK // 2))
 
 
 def program_spec(

@@ -24,7 +24,6 @@ from graphtide.kernel.counts import DELTA_VALUES
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.spark.partition.grids import owners
 from graphtide.spark.partition.hashing import TermHashes
-from graphtide.spark.partition.program import is_feedback
 from graphtide.spark.stages import order
 from graphtide.spark.stages.consolidate import send_rows
 from graphtide.spark.stages.events import first_facts, graph_events, send_matched
@@ -32,6 +31,7 @@ from graphtide.spark.stages.joins import before_all, send_fragments
 from graphtide.spark.stages.pack import late_rows
 from graphtide.spark.stages.windows import PartitionResults, PartitionWindows, report
 from graphtide.spark.state import messages as msg
+from graphtide.spark.state.frontier import is_feedback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

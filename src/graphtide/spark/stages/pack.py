@@ -20,10 +20,17 @@ import pyarrow.compute as pc
 from graphtide.spark.partition.columns import TermColumn, read_quads
 from graphtide.spark.partition.grids import route
 from graphtide.spark.partition.hashing import mixed_hashes, partition_keys
-from graphtide.spark.partition.program import is_feedback
 from graphtide.spark.stages.order import origins
 from graphtide.spark.state import messages as msg
-from graphtide.spark.state.frontier import END, NO_SHARDS, START, Frontier, Shards, frontier_of
+from graphtide.spark.state.frontier import (
+    END,
+    NO_SHARDS,
+    START,
+    Frontier,
+    Shards,
+    frontier_of,
+    is_feedback,
+)
 from graphtide.streams.stream import LARGEST
 from graphtide.streams.windows import TimeWindow
 

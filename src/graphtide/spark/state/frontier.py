@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
+
+
+FEEDBACK: Final = -(2**62)
+"""Transactions of actions are numbered from here on, so that they come before all others."""
 
 
 class Frontier(NamedTuple):
@@ -50,6 +54,15 @@ class Frontier(NamedTuple):
 START = Frontier(-(2**63), -(2**63), 0)
 END = Frontier(2**63 - 1, 2**63 - 1, 1)
 """Before any transaction, and after all: a bounded input is complete when it has been read."""
+
+
+def is_feedback(tx: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which transactions are those of actions.
+
+    >>> is_feedback(np.array([FEEDBACK + 7, 7, -(2**63)])).tolist()
+    [True, False, False]
+    """
+    return np.asarray((tx >= FEEDBACK) & (tx < FEEDBACK // 2))
 
 
 def frontier_of(
