@@ -23,6 +23,7 @@ from graphtide.cli.main import main as command
 from graphtide.testing.partitions import PartitionRun
 
 PACKAGE = str(Path(gt.__file__).parent)
+HARNESS = str(Path(PACKAGE, "testing"))  # in the place of Spark
 EX = "<http://example.org/{}>".format
 ROUTE = """PREFIX : <http://example.org/>
     SELECT ?route ?sensor { ?route :follows ?switch . ?switch :monitoredBy ?sensor
@@ -44,7 +45,7 @@ class Walk:
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Note a call (as `sys.setprofile` reports it)."""
         name = frame.f_code.co_filename
-        if event != "call" or not name.startswith(PACKAGE):
+        if event != "call" or not name.startswith(PACKAGE) or name.startswith(HARNESS):
             return
         file = name[len(PACKAGE) + 1 :]
         if not self.files and self.begins not in ("", frame.f_code.co_qualname):

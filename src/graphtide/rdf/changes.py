@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from graphtide.errors import DataError
 from graphtide.limits import Limits
-from graphtide.rdf.term_tables import Strings, text_column
+from graphtide.rdf.term_tables import Strings, wrong_rows
 from graphtide.rdf.terms import POSITIONS, shorten
 
 if TYPE_CHECKING:
@@ -94,27 +94,6 @@ def check_positions(**columns: object) -> None:
             text = column[row].as_py()
             shown = "null" if text is None else repr(shorten(text))
             raise DataError(f"row {row}: {name} is {shown}: {POSITIONS[name].rule}")
-
-
-def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
-    """Return a mask of the rows whose term is not allowed in the column of that name.
-
-    >>> wrong_rows(pa.array(["<ex:a>", '"x"']), "s").tolist()
-    [False, True]
-    """
-    if name == "g" and column.null_count == len(column):
-        return np.zeros(len(column), np.bool_)
-    texts = text_column(column)
-    allowed = np.zeros(256, np.bool_)
-    allowed[list(POSITIONS[name].starts.encode())] = True
-    empty = texts.offsets[1:] == texts.offsets[:-1]
-    wrong = empty
-    if texts.data.size:
-        firsts = texts.data[np.minimum(texts.offsets[:-1], texts.data.size - 1)]
-        wrong = ~allowed[firsts] | empty
-    missing = empty if texts.valid is None else empty | ~texts.valid
-    marked: NDArray[np.bool_] = wrong & ~missing if name == "g" else wrong | missing
-    return marked
 
 
 KEPT: Final = 100_000

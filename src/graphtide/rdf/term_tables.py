@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from graphtide.errors import DataError, TermError
 from graphtide.rdf.kinds import UNBOUND
-from graphtide.rdf.terms import canonical_text, typed_value
+from graphtide.rdf.terms import POSITIONS, canonical_text, typed_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -231,6 +231,27 @@ def text_column(array: Strings) -> TextColumn:
     )
     valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
     return TextColumn(data, offsets, valid)
+
+
+def wrong_rows(column: Strings, name: str) -> NDArray[np.bool_]:
+    """Return a mask of the rows whose term is not allowed in the column of that name.
+
+    >>> wrong_rows(pa.array(["<ex:a>", '"x"']), "s").tolist()
+    [False, True]
+    """
+    if name == "g" and column.null_count == len(column):
+        return np.zeros(len(column), np.bool_)
+    texts = text_column(column)
+    allowed = np.zeros(256, np.bool_)
+    allowed[list(POSITIONS[name].starts.encode())] = True
+    empty = texts.offsets[1:] == texts.offsets[:-1]
+    wrong = empty
+    if texts.data.size:
+        firsts = texts.data[np.minimum(texts.offsets[:-1], texts.data.size - 1)]
+        wrong = ~allowed[firsts] | empty
+    missing = empty if texts.valid is None else empty | ~texts.valid
+    marked: NDArray[np.bool_] = wrong & ~missing if name == "g" else wrong | missing
+    return marked
 
 
 def as_chunks(texts: Texts) -> list[Strings]:

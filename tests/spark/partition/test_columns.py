@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphtide.rdf.changes import wrong_rows
 from graphtide.rdf.dictionary import TermDictionary
+from graphtide.rdf.term_tables import wrong_rows
 from graphtide.spark.partition.columns import TermColumn, canonical_texts, read_column
 from graphtide.spark.partition.hashing import TermHashes, text_hashes
 

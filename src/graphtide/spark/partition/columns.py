@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from graphtide.errors import TermError
 from graphtide.jit import JIT
-from graphtide.rdf.changes import wrong_rows
-from graphtide.rdf.term_tables import text_column
+from graphtide.rdf.term_tables import text_column, wrong_rows
 from graphtide.rdf.terms import POSITIONS, Term, canonical_of, canonical_text
 from graphtide.spark.partition.hashing import text_hashes
 
