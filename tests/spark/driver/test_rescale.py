@@ -155,7 +155,11 @@ def test_another_program(rail, monkeypatch):
     with pytest.raises(GraphtideError, match="Other asks for"):
         evolve(rail.spark, checkpoint, Program.parse("QUERY Other AS SELECT * { ?a <ex:p> ?b }"))
     with pytest.raises(GraphtideError, match="SwitchMonitored has changed, and it has other col"):
-        evolve(rail.spark, checkpoint, Program.parse(PROGRAM.replace("SELECT ?sw ", "SELECT * ")))
+        evolve(
+            rail.spark,
+            checkpoint,
+            Program.parse(PROGRAM.replace("SELECT ?sw ", "SELECT (?sw AS ?x) ")),
+        )
     done = evolve(rail.spark, checkpoint, Program.parse(text_of(NEW_TEXTS)))
     assert (done.added, done.changed, done.removed) == (
         ("Kept",), ("SwitchMonitored",), ("Sensors",),

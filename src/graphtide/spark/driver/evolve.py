@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from graphtide.spark.driver.options import Fingerprint
+    from graphtide.spark.restore.kept import Notes
 
 log = getLogger(__name__)
 
@@ -76,7 +77,7 @@ def evolve(spark: SparkSession, checkpoint: Path | str, program: Program | Path)
     )
 
 
-def _notes(checkpoint: Location, found: Fingerprint) -> Mapping[str, object]:
+def _notes(checkpoint: Location, found: Fingerprint) -> Notes:
     """What is known of the job whose state goes on."""
     before = found.continued
     stream = checkpoint / going_on.in_generation(going_on.BASE_STREAM, before)
@@ -88,9 +89,9 @@ def _notes(checkpoint: Location, found: Fingerprint) -> Mapping[str, object]:
     return notes
 
 
-def job_of(program: Program, partitions: int, notes: Mapping[str, object]) -> JobSpec:
+def job_of(program: Program, partitions: int, notes: Notes) -> JobSpec:
     """The job of a program, as far as it matters what its state holds."""
-    tick_ms, origin, alignment = notes["clock"]  # type: ignore[misc]
+    tick_ms, origin, alignment = notes["clock"]
     clock = Clock(tick_ms=tick_ms, window_origin=origin, window_alignment=alignment)
     spec = program_spec(program, partitions, tick_ms)
     if spec is not None:
@@ -116,13 +117,12 @@ def _check_changed(old: Mapping[str, str], new: Mapping[str, str]) -> None:
                 )
 
 
-def _begin_empty(job: JobSpec, notes: Mapping[str, object]) -> tuple[str, ...]:
+def _begin_empty(job: JobSpec, notes: Notes) -> tuple[str, ...]:
     """The patterns and rules that do not go on."""
     if job.program is None:
         return ()
     new, source = program_notes(job.program), job.program.source
-    declared = zip(
-        [*source.patterns, *source.rules], [*new["patterns"], *new["rules"]], strict=True
-    )
-    known = [*notes.get("patterns", ()), *notes.get("rules", ())]  # type: ignore[misc]
-    return tuple(each.name for each, digest in declared if digest not in known)
+    names = [each.name for each in source.patterns] + [each.name for each in source.rules]
+    known = {*notes.get("patterns", ()), *notes.get("rules", ())}
+    digests = [*new["patterns"], *new["rules"]]
+    return tuple(n for n, digest in zip(names, digests, strict=True) if digest not in known)

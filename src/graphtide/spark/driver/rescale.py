@@ -222,7 +222,7 @@ def state_rows(spark: SparkSession, stream: Location, batch: int, operator: int)
 def log_of(frame: pd.DataFrame) -> MemoryLog:
     """The log of a partition, from the rows of its state."""
     found = MemoryLog()
-    rows: list[dict[str, Any]] = frame.to_dict("records")
+    rows: Any = frame.to_dict("records")
     for row in rows:
         version, token, chunk = int(row["version"]), row["token"], bytes(row["chunk"])
         if version:
