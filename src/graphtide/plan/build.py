@@ -18,37 +18,29 @@ from graphtide.algebra.variables import certain_columns, merge
 from graphtide.algebra.variables import schema as schema_of
 from graphtide.errors import UnsupportedError
 from graphtide.plan import make
+from graphtide.plan import patterns as bgp
 from graphtide.plan.order import join_best
 from graphtide.plan.paths import plan_path
-from graphtide.plan.patterns import (
-    Choices,
-    Strategy,
-    assigned,
-    connected,
-    fuse_checks,
-    plan_patterns,
-    reads_outer,
-)
 from graphtide.plan.physical import Constant, Physical, QueryPlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def build_plan(query: alg.SelectQuery, choices: Choices | Strategy) -> QueryPlan:
+def build_plan(query: alg.SelectQuery, choices: bgp.Choices | bgp.Strategy) -> QueryPlan:
     """The physical plan of a query, for a strategy or for detailed choices."""
-    if not isinstance(choices, Choices):
-        choices = Choices(choices)
+    if not isinstance(choices, bgp.Choices):
+        choices = bgp.Choices(choices)
     return build_prepared(prepared(query, choices), choices)
 
 
-def prepared(query: alg.SelectQuery, choices: Choices) -> alg.SelectQuery:
+def prepared(query: alg.SelectQuery, choices: bgp.Choices) -> alg.SelectQuery:
     """A query with its dataset worked in and rewritten: the same for all strategies."""
     query = with_dataset(query, union=choices.union)
     return query if choices.pinned == "written" else replace(query, root=rewrite(query.root))
 
 
-def build_prepared(query: alg.SelectQuery, choices: Choices) -> QueryPlan:
+def build_prepared(query: alg.SelectQuery, choices: bgp.Choices) -> QueryPlan:
     """The physical plan of a query that is `prepared`."""
     root = make.keep(finish(_Builder(choices).build(query.root)), query.variables)
     return QueryPlan(root, query.variables, choices.strategy, query.text, query.form)
@@ -85,13 +77,13 @@ class _Builder:
     Its methods are steps for `finish`, because groups may be deep.
     """
 
-    choices: Choices
+    choices: bgp.Choices
     numbers: count[int] = field(default_factory=count)
 
     def build(self, node: alg.Node, given: Physical | None = None) -> Steps[Physical]:
         match node:
             case alg.Bgp(patterns):
-                return self._joined(given, plan_patterns(patterns, self.choices))
+                return self._joined(given, bgp.plan_patterns(patterns, self.choices))
             case alg.Join(left, right):
                 return cast("Physical", (yield self._join(left, right, given)))
             case alg.LeftJoin(left, right, condition):
@@ -142,7 +134,7 @@ class _Builder:
 
     def _refuse_per_row(self, given: Physical | None, node: alg.Group | alg.Slice) -> None:
         """Reject GROUP BY and LIMIT in EXISTS that depend on the outer row."""
-        if given is not None and reads_outer(node, frozenset(given.schema)):
+        if given is not None and bgp.reads_outer(node, frozenset(given.schema)):
             what = "GROUP BY" if isinstance(node, alg.Group) else "LIMIT or OFFSET"
             raise UnsupportedError(
                 f"{what} inside EXISTS that depends on the outer row cannot be maintained",
@@ -165,7 +157,7 @@ class _Builder:
             for operand in _operands(alg.Join(left, right)):
                 parts += yield self._parts(operand)
             return join_best(parts, self.choices.statistics)
-        if not reads_outer(right, frozenset(schema_of(left)) - given.certain):
+        if not bgp.reads_outer(right, frozenset(schema_of(left)) - given.certain):
             return cast("Physical", (yield self.build(right, (yield self.build(left, given)))))
         known = make.anchored(given)
         rows = yield self.build(left, known)
@@ -180,12 +172,12 @@ class _Builder:
         """
         if not isinstance(node, alg.Bgp):
             return [(yield self.build(node))]
-        groups = connected(node.patterns) or [[]]
-        return [plan_patterns(group, self.choices) for group in groups]
+        groups = bgp.connected(node.patterns) or [[]]
+        return [bgp.plan_patterns(group, self.choices) for group in groups]
 
     def _anchored(self, given: Physical | None, right: alg.Node) -> Physical | None:
         """The outer rows with hidden copies of their columns, if the right side depends on them."""
-        if given is not None and reads_outer(right, frozenset(given.schema)):
+        if given is not None and bgp.reads_outer(right, frozenset(given.schema)):
             return make.anchored(given)
         return given
 
@@ -220,8 +212,8 @@ class _Builder:
     ) -> Steps[Physical]:
         parts = conjuncts(condition)
         if given is None and isinstance(child, alg.Bgp):
-            plan, parts = fuse_checks(
-                plan_patterns(child.patterns, self.choices),
+            plan, parts = bgp.fuse_checks(
+                bgp.plan_patterns(child.patterns, self.choices),
                 [(part, as_existence(part)) for part in parts],
                 self.choices,
             )
@@ -244,12 +236,12 @@ class _Builder:
 
     def _exists(self, left: Physical, pattern: alg.Node, *, negated: bool) -> Steps[Physical]:
         """Left rows for which a pattern has a solution, or if negated has none."""
-        if not reads_outer(pattern, frozenset(left.schema)):
+        if not bgp.reads_outer(pattern, frozenset(left.schema)):
             right = yield self.build(pattern)
             keys = make.shared(left, right)
             if all(v in left.certain and v in right.certain for v in keys):
                 return make.semijoin(left, right, keys, negated=negated)
-        taken = assigned(pattern)
+        taken = bgp.assigned(pattern)
         open_columns = [v for v in left.schema if v not in left.certain or v in taken]
         wide, originals = make.with_copies(left, open_columns)
         solutions = yield self.build(pattern, make.unique(wide))
@@ -283,7 +275,7 @@ class _Builder:
 
     def _right_side(self, right: alg.Node, given: Physical | None) -> Steps[Physical]:
         """The right side of OPTIONAL or MINUS; inside EXISTS for the outer rows."""
-        if given is not None and reads_outer(right, frozenset(given.schema)):
+        if given is not None and bgp.reads_outer(right, frozenset(given.schema)):
             return cast("Physical", (yield self.build(right, make.unique(given))))
         return cast("Physical", (yield self.build(right)))
 

@@ -12,9 +12,8 @@ from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.formats.change_log import write_changes
 from graphtide.spark import read_output
-from graphtide.spark.driver.evolve import evolve
 from graphtide.spark.driver.options import Fingerprint
-from graphtide.spark.driver.rescale import rescale
+from graphtide.spark.driver.rescale import evolve, rescale
 from graphtide.spark.driver.run import known_partitions, resumes_from, run
 from graphtide.spark.driver.sink import Sink
 from graphtide.spark.files import Location
