@@ -10,7 +10,6 @@ with the difference between its old and its new answer.
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass, replace
 from logging import getLogger
 from pathlib import Path
@@ -22,6 +21,7 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.spark.driver import continued as going_on
 from graphtide.spark.driver.options import Fingerprint, check_patterns, read_fingerprint
+from graphtide.spark.driver.status import explaining
 from graphtide.spark.files import Location
 from graphtide.spark.job import JobSpec, partition_query
 from graphtide.spark.partition.hashing import partition_keys
@@ -91,40 +91,31 @@ def continued_from(
 ) -> going_on.Continued:
     """Export the state of a checkpoint's stream; from where another one goes on.
 
-    `reserved` is how many micro-batches come before those of the new stream. A stream that has not
-    begun yet goes on from the state that it was to begin with.
+    `reserved` is how many micro-batches come before those of the new stream.
     """
     before = found.continued
-    stream = checkpoint / going_on.in_generation(going_on.BASE_STREAM, before)
+    stream = checkpoint / going_on.folder_of(going_on.BASE_STREAM, before)
     stopped = going_on.stopped_at(stream)
+    if stopped is None and before is not None:
+        return not_begun(checkpoint, before, stream, reserved)
     if stopped is None:
-        if before is not None and before.reserved >= reserved:
-            return before
-        if before is not None:
-            raise GraphtideError(
-                f"{checkpoint} was rescaled, and has not been run since",
-                hint="resume the run, stop it after a micro-batch, and try again",
-            )
         raise GraphtideError(
             f"{checkpoint} has no complete micro-batch: there is nothing to go on from",
             hint="delete it and its output, and start again as you like",
         )
     if reserved and stopped.planned is not None:
-        raise GraphtideError(
-            f"the last micro-batch of {checkpoint} was begun and not completed",
-            hint="resume the run as it was, stop it with Ctrl-C, and try again",
-        )
+        raise incomplete(checkpoint)
     notes = going_on.noted_job(checkpoint)
     if notes is None:
         raise made_before(checkpoint)
     check_hadoop(spark, checkpoint)
-    export = f"export-{uuid.uuid4().hex[:8]}"
-    export_logs(
-        spark, stream, stopped.batch, notes["stages"], found.partitions, checkpoint / export
-    )
+    export = f"export-{going_on.new_id()}"
+    with explaining():
+        stages = notes["stages"]
+        export_logs(spark, stream, stopped.batch, stages, found.partitions, checkpoint / export)
     first = 0 if before is None else before.first_batch
     after = going_on.Continued(
-        generation=1 if before is None else before.generation + 1,
+        id=going_on.new_id(),
         export=export,
         partitions=found.partitions,
         queries=found.queries,
@@ -143,6 +134,26 @@ def continued_from(
     return after
 
 
+def not_begun(
+    checkpoint: Location, before: going_on.Continued, stream: Location, reserved: int
+) -> going_on.Continued:
+    """From where a stream goes on, if the one before has not completed a micro-batch."""
+    begun = going_on.begun_at(stream)
+    if before.reserved < reserved or (reserved and begun is not None):
+        raise incomplete(checkpoint)
+    after = replace(before, id=going_on.new_id(), planned=begun or before.planned)
+    copy_feedback(checkpoint, before, after, before.first_batch - 1 - before.reserved)
+    return after
+
+
+def incomplete(checkpoint: Location) -> GraphtideError:
+    """The error of a program that changes in the middle of a micro-batch, or of a change."""
+    return GraphtideError(
+        f"the last micro-batch of {checkpoint} was not completed",
+        hint="resume the run as it was, stop it with Ctrl-C, and try again",
+    )
+
+
 def made_before(checkpoint: Location) -> GraphtideError:
     """The error of a checkpoint without notes of its job."""
     return GraphtideError(
@@ -159,9 +170,9 @@ def copy_feedback(
 ) -> None:
     """Copy what actions did in the last micro-batch: the next one is to read it."""
     name = f"batch-{last:08}.json"
-    file = checkpoint / going_on.in_generation("feedback", before) / name
+    file = checkpoint / going_on.folder_of("feedback", before) / name
     if file.exists():
-        folder = checkpoint / going_on.in_generation("feedback", after)
+        folder = checkpoint / going_on.folder_of("feedback", after)
         folder.make_directory()
         (folder / name).write_text(file.read_text())
 
@@ -199,6 +210,13 @@ def evolve(spark: SparkSession, checkpoint: Path | str, program: Program | Path)
     if job.program is not None:
         texts[going_on.PROGRAM_NAME] = job.program.fingerprint
     after = continued_from(spark, where, found, reserved=1)
+    unread = (where / going_on.folder_of("feedback", after)).entries()
+    if unread and not (job.program and job.program.feeds_back):
+        raise GraphtideError(
+            f"actions of the last micro-batch of {where} have not been read yet, and the new "
+            "program has no actions that change the graph",
+            hint="resume the run as it was, without --follow, until it ends; then try again",
+        )
     replace(found, queries=texts, continued=after).write(where)
     log.info("%s goes on with another program", where)
     return Evolved(
@@ -213,7 +231,7 @@ def evolve(spark: SparkSession, checkpoint: Path | str, program: Program | Path)
 def _notes(checkpoint: Location, found: Fingerprint) -> kept.Notes:
     """What is known of the job whose state goes on."""
     before = found.continued
-    stream = checkpoint / going_on.in_generation(going_on.BASE_STREAM, before)
+    stream = checkpoint / going_on.folder_of(going_on.BASE_STREAM, before)
     if before is not None and going_on.stopped_at(stream) is None:
         return before.job
     notes = going_on.noted_job(checkpoint)

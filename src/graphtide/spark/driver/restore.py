@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from graphtide.spark.driver.continued import PROGRAM_NAME, Continued
+from graphtide.spark.driver.status import explaining
 from graphtide.spark.output import committed_files, read_table
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.restore import kept
@@ -55,7 +56,8 @@ def continue_job(
     folder = export / f"for-{job.fingerprint.replace(' ', '-')}"
     if not (folder / DONE).exists():
         log.info("restores %d partitions from %d", job.partitions, before.partitions)
-        restore_logs(spark, restoration, export, folder)
+        with explaining():
+            restore_logs(spark, restoration, export, folder)
         (folder / DONE).write_text("")
     write_first_answers(restoration, before, folder, sink)
     output = None if job.output is None else replace(job.output, first_batch=before.first_batch)
