@@ -249,7 +249,8 @@ def read_logs(
     )
     if before is not None:
         reader = reader.option("continues", json.dumps(before.offset))
-        if before.planned is not None:
+        stream = options.checkpoint / going_on.folder_of("stream", before)
+        if before.planned is not None and going_on.begun_at(stream) is None:
             reader = reader.option("planned", json.dumps(before.planned))
     return (reader if base is None else reader.option("base", str(base))).load(str(path))
 
