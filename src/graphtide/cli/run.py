@@ -229,7 +229,7 @@ def rescale(
     /,
     *,
     partitions: Annotated[
-        int, Parameter(help="Number of partitions from now on, such as the cores of the executors.")
+        int, Parameter(help="Number of partitions of the Spark job. From now on.")
     ],
     master: opt.MasterOption = None,
 ) -> int:
