@@ -126,7 +126,7 @@ COMMANDS = (
         "process, the program runs in this process.",
     ),
     Command(
-        "rescale:rescale",
+        "run:rescale",
         "Let a stopped run on Spark go on with another number of partitions.",
         "graphtide rescale ckpt/ --partitions 64",
         "The state is divided again, the input is not read again. Afterwards the same graphtide "
@@ -134,7 +134,7 @@ COMMANDS = (
         "command is done, the checkpoint is as it was. Runs over change logs only.",
     ),
     Command(
-        "rescale:evolve",
+        "run:evolve",
         "Let a stopped run on Spark go on with another program.",
         "graphtide evolve ckpt/ rail-2.tide",
         "Queries, patterns and rules that are as they were go on without a gap. A new query starts "

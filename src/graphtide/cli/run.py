@@ -1,14 +1,19 @@
-"""`graphtide run`: a program over change logs, on Spark or in this process."""
+"""`graphtide run`: a program over change logs, on Spark or in this process.
+
+And `graphtide rescale` and `graphtide evolve`, which change the checkpoint of such a run.
+"""
 
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from graphtide import spark as spark_api
 from graphtide.cli import options as opt
 from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
@@ -19,7 +24,9 @@ from graphtide.limits import Limits
 from graphtide.spark.files import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
 
     from graphtide.rdf.changes import OnError
 
@@ -220,3 +227,73 @@ def choose_engine(engine: opt.Engine) -> opt.Engine:
         return engine
     print(f"running in process, without Spark: {missing}", file=sys.stderr)
     return "process"
+
+
+# --- checkpoints ---
+
+
+def rescale(
+    checkpoint: Path,
+    /,
+    *,
+    partitions: Annotated[
+        int, Parameter(help="Number of partitions of the Spark job. From now on.")
+    ],
+    master: opt.MasterOption = None,
+) -> int:
+    """Rescale a checkpoint.
+
+    Parameters
+    ----------
+    checkpoint
+        The --checkpoint of a run that is stopped, as a path or a URI.
+    """
+    opt.at_least("--partitions", partitions, 1)
+    with session_for(master) as spark:
+        done = spark_api.rescale(spark, checkpoint, partitions=partitions)
+    print(
+        f"{checkpoint}: {done.before} partitions before, {done.partitions} from now on; "
+        f"the same graphtide run goes on with micro-batch {done.batch}",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def evolve(checkpoint: Path, program: Path, /, *, master: opt.MasterOption = None) -> int:
+    """Evolve a checkpoint.
+
+    Parameters
+    ----------
+    checkpoint
+        The --checkpoint of a run that is stopped, as a path or a URI.
+    program
+        The new program: a .tide file, or a .rq file with one query.
+    """
+    parsed = Program.read(program)
+    with session_for(master) as spark:
+        done = spark_api.evolve(spark, checkpoint, parsed)
+    said = {
+        "new": done.added,
+        "changed": done.changed,
+        "removed": done.removed,
+        "without earlier events": done.begin_empty,
+    }
+    parts = [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
+    print(f"{checkpoint}: {'; '.join(parts) or 'no query has changed'}", file=sys.stderr)
+    print(f"graphtide run {program} goes on with micro-batch {done.batch}", file=sys.stderr)
+    return 0
+
+
+@contextmanager
+def session_for(master: str | None) -> Iterator[SparkSession]:
+    """A session to read and write checkpoints with."""
+    from graphtide.cli import spark_engine as engine
+    from graphtide.cli.watch import stoppable
+
+    engine.check_needs()
+    from graphtide.spark.session import open_session
+
+    with stoppable(), engine.temporary_directory("graphtide-rescale-") as home:
+        used = master or DEFAULT_MASTER
+        with open_session(used, 2, Path(home, "spark.log")) as spark:
+            yield spark

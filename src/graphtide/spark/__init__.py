@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphtide.spark.api import find_hubs, watch
-    from graphtide.spark.driver.evolve import evolve
-    from graphtide.spark.driver.rescale import rescale
+    from graphtide.spark.driver.rescale import evolve, rescale
     from graphtide.spark.driver.run import run
     from graphtide.spark.explanation import explain
     from graphtide.spark.kafka.admin import kafka_shards
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "TopicWriter": "kafka.deltas",
     "deltas_to_kafka": "kafka.deltas",
-    "evolve": "driver.evolve",
+    "evolve": "driver.rescale",
     "explain": "explanation",
     "find_hubs": "api",
     "kafka_changes": "kafka.changes",

@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import json
 import os
 import random
 import re
@@ -286,6 +287,26 @@ def test_latest_begins_with_what_is_written_from_now_on(tmp_path):
         file.write("TX .\nA ex:s ex:p ex:b .\nTC .\n")
     _, rows = pull(stream, start)
     assert changes(rows) == [(5, 1, 1, "<ex:s>", "<ex:p>", "<ex:b>", None)]
+
+
+def test_a_stream_goes_on_from_another_with_the_micro_batch_that_was_planned(tmp_path):
+    stream = reader(tmp_path)
+    (tmp_path / "a.rdfp").write_text(tx("a"))
+    first, _ = pull(stream, stream.initialOffset())
+    (tmp_path / "b.rdfp").write_text(tx("b"))
+    planned, rows = pull(stream, first)
+    assert objects(rows) == ["b"]
+    (tmp_path / "c.rdfp").write_text(tx("c"))
+    continues = {"continues": json.dumps(first), "planned": json.dumps(planned)}
+    after = reader(tmp_path, **continues)
+    assert after.initialOffset() == first
+    again, rows = pull(after, first)
+    assert again == planned and objects(rows) == ["b"]
+    assert objects(pull(after, again)[1]) == ["c"]
+    # A micro-batch of another source may end where it begins; the next one goes on.
+    nothing = reader(tmp_path, continues=json.dumps(first), planned=json.dumps(first))
+    assert pull(nothing, first) == (first, [])
+    assert objects(pull(nothing, first)[1]) == ["b", "c"]
 
 
 def test_available_now_takes_what_was_there_and_ends(tmp_path):

@@ -7,15 +7,18 @@ exported state:
     CHECKPOINT/graphtide.json         what runs, and with which stream; replacing it is the switch
     CHECKPOINT/job.json               the stages of the stream that ran last, and what they store
     CHECKPOINT/stream                 Spark's checkpoint of the first stream
-    CHECKPOINT/stream-1               that of the second one
-    CHECKPOINT/feedback-1             what actions change in the second stream
-    CHECKPOINT/export-5f0c1a2b        the state of the first stream when it stopped
-    CHECKPOINT/export-5f0c1a2b/for-…  the same for the partitions of the second one
+    CHECKPOINT/stream-5f0c1a2b        that of the second one
+    CHECKPOINT/feedback-5f0c1a2b      what actions change in the second stream
+    CHECKPOINT/export-77e10ba4        the state of the first stream when it stopped
+    CHECKPOINT/export-77e10ba4/for-…  the same for the partitions of the second one
+
+Names are random: what a command has left that was killed is never taken for something else.
 """
 
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,14 +39,14 @@ PROGRAM_NAME: Final = "events, patterns and rules"
 class Continued:
     """From where a stream goes on.
 
-    `generation` counts the streams of the checkpoint. `export` is the folder with the state of the
-    one before, which had `partitions` partitions and `queries`, and of which `job` has notes.
+    `id` names the folders of the stream. `export` is the folder with the state of the one before,
+    which had `partitions` partitions and `queries`, and of which `job` has notes.
     `first_batch` is the number of the first micro-batch; `reserved` of them come before it, for
     first answers. The source goes on at `offset`; a micro-batch up to `planned` had been begun and
     may have been written.
     """
 
-    generation: int
+    id: str
     export: str
     partitions: int
     queries: Mapping[str, str]
@@ -54,13 +57,18 @@ class Continued:
     reserved: int = 0
 
 
-def in_generation(name: str, continued: Continued | None) -> str:
+def new_id() -> str:
+    """A random name."""
+    return uuid.uuid4().hex[:8]
+
+
+def folder_of(name: str, continued: Continued | None) -> str:
     """The name of a folder that each stream of a checkpoint has for itself.
 
-    >>> in_generation("stream", None)
+    >>> folder_of("stream", None)
     'stream'
     """
-    return name if continued is None else f"{name}-{continued.generation}"
+    return name if continued is None else f"{name}-{continued.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,11 @@ def stopped_at(stream: Location) -> Stopped | None:
     last = max(done)
     planned = _offset(stream, last + 1) if last + 1 in begun else None
     return Stopped(last, _offset(stream, last), planned)
+
+
+def begun_at(stream: Location) -> Mapping[str, Any] | None:
+    """The offset at which the first micro-batch of a stream ends; None if it was not begun."""
+    return _offset(stream, 0) if 0 in _numbers(stream / "offsets") else None
 
 
 def _numbers(folder: Location) -> list[int]:

@@ -1,32 +1,41 @@
-"""rescale: a checkpoint on another number of partitions, without reading its input again.
+"""rescale and evolve: other partitions or another program, without reading the input again.
 
 The state of the old stream is exported, and the file of the checkpoint is replaced: from then on it
 belongs to a new stream, which begins with that state (`driver.restore`), and whose source goes on
 where that of the old one stopped. Until then the old stream is as it was, and can be resumed.
+
+What is as it was goes on without a gap. A new query starts with its whole answer, a changed one
+with the difference between its old and its new answer.
 """
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass, replace
 from logging import getLogger
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
 from graphtide.errors import GraphtideError
+from graphtide.lang.tide.program import Program
 from graphtide.spark.driver import continued as going_on
-from graphtide.spark.driver.options import Fingerprint, read_fingerprint
+from graphtide.spark.driver.options import Fingerprint, check_patterns, read_fingerprint
+from graphtide.spark.driver.status import explaining
 from graphtide.spark.files import Location
+from graphtide.spark.job import JobSpec, partition_query
 from graphtide.spark.partition.hashing import partition_keys
+from graphtide.spark.partition.program import program_spec
+from graphtide.spark.partition.windows import Clock
+from graphtide.spark.restore import kept
 from graphtide.spark.restore.stages import SAVED_STAGES
 from graphtide.spark.session import check_hadoop, storage_settings
+from graphtide.spark.stages.unpack import check_names
+from graphtide.spark.state import saved
 from graphtide.spark.state.log import FORMAT, Head, LogEntry, MemoryLog
-from graphtide.spark.state.saved import save_log, saved_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
@@ -82,40 +91,31 @@ def continued_from(
 ) -> going_on.Continued:
     """Export the state of a checkpoint's stream; from where another one goes on.
 
-    `reserved` is how many micro-batches come before those of the new stream. A stream that has not
-    begun yet goes on from the state that it was to begin with.
+    `reserved` is how many micro-batches come before those of the new stream.
     """
     before = found.continued
-    stream = checkpoint / going_on.in_generation(going_on.BASE_STREAM, before)
+    stream = checkpoint / going_on.folder_of(going_on.BASE_STREAM, before)
     stopped = going_on.stopped_at(stream)
+    if stopped is None and before is not None:
+        return not_begun(checkpoint, before, stream, reserved)
     if stopped is None:
-        if before is not None and before.reserved >= reserved:
-            return before
-        if before is not None:
-            raise GraphtideError(
-                f"{checkpoint} was rescaled, and has not been run since",
-                hint="resume the run, stop it after a micro-batch, and try again",
-            )
         raise GraphtideError(
             f"{checkpoint} has no complete micro-batch: there is nothing to go on from",
             hint="delete it and its output, and start again as you like",
         )
     if reserved and stopped.planned is not None:
-        raise GraphtideError(
-            f"the last micro-batch of {checkpoint} was begun and not completed",
-            hint="resume the run as it was, stop it with Ctrl-C, and try again",
-        )
+        raise incomplete(checkpoint)
     notes = going_on.noted_job(checkpoint)
     if notes is None:
         raise made_before(checkpoint)
     check_hadoop(spark, checkpoint)
-    export = f"export-{uuid.uuid4().hex[:8]}"
-    export_logs(
-        spark, stream, stopped.batch, notes["stages"], found.partitions, checkpoint / export
-    )
+    export = f"export-{going_on.new_id()}"
+    with explaining():
+        stages = notes["stages"]
+        export_logs(spark, stream, stopped.batch, stages, found.partitions, checkpoint / export)
     first = 0 if before is None else before.first_batch
     after = going_on.Continued(
-        generation=1 if before is None else before.generation + 1,
+        id=going_on.new_id(),
         export=export,
         partitions=found.partitions,
         queries=found.queries,
@@ -134,6 +134,26 @@ def continued_from(
     return after
 
 
+def not_begun(
+    checkpoint: Location, before: going_on.Continued, stream: Location, reserved: int
+) -> going_on.Continued:
+    """From where a stream goes on, if the one before has not completed a micro-batch."""
+    begun = going_on.begun_at(stream)
+    if before.reserved < reserved or (reserved and begun is not None):
+        raise incomplete(checkpoint)
+    after = replace(before, id=going_on.new_id(), planned=begun or before.planned)
+    copy_feedback(checkpoint, before, after, before.first_batch - 1 - before.reserved)
+    return after
+
+
+def incomplete(checkpoint: Location) -> GraphtideError:
+    """The error of a program that changes in the middle of a micro-batch, or of a change."""
+    return GraphtideError(
+        f"the last micro-batch of {checkpoint} was not completed",
+        hint="resume the run as it was, stop it with Ctrl-C, and try again",
+    )
+
+
 def made_before(checkpoint: Location) -> GraphtideError:
     """The error of a checkpoint without notes of its job."""
     return GraphtideError(
@@ -150,11 +170,113 @@ def copy_feedback(
 ) -> None:
     """Copy what actions did in the last micro-batch: the next one is to read it."""
     name = f"batch-{last:08}.json"
-    file = checkpoint / going_on.in_generation("feedback", before) / name
+    file = checkpoint / going_on.folder_of("feedback", before) / name
     if file.exists():
-        folder = checkpoint / going_on.in_generation("feedback", after)
+        folder = checkpoint / going_on.folder_of("feedback", after)
         folder.make_directory()
         (folder / name).write_text(file.read_text())
+
+
+# --- another program ---
+
+
+@dataclass(frozen=True, slots=True)
+class Evolved:
+    """What has changed: names of queries, and of patterns and rules that begin empty."""
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    begin_empty: tuple[str, ...]
+    batch: int
+
+
+def evolve(spark: SparkSession, checkpoint: Path | str, program: Program | Path) -> Evolved:
+    """Let a checkpoint of `run` go on with another program.
+
+    The run must have been stopped after a complete micro-batch. Run the new program with this
+    checkpoint, the same changes and the same output. It is an error if a new query asks for quads
+    that no query before could match: they were not kept.
+    """
+    new = program if isinstance(program, Program) else Program.read(Path(program))
+    where = Location.of(checkpoint, storage_settings(spark))
+    found = known_checkpoint(where)
+    notes = _notes(where, found)
+    job = job_of(new, found.partitions, notes)
+    kept.check_kept(notes, job)
+    old = {name: text for name, text in found.queries.items() if name != going_on.PROGRAM_NAME}
+    _check_changed(old, new.texts)
+    texts = dict(new.texts)
+    if job.program is not None:
+        texts[going_on.PROGRAM_NAME] = job.program.fingerprint
+    after = continued_from(spark, where, found, reserved=1)
+    unread = (where / going_on.folder_of("feedback", after)).entries()
+    if unread and not (job.program and job.program.feeds_back):
+        raise GraphtideError(
+            f"actions of the last micro-batch of {where} have not been read yet, and the new "
+            "program has no actions that change the graph",
+            hint="resume the run as it was, without --follow, until it ends; then try again",
+        )
+    replace(found, queries=texts, continued=after).write(where)
+    log.info("%s goes on with another program", where)
+    return Evolved(
+        tuple(name for name in new.texts if name not in old),
+        tuple(name for name in new.texts if name in old and old[name] != new.texts[name]),
+        tuple(name for name in old if name not in new.texts),
+        _begin_empty(job, notes),
+        after.first_batch,
+    )
+
+
+def _notes(checkpoint: Location, found: Fingerprint) -> kept.Notes:
+    """What is known of the job whose state goes on."""
+    before = found.continued
+    stream = checkpoint / going_on.folder_of(going_on.BASE_STREAM, before)
+    if before is not None and going_on.stopped_at(stream) is None:
+        return before.job
+    notes = going_on.noted_job(checkpoint)
+    if notes is None:
+        raise made_before(checkpoint)
+    return notes
+
+
+def job_of(program: Program, partitions: int, notes: kept.Notes) -> JobSpec:
+    """The job of a program, as far as it matters what its state holds."""
+    tick_ms, origin, alignment = notes["clock"]
+    clock = Clock(tick_ms=tick_ms, window_origin=origin, window_alignment=alignment)
+    spec = program_spec(program, partitions, tick_ms)
+    if spec is not None:
+        spec.check()
+        check_patterns(program)
+    job = JobSpec(tuple(program.texts.items()), partitions, clock=clock, program=spec)
+    for query in job.shown_queries:
+        check_names([variable.name for variable in query.query.variables[: query.shown]])
+    return job
+
+
+def _check_changed(old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    """A changed query has the columns it had: its output goes on in the same place."""
+    for name, text in new.items():
+        if name in old and old[name] != text:
+            before, now = (partition_query(name, each, 1, None) for each in (old[name], text))
+            columns = [each.query.variables[: each.shown] for each in (before, now)]
+            if columns[0] != columns[1] or before.windowed or now.windowed:
+                what = "is over windows" if before.windowed or now.windowed else "has other columns"
+                raise GraphtideError(
+                    f"the query {name} has changed, and it {what}: its output cannot go on",
+                    hint="give the changed query another name",
+                )
+
+
+def _begin_empty(job: JobSpec, notes: kept.Notes) -> tuple[str, ...]:
+    """The patterns and rules that do not go on."""
+    if job.program is None:
+        return ()
+    new, source = kept.program_notes(job.program), job.program.source
+    names = [each.name for each in source.patterns] + [each.name for each in source.rules]
+    known = {*notes.get("patterns", ()), *notes.get("rules", ())}
+    digests = [*new["patterns"], *new["rules"]]
+    return tuple(n for n, digest in zip(names, digests, strict=True) if digest not in known)
 
 
 # --- the state of a stream ---
@@ -175,10 +297,10 @@ def export_logs(
             # Spark numbers stateful operators from the last one on.
             rows = state_rows(spark, stream, batch, len(stages) - 1 - at)
             save = saver(to.absolute(), stage, partitions)
-            saved = rows.groupBy("partition").applyInPandas(save, "partition int").collect()
-            if stage == "match" and len(saved) != partitions:
+            found = rows.groupBy("partition").applyInPandas(save, "partition int").collect()
+            if stage == "match" and len(found) != partitions:
                 raise GraphtideError(
-                    f"{stream} has the state of {len(saved)} partitions, not of {partitions}",
+                    f"{stream} has the state of {len(found)} partitions, not of {partitions}",
                     hint="it is damaged, or it was made by another version of Spark",
                 )
 
@@ -188,7 +310,7 @@ def saver(to: Location, stage: str, partitions: int) -> Callable[[pd.DataFrame],
 
     def save(frame: pd.DataFrame) -> pd.DataFrame:
         partition = partition_keys(partitions).index(int(frame["partition"].iloc[0]))
-        saved_log(to, stage, partition).write_bytes(save_log(log_of(frame)))
+        saved.saved_log(to, stage, partition).write_bytes(saved.save_log(log_of(frame)))
         return frame[["partition"]].head(1)
 
     return save
@@ -222,7 +344,7 @@ def state_rows(spark: SparkSession, stream: Location, batch: int, operator: int)
 def log_of(frame: pd.DataFrame) -> MemoryLog:
     """The log of a partition, from the rows of its state."""
     found = MemoryLog()
-    rows: list[dict[str, Any]] = frame.to_dict("records")
+    rows: Any = frame.to_dict("records")
     for row in rows:
         version, token, chunk = int(row["version"]), row["token"], bytes(row["chunk"])
         if version:

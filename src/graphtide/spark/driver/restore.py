@@ -16,12 +16,12 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from graphtide.spark.driver.continued import PROGRAM_NAME, Continued
+from graphtide.spark.driver.status import explaining
 from graphtide.spark.output import committed_files, read_table
 from graphtide.spark.partition.hashing import partition_keys
-from graphtide.spark.restore.kept import check_kept
+from graphtide.spark.restore import kept
 from graphtide.spark.restore.stages import SAVED_STAGES, Restoration, beginning
-from graphtide.spark.stages.parts import output_tables
-from graphtide.spark.stages.processor import from_frames, stage_named, to_frame
+from graphtide.spark.stages import parts, processor
 from graphtide.spark.state import messages as msg
 from graphtide.spark.state.frontier import START, Frontier
 from graphtide.spark.state.saved import load_log, save_log, saved_log
@@ -56,7 +56,8 @@ def continue_job(
     folder = export / f"for-{job.fingerprint.replace(' ', '-')}"
     if not (folder / DONE).exists():
         log.info("restores %d partitions from %d", job.partitions, before.partitions)
-        restore_logs(spark, restoration, export, folder)
+        with explaining():
+            restore_logs(spark, restoration, export, folder)
         (folder / DONE).write_text("")
     write_first_answers(restoration, before, folder, sink)
     output = None if job.output is None else replace(job.output, first_batch=before.first_batch)
@@ -65,7 +66,7 @@ def continue_job(
 
 def restoration_of(job: JobSpec, before: Continued) -> Restoration:
     """The job as one that goes on from another."""
-    check_kept(before.job, job)
+    kept.check_kept(before.job, job)
     queries = tuple((name, text) for name, text in before.queries.items() if name != PROGRAM_NAME)
     return Restoration(job, before.partitions, queries, before.job)
 
@@ -80,8 +81,8 @@ def restore_logs(
         (folder / stage.name.replace(" ", "-")).make_directory()
         if stage.name in SAVED_STAGES:
             old = spark.range(restoration.partitions, numPartitions=restoration.partitions)
-            parts = old.mapInPandas(splitter(restoration, export, stage.name), msg.ROWS_SQL)
-            rows = parts if rows is None else rows.union(parts)
+            sent = old.mapInPandas(splitter(restoration, export, stage.name), msg.ROWS_SQL)
+            rows = sent if rows is None else rows.union(sent)
         assert rows is not None  # noqa: S101 - the match comes first
         divided = rows.repartition(job.partitions, "partition")
         rows = divided.mapInPandas(restorer(restoration, folder, stage.name), msg.ROWS_SQL)
@@ -101,7 +102,7 @@ def splitter(restoration: Restoration, export: Location, stage: str) -> Callable
                     found = load_log(_bytes(saved))
                 else:
                     found = beginning(load_log(_bytes(saved_log(export, "match", old))))
-                yield to_frame(restoration.split(stage, old, found))
+                yield processor.to_frame(restoration.split(stage, old, found))
 
     return split
 
@@ -111,15 +112,15 @@ def restorer(restoration: Restoration, folder: Location, name: str) -> Callable[
 
     def restore(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         job = restoration.job
-        stage, by_key = stage_named(job, name), dict[int, list[msg.StageRow]]()
-        for row in from_frames(frames):
+        stage, by_key = processor.stage_named(job, name), dict[int, list[msg.StageRow]]()
+        for row in processor.from_frames(frames):
             by_key.setdefault(row.partition, []).append(row)
         for key, rows in by_key.items():
             partition = partition_keys(job.partitions).index(key)
             made, sent = restoration.restore(stage, partition, rows)
             if made.current is not None:
                 saved_log(folder, name, partition).write_bytes(save_log(made))
-            yield to_frame(sent)
+            yield processor.to_frame(sent)
 
     return restore
 
@@ -128,7 +129,7 @@ def answer_writer(restoration: Restoration, folder: Location) -> Callable[[Any],
     """Writes the whole answers of new queries, a file per task."""
 
     def write(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        found = restoration.first_answers(from_frames(frames))
+        found = restoration.first_answers(processor.from_frames(frames))
         context = TaskContext.get()
         if len(found) and context is not None:
             name = f"{context.partitionId():05}.chunk"
@@ -150,7 +151,7 @@ def write_first_answers(
     if not names or sink.progress.batch >= batch:
         return
     files = [folder / FIRST / entry.name for entry in (folder / FIRST).entries()]
-    answers = output_tables(msg.from_chunks(map(_bytes, files), msg.MESSAGES), job)
+    answers = parts.output_tables(msg.from_chunks(map(_bytes, files), msg.MESSAGES), job)
     head = load_log(_bytes(saved_log(folder, "match", 0))).current
     time, tx = last_complete(START if head is None else head.frontier)
     tables = {}

@@ -75,7 +75,7 @@ def resumes_from(checkpoint: Location) -> tuple[int, Offset] | None:
     try:
         found = read_fingerprint(checkpoint)
         before = None if found is None else found.continued
-        stopped = going_on.stopped_at(checkpoint / going_on.in_generation("stream", before))
+        stopped = going_on.stopped_at(checkpoint / going_on.folder_of("stream", before))
         first = 0 if before is None else before.first_batch
         if stopped is not None:
             return first + stopped.batch, Offset.from_json(stopped.offset)
@@ -143,7 +143,7 @@ def start(
     spec = options.spec(program)
     owner = check_options(program, options)
     before = owner.continued
-    feedback = options.checkpoint / going_on.in_generation("feedback", before)
+    feedback = options.checkpoint / going_on.folder_of("feedback", before)
     actions = None if spec is None else make_actions(spec, functions or {}, options, feedback)
     check_hadoop(spark, options.checkpoint)
     if isinstance(options.changes, Location):
@@ -180,7 +180,7 @@ def start(
     counts = CacheCounts(spark.sparkContext)
     output = run_stages(changes, job, counts)
     if changes.isStreaming:
-        return StreamJob(output, writer, options, counts, going_on.in_generation("stream", before))
+        return StreamJob(output, writer, options, counts, going_on.folder_of("stream", before))
     return BoundedJob(output, writer)
 
 
@@ -249,7 +249,8 @@ def read_logs(
     )
     if before is not None:
         reader = reader.option("continues", json.dumps(before.offset))
-        if before.planned is not None:
+        stream = options.checkpoint / going_on.folder_of("stream", before)
+        if before.planned is not None and going_on.begun_at(stream) is None:
             reader = reader.option("planned", json.dumps(before.planned))
     return (reader if base is None else reader.option("base", str(base))).load(str(path))
 

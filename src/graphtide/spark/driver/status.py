@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ from graphtide.errors import GraphtideError
 from graphtide.spark.source.plan import log_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from graphtide.spark.files import Location
     from graphtide.spark.output import Progress
@@ -51,6 +52,17 @@ def explained(report: str) -> GraphtideError | None:
         if text in report:
             return GraphtideError(message, hint=f"{hint}; nothing is lost")
     return None
+
+
+@contextmanager
+def explaining() -> Iterator[None]:
+    """Raise what a bounded job of Spark fails with as the error that it is about."""
+    try:
+        yield
+    except GraphtideError:
+        raise
+    except Exception as error:
+        raise explained(str(error)) or error from error
 
 
 def passes(report: str) -> bool:

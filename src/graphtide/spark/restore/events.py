@@ -13,15 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from graphtide.kernel.tokens.token_table import SavedTokens
-from graphtide.patterns.detector import KernelDetector
+from graphtide.patterns.detector import AnyDetector, KernelDetector
 from graphtide.patterns.general import SavedDetector
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.partition import program
 from graphtide.spark.partition.hashing import TermHashes, mixed_hashes
 from graphtide.spark.restore.changes import distinct_rows, merge_heads, occurrences
-from graphtide.spark.stages import patterns
+from graphtide.spark.stages import patterns, rules
 from graphtide.spark.stages.events import by_key, in_order
-from graphtide.spark.stages.rules import PartitionRule
 from graphtide.spark.state import messages as msg
 from graphtide.spark.state.saved import logged_rows, new_log
 
@@ -31,9 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.kernel.batch import Longs
-    from graphtide.patterns.detector import AnyDetector
     from graphtide.spark.partition.grids import EventKey
-    from graphtide.spark.partition.program import ProgramSpec
     from graphtide.spark.state.log import Head, MemoryLog
 
     Saved = SavedTokens | SavedDetector
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
 # --- patterns ---
 
 
-def split_tokens(spec: ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLog]:
+def split_tokens(spec: program.ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLog]:
     """What each partition gets from the patterns of an old partition: the tokens of its keys."""
     terms = TermDictionary()
     detectors = _replayed(spec, head, rows, terms)
@@ -55,7 +52,7 @@ def split_tokens(spec: ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLo
     return [new_log(head, msg.token_messages(each)) for each in states]
 
 
-def merge_tokens(spec: ProgramSpec, parts: Sequence[MemoryLog]) -> MemoryLog:
+def merge_tokens(spec: program.ProgramSpec, parts: Sequence[MemoryLog]) -> MemoryLog:
     """The tokens of a partition, from what the old partitions have sent."""
     terms, head = TermDictionary(), merge_heads(parts, msg.MESSAGES)
     found = [_replayed(spec, head, logged_rows(part, msg.MESSAGES), terms) for part in parts]
@@ -67,7 +64,7 @@ def merge_tokens(spec: ProgramSpec, parts: Sequence[MemoryLog]) -> MemoryLog:
 
 
 def _replayed(
-    spec: ProgramSpec, head: Head, rows: pa.Table, terms: TermDictionary
+    spec: program.ProgramSpec, head: Head, rows: pa.Table, terms: TermDictionary
 ) -> list[AnyDetector]:
     """The detectors of all patterns after the events and tokens of a log."""
     engine = patterns.PatternsPartition(spec, terms)
@@ -161,7 +158,7 @@ def _in_general(detectors: Sequence[AnyDetector], saved: Sequence[Saved]) -> Sav
 _ROW = "row"
 
 
-def split_rules(spec: ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLog]:
+def split_rules(spec: program.ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLog]:
     """What each partition gets from the rules of an old partition: facts, and young events."""
     terms = TermDictionary()
     places: Any = pa.array(np.arange(len(rows)))
@@ -169,7 +166,7 @@ def split_rules(spec: ProgramSpec, head: Head, rows: pa.Table) -> list[MemoryLog
     tables: list[list[pa.Table]] = [[numbered.slice(0, 0)] for _ in range(spec.partitions)]
     for number in range(len(spec.rules)):
         mine = numbered.take(np.flatnonzero(rows["id"].to_numpy() == number))
-        needed = PartitionRule(spec, number, 0, terms).needed(mine, head.frontier.time)
+        needed = rules.PartitionRule(spec, number, 0, terms).needed(mine, head.frontier.time)
         for sent in _by_rule(spec, number, mine.filter(pa.array(needed))):
             tables[sent.partition].append(sent.table)
     return [
@@ -188,7 +185,9 @@ def facts_now(deltas: pa.Table) -> pa.Table:
     return msg.replaced(facts, "diff", np.ones(len(facts), np.int64))
 
 
-def merge_rules(spec: ProgramSpec, parts: Sequence[MemoryLog], facts: pa.Table) -> MemoryLog:
+def merge_rules(
+    spec: program.ProgramSpec, parts: Sequence[MemoryLog], facts: pa.Table
+) -> MemoryLog:
     """The facts and events of a partition, from what the old partitions have sent.
 
     `facts` are those of rules that are new. An event can have been in several old partitions.
@@ -209,7 +208,7 @@ def merge_rules(spec: ProgramSpec, parts: Sequence[MemoryLog], facts: pa.Table) 
     return new_log(merge_heads(parts, msg.MESSAGES), merged)
 
 
-def _by_rule(spec: ProgramSpec, number: int, rows: pa.Table) -> Iterator[msg.Sent]:
+def _by_rule(spec: program.ProgramSpec, number: int, rows: pa.Table) -> Iterator[msg.Sent]:
     """The rows of a rule by the partitions of their keys."""
     key, facts = spec.rule_keys[number], spec.rules[number].facts
     old, events = msg.divided(rows, _facts(rows))

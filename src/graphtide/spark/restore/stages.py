@@ -18,25 +18,18 @@ import pyarrow as pa
 
 from graphtide.errors import GraphtideError
 from graphtide.spark.partition.hashing import partition_keys
-from graphtide.spark.restore import events
-from graphtide.spark.restore.changes import merge_changes, split_changes
-from graphtide.spark.restore.kept import job_notes, same_places
-from graphtide.spark.stages.consolidate import counted
+from graphtide.spark.restore import changes, events, kept
+from graphtide.spark.stages import consolidate, joins, match
 from graphtide.spark.stages.events import first_facts
-from graphtide.spark.stages.joins import before_all
-from graphtide.spark.stages.match import QueriesPartition, send_messages
+from graphtide.spark.state import cache, saved
 from graphtide.spark.state import messages as msg
-from graphtide.spark.state.cache import EngineCache, EngineKey, PartitionState
 from graphtide.spark.state.log import Head, MemoryLog
-from graphtide.spark.state.saved import load_log, logged_rows, new_log, save_log
-from graphtide.spark.topology import run_partition, stages_of
+from graphtide.spark.topology import StageSpec, run_partition, stages_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from graphtide.spark.job import JobSpec
-    from graphtide.spark.restore.kept import Notes
-    from graphtide.spark.topology import StageSpec
 
 MATCH, PATTERNS, RULES = "match", "patterns", "rules"
 EVENT_KINDS = (msg.MessageKind.PATTERN_EVENT, msg.MessageKind.RULE_EVENT)
@@ -54,12 +47,12 @@ class Restoration:
     job: JobSpec
     partitions: int
     old_queries: tuple[tuple[str, str], ...]
-    notes: Notes
+    notes: kept.Notes
 
     @classmethod
     def of(cls, job: JobSpec, old: JobSpec) -> Restoration:
         """A job that goes on from another one."""
-        return cls(job, old.partitions, old.queries, job_notes(old))
+        return cls(job, old.partitions, old.queries, kept.job_notes(old))
 
     @cached_property
     def queries(self) -> dict[int, int]:
@@ -68,12 +61,12 @@ class Restoration:
         return {n: new[old] for n, old in enumerate(self.old_queries) if old in new}
 
     @cached_property
-    def _new_notes(self) -> Notes:
-        return job_notes(self.job)
+    def _new_notes(self) -> kept.Notes:
+        return kept.job_notes(self.job)
 
     def same(self, what: str) -> dict[int, int]:
         """Which `patterns`, `rules` or types of events go on: ids, old to new."""
-        return same_places(self.notes.get(what, ()), self._new_notes.get(what, ()))
+        return kept.same_places(self.notes.get(what, ()), self._new_notes.get(what, ()))
 
     @cached_property
     def new_queries(self) -> list[int]:
@@ -93,16 +86,16 @@ class Restoration:
         """What an old partition of a stage sends to each new one: a part of its log."""
         head = log.current or Head()
         if stage == MATCH:
-            parts = split_changes(self.job, log, old, self.queries)
+            parts = changes.split_changes(self.job, log, old, self.queries)
         else:
             spec = self.job.program
             assert spec is not None  # noqa: S101 - only programs have these stages
-            rows = self._renumbered(stage, logged_rows(log, msg.MESSAGES))
+            rows = self._renumbered(stage, saved.logged_rows(log, msg.MESSAGES))
             divide = events.split_tokens if stage == PATTERNS else events.split_rules
             parts = divide(spec, head, rows)
         keys = partition_keys(self.job.partitions)
         return [
-            msg.StageRow(keys[at], -1 - old, *head.frontier, save_log(part))
+            msg.StageRow(keys[at], -1 - old, *head.frontier, saved.save_log(part))
             for at, part in enumerate(parts)
         ]
 
@@ -130,42 +123,42 @@ class Restoration:
 
         Rows are parts of old logs, whose task is negative, and messages of the stage before.
         """
-        parts = [load_log(row.chunk) for row in _sorted(rows) if row.task < 0 and row.chunk]
+        parts = [saved.load_log(row.chunk) for row in _sorted(rows) if row.task < 0 and row.chunk]
         sent = [row for row in rows if row.task >= 0]
         if stage.name == MATCH:
             return self._match(partition, parts)
         if stage.name in SAVED_STAGES:
             return self._events(stage.name, parts, sent), sent
         log = MemoryLog()
-        key = EngineKey("", stage.name, partition)
-        state = PartitionState(log, EngineCache(), key)
+        key = cache.EngineKey("", stage.name, partition)
+        state = cache.PartitionState(log, cache.EngineCache(), key)
         return log, run_partition(replace(stage, emit=None), state, sent, self.job.partitions)
 
     def _match(
         self, partition: int, parts: Sequence[MemoryLog]
     ) -> tuple[MemoryLog, list[msg.StageRow]]:
-        head, rows = merge_changes(self.job, parts)
+        head, rows = changes.merge_changes(self.job, parts)
         self._check_unreported(head)
-        engine = QueriesPartition(self.job, partition)
-        first = before_all(engine.first(), self.job)
+        engine = match.QueriesPartition(self.job, partition)
+        first = joins.before_all(engine.first(), self.job)
         if self.job.program is not None:
             first = first_facts(first, self.job.program)
         deltas = engine.apply(rows, head.frontier.time)
         messages = self._answers(pa.concat_tables([first, deltas]), head)
-        sent = send_messages(messages, self.job, partition)
+        sent = match.send_messages(messages, self.job, partition)
         keys = partition_keys(self.job.partitions)
         found = [
             msg.StageRow(keys[to], partition, *head.frontier, msg.to_chunk(table))
             for to, table in sent
         ]
         found.append(msg.StageRow(keys[partition], partition, *head.frontier))
-        return new_log(head, rows), found
+        return saved.new_log(head, rows), found
 
     def _answers(self, deltas: pa.Table, head: Head) -> pa.Table:
         """The answers now; of queries over windows, those that were reported and are counted."""
         queries = enumerate(self.job.partition_queries)
         windowed = [n for n, query in queries if query.windowed is not None]
-        reported = [n for n in windowed if n in counted(self.job)]
+        reported = [n for n in windowed if n in consolidate.counted(self.job)]
         if not windowed:
             return deltas
         ids = deltas["id"].to_numpy()
@@ -190,7 +183,7 @@ class Restoration:
                     f"the query {new.name} has changes that no window has reported yet, and "
                     f"{self.job.partitions} partitions count them in another way than "
                     f"{self.partitions}",
-                    hint="choose another number of partitions, or rescale after another window",
+                    hint="graphtide rescale to another number; the one before works, too",
                 )
 
     def _events(
@@ -211,9 +204,11 @@ def _sorted(rows: Sequence[msg.StageRow]) -> list[msg.StageRow]:
     return sorted(rows, key=lambda row: -row.task)
 
 
-def beginning(match: MemoryLog) -> MemoryLog:
+def beginning(matched: MemoryLog) -> MemoryLog:
     """The log of a stage that the old job lacked: empty, and as far as its match."""
-    return new_log(Head(frontier=(match.current or Head()).frontier), msg.MESSAGES.empty_table())
+    return saved.new_log(
+        Head(frontier=(matched.current or Head()).frontier), msg.MESSAGES.empty_table()
+    )
 
 
 def restore_all(
@@ -224,8 +219,8 @@ def restore_all(
     rows: list[msg.StageRow] = []
     for stage in stages_of(job):
         if stage.name in SAVED_STAGES:
-            for at, match in enumerate(logs[MATCH]):
-                log = logs[stage.name][at] if stage.name in logs else beginning(match)
+            for at, matched in enumerate(logs[MATCH]):
+                log = logs[stage.name][at] if stage.name in logs else beginning(matched)
                 rows += restoration.split(stage.name, at, log)
         restored = [
             restoration.restore(stage, at, [row for row in rows if row.partition == key])

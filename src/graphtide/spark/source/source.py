@@ -139,7 +139,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else planning.NO_LIMIT
         begin = Offset.from_json(start)
         if self._end_of_first is not None and begin == self._continues:
-            return self._end_of_first.to_json()
+            end, self._end_of_first = self._end_of_first, None
+            return end.to_json()
         ended = self._directory.frozen is not None
         slices, end = planning.plan(
             self._directory, begin, planning.Budget(rows, files), ended=ended
