@@ -178,7 +178,7 @@ def test_the_alarms_of_the_paper_with_the_command(tmp_path):
 
 
 def test_bounded_dataframes_as_in_one_process(spark, tmp_path):
-    """Rules, patterns and windows of time over all rows at once, without a stream."""
+    """Rules and patterns over all rows at once, without a stream."""
     rng = Random(8)
     text = PREFIX + EVENTS + f"PATTERN P0{PATTERNS['absence']}\n"
     text += f"RULE R0 {RULES['none after, with facts']} THEN CALL f(?x)\n"
@@ -198,6 +198,7 @@ def test_bounded_dataframes_as_in_one_process(spark, tmp_path):
         for row in pq.read_table(tmp_path / "out" / "P0").to_pylist()
     )
     assert found == found_in(alone, 1) and found
+    assert not list((tmp_path / "out" / "quarantine").iterdir())
     with pytest.raises(GraphtideError, match="has the output of a bounded DataFrame"):
         run_job(spark, program, changes=frame, functions=functions, **places)
 

@@ -31,7 +31,8 @@ def as_stream(changes: DataFrame, job: JobSpec, directory: Location) -> DataFram
         latest = LARGEST if job.windows else END.time
         time = f.max(f.when(f.col("time").between(0, latest), f.col("time")))
         last: Any = spark.read.parquet(str(rows)).select(time).first()
-        ended = spark.createDataFrame([(last[0] or 0, END.tx, 0)], "time long, tx long, diff int")
+        stamps = "time long, tx long, diff int, seq long"
+        ended = spark.createDataFrame([(last[0] or 0, END.tx, 0, 0)], stamps).coalesce(1)
         ended.write.mode("overwrite").parquet(str(end))
     stream = spark.readStream.schema(plain.schema).parquet(str(directory / "*"))
     if "seq" in changes.columns:
