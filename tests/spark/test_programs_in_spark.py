@@ -218,8 +218,8 @@ def test_actions_over_a_bounded_dataframe(spark, tmp_path):
 
 
 def test_the_order_of_a_bounded_dataframe_has_to_be_known(spark, tmp_path):
-    rows = [change(1, 0, 1, "n0", "is", "reached"), change(1, 0, -1, "n0", "is", "reached")]
-    frame = spark.createDataFrame(rows, SCHEMA).repartition(2)
+    write_rows(tmp_path / "in", [[change(1, 0, diff, "n0", "is", "reached")] for diff in (1, -1)])
+    frame = spark.read.schema(SCHEMA).json(str(tmp_path / "in")).coalesce(1)
     places = {"out": tmp_path / "out", "checkpoint": tmp_path / "checkpoint", "partitions": 2}
     functions = {"f": print}
     with pytest.raises(GraphtideError, match="their order is not known"):
