@@ -9,6 +9,7 @@ N ?= 10000
 SEED ?= 0
 KIND ?= all
 JOBS ?= 2
+KILLS ?= 26
 EDGES ?= 1300000
 
 .DEFAULT_GOAL := help
@@ -57,8 +58,8 @@ w3c: setup ## The W3C's SPARQL suites: a line `SUITE WAY passed/total` for each
 fuzz: setup ## Random queries, streams and programs against the oracles (N=cases SEED=… KIND=…)
 	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED) --kind $(KIND)
 
-faults: setup ## Kill drivers, executors and workers of a stream at random, and compare its output
-	@$(BIN)/python -m pytest tests/spark/faults $(ARGS)
+faults: setup ## Kill drivers, executors and workers at random, over 100 times, and compare the output (KILLS=… SEED=…)
+	@KILLS=$(KILLS) SEED=$(SEED) $(BIN)/python -m pytest tests/spark/faults -o faulthandler_timeout=7200 $(ARGS)
 
 lock: setup ## Choose dependency versions anew and write the lock
 	@echo '# Written by `make lock`: edit pyproject.toml instead.' > $(LOCK).new

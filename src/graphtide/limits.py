@@ -82,6 +82,10 @@ class Limits:
                     hint="give 1 or more, or None for no limit",
                 )
 
+    def to_json(self) -> dict[str, float | None]:
+        """The numbers by name, from which `Limits(**numbers)` makes the same again."""
+        return {name: getattr(self, name) for name in NAMES}
+
     def error(self, name: str, what: str) -> LimitError:
         """The error for work that is over a limit."""
         return LimitError(what, limit=name, value=getattr(self, name))

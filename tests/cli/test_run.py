@@ -232,3 +232,30 @@ def test_counts_of_a_long_log(doors, run):
     (doors / "day.rdfp").write_text(rows)
     ran = run("run", "doors.tide", "--engine", "process", "--changes", "day.rdfp")
     assert Counter(line[0] for line in ran.lines) == {"+": 2000, "*": 1969, "!": 1969}
+
+
+def test_options_reach_spark(doors):
+    """Limits, hubs and the clock of silent sources are options of the Spark run."""
+    from graphtide.cli import run as command
+    from graphtide.cli.spark_engine import run_options
+    from graphtide.lang.tide.program import Program
+    from graphtide.limits import Limits
+
+    request = command.RunRequest(
+        Program.parse(DOORS),
+        doors / "logs",
+        partitions=2,
+        limits=Limits(digits=7),
+        idle_seconds=2.5,
+        hubs=("<ex:h>",),
+    )
+    options = run_options(request, request.changes, doors)
+    assert (options.limits, options.hubs) == (Limits(digits=7), ("<ex:h>",))
+    assert options.clock.idle_seconds == 2.5 and options.clock.rejects_late
+
+
+def test_the_clock_of_silent_sources_is_for_spark(doors, run):
+    tokens = ("run", "doors.tide", "--engine", "process", "--changes", "day.rdfp")
+    ran = run(*tokens, "--idle-seconds", "5")
+    assert ran.code == 2 and "--idle-seconds is for --engine spark" in ran.err
+    assert 'invalid --idle-seconds "-1"' in run(*tokens, "--idle-seconds", "-1").err

@@ -16,7 +16,7 @@ from spark.driver.alarms import SCENE, ex
 from spark.stages.program_runs import PREFIX, change, event, fired, in_process, iri, watermark
 from spark.stages.random_programs import EVENTS, PATTERNS, RULES, found_in, random_rows
 
-from graphtide.errors import ActionError
+from graphtide.errors import ActionError, GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.change_log import write_changes
@@ -175,3 +175,54 @@ def test_the_alarms_of_the_paper_with_the_command(tmp_path):
     assert ("AlarmIgnored", 31, ex("a3")) in found
     assert f"rules: {len(list(firings(tmp_path)))} firings" in done.stderr
     assert " 0 rejected" in done.stderr
+
+
+def test_bounded_dataframes_as_in_one_process(spark, tmp_path):
+    """Rules and patterns over all rows at once, without a stream."""
+    rng = Random(8)
+    text = PREFIX + EVENTS + f"PATTERN P0{PATTERNS['absence']}\n"
+    text += f"RULE R0 {RULES['none after, with facts']} THEN CALL f(?x)\n"
+    rows, last = random_rows(rng, 50)
+    end = last + 10
+    frame = spark.createDataFrame([*rows, watermark(end)], SCHEMA).coalesce(1)
+    places = {"out": tmp_path / "out", "checkpoint": tmp_path / "checkpoint", "partitions": 2}
+    called = []
+    functions = {"f": lambda x: called.append(str(x))}
+    program = Program.parse(text)
+    run_job(spark, program, changes=frame, functions=functions, **places)
+    alone = in_process(text, rows, end)
+    assert count(firings(tmp_path)) == fired(alone) and len(alone.firings()) > 5
+    assert len(called) == len(alone.firings())
+    found = Counter(
+        ("P0", row["time"], (row["x"], row["y"]))
+        for row in pq.read_table(tmp_path / "out" / "P0").to_pylist()
+    )
+    assert found == found_in(alone, 1) and found
+    assert not list((tmp_path / "out" / "quarantine").iterdir())
+    with pytest.raises(GraphtideError, match="has the output of a bounded DataFrame"):
+        run_job(spark, program, changes=frame, functions=functions, **places)
+
+
+def test_actions_over_a_bounded_dataframe(spark, tmp_path):
+    """By hand: n1 to n4 are reached in turn, each in the round after the one before."""
+    rows = [change(1, 0, 1, f"n{i}", "next", f"n{i + 1}") for i in range(4)]
+    rows.append(change(2, 1, 1, "n0", "is", "reached"))
+    text, calls = PREFIX + ACTIONS, []
+    functions = {"f": lambda x: calls.append(x.value[-2:])}
+    places = {"out": tmp_path / "out", "checkpoint": tmp_path / "checkpoint", "partitions": 2}
+    frame = spark.createDataFrame(rows, SCHEMA).coalesce(1)
+    run_job(spark, Program.parse(text), changes=frame, functions=functions, **places)
+    assert calls == ["n1", "n2", "n3", "n4"]
+    deltas = pq.read_table(tmp_path / "out" / "Border").to_pylist()
+    assert sum(row["diff"] for row in deltas) == 0 and len(deltas) == 8
+
+
+def test_the_order_of_a_bounded_dataframe_has_to_be_known(spark, tmp_path):
+    write_rows(tmp_path / "in", [[change(1, 0, diff, "n0", "is", "reached")] for diff in (1, -1)])
+    frame = spark.read.schema(SCHEMA).json(str(tmp_path / "in")).coalesce(1)
+    places = {"out": tmp_path / "out", "checkpoint": tmp_path / "checkpoint", "partitions": 2}
+    functions = {"f": print}
+    with pytest.raises(GraphtideError, match="their order is not known"):
+        run_job(
+            spark, Program.parse(PREFIX + ACTIONS), changes=frame, functions=functions, **places
+        )

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import functions as f
 from spark.stages.frames import SCHEMA
 
-from graphtide.spark import watch
+from graphtide.lang.tide.program import Program
+from graphtide.spark import run, watch
 from graphtide.spark.watermark import LAST_MS, lateness_of, with_watermark
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -123,3 +124,20 @@ def test_a_silent_source(spark, tmp_path):
         assert await_rows(query, 5) == [-7, 5, 7, 10**6, 10**6 + 1]
     finally:
         query.stop()
+
+
+def test_absences_of_a_silent_source(spark, tmp_path):
+    """A rule waits for an event that does not come, nor anything else: it fires all the same."""
+    program = """EVENT A(?x) AS { ?x <ex:a> ?y } EVENT B(?x) AS { ?x <ex:b> ?y }
+    RULE Missing WHEN EVENT a = A(?x) NO EVENT b = B(?x) AFTER[0,2] a THEN CALL f(?x)"""
+    write(tmp_path / "in", 0, [(5, 0, 1, "<ex:x>", "<ex:a>", "<ex:y>", "<ex:s>")])
+    called, until = [], time.monotonic() + PATIENCE
+    job = run(
+        spark, Program.parse(program), changes=read(spark, tmp_path / "in"), trigger="100ms",
+        out=tmp_path / "out", checkpoint=tmp_path / "checkpoint", partitions=2, idle_seconds=1.0,
+        streams=("ex:s",), functions={"f": lambda x: called.append(str(x))},
+    )  # fmt: skip
+    for _ in job.statuses(lambda: bool(called) or time.monotonic() > until):
+        pass
+    assert called == ["<ex:x>"]
+    assert job.sink.progress.fired == 1 and job.sink.progress.quarantined == 0

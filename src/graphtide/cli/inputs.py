@@ -26,7 +26,7 @@ from graphtide.rdf.formats.change_log import read_changes
 from graphtide.rdf.formats.lines import LineBuffer
 from graphtide.rdf.formats.patch import PatchReader
 from graphtide.rdf.formats.read import read_quads
-from graphtide.rdf.formats.registry import find_format, open_text_source
+from graphtide.rdf.formats.registry import PACKED, find_format, open_text_source
 from graphtide.streams.read import GENERATED_AT
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def read_pieces(
         yield from _read_input(_patch_reader("<stdin>", rejects))
         return
     reader = _reader(path, rejects)
-    if wait and path.suffix == ".gz":
+    if wait and path.suffix in PACKED:
         raise _cannot_follow(path)
     with open_text_source(path, rejects.limits) as file:
         while True:

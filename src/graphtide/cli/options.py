@@ -119,6 +119,14 @@ LayoutOption = Annotated[
         "stage for each join, without copies); by default for each query the cheaper one.",
     ),
 ]
+HubOption = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--hub",
+        help="A term that very many quads have, as N-Triples text: on Spark, what it is joined "
+        "with is spread over partitions. Repeat the option for several.",
+    ),
+]
 MasterOption = Annotated[
     str | None,
     Parameter(

@@ -68,6 +68,7 @@ class RunRequest:
     kafka: KafkaOptions = NO_KAFKA
     idle_seconds: float | None = None
     store: Path | None = None
+    hubs: tuple[str, ...] = ()
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -151,6 +152,7 @@ def run(
     trigger: str = "1s",
     rows_per_batch: int = 200_000,
     layout: opt.LayoutOption = None,
+    hub: opt.HubOption = (),
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
     kafka: KafkaOptions = NO_KAFKA,
 ) -> int:
@@ -190,7 +192,7 @@ def run(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
         master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
-        kafka, idle_seconds, store,
+        kafka, idle_seconds, store, hub,
     )  # fmt: skip
     request.check()
     chosen = choose_engine(engine if store is None else "process")
@@ -203,11 +205,6 @@ def run(
         names = ", ".join(called)
         print(f"CALL {names}: listed as firings, not called", file=sys.stderr)
     if chosen == "spark":
-        if request.limits != Limits():
-            raise GraphtideError(
-                "on Spark the default limits apply, and --limit-… has no effect",
-                hint="leave the limits out, or run with --engine process",
-            )
         from graphtide.cli.spark_engine import run_on_spark
 
         return run_on_spark(request)

@@ -198,6 +198,8 @@ def run_options(request: RunRequest, changes: str | Path, home: Path) -> RunOpti
         streams=request.streams,
         data=request.data,
         layout=request.layout,
+        limits=request.limits,
+        hubs=request.hubs,
     )
 
 

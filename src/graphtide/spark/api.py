@@ -10,6 +10,7 @@ from pyspark import TaskContext
 from pyspark.sql import functions as f
 
 from graphtide.errors import GraphtideError
+from graphtide.limits import Limits
 from graphtide.spark.job import JobSpec
 from graphtide.spark.layouts import CHANGES_PER_BATCH, Layouts, choose_layouts
 from graphtide.spark.metrics import OBSERVATION
@@ -59,6 +60,7 @@ def watch(
     rejects: bool = False,
     hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
     watermark: bool = True,
+    limits: Limits | None = None,
 ) -> DataFrame:
     """The deltas of standing queries over a DataFrame of changes, streaming or not.
 
@@ -97,7 +99,8 @@ def watch(
     `layout` is "grid" (one stage, and copies of quads) or "rete" (a stage for each join, and none),
     for all queries or by name; by default the one that is expected to take less time for
     micro-batches of `changes_per_batch` changes (`explain` shows why). `hubs` are terms that very
-    many quads have (`find_hubs`): what they are joined with is spread over partitions.
+    many quads have (`find_hubs`): what they are joined with is spread over partitions. `limits` are
+    those of the engine of each partition; if a micro-batch exceeds one, the stream stops.
 
     Rejected rows are counted in the observed metrics of the query, as `rejected`. With `rejects`
     they are in the result: the column `rejected` is a struct that says what they were and why, and
@@ -118,6 +121,7 @@ def watch(
         layout=layout,
         changes_per_batch=changes_per_batch,
         hubs=hubs,
+        limits=limits,
     )
     # A variable of the query can have the name of the column, but no minus in its own.
     column = REJECTS if rejects else f"-{REJECTS}"
@@ -143,6 +147,7 @@ def make_job(
     layout: Layouts = None,
     changes_per_batch: int = CHANGES_PER_BATCH,
     hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
+    limits: Limits | None = None,
 ) -> JobSpec:
     """The queries and their layouts; every query is checked here, on the driver."""
     if partitions is None:
@@ -157,7 +162,16 @@ def make_job(
         queries, partitions, sizes=sizes, clock=clock, changes=changes_per_batch, layout=layout
     )
     named = tuple(queries.items())
-    job = JobSpec(named, partitions, known, clock, program, layouts, hub_counts(hubs))
+    job = JobSpec(
+        named,
+        partitions,
+        known,
+        clock,
+        program,
+        layouts,
+        hub_counts(hubs),
+        limits=limits or Limits(),
+    )
     _ = job.partition_queries
     return job
 

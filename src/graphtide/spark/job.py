@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal
@@ -14,6 +14,7 @@ from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.windows import WindowedQuery
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.parse import parse_standing
+from graphtide.limits import Limits
 from graphtide.spark.partition.grids import (
     Grid,
     best_grid,
@@ -109,7 +110,8 @@ class JobSpec:
     `program` has the events, patterns and rules; its queries come after those with a name, and then
     the fragments of queries in the Rete layout. `layouts` has the layouts that are not "grid".
     With `output`, partitions write much output themselves. `restored` is where the saved logs are
-    with which partitions begin (`graphtide.spark.restore`).
+    with which partitions begin (`graphtide.spark.restore`). `limits` are those of every engine; they
+    may change from one start to the next.
     """
 
     queries: tuple[tuple[str, str], ...]
@@ -121,6 +123,7 @@ class JobSpec:
     hubs: HubCounts = ()
     output: OutputSpec | None = None
     restored: Location | None = None
+    limits: Limits = field(default_factory=Limits)
 
     @cached_property
     def partition_queries(self) -> tuple[PartitionQuery, ...]:

@@ -168,6 +168,21 @@ def default_partitions(master: str) -> int:
     return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
 
 
+def is_connect(given: object) -> bool:
+    """Whether a session or a DataFrame is one of Spark Connect, which has no Java at this end."""
+    return type(given).__module__.startswith("pyspark.sql.connect.")
+
+
+def check_classic(session: SparkSession) -> None:
+    """Reject a session of Spark Connect, for what needs Spark's driver."""
+    if is_connect(session):
+        raise GraphtideError(
+            "run needs Spark's driver in this process, and this session is one of Spark Connect",
+            hint="make the session with make_session or SparkSession.builder.master(…), and submit "
+            "the program with spark-submit; watch works on Spark Connect",
+        )
+
+
 def storage_settings(session: SparkSession) -> dict[str, str]:
     """The settings of remote file systems in a session, with Hadoop's names."""
     found = session.sparkContext.getConf().getAll()

@@ -13,10 +13,11 @@ Spark runs them (`stages.processor`), and so does one process (`graphtide.testin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from graphtide.limits import Allowance, Limits
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.stages.consolidate import consolidate_batch, counted
 from graphtide.spark.stages.joins import join_batch
@@ -45,7 +46,7 @@ class StageSpec:
 
     A partition sends at least its frontier, to the same partition of the next stage. In the last
     stage, `emit` may write what a partition sends to files. If `timed`, a partition also runs
-    without input, as time passes.
+    without input, as time passes. `limits` are those of expressions.
     """
 
     name: StageName
@@ -56,6 +57,7 @@ class StageSpec:
     stateful: bool = True
     emit: Emit | None = None
     timed: bool = False
+    limits: Limits = field(default_factory=Limits)
 
 
 def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
@@ -68,11 +70,22 @@ def stages_of(job: JobSpec) -> tuple[StageSpec, ...]:
         msg.MESSAGES,
         partial(match_batch, job),
         timed=job.clock.idle_seconds is not None,
+        limits=job.limits,
     )
     found = [matched]
 
     def add(name: StageName, key: str, step: Step, *, stateful: bool = True) -> None:
-        found.append(StageSpec(name, key, msg.MESSAGES, msg.MESSAGES, step, stateful=stateful))
+        found.append(
+            replace(
+                matched,
+                name=name,
+                keyed_by=key,
+                input=msg.MESSAGES,
+                step=step,
+                stateful=stateful,
+                timed=False,
+            )
+        )
 
     for stage in range(1, job.join_stages + 1):
         add(f"join {stage}", "the values that its joins compare", partial(join_batch, job, stage))
@@ -98,7 +111,8 @@ def run_partition(
     now: int | None = None,
 ) -> list[msg.StageRow]:
     """One partition's part of a micro-batch: from the rows it gets to the rows it sends."""
-    output = stage.step(state, msg.StageInput.of(rows, bounded=bounded, now=now))
+    with Allowance(stage.limits):
+        output = stage.step(state, msg.StageInput.of(rows, bounded=bounded, now=now))
     keys, own = partition_keys(partitions), state.partition
     rejected = [row.rejected for row in rows if row.rejected is not None]
     if output.rejected is not None and len(output.rejected):

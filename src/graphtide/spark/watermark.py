@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as f
 
+from graphtide.spark.session import is_connect
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999: later times cannot be printed."""
 
+_DELAY: Final = "spark.watermarkDelayMs"
+"""What Spark notes on a column with a watermark."""
+
 _COLUMN: Final = "graphtide_event_time"
 
 
@@ -27,6 +32,9 @@ def delay_of(changes: DataFrame) -> int | None:
     """The delay of a stream's watermark in milliseconds, the greatest if it has several."""
     if not changes.isStreaming:
         return None
+    if is_connect(changes):  # which shows no plans: only a column that is still there tells
+        known = [field.metadata.get(_DELAY) for field in changes.schema.fields]
+        return max((delay for delay in known if delay is not None), default=None)
     java: Any = changes.sparkSession.sparkContext._jvm  # noqa: SLF001
     nodes = java.org.apache.spark.sql.catalyst.plans.logical
     found = [node for node in _nodes(changes) if node.nodeName() == "EventTimeWatermark"]

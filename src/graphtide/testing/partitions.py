@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from graphtide.lang.tide.program import Program
+from graphtide.limits import Limits
 from graphtide.spark.job import JobSpec, Layout, pinned
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.hubs import hub_counts
@@ -109,6 +110,7 @@ class PartitionRun:
         numbered: bool = True,
         layout: Layout | Mapping[str, Layout] | None = None,
         hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = (),
+        limits: Limits | None = None,
     ) -> PartitionRun:
         """A run of named queries, or of a program, from the start."""
         clock = clock or Clock()
@@ -120,7 +122,16 @@ class PartitionRun:
         else:
             spec = None
         texts = tuple(named.items())
-        job = JobSpec(texts, partitions, known, clock, spec, layouts, hub_counts(hubs))
+        job = JobSpec(
+            texts,
+            partitions,
+            known,
+            clock,
+            spec,
+            layouts,
+            hub_counts(hubs),
+            limits=limits or Limits(),
+        )
         caches = [EngineCache() for _ in range(workers)]
         return cls(job, caches, place or (lambda _: 0), numbered)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import random
 
+import pyarrow as pa
 import pytest
 
-from graphtide.errors import DataLimitError
+from graphtide.errors import DataError, DataLimitError
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, RejectedRows
 from graphtide.rdf.formats.change_log import read_changes, write_changes
@@ -100,13 +102,35 @@ def test_the_count_does_not_depend_on_how_the_text_is_cut():
 # --- packed files ---
 
 
-def test_a_file_that_unpacks_to_too_much(tmp_path):
-    path = tmp_path / "a.nt.gz"
-    with gzip.open(path, "wb") as file:
-        file.write(b"<ex:a> <ex:p> <ex:b> .\n" * 10_000)
+PACKERS = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True),
+}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("name", ["a.nt", "a.rdfp", "a.ttl"])
+def test_a_packed_file(tmp_path, suffix, name):
+    path = tmp_path / (name + suffix)
+    line = b"A <ex:a> <ex:p> <ex:b> .\n" if name == "a.rdfp" else b"<ex:a> <ex:p> <ex:b> .\n"
+    packed = PACKERS[suffix](line * 10_000)
+    path.write_bytes(packed)
     assert sum(map(len, read_changes(path))) == 10_000
-    with pytest.raises(DataLimitError, match=r"a\.nt\.gz: unpacks to more than 100,000 bytes"):
+    with pytest.raises(DataLimitError, match=f"{path.name}: unpacks to more than 100,000 bytes"):
         list(read_changes(path, limits=Limits(unpacked_bytes=100_000)))
+    for damaged in (packed[:-9], b"nothing that was packed"):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match=f"{path.name}: cannot be read"):
+            list(read_changes(path))
+
+
+@pytest.mark.parametrize("suffix", [".bz2", ".zst"])
+def test_files_are_packed_as_gz_only(tmp_path, suffix):
+    with pytest.raises(DataError, match="cannot be written packed like this") as caught:
+        write_changes(ChangeBatch.of([]), tmp_path / f"a.rdfp{suffix}")
+    assert caught.value.hint == f"omit {suffix}, or pack it as .gz"
+    assert not list(tmp_path.iterdir())
 
 
 LIMITS = Limits(literal_length=100_000)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from random import Random
 
 JOB = Path(__file__).with_name("stream_job.py")
@@ -31,6 +32,9 @@ JAVA = "org.apache.spark"
 
 PATIENCE = 300.0
 """Seconds after which a job that makes no progress is given up."""
+
+TOTAL: Counter = Counter()
+"""All kills of this process, by kind."""
 
 MAIN = ("-m", "graphtide.cli.main")
 """How Python starts the command line."""
@@ -104,9 +108,28 @@ class Assault:
             time.sleep(0.02)
         if holds:
             Path(self.job["notes"], "hold").unlink()
-        self.kills[kind] += 1
+        self.count(kind)
         if kind in {"driver", "command"}:
             self.clear()
+
+    def count(self, kind: str) -> None:
+        """Count a kill."""
+        self.kills[kind] += 1
+        TOTAL[kind] += 1
+
+    def campaign(self, kills: int, sizes: Callable[[], object]) -> None:
+        """So many kills, of kinds that the seed decides, and all lives up to the end.
+
+        Most are of workers: those of a driver take the longest, so there is one in eight.
+        """
+        self.start(sizes())
+        for number in range(kills):
+            kind = "driver" if number % 8 == 5 else self.random.choice(["worker"] * 6 + ["daemon"])
+            self.kill(kind)
+            if kind == "driver":
+                self.start(sizes())
+        self.finish()
+        assert self.kills.total() == kills
 
     def strike(self, kind: str) -> bool:
         """Kill a process of a kind; whether there was one."""

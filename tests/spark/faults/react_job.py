@@ -2,7 +2,9 @@
 
 Calls are written down in a file, each at once. When a file in `notes` says so, the driver kills
 itself: at a `call`, after it was made and before its micro-batch is written; or before the
-`feedback` of a micro-batch is written, when the rest of it is. Logs are compacted early.
+`feedback` of a micro-batch is written, when the rest of it is. Logs are compacted early. A `paced`
+job waits for further input until a file in `notes` says that there is no more. While there is a
+file `hold`, tasks of patterns and rules wait.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -42,6 +45,8 @@ class Noted(processor.PartitionProcessor):
             oldest = 0 if head is None else head.oldest
             with Path(self.notes, f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"found": self._name, "oldest": oldest}) + "\n")
+            while Path(self.notes, "hold").exists():
+                time.sleep(0.02)
         yield from super().handleInputRows(key, rows, timerValues)
 
 
@@ -91,13 +96,23 @@ def run(job):
         checkpoint=job["home"],
         partitions=job["partitions"],
         functions={"f": Receiver(job).receive},
-        once=True,
+        once=not job.get("paced"),
+        trigger="100ms",
         rows_per_batch=job["rows_per_batch"],
         streams=tuple(job["streams"]),
     )
-    for status in running.statuses():
+    for status in running.statuses(lambda: ended(running, job)):
         print(status.line_of_text(), flush=True)
     session.stop()
+
+
+def ended(running, job):
+    """Whether a paced job has no more input, and has used up what it had."""
+    if not job.get("paced") or not Path(job["notes"], "finish").exists():
+        return False
+    if running.query.isActive:
+        running.query.processAllAvailable()
+    return True
 
 
 if __name__ == "__main__":

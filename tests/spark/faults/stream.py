@@ -101,3 +101,11 @@ def committed_files(out: Path) -> list[Path]:
         for line in batches[number].read_text(encoding="utf-8").splitlines()[1:]
     ]
     return [Path(entry["path"].removeprefix("file://")) for entry in entries]
+
+
+def assert_exact(assault, expected: Counter) -> None:
+    """Compare the whole output of a job with what it has to be."""
+    found = read_output(assault.folder / "out")
+    assert len(expected) > 5, "the stream must have something to lose"
+    assert not expected - found, "lost"
+    assert not found - expected, "double, or never true"

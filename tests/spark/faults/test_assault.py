@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from random import Random
 
 import pytest
@@ -25,6 +26,7 @@ class ShyWorkers(Assault):
 @pytest.fixture
 def job(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "PATIENCE", 2.0)
+    monkeypatch.setattr(module, "TOTAL", Counter())
     for name in ("input", "notes"):
         (tmp_path / name).mkdir()
     for number in range(12):

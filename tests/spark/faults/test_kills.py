@@ -1,6 +1,7 @@
 """Whatever is killed, and whenever: nothing is lost and nothing comes out twice.
 
-There are 28 kills in all. Starting Spark takes most of the time, so there are few starts.
+Here are the tests that look into the engines on the way; `test_campaign` has any number of kills.
+Starting Spark takes most of the time, so there are few starts.
 """
 
 from collections import Counter
@@ -8,49 +9,13 @@ from random import Random
 
 import pyarrow.parquet as pq
 import pytest
-from spark.faults.assault import Assault, RunAssault
-from spark.faults.stream import (
-    ONE_STAGE,
-    TWO_STAGES,
-    in_process,
-    read_output,
-    write_cut,
-    write_stream,
-)
-from spark.stages.window_streams import in_process as windows_in_process
-from spark.stages.window_streams import random_rows, watermark, windowed
+from spark.faults.assault import RunAssault
+from spark.faults.stream import ONE_STAGE, TWO_STAGES, assert_exact, in_process
 
 from graphtide.datasets.railway import PREFIX, change_stream
 from graphtide.rdf.formats.change_log import write_changes
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def make_assault(tmp_path):
-    """A job on a stream of its own; at the end nothing of it is left."""
-    made = []
-
-    def make(seed, queries, *, master, files, routes=12, fail_at="", small_log=1000):
-        folders = {name: str(tmp_path / name) for name in ("input", "out", "checkpoint", "notes")}
-        expected = write_stream(tmp_path / "input", queries, files=files, seed=seed, routes=routes)
-        (tmp_path / "notes").mkdir()
-        job = {"master": master, "partitions": 2, "queries": queries, **folders}
-        job |= {"fail_at": fail_at, "small_log": small_log}
-        assault = Assault(tmp_path, job, Random(seed))
-        made.append(assault)
-        return assault, expected
-
-    yield make
-    for assault in made:
-        assault.clear()
-
-
-def assert_exact(assault, expected):
-    found = read_output(assault.folder / "out")
-    assert len(expected) > 5, "the stream must have something to lose"
-    assert not expected - found, "lost"
-    assert not found - expected, "double, or never true"
 
 
 def test_drivers_and_python_workers(make_assault):
@@ -69,64 +34,6 @@ def test_drivers_and_python_workers(make_assault):
     assert_exact(assault, expected)
     found = assault.found()
     assert found["missing"] > 0 and found["behind"] + found["too old"] > 0, found
-    assert max(note["oldest"] for note in assault.noted()) > 1, "logs were compacted on the way"
-
-
-def test_join_stages(make_assault):
-    """In the Rete layout every stage has state, and workers die in any of them."""
-    assault, expected = make_assault(
-        4, TWO_STAGES, master="local[2,4]", files=60, routes=2, small_log=10
-    )
-    assault.job["layout"] = "rete"
-    assault.pace()
-    assault.start([2] * 5)
-    for victim in ("worker", "worker", "driver"):
-        assault.kill(victim)
-    assault.start([3] * 5)
-    for _ in range(2):
-        assault.kill("worker")
-    assault.finish()
-    assert assault.kills == {"driver": 1, "worker": 4}
-    assert_exact(assault, expected)
-
-
-def test_windows(tmp_path):
-    """Events are in graphs that have their stream's name."""
-    queries = {
-        "came": windowed("ISTREAM", "WINDOW :w { ?a :p ?b } ?b :r ?c", "?a ?c"),
-        "all": windowed("RSTREAM", "{ SELECT (COUNT(*) AS ?n) { WINDOW :w { ?a :p ?b } } }"),
-    }
-    rows, last = random_rows(Random(7), 300)
-    names = {"came": ("a", "c"), "all": ("n",)}
-    expected = Counter(
-        (name, time, tx, diff, frozenset(zip(names[name], values, strict=True)))
-        for (name, time, tx, values), diff in windows_in_process(queries, rows, last + 20).items()
-    )
-    table = [
-        (*row[:3], seq, *row[3:6], row[7] and f"<{row[7]}>")
-        for seq, row in enumerate([*rows, watermark(last + 20)])
-    ]
-    write_cut(tmp_path / "input", table, sorted(Random(7).sample(range(1, len(table)), 19)))
-    (tmp_path / "notes").mkdir()
-    folders = {name: str(tmp_path / name) for name in ("input", "out", "checkpoint", "notes")}
-    job = {
-        "master": "local[2,4]",
-        "partitions": 2,
-        "queries": queries,
-        "fail_at": "",
-        "small_log": 10,
-    }
-    assault = Assault(tmp_path, job | folders, Random(7))
-    assault.pace()
-    try:
-        assault.start([1] * 5)
-        for victim in ("worker", "driver"):
-            assault.kill(victim)
-        assault.start([2] * 5)
-        assault.finish()
-    finally:
-        assault.clear()
-    assert_exact(assault, expected)
     assert max(note["oldest"] for note in assault.noted()) > 1, "logs were compacted on the way"
 
 

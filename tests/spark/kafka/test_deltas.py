@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from graphtide.errors import GraphtideError
+from graphtide.spark.kafka import deltas
 from graphtide.spark.kafka.deltas import delta_records, deltas_to_kafka, new_deltas
 
 
@@ -73,3 +75,46 @@ def test_records_of_one_query_and_of_several(spark):
         delta_records(spark.range(1), "topic")
     with pytest.raises(GraphtideError, match="rejected rows and a topic for them go together"):
         delta_records(single, "topic", "rejected")
+
+
+class Broker:
+    """Stands for Spark's Kafka sink: away for some writes, then back."""
+
+    def __init__(self, away):
+        self.away, self.saved, self.tries = away, [], 0
+
+    def createDataFrame(self, table):
+        self.table = table
+        return self
+
+    def __getattr__(self, name):
+        return self if name == "write" else lambda *_, **__: self
+
+    def save(self):
+        self.tries += 1
+        if self.tries <= self.away:
+            raise TimeoutError("Topic deltas not present in metadata after 60000 ms.\n\tat …")
+        self.saved.append(self.table.to_pylist())
+
+
+@pytest.mark.parametrize("away", [0, 1, 3])
+def test_a_broker_that_comes_back_in_time(away, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(deltas.time, "sleep", pauses.append)
+    broker = Broker(away)
+    table = pa.table({"time": [7], "tx": [0], "diff": [1], "a": ["<ex:a>"]})
+    deltas.TopicWriter(broker, "host:9092", "deltas")(3, {"Q": table}, pa.table({}), None)
+    assert [row["key"] for (row,) in broker.saved] == ['{"query":"Q","row":{"a":"<ex:a>"}}']
+    assert pauses == list(deltas.RETRY_SECONDS[:away])
+
+
+def test_a_broker_that_stays_away(monkeypatch):
+    monkeypatch.setattr(deltas.time, "sleep", lambda _: None)
+    table = pa.table({"time": [7], "tx": [0], "diff": [1], "a": ["<ex:a>"]})
+    writer = deltas.TopicWriter(Broker(99), "host:9092", "deltas")
+    with pytest.raises(
+        GraphtideError, match="topic deltas cannot be written, 4 times in 42 s"
+    ) as e:
+        writer(3, {"Q": table}, pa.table({}), None)
+    assert "not present in metadata" in str(e.value) and "\tat" not in str(e.value)
+    assert "start again when the broker is back" in e.value.hint

@@ -1,5 +1,6 @@
 """The source on its own: what it reads, in which order, from which offset, and again."""
 
+import bz2
 import gzip
 import itertools
 import json
@@ -8,6 +9,7 @@ import random
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,6 +133,25 @@ def test_parquet_and_packed_files(tmp_path):
         (9, 6, -1, '"d"'),
         (9, 7, 1, "<ex:e>"),
     ]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst"])
+def test_limits_of_packed_files_and_long_lines(tmp_path, suffix):
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(
+        suffix, lambda data: pa.compress(data, codec="zstd", asbytes=True)
+    )
+    (tmp_path / f"a.rdfp{suffix}").write_bytes(pack(tx("a", time=3).encode()))
+    (tmp_path / f"b.rdfp{suffix}").write_bytes(pack(tx("b", "x" * 500).encode()))
+    (tmp_path / f"c.rdfp{suffix}").write_bytes(pack(tx(*["c"] * 1000).encode()))
+    (tmp_path / "d.rdfp").write_text(tx("d"))
+    stream = reader(tmp_path, limits='{"unpacked_bytes": 10000, "literal_length": 400}')
+    rows, _ = drain(stream, stream.initialOffset())
+    assert objects(rows) == ["a", "b", "d"]
+    reasons = [row["reason"] for row in rows if row["reason"]]
+    assert len(reasons) == 2 and reasons[0].startswith("a line of more than 400 bytes")
+    assert reasons[1].startswith("unpacks to more than 10,000 bytes")
+    everything, _ = drain(reader(tmp_path), stream.initialOffset())
+    assert len(objects(everything)) == 1 + 2 + 1000 + 1
 
 
 def test_only_complete_transactions_of_a_growing_file_are_taken(tmp_path):

@@ -23,9 +23,10 @@ SLACK: Final = 1 << 16
 class UnpackedFile(io.RawIOBase):
     """What a compressed file unpacks to, up to a limit."""
 
-    def __init__(self, packed: IO[bytes], source: str, limits: Limits) -> None:
+    def __init__(self, packed: IO[bytes], stored: IO[bytes], source: str, limits: Limits) -> None:
         super().__init__()
         self._packed = packed
+        self._stored = stored
         self._source = source
         self._limits = limits
         self._bytes = 0
@@ -47,6 +48,7 @@ class UnpackedFile(io.RawIOBase):
     def close(self) -> None:
         """Close the file."""
         self._packed.close()
+        self._stored.close()
         super().close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import zlib
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from io import BufferedReader, TextIOBase
 from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeAlias, cast
 
+import pyarrow as pa
 from pyoxigraph import RdfFormat
 
 from graphtide.errors import DataError
@@ -16,6 +18,9 @@ from graphtide.limits import Limits
 from graphtide.rdf.formats.guards import UnpackedFile
 
 Family: TypeAlias = Literal["lines", "rdf", "patch", "messages", "parquet", "arrow", "arrows"]
+
+PACKED: Final = (".gz", ".bz2", ".zst")
+"""Suffixes of files that are unpacked while they are read."""
 
 Source: TypeAlias = "str | Path | IO[bytes]"
 """A path, or a file object that reads (or writes) bytes."""
@@ -61,7 +66,7 @@ def find_format(source: Source, name: str | None = None) -> Format:
         ...
     graphtide.errors.DataError: data.csv: unknown suffix '.csv'
       hint: known are .nt .nq .ttl .trig .rdf .xml .jsonld .rdfp .patch .updates .parquet .arrow
-      .feather .arrows (and .gz after them), or name a format
+      .feather .arrows (and .gz, .bz2 or .zst after them), or name a format
     """
     wanted = _suffix(source) if name is None else "." + name.lower().removeprefix(".")
     for candidate in FORMATS:
@@ -72,7 +77,7 @@ def find_format(source: Source, name: str | None = None) -> Format:
     raise DataError(
         what,
         source=source_name(source),
-        hint=f"known are {suffixes} (and .gz after them), or name a format",
+        hint=f"known are {suffixes} (and .gz, .bz2 or .zst after them), or name a format",
     )
 
 
@@ -88,7 +93,7 @@ def source_name(source: Source) -> str:
 
 
 def open_source(source: Source, limits: Limits | None = None) -> IO[bytes]:
-    """Open a source for reading, unpacking `.gz` up to a limit; a file object stays as it is.
+    """Open a source for reading, unpacking it up to a limit; a file object stays as it is.
 
     >>> open_source("no/such/file.nt")
     Traceback (most recent call last):
@@ -103,14 +108,24 @@ def open_source(source: Source, limits: Limits | None = None) -> IO[bytes]:
     if path.is_dir():
         raise DataError("is a directory, not a file", source=str(path))
     try:
-        if path.suffix == ".gz":
-            packed = cast("IO[bytes]", gzip.open(path))  # noqa: SIM115 - the reader closes it
-            return BufferedReader(UnpackedFile(packed, str(path), limits or Limits()))
-        return path.open("rb")
+        stored = path.open("rb")
+        return unpacked(stored, str(path), limits or Limits()) if path.suffix in PACKED else stored
     except FileNotFoundError:
         raise DataError("there is no such file", source=str(path)) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", source=str(path)) from None
+
+
+def unpacked(stored: IO[bytes], name: str, limits: Limits) -> BufferedReader:
+    """What a packed file unpacks to, up to a limit; it is closed with the file."""
+    suffix = Path(name).suffix
+    if suffix == ".gz":
+        packed = cast("IO[bytes]", gzip.GzipFile(fileobj=stored))
+    elif suffix == ".bz2":
+        packed = cast("IO[bytes]", bz2.BZ2File(stored))
+    else:
+        packed = cast("IO[bytes]", pa.CompressedInputStream(cast("Any", stored), "zstd"))
+    return BufferedReader(UnpackedFile(packed, stored, name, limits))
 
 
 def open_text_source(source: Source, limits: Limits | None = None) -> IO[bytes]:
@@ -139,6 +154,9 @@ def open_target(target: Source) -> IO[bytes]:
     try:
         if path.suffix == ".gz":
             return cast("IO[bytes]", gzip.open(path, "wb"))
+        if path.suffix in PACKED:
+            hint = f"omit {path.suffix}, or pack it as .gz"
+            raise DataError("cannot be written packed like this", source=str(path), hint=hint)
         return path.open("wb")
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror}", source=str(path)) from None
@@ -146,4 +164,4 @@ def open_target(target: Source) -> IO[bytes]:
 
 def _suffix(source: Source) -> str:
     path = Path(source_name(source))
-    return (path.with_suffix("") if path.suffix == ".gz" else path).suffix
+    return (path.with_suffix("") if path.suffix in PACKED else path).suffix

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from graphtide.errors import GraphtideError
+from graphtide.limits import Limits
 from graphtide.spark.driver.continued import PROGRAM_NAME, Continued
 from graphtide.spark.driver.feedback import MAX_ROUNDS
 from graphtide.spark.driver.sink import holds_something
@@ -68,6 +69,7 @@ class RunSettings(TypedDict, total=False):
     idle_seconds: float | None
     layout: Layouts
     hubs: Sequence[str] | Mapping[str, Mapping[str, int]]
+    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class RunOptions:
     events, if the changes have no column `stream`. The run stops if actions cause further actions
     more than `max_rounds` times in turn. Of a DataFrame, `shards`, `idle` and `late` are those of
     `watch`; late rows of a log are rejected. `idle_seconds`, `layout` and `hubs` are those of
-    `watch`.
+    `watch`. `limits` are those of the engines, and of what is read of a log.
     """
 
     changes: Location | DataFrame
@@ -112,6 +114,7 @@ class RunOptions:
     idle_seconds: float | None = None
     layout: Layouts = None
     hubs: Sequence[str] | Mapping[str, Mapping[str, int]] = ()
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def clock(self) -> Clock:
@@ -149,11 +152,6 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
     if spec is not None:
         spec.check()
         check_patterns(program)
-        if not isinstance(options.changes, Location) and not options.changes.isStreaming:
-            raise GraphtideError(
-                "rules and patterns need a stream, and this DataFrame is bounded",
-                hint="read its files with spark.readStream, or as a directory of change logs",
-            )
     source = source_name(options.changes, options.data)
     options.out.check()
     options.checkpoint.check()
@@ -162,10 +160,11 @@ def check_options(program: Program, options: RunOptions) -> Fingerprint:
             'start="latest" leaves out data, which is read before the changes',
             hint='use start="earliest", or load no data',
         )
-    if options.once and options.idle_seconds is not None:
+    streams = isinstance(options.changes, Location) or options.changes.isStreaming
+    if options.idle_seconds is not None and (options.once or not streams):
         raise GraphtideError(
-            "idle_seconds is for a run that goes on, and with once it ends with its input",
-            hint="leave out idle_seconds, or run with once=False (--follow)",
+            "idle_seconds is for a run that goes on, and this one ends with its input",
+            hint="leave out idle_seconds, or run a stream with once=False (--follow)",
         )
     if options.partitions < 1:
         raise GraphtideError(f"--partitions {options.partitions}: at least one partition is needed")

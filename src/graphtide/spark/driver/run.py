@@ -21,6 +21,7 @@ from graphtide.rdf.formats.change_log import read_changes, write_changes
 from graphtide.spark.api import make_job, run_stages
 from graphtide.spark.driver import continued as going_on
 from graphtide.spark.driver.actions import ActionRunner, Functions
+from graphtide.spark.driver.bounded import as_stream
 from graphtide.spark.driver.feedback import FeedbackLog, with_feedback
 from graphtide.spark.driver.options import (
     RunOptions,
@@ -36,7 +37,7 @@ from graphtide.spark.files import Location
 from graphtide.spark.metrics import CacheCounts
 from graphtide.spark.output import OutputSpec
 from graphtide.spark.restore.kept import job_notes
-from graphtide.spark.session import check_hadoop, storage_settings
+from graphtide.spark.session import check_classic, check_hadoop, storage_settings
 from graphtide.spark.source.offsets import Offset
 from graphtide.spark.source.source import SECRETS, GraphtideSource
 from graphtide.spark.stages.prune import plain_changes
@@ -109,6 +110,7 @@ def run(
     `functions`; one that has a parameter `firing_id` gets the id of the firing, which is the same
     if the call is made again.
     """
+    check_classic(spark)
     storage = storage_settings(spark)
     written = Location.of(checkpoint, storage)
     if partitions is None:
@@ -159,6 +161,7 @@ def start(
         program=spec,
         layout=options.layout,
         hubs=options.hubs,
+        limits=options.limits,
     )
     columns = {
         query.name: [variable.name for variable in query.query.variables[: query.shown]]
@@ -174,14 +177,32 @@ def start(
         job = continue_job(spark, job, before, options.checkpoint, sink)
     going_on.note_job(options.checkpoint, job_notes(job))
     writer = BatchWriter(job, sink, options.quarantine_limit, on_deltas, actions, on_batch)
+    bounded = not changes.isStreaming
+    if spec is not None and bounded:
+        check_new(sink)
+        changes = as_stream(changes, job, options.checkpoint / "bounded")
+        options = replace(options, once=True)
     if spec is not None and spec.feeds_back:
         known = plain_changes(changes, job)
         changes = with_feedback(spark, known, feedback)
     counts = CacheCounts(spark.sparkContext)
     output = run_stages(changes, job, counts)
-    if changes.isStreaming:
-        return StreamJob(output, writer, options, counts, going_on.folder_of("stream", before))
-    return BoundedJob(output, writer)
+    if not changes.isStreaming:
+        return BoundedJob(output, writer)
+    stream = StreamJob(output, writer, options, counts, going_on.folder_of("stream", before))
+    if bounded:
+        for status in stream.statuses():
+            log.debug("%s", status.line_of_text())
+    return stream
+
+
+def check_new(sink: Sink) -> None:
+    """Check that a bounded DataFrame has no output yet."""
+    if sink.progress.batch >= 0:
+        raise GraphtideError(
+            f"{sink.out} has the output of a bounded DataFrame already",
+            hint="choose another out and another checkpoint; only a stream can be resumed",
+        )
 
 
 def patiently(action: Callable[[], DataFrame]) -> DataFrame:
@@ -219,7 +240,7 @@ def write_base(options: RunOptions) -> Location | None:
         batches = (
             replace(batch, time=np.zeros(len(batch), np.int64), tx=np.full(len(batch), tx))
             for tx, path in enumerate(options.data)
-            for batch in read_changes(path)
+            for batch in read_changes(path, limits=options.limits)
         )
         with TemporaryDirectory(dir=options.checkpoint.local) as folder:
             written = Path(folder, BASE_FILE)
@@ -246,6 +267,7 @@ def read_logs(
         .option("maxRowsPerBatch", str(options.rows_per_batch))
         .option("startingOffsets", options.start)
         .option(SECRETS, json.dumps(dict(path.settings)))
+        .option("limits", json.dumps(options.limits.to_json()))
     )
     if before is not None:
         reader = reader.option("continues", json.dumps(before.offset))
@@ -372,11 +394,7 @@ class BoundedJob:
 
     def __init__(self, output: DataFrame, writer: BatchWriter) -> None:
         self.sink = writer.sink
-        if self.sink.progress.batch >= 0:
-            raise GraphtideError(
-                f"{self.sink.out} has the output of a bounded DataFrame already",
-                hint="choose another out and another checkpoint; only a stream can be resumed",
-            )
+        check_new(self.sink)
         writer.write(output, 0)
 
     def statuses(self, until: Callable[[], bool] = lambda: False) -> Iterator[BatchStatus]:  # noqa: ARG002 - as of a stream

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError
+from graphtide.rdf.formats.registry import PACKED
 from graphtide.spark.source.plan import log_files
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def lag(changes: Location, file: str, offset: int) -> tuple[int, int]:
     for entry in log_files(changes):
         if entry.name > file:
             files, size = files + 1, size + entry.size
-        elif entry.name == file and not file.endswith((".gz", ".parquet")) and offset >= 0:
+        elif entry.name == file and not file.endswith((*PACKED, ".parquet")) and offset >= 0:
             size += max(entry.size - offset, 0)
     return files, size
 

@@ -12,7 +12,9 @@ record at least once; `new_deltas` drops the repetitions.
 from __future__ import annotations
 
 import json
+import time
 from itertools import chain
+from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 FRONT: Final = ("query", "time", "tx", "diff")
+RETRY_SECONDS: Final = (2.0, 10.0, 30.0)
+"""The pauses before records are written again that a broker has not taken."""
+
+log = getLogger(__name__)
+
 _RECORDS: Final = pa.schema([("key", pa.string()), ("value", pa.string())])
 
 
@@ -156,13 +163,21 @@ class TopicWriter:
         # One task, or else the deltas of one row could overtake each other.
         frame = self._spark.createDataFrame(table).coalesce(1)
         kafka = frame.write.format("kafka").options(**self._options).option("topic", topic)
-        try:
-            kafka.save()
-        except Exception as error:
-            raise GraphtideError(
-                f"topic {topic} cannot be written: {str(error).strip().splitlines()[0]}",
-                hint="start again when the broker is back: the micro-batch is run again",
-            ) from error
+        for pause in (*RETRY_SECONDS, None):
+            try:
+                kafka.save()
+            except Exception as error:
+                reason = str(error).strip().partition("\n")[0]
+                if pause is None:
+                    raise GraphtideError(
+                        f"topic {topic} cannot be written, {len(RETRY_SECONDS) + 1} times in "
+                        f"{sum(RETRY_SECONDS):g} s and more: {reason}",
+                        hint="start again when the broker is back: the micro-batch is run again",
+                    ) from error
+                log.warning("topic %s is written again in %g s: %s", topic, pause, reason)
+                time.sleep(pause)
+            else:
+                return
 
 
 def table_records(name: str, table: pa.Table) -> list[tuple[str, str]]:
@@ -177,20 +192,20 @@ def table_records(name: str, table: pa.Table) -> list[tuple[str, str]]:
     totals: dict[tuple[str, int, int | None], int] = {}
     rows: dict[str, dict[str, str]] = {}
     for row in table.to_pylist():
-        time, tx, diff = (row.pop(field) for field in FRONT[1:])
+        at, tx, diff = (row.pop(field) for field in FRONT[1:])
         bound = {column: row[column] for column in sorted(row) if row[column] is not None}
         key = _json({"query": name, "row": bound})
         rows[key] = bound
-        totals[key, time, tx] = totals.get((key, time, tx), 0) + diff
+        totals[key, at, tx] = totals.get((key, at, tx), 0) + diff
     return [
-        (key, _json({"query": name, "time": time, "tx": tx, "diff": diff, "row": rows[key]}))
-        for (key, time, tx), diff in sorted(totals.items(), key=_stamp)
+        (key, _json({"query": name, "time": at, "tx": tx, "diff": diff, "row": rows[key]}))
+        for (key, at, tx), diff in sorted(totals.items(), key=_stamp)
     ]
 
 
 def _stamp(total: tuple[tuple[str, int, int | None], int]) -> tuple[int, int]:
-    (_, time, tx), _ = total
-    return time, tx or 0
+    (_, at, tx), _ = total
+    return at, tx or 0
 
 
 def _json(value: object) -> str:

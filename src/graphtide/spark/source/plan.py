@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import time
 import zlib
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import IO, TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from graphtide.errors import DataError
-from graphtide.rdf.formats.registry import find_format
+from graphtide.limits import Limits
+from graphtide.rdf.formats.registry import PACKED, find_format, unpacked
 from graphtide.spark.files import Entry, Location
 from graphtide.spark.source.offsets import Closing, FileRange, LogPosition, Offset
 from graphtide.spark.source.scan import scan_lines, scan_patch, scan_table
@@ -84,7 +84,7 @@ class Directory:
     """A directory of change logs, and what is known of its files.
 
     With `only`, the log is one file of the directory. `base` is the absolute path of a file that is
-    read before all others.
+    read before all others. `limits` bound what its files unpack to.
     """
 
     path: Location
@@ -92,14 +92,17 @@ class Directory:
     seen: set[str] = field(default_factory=set)
     only: str | None = None
     base: Location | None = None
+    limits: Limits = field(default_factory=Limits)
 
     @classmethod
-    def of(cls, path: Path | Location, base: Location | None = None) -> Directory:
+    def of(
+        cls, path: Path | Location, base: Location | None = None, limits: Limits | None = None
+    ) -> Directory:
         """The log of a directory, or of a single file."""
-        where = Location.of(path)
+        where, limits = Location.of(path), limits or Limits()
         if where.is_dir():
-            return cls(where, base=base)
-        return cls(where.parent, only=where.name, base=base)
+            return cls(where, base=base, limits=limits)
+        return cls(where.parent, only=where.name, base=base, limits=limits)
 
     def file(self, name: str) -> Location:
         """A file of the log."""
@@ -201,7 +204,7 @@ def replan(directory: Directory, start: Offset, end: Offset) -> list[LogSlice]:
         begin = position if part.file == position.file else position.begin(part.file)
         if part.reason is None:
             closing = Closing.END if part.finished else Closing.ONCE
-            parts, position = _cut(directory.file(part.file), begin, part.stop, closing)
+            parts, position = _cut(directory, begin, part.stop, closing)
             slices += parts
         else:
             slices.append(_rejected(directory, part, position))
@@ -219,7 +222,7 @@ def _take(
     stop = (directory.frozen or {}).get(name) if last and not _whole(path) else None
     try:
         closing = directory.closing(name, last=last, ended=ended)
-        slices, position = _cut(path, begin, stop, closing, rows)
+        slices, position = _cut(directory, begin, stop, closing, rows)
     except UNREADABLE as error:
         if last and not ended and directory.age(name) < STALE_SECONDS:
             return None
@@ -231,16 +234,22 @@ def _take(
 
 
 def _cut(
-    path: Location, begin: LogPosition, stop: int | None, closing: Closing, rows: int = NO_LIMIT
+    directory: Directory,
+    begin: LogPosition,
+    stop: int | None,
+    closing: Closing,
+    rows: int = NO_LIMIT,
 ) -> tuple[list[LogSlice], LogPosition]:
     """Pieces of a file from a position on, behind so many rows at the latest; and their end."""
+    path = directory.file(begin.file)
     closing = Closing.END if _whole(path) else closing
-    most = NO_LIMIT if path.suffix == ".gz" else min(SLICE_LINES, rows)
+    most = NO_LIMIT if path.suffix in PACKED else min(SLICE_LINES, rows)
     finished = closing == Closing.END
     slices: list[LogSlice] = []
     start = last = begin
     # Cuts need not be exact to the line, and many small transactions are scanned sooner.
-    for position in _scan(path, begin, stop, closing, step=max(1, most // 50)):
+    step = max(1, most // 50)
+    for position in _scan(path, begin, stop, closing, step, directory.limits):
         last = position
         if position.line - start.line >= most:
             slices.append(LogSlice(path, start, position.offset, position.shift or 0))
@@ -256,7 +265,12 @@ def _cut(
 
 
 def _scan(
-    path: Location, begin: LogPosition, stop: int | None, closing: Closing, step: int
+    path: Location,
+    begin: LogPosition,
+    stop: int | None,
+    closing: Closing,
+    step: int,
+    limits: Limits,
 ) -> Iterator[LogPosition]:
     family = find_format(path.name).family
     if family == "parquet":
@@ -266,7 +280,7 @@ def _scan(
         raise DataError("a file of this format cannot be part of a log that grows")
     if _whole(path) and begin.offset > 0:
         return
-    with open_log(path, begin.offset) as file:
+    with open_log(path, begin.offset, limits) as file:
         if family == "patch":
             yield from scan_patch(file, begin, stop, closing, step)
         else:
@@ -274,22 +288,31 @@ def _scan(
 
 
 @contextmanager
-def open_log(path: Location, offset: int) -> Iterator[IO[bytes]]:
-    """Open a text log at an offset, unpacking it if it is packed."""
-    packed = path.suffix == ".gz"
-    with path.open() as stored, gzip.open(stored) if packed else nullcontext(stored) as file:
-        if not packed and file.seek(0, os.SEEK_END) < offset:
+def open_log(path: Location, offset: int, limits: Limits) -> Iterator[IO[bytes]]:
+    """Open a text log at an offset; one that is packed is unpacked, and read from its start."""
+    with path.open() as stored:
+        if path.suffix in PACKED:
+            with unpacked(stored, str(path), limits) as file:
+                _check_text(file.peek(512)[:512])
+                yield file
+            return
+        if stored.seek(0, os.SEEK_END) < offset:
             raise DataError("became shorter after it was read")
-        file.seek(0)
-        if not offset and b"\0" in file.read(512):
-            raise DataError("is a binary file, not RDF text")
-        file.seek(offset)
-        yield cast("IO[bytes]", file)
+        stored.seek(0)
+        if not offset:
+            _check_text(stored.read(512))
+        stored.seek(offset)
+        yield stored
+
+
+def _check_text(begin: bytes) -> None:
+    if b"\0" in begin:
+        raise DataError("is a binary file, not RDF text")
 
 
 def _whole(path: Location) -> bool:
     """Whether a file is read as a whole, because it is packed."""
-    return path.suffix in {".gz", ".parquet"}
+    return path.suffix in PACKED or path.suffix == ".parquet"
 
 
 def _rejected(directory: Directory, part: FileRange, position: LogPosition) -> LogSlice:

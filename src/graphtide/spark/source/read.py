@@ -104,7 +104,7 @@ def _nothing() -> Iterator[tuple[ChangeBatch, Lines]]:
 def _blocks(slice_: LogSlice, limits: Limits) -> Iterator[bytes]:
     """The text of a slice in blocks of whole lines; the last line is ended if it is not."""
     lines, left = LineBuffer(limits), slice_.stop - slice_.start.offset
-    with open_log(slice_.path, slice_.start.offset) as file:
+    with open_log(slice_.path, slice_.start.offset, limits) as file:
         while left and (data := file.read(min(BLOCK_BYTES, left))):
             left -= len(data)
             if block := lines.feed(data):

@@ -3,7 +3,7 @@
     spark.dataSource.register(GraphtideSource)
     changes = spark.readStream.format("graphtide").load("logs/")
 
-RDF Patch (`.rdfp`, `.patch`), N-Quads, N-Triples (each also packed, `.gz`) and Parquet. The rules
+RDF Patch (`.rdfp`, `.patch`), N-Quads, N-Triples (each also packed) and Parquet. The rules
 for order, times and transaction numbers are those of `source.offsets`. Options:
 
 | option | meaning |
@@ -15,6 +15,7 @@ for order, times and transaction numbers are those of `source.offsets`. Options:
 | `startingOffsets` | `earliest`, or `latest`: only what is written from now on |
 | `continues` | JSON of the offset that a new stream begins with, if it goes on from another one |
 | `planned` | JSON of the offset with which its first micro-batch ends, as it was planned before |
+| `limits` | a JSON object of numbers of `graphtide.Limits` that are not the defaults |
 
 Rows are changes `time, tx, diff, s, p, o, g, seq`; with a `reason` they are rejected input, with
 `file`, `line`, `column` and `text`.
@@ -39,6 +40,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from graphtide.errors import GraphtideError
+from graphtide.limits import Limits
 from graphtide.spark.files import Location
 from graphtide.spark.source import plan as planning
 from graphtide.spark.source.offsets import Offset
@@ -103,7 +105,7 @@ class LogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of some slices."""
-        return read_group(partition)
+        return read_group(partition, self._directory.limits)
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -163,7 +165,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of some slices."""
-        return read_group(partition)
+        return read_group(partition, self._directory.limits)
 
 
 def grouped(slices: Sequence[planning.LogSlice]) -> list[tuple[planning.LogSlice, ...]]:
@@ -180,10 +182,10 @@ def grouped(slices: Sequence[planning.LogSlice]) -> list[tuple[planning.LogSlice
     return [tuple(group) for group in groups]
 
 
-def read_group(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def read_group(partition: InputPartition, limits: Limits) -> Iterator[pa.RecordBatch]:
     """The rows of a partition's slices, one after the other."""
     for slice_ in partition.value:
-        yield from read_slice(slice_)
+        yield from read_slice(slice_, limits)
 
 
 def log_of(options: Mapping[str, str]) -> planning.Directory:
@@ -193,8 +195,10 @@ def log_of(options: Mapping[str, str]) -> planning.Directory:
     settings = json.loads(options.get(SECRETS, "{}"))
     path = Location.of(options["path"], settings)
     planning.check_log(path)
-    base = options.get("base")
-    return planning.Directory.of(path, None if base is None else Location.of(base, settings))
+    base, limits = options.get("base"), Limits(**json.loads(options.get("limits", "{}")))
+    return planning.Directory.of(
+        path, None if base is None else Location.of(base, settings), limits
+    )
 
 
 def _number(options: Mapping[str, str], name: str, default: int) -> int:

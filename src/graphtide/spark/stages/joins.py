@@ -21,7 +21,7 @@ from graphtide.engine.dataflow.operators import Operator, make_operator
 from graphtide.kernel import Answer
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs, empty_batch
 from graphtide.kernel.counts import DELTA_VALUES
-from graphtide.limits import Allowance, Limits
+from graphtide.limits import Allowance
 from graphtide.plan.physical import GroupBy, Physical, children
 from graphtide.rdf.dictionary import TermDictionary
 from graphtide.spark.partition.grids import key_partitions
@@ -161,7 +161,7 @@ class JoinsPartition:
         self._queries = [query for query in job.rete if query.plan.stages >= stage]
         self._stage = stage
         self._partition = partition
-        self._limits = Limits()
+        self._limits = job.limits
         self.log_rows = 0
         self._begin()
 

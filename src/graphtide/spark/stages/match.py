@@ -49,7 +49,7 @@ class QueriesPartition:
     """A live graph with every query of a job, which emits the rows of one partition."""
 
     def __init__(self, job: JobSpec, partition: int) -> None:
-        self.graph = Runtime()
+        self.graph = Runtime(limits=job.limits)
         self._partition = partition
         self._hashes = TermHashes(self.graph.terms)
         self._watches = [

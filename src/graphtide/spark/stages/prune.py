@@ -35,6 +35,10 @@ REPORT = {
 """The columns in which the source of change logs reports rejected input, with their types."""
 
 
+FILE_ID = "graphtide_file_id"
+"""The column of plain changes that `_file_id` makes."""
+
+
 def prune(changes: DataFrame, job: JobSpec) -> DataFrame:
     """The changes, without the terms of those that no pattern can match (not `relevant`).
 
@@ -86,6 +90,7 @@ def plain_changes(changes: DataFrame, job: JobSpec) -> DataFrame:
         *(term_text(changes, name).alias(name) for name in "spo"),
         *graph_and_stream(changes, job.stream_names),
         *_shard(changes),
+        *(column.alias(FILE_ID) for column in _file_id(changes)),
         *_report(changes),
     )
 
@@ -105,6 +110,8 @@ def _shard(changes: DataFrame) -> list[Column]:
 
 def _file_id(changes: DataFrame) -> list[Column]:
     """A number for the file and block of a row, where Spark knows it and no `seq` orders rows."""
+    if FILE_ID in changes.columns:
+        return [f.coalesce(FILE_ID, f.lit(0)).alias("file_id")]
     if "seq" in changes.columns:
         return []
     place = f.xxhash64("_metadata.file_path", "_metadata.file_block_start").alias("file_id")
