@@ -22,7 +22,15 @@ from graphtide.errors import GraphtideError, TermError
 from graphtide.jit import allocating
 from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
-from graphtide.rdf.kernels.texts import ODD, PENDING, check_texts, typed_values
+from graphtide.rdf.kernels.texts import (
+    ODD,
+    PENDING,
+    TYPED,
+    check_texts,
+    term_code,
+    typed_literal,
+    typed_values,
+)
 from graphtide.rdf.term_tables import (
     BadRow,
     Strings,
@@ -44,6 +52,8 @@ if TYPE_CHECKING:
 Bytes = NDArray[np.uint8]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Int8 = NDArray[np.int8]
+Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _BLOCK: Final = 64
@@ -112,33 +122,6 @@ def _find(
 
 
 @allocating
-def find_rows(
-    data: Bytes, offsets: Int64, slots: Int64, blob: Bytes, spans: Int64, ids: Int32
-) -> int:
-    """Look every text up; ids[row] is its id or 0. Return how many are absent."""
-    absent = 0
-    mask = slots.size - 1
-    codes = np.empty(_BLOCK, np.int64)
-    for first in range(0, ids.size, _BLOCK):
-        last = min(first + _BLOCK, ids.size)
-        # A probe reads memory three times in sequence; the reads of a block of rows overlap.
-        for row in range(first, last):
-            codes[row - first] = _hash(data, offsets[row], offsets[row + 1])
-            prefetch(slots, codes[row - first] & mask)
-        for row in range(first, last):
-            ids[row] = slots[codes[row - first] & mask] & 0x7FFFFFFF
-            prefetch(spans, 2 * ids[row])
-        for row in range(first, last):
-            prefetch(blob, spans[ids[row], 0])
-        for row in range(first, last):
-            at, end = offsets[row], offsets[row + 1]
-            found, _ = _find(data, at, end, codes[row - first], slots, blob, spans)
-            ids[row] = found
-            absent += found == 0
-    return absent
-
-
-@allocating
 def find_one(data: Bytes, slots: Int64, blob: Bytes, spans: Int64) -> int:
     """Return the id of the text that `data` holds, or 0."""
     found, _ = _find(data, 0, data.size, _hash(data, 0, data.size), slots, blob, spans)
@@ -191,6 +174,71 @@ def add_one(
     if found != 0:
         return found, False
     return _append(data, 0, data.size, code, slot, slots, blob, spans, free, state), True
+
+
+@allocating
+def take_rows(
+    data: Bytes,
+    offsets: Int64,
+    valid: Bools,
+    first: int,
+    slots: Int64,
+    blob: Bytes,
+    spans: Int64,
+    free: Int32,
+    state: Int64,
+    kinds_: Int8,
+    numbers: Floats,
+    ids: Int32,
+    odd: Int64,
+    many: int,
+) -> tuple[int, int]:
+    """Give the texts from row `first` on their ids, and add those that are new and plain.
+
+    Rows with other texts are noted in `odd`, which has `many` so far. Where there is no room for a
+    block of rows, it stops. Returns the row to resume with, and the number of odd rows.
+    """
+    mask = slots.size - 1
+    codes = np.empty(_BLOCK, np.int64)
+    while first < ids.size:
+        last = min(first + _BLOCK, ids.size)
+        size = last - first
+        if (
+            state[TOP] + size + 2 > spans.shape[0]
+            or state[USED] + offsets[last] - offsets[first] > blob.size
+            or (state[COUNT] + size) * 5 > slots.size * 3
+        ):
+            break
+        # A probe reads memory three times in sequence; the reads of a block of rows overlap.
+        for row in range(first, last):
+            codes[row - first] = _hash(data, offsets[row], offsets[row + 1])
+            prefetch(slots, codes[row - first] & mask)
+        for row in range(first, last):
+            ids[row] = slots[codes[row - first] & mask] & 0x7FFFFFFF
+            prefetch(spans, 2 * ids[row])
+        for row in range(first, last):
+            prefetch(blob, spans[ids[row], 0])
+        for row in range(first, last):
+            at, end = offsets[row], offsets[row + 1]
+            found = 0
+            if valid.size == 0 or valid[row]:
+                code = codes[row - first]
+                found, slot = _find(data, at, end, code, slots, blob, spans)
+                if found == 0:
+                    kind, close = term_code(data, at, end)
+                    number = 0.0
+                    if kind >= TYPED:
+                        kind, number = typed_literal(data, at + 1, close, kind)
+                    if kind < 0:  # odd, or a number that is left to Python
+                        odd[many] = row
+                        many += 1
+                    else:
+                        found = _append(data, at, end, code, slot, slots, blob, spans, free, state)
+                        kinds_[found] = kind
+                        numbers[found] = number
+            ids[row] = found
+        first = last
+    return first, many
 
 
 @allocating
@@ -329,24 +377,32 @@ class KernelTermTable:
 
     def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
         """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
-        data, offsets = column.data, column.offsets
-        ids = np.zeros(len(column), np.int32)
-        absent = find_rows(data, offsets, self._slots, self._blob, self._spans, ids)
-        if column.valid is not None:
-            ids[~column.valid] = 0
-        if not absent:
-            return ids, []
-        rows = np.flatnonzero(ids == 0 if column.valid is None else (ids == 0) & column.valid)
-        codes = np.empty(rows.size, np.int8)
-        closes = np.empty(rows.size, np.int64)
-        odd = check_texts(data, offsets, rows, codes, closes)
-        bad: list[BadRow] = []
-        if odd:
-            plain = codes != ODD
-            bad = self._encode_odd(column, rows[~plain], ids)
-            rows, codes, closes = rows[plain], codes[plain], closes[plain]
-        self._add_plain(column, rows, codes, closes, ids)
-        return ids, bad
+        count, offsets = len(column), column.offsets
+        valid = _ALL if column.valid is None else column.valid
+        ids, odd = np.zeros(count, np.int32), np.empty(count, np.int64)
+        row = many = 0
+        while row < count:
+            row, many = take_rows(
+                column.data,
+                offsets,
+                valid,
+                row,
+                self._slots,
+                self._blob,
+                self._spans,
+                self._free,
+                self._state,
+                self.kinds,
+                self.numbers,
+                ids,
+                odd,
+                many,
+            )
+            # Nobody knows how many of the rest are new: the table at most doubles.
+            more = min(count - row, max(self.count, _BLOCK))
+            if more:
+                self._make_room(more, int(offsets[row + more] - offsets[row]))
+        return ids, self._encode_odd(column, odd[:many], ids)
 
     def _add_plain(
         self,
