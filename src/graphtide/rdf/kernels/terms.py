@@ -59,6 +59,9 @@ Bools = NDArray[np.bool_]
 _BLOCK: Final = 64
 """Rows that are prefetched together."""
 
+_AHEAD: Final = 16
+"""Rows by which copying prefetches ahead."""
+
 
 def _load64_code(_typing: Any, array: Any, _index: Any) -> tuple[Any, Callable[..., Any]]:
     """Read eight bytes from an index on as one integer, aligned or not."""
@@ -337,6 +340,8 @@ def text_sizes(ids: Int32, spans: Int64, offsets: Int64) -> int:
 def copy_texts(ids: Int32, blob: Bytes, spans: Int64, offsets: Int64, out: Bytes) -> None:
     """Copy the texts of `ids` to the places that `text_sizes` gave them."""
     for row in range(ids.size):
+        if row + _AHEAD < ids.size:
+            prefetch(blob, spans[ids[row + _AHEAD], 0])
         start, place = spans[ids[row], 0], offsets[row]
         for index in range(offsets[row + 1] - place):
             out[place + index] = blob[start + index]
