@@ -464,26 +464,3 @@ def typed_literal(data: Bytes, at: int, end: int, code: int) -> tuple[int, float
     if datatype == _BOOLEAN:
         return _boolean(data, at, end)
     return _datetime(data, at, end)
-
-
-@allocating
-def typed_values(
-    data: Bytes,
-    offsets: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    codes: NDArray[np.int8],
-    closes: NDArray[np.int64],
-    numbers: NDArray[np.float64],
-) -> int:
-    """Turn the codes of `check_texts` into kinds, with numbers; return how many are `PENDING`."""
-    pending = 0
-    for index in range(rows.size):
-        numbers[index] = 0.0
-        if codes[index] < TYPED:
-            continue
-        at, end = offsets[rows[index]] + 1, closes[index]
-        kind, number = typed_literal(data, at, end, codes[index])
-        codes[index] = kind
-        numbers[index] = number
-        pending += kind == PENDING
-    return pending
