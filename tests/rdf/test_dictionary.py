@@ -395,6 +395,22 @@ def test_growth_keeps_every_term():
     assert '"a"' not in dictionary and texts[-1] in dictionary
 
 
+def test_a_column_that_outgrows_the_table_is_as_in_the_twin():
+    odd = ['"caf\\u00e9"', '"1"^^<http://www.w3.org/2001/XMLSchema#integer>', "<a b>", None]
+    odd.append(f'"{"9" * 20}"^^<http://www.w3.org/2001/XMLSchema#integer>')
+    texts = [
+        odd[n % 5] if n % 7 == 0 else f"<http://example.org/{n * n % 9973}>" for n in range(9000)
+    ]
+    column = text_column(pa.array(texts, pa.string()).slice(3))
+    found = []
+    for table in (KernelTermTable(), PlainTermTable()):
+        for _ in range(2):
+            ids, bad = table.encode(column)
+        found.append((table.texts(ids).to_pylist(), bad, table.kinds[ids].tolist(), table.count))
+        found[-1] += (table.numbers[ids].tolist(),)
+    assert found[0] == found[1]
+
+
 def test_caches_start_afresh_when_full(monkeypatch):
     monkeypatch.setattr("graphtide.rdf.dictionary.CACHED_TERMS", 10)
     assert CACHED_TERMS > 10

@@ -85,6 +85,20 @@ def test_two_watches_in_one_query_find_their_engines(spark, tmp_path):
     # Both have the same log, of a chunk of one row for each of the transactions that are complete.
     assert set(counts.state_bytes()) == {"match"}
     assert 7 * 2 * 100 < counts.state_bytes()["match"] < 8 * 2 * 5000
+    ((stage, load),) = counts.loads().items()
+    assert stage == ("match", 0)
+    assert min(load) > 0
+
+
+def test_a_hub_of_the_stream_is_reported(spark, tmp_path, caplog):
+    star = "SELECT * { ?a <ex:p> ?b . ?a <ex:q> ?c }"
+    hub = [(1, 0, 1, "<ex:hub>", "<ex:p>", f"<ex:b{n}>", None) for n in range(60)]
+    others = [(1, 0, 1, f"<ex:{n}>", "<ex:q>", "<ex:c>", None) for n in range(40)]
+    write_batches(tmp_path / "in", [[*hub, *others], [(2, 0, 0, *[None] * 4)]])
+    counts = CacheCounts(spark.sparkContext)
+    run(watch(read(spark, tmp_path / "in"), star, partitions=4, counts=counts), "hub")
+    assert counts.hubs() == {"<ex:hub>": 0.6}
+    assert "hubs={'<ex:hub>': {'<ex:p> s': 60}}" in caplog.text
 
 
 BAD = [

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from graphtide.spark.job import JobSpec
     from graphtide.spark.partition.columns import TermColumn
+    from graphtide.spark.partition.grids import Grid, Hub
 
 log = getLogger(__name__)
 
@@ -143,8 +144,26 @@ def unnamed_hubs(job: JobSpec, counted: TermCounts) -> dict[str, Mapping[str, in
     known = {term: dict(counts) for term, counts in job.hubs}
     both = dict(list((known | found).items())[:MAX_HUBS])
     with_them = replace(job, hubs=hub_counts(both))
-    spread = {hub.term for grids in with_them.routes.values() for g in grids for hub in g.hubs}
+    even = counted.total / job.partitions
+    spread = {
+        hub.term
+        for grids in with_them.routes.values()
+        for grid in grids
+        for hub in grid.hubs
+        if hub.term in found and _gathered(found[hub.term], grid, hub) > even
+    }
     return {term: counts for term, counts in found.items() if term in spread}
+
+
+def _gathered(counts: Mapping[str, int], grid: Grid, hub: Hub) -> int:
+    """How many quads have a hub where a grid divides by it: so many are in one partition."""
+    places = {
+        f"{leaf.pattern.predicate} {place}"
+        for leaf in grid.leaves
+        for place, end in (("s", leaf.pattern.subject), ("o", leaf.pattern.object))
+        if end == hub.variable
+    }
+    return sum(count for place, count in counts.items() if place in places)
 
 
 class HubReport:

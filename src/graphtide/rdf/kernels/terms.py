@@ -22,16 +22,8 @@ from graphtide.errors import GraphtideError, TermError
 from graphtide.jit import allocating
 from graphtide.prefetch import prefetch
 from graphtide.rdf import kinds
-from graphtide.rdf.kernels.texts import ODD, PENDING, check_texts, typed_values
-from graphtide.rdf.term_tables import (
-    BadRow,
-    Strings,
-    TextColumn,
-    buffer_of,
-    resized,
-    text_column,
-    unused_ids,
-)
+from graphtide.rdf import term_tables as tables
+from graphtide.rdf.kernels.texts import TYPED, term_code, typed_literal
 from graphtide.rdf.terms import canonical_text, typed_value
 
 if TYPE_CHECKING:
@@ -44,10 +36,15 @@ if TYPE_CHECKING:
 Bytes = NDArray[np.uint8]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Int8 = NDArray[np.int8]
+Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _BLOCK: Final = 64
 """Rows that are prefetched together."""
+
+_AHEAD: Final = 16
+"""Rows by which copying prefetches ahead."""
 
 
 def _load64_code(_typing: Any, array: Any, _index: Any) -> tuple[Any, Callable[..., Any]]:
@@ -112,33 +109,6 @@ def _find(
 
 
 @allocating
-def find_rows(
-    data: Bytes, offsets: Int64, slots: Int64, blob: Bytes, spans: Int64, ids: Int32
-) -> int:
-    """Look every text up; ids[row] is its id or 0. Return how many are absent."""
-    absent = 0
-    mask = slots.size - 1
-    codes = np.empty(_BLOCK, np.int64)
-    for first in range(0, ids.size, _BLOCK):
-        last = min(first + _BLOCK, ids.size)
-        # A probe reads memory three times in sequence; the reads of a block of rows overlap.
-        for row in range(first, last):
-            codes[row - first] = _hash(data, offsets[row], offsets[row + 1])
-            prefetch(slots, codes[row - first] & mask)
-        for row in range(first, last):
-            ids[row] = slots[codes[row - first] & mask] & 0x7FFFFFFF
-            prefetch(spans, 2 * ids[row])
-        for row in range(first, last):
-            prefetch(blob, spans[ids[row], 0])
-        for row in range(first, last):
-            at, end = offsets[row], offsets[row + 1]
-            found, _ = _find(data, at, end, codes[row - first], slots, blob, spans)
-            ids[row] = found
-            absent += found == 0
-    return absent
-
-
-@allocating
 def find_one(data: Bytes, slots: Int64, blob: Bytes, spans: Int64) -> int:
     """Return the id of the text that `data` holds, or 0."""
     found, _ = _find(data, 0, data.size, _hash(data, 0, data.size), slots, blob, spans)
@@ -194,35 +164,71 @@ def add_one(
 
 
 @allocating
-def add_rows(
+def take_rows(
     data: Bytes,
     offsets: Int64,
-    rows: Int64,
+    valid: Bools,
+    first: int,
     slots: Int64,
     blob: Bytes,
     spans: Int64,
     free: Int32,
     state: Int64,
+    kinds_: Int8,
+    numbers: Floats,
     ids: Int32,
-    first_rows: Int64,
-) -> int:
-    """Give the texts of `rows` their ids; return how many of them are new.
+    odd: Int64,
+    many: int,
+) -> tuple[int, int]:
+    """Give the texts from row `first` on their ids, and add those that are new and plain.
 
-    first_rows[k] becomes the position in `rows` of the k-th new term. The caller has made room for
-    every row to be new.
+    Rows with other texts are noted in `odd`, which has `many` so far. It stops where there is no
+    room for a block of rows, or for an odd one. Returns the row to resume with, and how many are
+    odd.
     """
-    new = 0
-    for index in range(rows.size):
-        row = rows[index]
-        at, end = offsets[row], offsets[row + 1]
-        code = _hash(data, at, end)
-        found, slot = _find(data, at, end, code, slots, blob, spans)
-        if found == 0:
-            found = _append(data, at, end, code, slot, slots, blob, spans, free, state)
-            first_rows[new] = index
-            new += 1
-        ids[row] = found
-    return new
+    mask = slots.size - 1
+    codes = np.empty(_BLOCK, np.int64)
+    while first < ids.size:
+        last = min(first + _BLOCK, ids.size)
+        size = last - first
+        if (
+            state[TOP] + size + 2 > spans.shape[0]
+            or state[USED] + offsets[last] - offsets[first] > blob.size
+            or (state[COUNT] + size) * 5 > slots.size * 3
+        ):
+            break
+        # A probe reads memory three times in sequence; the reads of a block of rows overlap.
+        for row in range(first, last):
+            codes[row - first] = _hash(data, offsets[row], offsets[row + 1])
+            prefetch(slots, codes[row - first] & mask)
+        for row in range(first, last):
+            ids[row] = slots[codes[row - first] & mask] & 0x7FFFFFFF
+            prefetch(spans, 2 * ids[row])
+        for row in range(first, last):
+            prefetch(blob, spans[ids[row], 0])
+        for row in range(first, last):
+            at, end = offsets[row], offsets[row + 1]
+            found = 0
+            if valid.size == 0 or valid[row]:
+                code = codes[row - first]
+                found, slot = _find(data, at, end, code, slots, blob, spans)
+                if found == 0:
+                    kind, close = term_code(data, at, end)
+                    number = 0.0
+                    if kind >= TYPED:
+                        kind, number = typed_literal(data, at + 1, close, kind)
+                    if kind < 0:  # odd, or a number that is left to Python
+                        if many == odd.size:
+                            return row, many
+                        odd[many] = row
+                        many += 1
+                    else:
+                        found = _append(data, at, end, code, slot, slots, blob, spans, free, state)
+                        kinds_[found] = kind
+                        numbers[found] = number
+            ids[row] = found
+        first = last
+    return first, many
 
 
 @allocating
@@ -289,6 +295,8 @@ def text_sizes(ids: Int32, spans: Int64, offsets: Int64) -> int:
 def copy_texts(ids: Int32, blob: Bytes, spans: Int64, offsets: Int64, out: Bytes) -> None:
     """Copy the texts of `ids` to the places that `text_sizes` gave them."""
     for row in range(ids.size):
+        if row + _AHEAD < ids.size:
+            prefetch(blob, spans[ids[row + _AHEAD], 0])
         start, place = spans[ids[row], 0], offsets[row]
         for index in range(offsets[row + 1] - place):
             out[place + index] = blob[start + index]
@@ -327,69 +335,35 @@ class KernelTermTable:
         """Ids below that which no term has, the next one to be used last."""
         return self._free[: self._state[LEFT]]
 
-    def encode(self, column: TextColumn) -> tuple[NDArray[np.int32], list[BadRow]]:
+    def encode(self, column: tables.TextColumn) -> tuple[NDArray[np.int32], list[tables.BadRow]]:
         """Return the id of every text, adding new terms; 0 and a `BadRow` for an invalid one."""
-        data, offsets = column.data, column.offsets
-        ids = np.zeros(len(column), np.int32)
-        absent = find_rows(data, offsets, self._slots, self._blob, self._spans, ids)
-        if column.valid is not None:
-            ids[~column.valid] = 0
-        if not absent:
-            return ids, []
-        rows = np.flatnonzero(ids == 0 if column.valid is None else (ids == 0) & column.valid)
-        codes = np.empty(rows.size, np.int8)
-        closes = np.empty(rows.size, np.int64)
-        odd = check_texts(data, offsets, rows, codes, closes)
-        bad: list[BadRow] = []
-        if odd:
-            plain = codes != ODD
-            bad = self._encode_odd(column, rows[~plain], ids)
-            rows, codes, closes = rows[plain], codes[plain], closes[plain]
-        self._add_plain(column, rows, codes, closes, ids)
-        return ids, bad
+        count, offsets = len(column), column.offsets
+        ids, odd = np.zeros(count, np.int32), np.empty(count, np.int64)
+        row = many = 0
+        while row < count:
+            row, many = self._take(column, row, ids, odd, many)
+            # Nobody knows how many of the rest are new: the table at most doubles.
+            more = min(count - row, max(self.count, _BLOCK))
+            self._make_room(more, int(offsets[row + more] - offsets[row]))
+        return ids, self._encode_odd(column, odd[:many], ids)
 
-    def _add_plain(
-        self,
-        column: TextColumn,
-        rows: NDArray[np.int64],
-        codes: NDArray[np.int8],
-        closes: NDArray[np.int64],
-        ids: NDArray[np.int32],
-    ) -> None:
-        data, offsets = column.data, column.offsets
-        numbers = np.empty(rows.size, np.float64)
-        late: dict[int, tuple[int, float]] = {}
-        if typed_values(data, offsets, rows, codes, closes, numbers):
-            # Before anything is changed: it may be interrupted.
-            for at in np.flatnonzero(codes == PENDING).tolist():
-                late[at] = typed_value(column.text(int(rows[at])))
-        self._make_room(rows.size, int((offsets[rows + 1] - offsets[rows]).sum()))
-        first_rows = np.empty(rows.size, np.int64)
-        many = add_rows(
-            data,
-            offsets,
-            rows,
-            self._slots,
-            self._blob,
-            self._spans,
-            self._free,
-            self._state,
-            ids,
-            first_rows,
+    def _take(
+        self, column: tables.TextColumn, row: int, ids: Int32, odd: Int64, many: int
+    ) -> tuple[int, int]:
+        """Call `take_rows` for a column, from a row on."""
+        valid = _ALL if column.valid is None else column.valid
+        table = self._slots, self._blob, self._spans, self._free, self._state
+        kinds_and_numbers = self.kinds, self.numbers
+        return take_rows(
+            column.data, column.offsets, valid, row, *table, *kinds_and_numbers, ids, odd, many
         )
-        new = first_rows[:many]
-        added = ids[rows[new]]
-        self.kinds[added] = codes[new]
-        self.numbers[added] = numbers[new]
-        for at, (kind, number) in late.items():
-            self.kinds[ids[rows[at]]], self.numbers[ids[rows[at]]] = kind, number
 
     def _encode_odd(
-        self, column: TextColumn, rows: NDArray[np.int64], ids: NDArray[np.int32]
-    ) -> list[BadRow]:
+        self, column: tables.TextColumn, rows: NDArray[np.int64], ids: NDArray[np.int32]
+    ) -> list[tables.BadRow]:
         """Encode texts that the kernel did not recognise, each distinct one once."""
         known: dict[str, int | str] = {}
-        bad: list[BadRow] = []
+        bad: list[tables.BadRow] = []
         for row in rows.tolist():
             text = column.text(row)
             if text not in known:
@@ -421,37 +395,34 @@ class KernelTermTable:
 
     def extend(self, texts: list[str]) -> None:
         """Add canonical texts that are all new; their ids are free ones, then the next."""
-        column = text_column(pa.array(texts, pa.string()))
-        rows = np.arange(len(texts))
-        codes, closes = np.empty(len(texts), np.int8), np.empty(len(texts), np.int64)
-        check_texts(column.data, column.offsets, rows, codes, closes)
-        odd = np.flatnonzero(codes == ODD).tolist()
-        codes[odd] = kinds.OTHER
-        values = [typed_value(texts[row]) for row in odd]
+        column, row = tables.text_column(pa.array(texts, pa.string())), 0
         ids = np.empty(len(texts), np.int32)
-        self._add_plain(column, rows, codes, closes, ids)
-        for row, (kind, number) in zip(odd, values, strict=True):
-            self.kinds[ids[row]], self.numbers[ids[row]] = kind, number
+        while row < len(texts):
+            self._make_room(len(texts) - row, int(column.offsets[-1] - column.offsets[row]))
+            row, _ = self._take(column, row, ids, _NO_ROWS, 0)
+            if row < len(texts):  # an odd one, and ids are in order
+                self.add(texts[row])
+                row += 1
 
     def text(self, term: int) -> str:
         """Return the canonical text of an id; empty if no term has it."""
         return self._blob[self._spans[term, 0] : self._spans[term, 1]].tobytes().decode()
 
-    def texts(self, ids: NDArray[np.int32]) -> Strings:
+    def texts(self, ids: NDArray[np.int32]) -> tables.Strings:
         """Return the texts of many ids; null for id 0, empty for an id that no term has."""
         offsets = np.empty(ids.size + 1, np.int64)
         total = text_sizes(ids, self._spans, offsets)
         out = np.empty(total, np.uint8)
         copy_texts(ids, self._blob, self._spans, offsets, out)
         nulls = int(np.count_nonzero(ids == 0))
-        valid = buffer_of(np.packbits(ids != 0, bitorder="little")) if nulls else None
+        valid = tables.buffer_of(np.packbits(ids != 0, bitorder="little")) if nulls else None
         # One Arrow string array holds 2 GiB; beyond that the offsets must be wide.
         wide = total > np.iinfo(np.int32).max
         starts = offsets if wide else offsets.astype(np.int32)
         return pa.Array.from_buffers(
             pa.large_string() if wide else pa.string(),
             ids.size,
-            [valid, buffer_of(starts), buffer_of(out)],
+            [valid, tables.buffer_of(starts), tables.buffer_of(out)],
             nulls,
         )
 
@@ -470,16 +441,16 @@ class KernelTermTable:
         if needed + 2 > len(self._spans):
             self._resize(2 * needed + 64)
         if used > self._blob.size:
-            self._blob = resized(self._blob, 2 * used)
+            self._blob = tables.resized(self._blob, 2 * used)
         live = self.count + terms
         if live * 5 > self._slots.size * 3:  # at most 60 % full, to keep probes short
             self._rehash(live, _ALL)
 
     def _resize(self, capacity: int) -> None:
         """Give the arrays by id another size, at which all ids in use still fit."""
-        self.kinds = resized(self.kinds, capacity)
-        self.numbers = resized(self.numbers, capacity)
-        self._spans = resized(self._spans, capacity)
+        self.kinds = tables.resized(self.kinds, capacity)
+        self.numbers = tables.resized(self.numbers, capacity)
+        self._spans = tables.resized(self._spans, capacity)
 
     def _rehash(self, live: int, chosen: Bools) -> None:
         slots = np.zeros(max(128, 1 << (live * 2).bit_length()), np.int64)
@@ -499,10 +470,11 @@ class KernelTermTable:
         if not reuse:
             return
         top = int(terms[-1]) if len(terms) else 0
-        self._free = unused_ids(live, top)
+        self._free = tables.unused_ids(live, top)
         self._state[TOP], self._state[LEFT] = top, len(self._free)
         if 4 * (top + 64) < len(self._spans):  # the largest ids are gone: so is their room
             self._resize(2 * top + 64)
 
 
 _ALL: Final[Bools] = np.empty(0, np.bool_)
+_NO_ROWS: Final[Int64] = np.empty(0, np.int64)

@@ -208,7 +208,7 @@ def _datatype_code(data: Bytes, at: int, end: int) -> int:
 
 
 @allocating
-def _term_code(data: Bytes, at: int, end: int) -> tuple[int, int]:
+def term_code(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the code of one text and, for a typed literal, where its lexical form ends."""
     if end - at < 3:
         # Even "" needs two bytes; it is the one plain text shorter than three.
@@ -249,7 +249,7 @@ def check_texts(
     odd = 0
     for index in range(rows.size):
         row = rows[index]
-        code, close = _term_code(data, offsets[row], offsets[row + 1])
+        code, close = term_code(data, offsets[row], offsets[row + 1])
         codes[index] = code
         closes[index] = close
         odd += code == ODD
@@ -454,31 +454,13 @@ def _datetime(data: Bytes, at: int, end: int) -> tuple[int, float]:
 
 
 @allocating
-def typed_values(
-    data: Bytes,
-    offsets: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    codes: NDArray[np.int8],
-    closes: NDArray[np.int64],
-    numbers: NDArray[np.float64],
-) -> int:
-    """Turn the codes of `check_texts` into kinds, with numbers; return how many are `PENDING`."""
-    pending = 0
-    for index in range(rows.size):
-        datatype = codes[index] - TYPED
-        numbers[index] = 0.0
-        if datatype < 0:
-            continue
-        at, end = offsets[rows[index]] + 1, closes[index]
-        if datatype < _DECIMAL:
-            kind, number = _integer(data, at, end, datatype)
-        elif datatype <= _DOUBLE:
-            kind, number = _number(data, at, end, int(datatype == _DOUBLE))
-        elif datatype == _BOOLEAN:
-            kind, number = _boolean(data, at, end)
-        else:
-            kind, number = _datetime(data, at, end)
-        codes[index] = kind
-        numbers[index] = number
-        pending += kind == PENDING
-    return pending
+def typed_literal(data: Bytes, at: int, end: int, code: int) -> tuple[int, float]:
+    """The kind and the number of the lexical form data[at:end] with a `TYPED` code."""
+    datatype = code - TYPED
+    if datatype < _DECIMAL:
+        return _integer(data, at, end, datatype)
+    if datatype <= _DOUBLE:
+        return _number(data, at, end, int(datatype == _DOUBLE))
+    if datatype == _BOOLEAN:
+        return _boolean(data, at, end)
+    return _datetime(data, at, end)

@@ -99,14 +99,21 @@ def _in_columns(deltas: pa.Table, job: JobSpec) -> pa.Table:
 def _in_map(deltas: pa.Table, job: JobSpec) -> pa.Table:
     """The deltas of several queries, their rows as maps from variable to term; unbound: absent."""
     names = _names(job)
-    queries: Any = deltas["id"].to_pylist()
-    values: Any = deltas["values"].to_pylist()
-    rows = [
-        [(name, value) for name, value in zip(names[query], row, strict=True) if value is not None]
-        for query, row in zip(queries, values, strict=True)
-    ]
-    kind = pa.map_(pa.string(), pa.string())
-    return pa.table({**_front(deltas, job), "row": pa.array(rows, kind)})
+    widths = np.array([len(each) for each in names])
+    query = deltas["id"].to_numpy()
+    rows: Any = deltas["values"].combine_chunks()
+    width = widths[query]
+    starts = np.cumsum(width) - width
+    # The key of a value: the first one of its query, and its place in its row after that.
+    firsts = (np.cumsum(widths) - widths)[query] - starts
+    places = np.repeat(firsts, width) + np.arange(int(width.sum()))
+    values = rows.flatten()
+    bound = values.is_valid().to_numpy(zero_copy_only=False)
+    ends = np.append(0, np.cumsum(bound))
+    offsets: Any = pa.array(ends[np.append(starts, len(values))].astype(np.int32))
+    keys: Any = pa.array([name for each in names for name in each], pa.string())
+    maps = pa.MapArray.from_arrays(offsets, keys.take(places[bound]), values.drop_null())
+    return pa.table({**_front(deltas, job), "row": maps})
 
 
 def _names(job: JobSpec) -> list[list[str]]:
