@@ -57,7 +57,8 @@ w3c: setup ## The W3C's SPARQL suites: a line `SUITE WAY passed/total` for each
 fuzz: setup ## Random queries, streams and programs against the oracles (N=cases SEED=… KIND=…)
 	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED) --kind $(KIND)
 
-faults: setup ## Kill drivers, executors and workers of a stream at random, and compare its output
+faults: setup ## Kill writers of a store, and drivers and workers of a stream, at random, and compare
+	@GRAPHTIDE_KILLS=50 GRAPHTIDE_FLIPS=300 $(BIN)/python -m pytest tests/durable $(ARGS)
 	@$(BIN)/python -m pytest tests/spark/faults $(ARGS)
 
 lock: setup ## Choose dependency versions anew and write the lock
