@@ -226,7 +226,7 @@ class Recorder:
         while not self._closed.is_set():
             self._waiting.wait()
             self._waiting.clear()
-            self._closed.wait(GROUP_SECONDS / 2)
+            self._closed.wait(0.8 * GROUP_SECONDS)
             try:
                 if self.durability == "batch":
                     self.flush()
