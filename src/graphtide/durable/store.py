@@ -210,6 +210,7 @@ class Store:
                 continue
             state, terms, quads = snap.read_snapshot(self.folder / row.file)
             snap.restore_quads(replay.runtime, state, terms, quads)
+            rest.restore_streams(streams, state.counters)
             for each in state.registrations:
                 replay.apply(InputEntry(each["kind"], each["fields"]), again=True)
             rest.restore_counters(replay.graph, streams, state.counters)
@@ -280,7 +281,13 @@ class Store:
             tables = snap.tables_of(runtime, state)
             recorder.recorded = 0
         name = f"snapshot-{number}.arrow"
-        size, crc = snap.write_snapshot(self.folder / name, tables)
+        try:
+            size, crc = snap.write_snapshot(self.folder / name, tables)
+        except OSError as error:
+            raise GraphtideError(
+                f"{self.folder / name}: the snapshot cannot be written: {error.strerror}",
+                hint="the journal has everything; make room, and call checkpoint() again",
+            ) from None
         row = SnapshotRow(number, state.done, state.clock, time.time(), name, size, crc, chain)
         self.journal.add_snapshot(row)
         self.compact()
