@@ -294,12 +294,20 @@ def soak(
 
 def durable(
     *,
-    edges: Annotated[int, Parameter(help="Edges that are written.")] = 1_300_000,
-    quads: Annotated[int, Parameter(help="Edges of the store that is opened.")] = 1_300_000,
+    edges: int = 1_300_000,
+    quads: int = 1_300_000,
     seed: SeedOption = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what a store costs."""
+    """Measure what a store costs.
+
+    Parameters
+    ----------
+    edges
+        About how many edges to load.
+    quads
+        About how many edges the store has that is opened.
+    """
     from graphtide.bench.durable import BENCHMARK, make_tasks
 
     check_minimum(edges, "--edges", 1)
