@@ -58,7 +58,8 @@ w3c: setup ## The W3C's SPARQL suites: a line `SUITE WAY passed/total` for each
 fuzz: setup ## Random queries, streams and programs against the oracles (N=cases SEED=… KIND=…)
 	@$(BIN)/python -m graphtide.testing.fuzz --cases $(N) --seed $(SEED) --kind $(KIND)
 
-faults: setup ## Kill drivers, executors and workers at random, over 100 times, and compare the output (KILLS=… SEED=…)
+faults: setup ## Kill writers of a store, and drivers, executors and workers of streams, hundreds of times, and compare (KILLS=… SEED=…)
+	@GRAPHTIDE_KILLS=50 GRAPHTIDE_FLIPS=300 $(BIN)/python -m pytest tests/durable $(ARGS)
 	@KILLS=$(KILLS) SEED=$(SEED) $(BIN)/python -m pytest tests/spark/faults -o faulthandler_timeout=7200 $(ARGS)
 
 lock: setup ## Choose dependency versions anew and write the lock

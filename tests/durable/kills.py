@@ -9,6 +9,7 @@ import time
 
 import graphtide as gt
 
+OPEN = b"o"
 QUERY = "SELECT ?x ?y { ?x <ex:next> ?y . ?y <ex:is> <ex:even> }"
 PROGRAM = """
 EVENT Seen(?x) AS { ?x <ex:seen> ?y }
@@ -55,6 +56,7 @@ def write(folder, durability, seed, acknowledged, *, rules=False, until=None):
     if rules and not graph.programs:
         graph.run(gt.Program.parse(PROGRAM))
     number = written(graph)
+    os.write(acknowledged, OPEN)
     if rules and number:
         seen(graph, number - 1)
     while number != until:
@@ -90,12 +92,15 @@ def kill_once(folder, durability, seed, *, longest=0.4, rules=False):
         finally:
             os._exit(1)
     os.close(writing)
-    time.sleep(random.Random(seed).uniform(0, longest))
+    chance = random.Random(seed)
+    if chance.random() < 0.75:
+        os.read(reading, len(OPEN))  # most are killed while they write, some while they open
+    time.sleep(chance.uniform(0, longest))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     count = 0
     while data := os.read(reading, 1 << 16):
-        count += len(data)
+        count += data.count(b".")
     os.close(reading)
     return count
 

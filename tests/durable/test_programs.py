@@ -99,3 +99,49 @@ def test_from_snapshots_everything_goes_on_the_same(tmp_path, monkeypatch, seed)
                 found.sections[name] = lines
         problem = wanted.difference(found)
         assert not problem, f"{schedule}\n{problem}"
+
+
+EMITS = """
+EVENT Seen(?x) AS { ?x <ex:seen> ?y }
+EVENT Known(?x) AS { ?x <ex:known> ?y }
+RULE Pass ON Seen(?x) THEN EMIT <ex:out> { ?x <ex:known> <ex:now> }
+RULE Keep ON Known(?x) THEN INSERT { ?x <ex:is> <ex:kept> }
+"""
+
+
+def test_an_input_that_was_refused_is_no_obstacle(tmp_path):
+    with gt.LiveGraph.open(tmp_path) as graph:
+        graph.run(gt.Program.parse(EMITS))
+        graph.publish([("<ex:a>", "<ex:seen>", 1)], time=5)
+        with pytest.raises(gt.GraphtideError, match="lasts for 9 ticks"):
+            graph.publish([("<ex:b>", "<ex:seen>", 1)], time=20, duration=9)
+        with pytest.raises(gt.GraphtideError, match="backwards"):
+            graph.advance(3)
+        graph.stream("<ex:late>", lateness=4)
+        with pytest.raises(gt.GraphtideError, match="already has lateness"):
+            graph.stream("<ex:late>", lateness=5)
+        now = sorted(map(str, graph.quads()))
+    for path in tmp_path.glob("snapshot-*"):
+        path.unlink()
+    with gt.LiveGraph.open(tmp_path) as graph:
+        assert sorted(map(str, graph.quads())) == now
+        assert graph.clock == 20
+
+
+def test_streams_that_only_rules_name_go_on_from_a_snapshot(tmp_path):
+    memory = gt.LiveGraph()
+    memory.run(gt.Program.parse(EMITS))
+    with gt.LiveGraph.open(tmp_path) as graph:
+        graph.run(gt.Program.parse(EMITS))
+        for each in (memory, graph):
+            each.publish([("<ex:a>", "<ex:seen>", 1)], time=5)
+        assert graph.checkpoint()
+    with gt.LiveGraph.open(tmp_path) as graph:
+        for each in (memory, graph):
+            each.publish([("<ex:b>", "<ex:seen>", 1)], time=9)
+            each.advance(12)
+        assert sorted(map(str, graph.quads())) == sorted(map(str, memory.quads()))
+        for name in ("watermark", "received", "next_number"):
+            found, wanted = (getattr(g.stream("<ex:out>"), name) for g in (graph, memory))
+            assert found == wanted
+        assert graph.programs[0].fired == memory.programs[0].fired == 4

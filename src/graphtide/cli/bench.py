@@ -1,4 +1,4 @@
-"""`graphtide bench`: the ten benchmarks. Their modules are imported when they run."""
+"""`graphtide bench`: the eleven benchmarks. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -292,6 +292,29 @@ def soak(
     run_benchmark(BENCHMARK, make_tasks(events, chosen), as_json=as_json, plot=plot)
 
 
+def durable(
+    *,
+    edges: int = 1_300_000,
+    quads: int = 1_300_000,
+    seed: SeedOption = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what a store costs.
+
+    Parameters
+    ----------
+    edges
+        About how many edges to load.
+    quads
+        About how many edges the store has that is opened.
+    """
+    from graphtide.bench.durable import BENCHMARK, make_tasks
+
+    check_minimum(edges, "--edges", 1)
+    check_minimum(quads, "--quads", 1)
+    run_benchmark(BENCHMARK, make_tasks(edges, quads, seed), as_json=as_json)
+
+
 BENCHMARKS: Final = (
     BenchCommand(
         train,
@@ -355,6 +378,12 @@ BENCHMARKS: Final = (
         "Endless events, each with an id of its own: memory over events is flat.",
         "graphtide bench soak --events 200000 --parts rule",
         f"A window, a rule, a pattern, and a graph that stores no quads. {OWN_PROCESS}",
+    ),
+    BenchCommand(
+        durable,
+        "A durable graph: writing RouteSensor beside memory only, and opening the store.",
+        "graphtide bench durable --edges 130000 --quads 10000000",
+        f"Writing is timed until everything is on disk. {OWN_PROCESS}",
     ),
 )
 

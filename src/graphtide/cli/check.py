@@ -1,17 +1,24 @@
-"""`graphtide check` and `graphtide fmt`: report problems of files, and format programs."""
+"""`graphtide check`, `fmt` and `store`: problems of files and of stores, and their maintenance."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import indent
 
-from graphtide.cli.explain import plan_text
+from cyclopts import App
+
+from graphtide.cli.explain import called_functions, plan_text
 from graphtide.cli.inputs import QUERY_SUFFIXES, read_query
 from graphtide.cli.options import DEFAULT_LIMITS, LimitOptions
 from graphtide.cli.output import counted
+from graphtide.durable import retention
+from graphtide.durable import verify as checks
+from graphtide.durable.store import Store
 from graphtide.engine.ingest import check_order
 from graphtide.errors import GraphtideError, PlacedError, ProgramError, QueryError
+from graphtide.graph import LiveGraph
 from graphtide.lang.tide.format import format_program
 from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_text
 from graphtide.limits import Limits
@@ -125,3 +132,66 @@ def _format(path: Path, *, check: bool) -> bool:
         raise GraphtideError(f"{path} cannot be written: {error.strerror}") from None
     print(f"{path}: changed")
     return True
+
+
+# --- stores ---
+
+store = App(name="store", help="Look into the store of a durable graph, and maintain it.")
+
+
+@store.command
+def info(directory: Path, /) -> None:
+    """What a store holds: journal, snapshots, cursors, and what is registered.
+
+    Example: `graphtide store info rail/`
+    """
+    for name, text in checks.describe(directory):
+        print(f"{name:9} {text}".rstrip())
+
+
+@store.command
+def verify(directory: Path, /) -> int:
+    """Read everything and compare it with its checksums; the exit code is 1 if it is damaged.
+
+    Example: `graphtide store verify rail/`
+    """
+    report = checks.verify(directory)
+    for problem in report.problems:
+        print(problem)
+    snapshots = counted(len(report.snapshots), "snapshot")
+    print(f"{counted(report.rows, 'row')} and {snapshots} read; good up to row {report.good:,}")
+    return 1 if report.problems else 0
+
+
+@store.command
+def compact(directory: Path, /, *, retain: str | None = None, cut: bool = False) -> None:
+    """Write a snapshot, drop what need not be retained, and give space back.
+
+    Example: `graphtide store compact rail/ --retain 30d`
+
+    Parameters
+    ----------
+    directory
+        The directory of the store; no other process may write to it.
+    retain
+        What is kept of the past: a time such as 30d, a size such as 10GB; by default all of it.
+    cut
+        Drop what cannot be read: rows of the journal from the first damaged one on.
+    """
+    if cut:
+        report = checks.verify(directory)
+        opened = Store(directory, check_end=False)
+        opened.journal.cut(report.good)
+        opened.abandon()
+        print(f"cut after row {report.good:,}", file=sys.stderr)
+    with LiveGraph.open(directory, read_only=True) as graph:
+        called = [name for each in graph.programs for name in called_functions(each.program)]
+    if called:  # only the program that has them can go on where it was
+        print(f"no new snapshot: rules call {', '.join(called)}", file=sys.stderr)
+    else:
+        LiveGraph.open(directory).close()
+    opened, policy = Store(directory), retention.RetentionPolicy.of(retain)
+    dropped = retention.compact(directory, opened.journal, policy)
+    opened.journal.shrink()
+    opened.abandon()
+    print(f"dropped {counted(dropped, 'row')} of the journal", file=sys.stderr)

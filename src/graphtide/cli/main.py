@@ -144,12 +144,12 @@ COMMANDS = (
         "only.",
     ),
     Command(
-        "store:app",
+        "check:store",
         "Look into the store of a durable graph, and maintain it.",
         "graphtide store verify rail/",
     ),
     Command(
-        "store:replay",
+        "run:replay",
         "Run another program or query over the inputs that a store has recorded.",
         "graphtide replay rail/ alarms.tide --since 1200",
         "The store is only read, and what ran on it does not run. Rows go to standard output, as "

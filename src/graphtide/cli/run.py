@@ -1,6 +1,6 @@
-"""`graphtide run`: a program over change logs, on Spark or in this process.
+"""`graphtide run` and `replay`: a program over change logs, or over the inputs of a store.
 
-And `graphtide rescale` and `graphtide evolve`, which change the checkpoint of such a run.
+And `graphtide rescale` and `graphtide evolve`, which change the checkpoint of a run on Spark.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
 from graphtide.cli.kafka import NO_KAFKA, KafkaOptions
 from graphtide.errors import DataError, GraphtideError
+from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 from graphtide.limits import Limits
 from graphtide.spark.files import Location
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from graphtide.durable.store import Store
     from graphtide.rdf.changes import OnError
 
 OutputFormat = Literal["parquet", "json"]
@@ -294,3 +296,72 @@ def session_for(master: str | None) -> Iterator[SparkSession]:
         used = master or DEFAULT_MASTER
         with open_session(used, 2, Path(home, "spark.log")) as spark:
             yield spark
+
+
+# --- replay ---
+
+
+def replay(
+    store: Path,
+    program: Path,
+    /,
+    *,
+    since: int | None = None,
+    until: opt.UntilOption = None,
+    as_json: opt.JsonOption = False,
+) -> int:
+    """Run another program or query over the inputs that a store has recorded, at full speed.
+
+    Parameters
+    ----------
+    store
+        The directory of the store; it is only read.
+    program
+        A .tide file, or a .rq file with one query. What ran on the store itself does not run.
+    since
+        The time at which it begins; before that there are data, but no output. By default at the
+        beginning.
+    """
+    from graphtide.durable.store import Store
+
+    declared = Program.read(program)
+    recorded = Store(store, read_only=True)
+    try:
+        options = recorded.options({})
+        return _replayed(recorded, LiveGraph(**options), declared, since, until, as_json=as_json)
+    finally:
+        recorded.abandon()
+
+
+def _replayed(
+    recorded: Store,
+    graph: LiveGraph,
+    program: Program,
+    since: int | None,
+    until: int | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Bring a graph to where the program begins, run it, and go on with the inputs."""
+    from graphtide.cli.output import open_output, summary
+    from graphtide.cli.session import Session
+    from graphtide.cli.watch import stoppable
+    from graphtide.durable.replay import Replay, Until
+
+    begin = Until(tx=0) if since is None else Until(time=since - 1)
+    runtime, streams = graph._runtime, graph._streams  # noqa: SLF001 - made by the caller
+    data = Replay(graph, runtime, None, begin, only_data=True)
+    recorded.replay_inputs(data, streams)
+    running = graph.run(program, functions=no_functions(program), start="earliest")
+    session = Session(graph, {}, tick_ms=runtime.tick_ms)
+    session.add_program(running)
+    data.until = Until(time=until)
+    texts = dict(program.texts) or {"": ""}
+    first = runtime.transactions
+    with stoppable(), open_output(texts, session, as_json=as_json) as output:
+        output.write(session.take())
+        for _ in data.steps():
+            output.write(session.take())
+    session.transactions = runtime.transactions - first
+    print(summary(session), file=sys.stderr)
+    return 0

@@ -79,8 +79,8 @@ def changes_entry(
     ([[0, 0, 0, 0, 0, 0], [1, 1, 5, 6, 7, 0]], [[[1, 1, 5, 6, 7, 0]], [3, 4], [0, 1]])
     """
     rows = changes.copy()
-    empty = np.setdiff1d(np.arange(len(times), dtype=np.int32), changes[:, TX])
-    if len(empty):
+    if np.count_nonzero(np.diff(changes[:, TX], prepend=-1)) < len(times):
+        empty = np.setdiff1d(np.arange(len(times), dtype=np.int32), changes[:, TX])
         more = np.zeros((len(empty), rows.shape[1]), np.int32)
         more[:, TX] = empty
         rows = np.concatenate([rows, more])

@@ -58,6 +58,13 @@ class DurableGraph:
         self._closed = False
         self._replay = Replay(graph, runtime, None)
         runtime.past = self
+        if store.recorder is not None:
+            store.recorder.idle = self._checkpoint_if_due
+
+    def _checkpoint_if_due(self) -> None:
+        """A large journal takes long to replay: write a snapshot before that."""
+        if self.store.due:
+            self.checkpoint()
 
     def flush(self) -> None:
         """Wait until everything so far is on disk."""

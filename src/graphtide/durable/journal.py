@@ -11,9 +11,10 @@ import json
 import sqlite3
 import zlib
 from contextlib import contextmanager
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from graphtide.durable.wal import damage_in_wal
+from graphtide.durable.wal import LastRow, damage_in_wal
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ FORMAT: Final = 1
 """The version of the layout of a store, in its journal and in each snapshot."""
 
 FILE: Final = "journal.db"
+LAST_FILE: Final = "last"
 
 SCHEMA: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -82,8 +84,11 @@ class CallRow(NamedTuple):
 class Journal:
     """The database of a store. `last` is the number of its last row, `crc` the checksum of that."""
 
-    def __init__(self, folder: Path, *, writes: bool, fsync: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, writes: bool, fsync: bool = True, check_end: bool = True
+    ) -> None:
         self.path = folder / FILE
+        self._lock = RLock()
         damage = damage_in_wal(folder / f"{FILE}-wal") if writes else None
         if damage is not None:
             raise GraphtideError(
@@ -109,6 +114,14 @@ class Journal:
             raise self.damaged(error) from None
         self._check_format()
         self.last, self.crc = self._end()
+        self._on_disk = LastRow(folder / LAST_FILE) if writes and fsync else None
+        if check_end and self._on_disk is not None and self._on_disk.read() > self.last:
+            missing = self._on_disk.read()
+            self.close()
+            raise GraphtideError(
+                f"{self.path}: the journal ends with row {self.last}, but had row {missing}",
+                hint="restore the files; or accept the loss with `graphtide store compact --cut`",
+            )
 
     def _tables(self) -> bool:
         return bool(self._all("SELECT 1 FROM sqlite_master WHERE name = 'journal'"))
@@ -152,6 +165,8 @@ class Journal:
                 "INSERT INTO calls VALUES (?, ?, ?)", [(number, *call) for call in calls]
             )
         self.last, self.crc = number, crc
+        if self._on_disk is not None:
+            self._on_disk.write(number)
 
     def add_snapshot(self, row: SnapshotRow) -> None:
         """Add a snapshot whose file is complete."""
@@ -190,6 +205,10 @@ class Journal:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        with self._lock:
+            yield from self._in_transaction()
+
+    def _in_transaction(self) -> Iterator[None]:
         try:
             self._database.execute("BEGIN IMMEDIATE")
             yield
@@ -259,6 +278,8 @@ class Journal:
             self._database.execute("DELETE FROM calls WHERE number > ?", (number,))
             self._database.execute("DELETE FROM snapshots WHERE number > ?", (number,))
         self.last, self.crc = self._end()
+        if self._on_disk is not None:
+            self._on_disk.write(self.last)
 
     def bytes_after(self, number: int) -> int:
         """The bytes of the rows after a number."""
@@ -277,7 +298,8 @@ class Journal:
 
     def _all(self, text: str, *values: object) -> list[Any]:
         try:
-            return self._database.execute(text, values).fetchall()
+            with self._lock:
+                return self._database.execute(text, values).fetchall()
         except sqlite3.Error as error:
             raise self.damaged(error) from None
 
@@ -301,6 +323,9 @@ class Journal:
     def close(self) -> None:
         """Close the database."""
         self._database.close()
+        if self._on_disk is not None:
+            self._on_disk.close()
+            self._on_disk = None
 
 
 def checksum(number: int, tx: int, time: int, wall: float, chunk: bytes, before: int) -> int:

@@ -67,13 +67,16 @@ class Recorder:
         self._staged: deque[tuple[int, int, float, bytes]] = deque()
         self._disk = RLock()
         self._problem: GraphtideError | None = None
+        self.broken: GraphtideError | None = None
+        """Why nothing more can be recorded, if so."""
+        self.idle: Callable[[], None] | None = None
+        """Called now and then when everything is on disk."""
         self._waiting, self._closed = Event(), Event()
         runtime.terms.holders.add(self)
         if durability == "transaction":
             runtime.max_buffered = 1
         self._thread = Thread(target=self._keep_up, name="graphtide journal", daemon=True)
-        if durability == "batch":
-            self._thread.start()
+        self._thread.start()
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of inputs that are not staged yet."""
@@ -116,6 +119,14 @@ class Recorder:
             raise
         self._called(CallRow(firing, None))
 
+    def interrupted(self, error: BaseException) -> None:
+        """Record nothing more: the store has the whole input, and the graph in memory has not."""
+        self.broken = GraphtideError(
+            f"the graph was interrupted by {type(error).__name__} while programs were running, so "
+            "it may differ from its store",
+            hint="close it and open it again: it comes back with the whole of its last input",
+        )
+
     def finished(self, calls: Iterable[CallRow]) -> None:
         """The calls that were finished before: a replay does not make them again."""
         for row in calls:
@@ -136,6 +147,8 @@ class Recorder:
                 self.registrations.remove(each)
 
     def _add(self, entry: InputEntry) -> None:
+        if self.broken is not None:
+            raise self.broken
         if self._problem is not None:
             self.flush()  # once more: there may be room on the disk again
         if self._stamp is None:
@@ -213,9 +226,12 @@ class Recorder:
         while not self._closed.is_set():
             self._waiting.wait()
             self._waiting.clear()
-            self._closed.wait(GROUP_SECONDS / 2)
+            self._closed.wait(0.8 * GROUP_SECONDS)
             try:
-                self.flush()
+                if self.durability == "batch":
+                    self.flush()
+                if self.idle is not None and not self._closed.is_set():
+                    self.idle()
             except GraphtideError as error:  # whoever changes the graph next is told
                 log.warning("the journal cannot be written: %s", error)
                 self._problem = error

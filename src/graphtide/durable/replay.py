@@ -69,6 +69,10 @@ END: Final = Until()
 """The end of the journal."""
 
 
+MUST_SUCCEED: Final = ("changes", "watch", "run")
+"""Inputs that are recorded when they are known to be accepted; others, before they are tried."""
+
+
 @dataclass(slots=True)
 class Replay:
     """Applies recorded inputs to a graph.
@@ -146,7 +150,9 @@ class Replay:
             entry = InputEntry(entry.kind, entry.fields | {"options": options})
         try:
             self._apply(entry)
-        except (ActionError, CascadeError) as error:
+        except GraphtideError as error:
+            if entry.kind in MUST_SUCCEED and not isinstance(error, ActionError | CascadeError):
+                raise
             log.info("replayed %s: %s", entry.kind, error)
         if self.keeps_all and entry.kind in ("watch", "run"):
             for query in self.graph.queries:

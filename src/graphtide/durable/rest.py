@@ -37,6 +37,14 @@ def counters(graph: ReplayTarget, streams: Streams) -> dict[str, dict[str, int]]
     return found
 
 
+def restore_streams(streams: Streams, saved: Mapping[str, dict[str, int]]) -> None:
+    """Make the streams of a snapshot, also those that only rules have named."""
+    for key, numbers in saved.items():
+        kind, _, name = key.partition(" ")
+        if kind == "stream":
+            streams.stream(f"<{name}>", numbers["lateness"])
+
+
 def restore_counters(
     graph: ReplayTarget, streams: Streams, saved: Mapping[str, dict[str, int]]
 ) -> None:

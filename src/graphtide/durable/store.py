@@ -2,6 +2,7 @@
 
 journal.db            inputs, cursors, finished calls, and where the snapshots are
 snapshot-NUMBER.arrow the graph after that row of the journal
+last                  the number of the last row of the journal that is on disk
 lock.db               locked by the process that writes
 """
 
@@ -67,6 +68,7 @@ class Store:
         durability: Durability = "batch",
         retain: str | None = None,
         read_only: bool = False,
+        check_end: bool = True,
     ) -> None:
         if durability not in ("transaction", "batch", "none"):
             raise GraphtideError(
@@ -83,7 +85,9 @@ class Store:
         self._lock = None if read_only else WriteLock(self.folder)
         try:
             fsync = durability != "none"
-            self.journal = Journal(self.folder, writes=not read_only, fsync=fsync)
+            self.journal = Journal(
+                self.folder, writes=not read_only, fsync=fsync, check_end=check_end
+            )
         except BaseException:
             if self._lock is not None:
                 self._lock.release()
@@ -206,6 +210,7 @@ class Store:
                 continue
             state, terms, quads = snap.read_snapshot(self.folder / row.file)
             snap.restore_quads(replay.runtime, state, terms, quads)
+            rest.restore_streams(streams, state.counters)
             for each in state.registrations:
                 replay.apply(InputEntry(each["kind"], each["fields"]), again=True)
             rest.restore_counters(replay.graph, streams, state.counters)
@@ -254,6 +259,8 @@ class Store:
         if runtime is None or recorder is None or self._streams is None:
             raise GraphtideError("a store that is open for reading has no checkpoints")
         with runtime.lock:
+            if recorder.broken is not None:
+                raise recorder.broken
             runtime.settle()
             recorder.flush()
             number, chain = self.journal.last, self.journal.crc
@@ -274,7 +281,13 @@ class Store:
             tables = snap.tables_of(runtime, state)
             recorder.recorded = 0
         name = f"snapshot-{number}.arrow"
-        size, crc = snap.write_snapshot(self.folder / name, tables)
+        try:
+            size, crc = snap.write_snapshot(self.folder / name, tables)
+        except OSError as error:
+            raise GraphtideError(
+                f"{self.folder / name}: the snapshot cannot be written: {error.strerror}",
+                hint="the journal has everything; make room, and call checkpoint() again",
+            ) from None
         row = SnapshotRow(number, state.done, state.clock, time.time(), name, size, crc, chain)
         self.journal.add_snapshot(row)
         self.compact()
@@ -295,7 +308,8 @@ class Store:
         try:
             if self.recorder is not None:
                 self.recorder.close()
-                self.checkpoint(graph)
+                if self.recorder.broken is None:
+                    self.checkpoint(graph)
         finally:
             if self._runtime is not None:
                 self._runtime.schedule.recorder = Frozen("the store of this graph is closed")
@@ -341,4 +355,7 @@ class Frozen:
             self._failed.setdefault(row.firing, deque()).append(row)
 
     def note(self, entry: InputEntry) -> None:
+        """Nothing is written."""
+
+    def interrupted(self, error: BaseException) -> None:
         """Nothing is written."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from graphtide.durable import chunks
 from graphtide.durable import snapshot as snap
-from graphtide.durable.journal import FILE, Journal, checksum
-from graphtide.durable.wal import damage_in_wal
+from graphtide.durable.journal import FILE, LAST_FILE, Journal, checksum
+from graphtide.durable.wal import LastRow, damage_in_wal
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ def verify(folder: Path) -> StoreReport:
         report.problems += journal.check()
         sound = _snapshots(folder, journal, report)
         _rows(journal, report, sound)
+        last = LastRow(folder / LAST_FILE)
+        if last.read() > journal.last:
+            report.problems.append(f"{journal.path}: the rows up to {last.read()} are missing")
+        last.close()
     except GraphtideError as error:
         report.problems.append(error.message)
     finally:

@@ -1,14 +1,17 @@
-"""The write-ahead log of SQLite: whether it is damaged before its end.
+"""The end of a journal: whether rows that were written are missing there.
 
-SQLite takes the first frame without its checksum for the end of the log. That is right for a write
-that was cut short, and wrong for a byte that has changed since: all frames after it would be lost
-without a word. So the log is read before SQLite sees it. The layout is that of
-https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+SQLite takes the first frame without its checksum for the end of its write-ahead log. That is right
+for a write that was cut short, and wrong for a byte that has changed since: all frames after it
+would be lost without a word. So the log is read before SQLite sees it; its layout is that of
+https://www.sqlite.org/fileformat2.html#the_write_ahead_log. And a file beside it has the number of
+the last row that is on disk, which is written after each commit: a log that was cut is found, too.
 """
 
 from __future__ import annotations
 
+import os
 import struct
+import zlib
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,13 +22,36 @@ if TYPE_CHECKING:
 MAGIC: Final = 0x377F0682
 HEADER: Final = 32
 FRAME: Final = 24
+LAST: Final = struct.Struct(">QI")
+
+
+class LastRow:
+    """The number of the last row of a journal that is on disk, in a file of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+
+    def read(self) -> int:
+        """The number; 0 if none was written, or not as a whole."""
+        data = os.pread(self._file, LAST.size, 0)
+        if len(data) < LAST.size:
+            return 0
+        number, crc = LAST.unpack(data)
+        return int(number) if zlib.crc32(data[:8]) == crc else 0
+
+    def write(self, number: int) -> None:
+        """Set the number."""
+        data = number.to_bytes(8, "big")
+        os.pwrite(self._file, data + zlib.crc32(data).to_bytes(4, "big"), 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
 
 
 def damage_in_wal(path: Path) -> str | None:
     """What is wrong with a log in its middle, with the place; None if it is sound to its end."""
-    if not path.exists():
-        return None
-    data = path.read_bytes()
+    data = path.read_bytes() if path.exists() else b""
     if len(data) < HEADER:
         return None  # nothing was committed to it
     magic, _, page, _, *_ = struct.unpack_from(">8I", data)

@@ -210,7 +210,7 @@ class Runtime:
         except Exception as error:
             self._recover(again=False)
             if len(piece[1]) == 1:
-                error.add_note(f"the transaction at time {piece[1][0]} was not applied")
+                self.schedule.not_applied(error, int(piece[1][0]), derived=recorder is None)
                 raise
             with self.schedule:
                 for one in list(ingest.one_by_one(piece)):

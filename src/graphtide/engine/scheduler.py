@@ -15,7 +15,7 @@ from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from graphtide.errors import CascadeError, GraphtideError
+from graphtide.errors import CascadeError, GraphtideError, LimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,6 +89,9 @@ class InputRecorder(Protocol):
 
     def input(self, kind: str, *what: object) -> None:
         """Something else comes in: events, a move of the clock, the end of a query."""
+
+    def interrupted(self, error: BaseException) -> None:
+        """What follows from an input was interrupted: a replay of it would go further."""
 
     def call(self, firing: str, function: Callable[[], object]) -> None:
         """An action calls a function; in a replay only if that was not finished before."""
@@ -209,6 +212,9 @@ class Scheduler:
             self.begin()
             self.attempt(work)
             self._drain()
+        except BaseException as error:
+            self._interrupted(error)
+            raise
         finally:
             self.running = False
             self.depth = 0
@@ -240,6 +246,16 @@ class Scheduler:
             self.report(error)
         return None
 
+    def not_applied(self, error: Exception, time: int, *, derived: bool) -> None:
+        """A transaction failed. What a limit has prevented, a replay of its cause might not."""
+        error.add_note(f"the transaction at time {time} was not applied")
+        if derived and isinstance(error, LimitError | MemoryError):
+            self._interrupted(error)
+
+    def _interrupted(self, error: BaseException) -> None:
+        if self.recorder is not None:
+            self.recorder.interrupted(error)
+
     def _abort(self) -> None:
         """Drop all effects: the cascade has no end, and the graph has been rolled back."""
         self._effects.clear()
@@ -264,6 +280,10 @@ class Scheduler:
         self._recorded += 1
         try:
             yield
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                self._interrupted(error)
+            raise
         finally:
             self._recorded -= 1
 

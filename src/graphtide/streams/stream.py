@@ -371,7 +371,15 @@ class Stream:
 
     def counters(self) -> dict[str, int]:
         """The numbers that a stream without events goes on from."""
-        names = ("watermark", "_newest", "late_count", "received", "pruned", "unpublished")
+        names = [
+            "lateness",
+            "watermark",
+            "_newest",
+            "late_count",
+            "received",
+            "pruned",
+            "unpublished",
+        ]
         return {name: getattr(self, name) for name in names} | {"numbers": self.next_number}
 
     def restore_counters(self, saved: Mapping[str, int]) -> None:

@@ -1,0 +1,37 @@
+"""The benchmark of stores measures what it says, and its answers agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.bench.durable import (
+    BENCHMARK,
+    DurableResult,
+    DurableTask,
+    check_rows,
+    make_tasks,
+    measure,
+    report,
+)
+
+
+@pytest.mark.parametrize("part", ["write", "open"])
+def test_a_store_gives_the_answers_of_memory(part):
+    tasks = [task for task in make_tasks(600, 600, seed=3) if task.part == part]
+    results = [measure(task) for task in tasks]
+    check_rows(results)
+    assert all(result.rows for result in results)
+    assert all(result.bytes for result in results if result.mode != "memory")
+    assert len(report(results).objects) == len(tasks)
+
+
+def test_other_answers_are_an_error():
+    results = [
+        DurableResult("write", "ids", mode, 1, 1.0, 1, 1.0, len(mode)) for mode in ("a", "bb")
+    ]
+    with pytest.raises(AssertionError):
+        check_rows(results)
+
+
+def test_the_warm_up_is_small():
+    assert BENCHMARK.warm_up(DurableTask("open", "ids", "batch", 10**7)).edges < 10**4
