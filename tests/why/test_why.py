@@ -37,7 +37,7 @@ def test_optional_shows_what_was_there_and_what_was_not():
         "│     :a :knows :b",
         "└─ OPTIONAL",
         "   └─ ?x :age ?y",
-        '         :a :age "7"^^<http://www.w3.org/2001/XMLSchema#integer>',
+        "         :a :age 7",
     ]
     assert lines(query.why(x=iri("c")))[-1] == "└─ OPTIONAL { ?x :age ?y }: nothing matches"
 
@@ -53,7 +53,7 @@ def test_minus_and_union_and_values_and_bind():
     assert "UNION" in text
     assert "MINUS { ?x :blocks ?y }: nothing matches" in text
     assert "VALUES ?x: ?x = :a" in text
-    assert '?n = "2"' in text
+    assert "?n = 2" in text
 
 
 def test_the_members_of_a_group():
@@ -62,7 +62,7 @@ def test_the_members_of_a_group():
     explanation = query.why()
     assert "of 3 rows" in str(explanation)
     assert len(explanation.facts()) == 3
-    assert '?rows = "3"' in str(explanation)
+    assert "?rows = 3" in str(explanation)
 
 
 def test_a_shortest_path():

@@ -17,15 +17,15 @@ from graphtide.engine import ingest
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.limits import Allowance
-from graphtide.plan.describe import short
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.rdf.terms import parse_term
 from graphtide.why import missing, tree
 from graphtide.why.explain import RowQuestion
+from graphtide.why.render import brief
 from graphtide.why.source import ChangedQuads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.engine.transaction import Recent
     from graphtide.kernel import QuadStore
@@ -54,10 +54,24 @@ class ExplainingHost(Protocol):
         """Apply buffered changes."""
 
 
+class WindowEvents(NamedTuple):
+    """What explanations need of a query's windows.
+
+    The query as it was written, the graph of the store for each window in it, and the times of the
+    events in such a graph that have a triple.
+    """
+
+    select: alg.SelectQuery
+    graphs: Mapping[Term, Term]
+    times: Callable[[int, tuple[int, ...]], tuple[int, ...]]
+
+
 class StoreQuads:
     """The quads of a store, found by its indexes; where there is none, by one sort for all."""
 
-    def __init__(self, store: QuadStore, terms: TermDictionary) -> None:
+    def __init__(
+        self, store: QuadStore, terms: TermDictionary, windows: WindowEvents | None = None
+    ) -> None:
         if not store.stores:
             raise GraphtideError(
                 "this graph stores no quads, so its answers cannot be explained",
@@ -65,6 +79,7 @@ class StoreQuads:
             )
         self._store = store
         self._terms = terms
+        self._windows = windows
         self._all: Ints | None = None
         self._sorted: dict[int, tuple[Longs, Ints]] = {}
 
@@ -84,7 +99,8 @@ class StoreQuads:
                 if wanted < 0 and (g >= HIDDEN_GRAPHS or (graph is None and g == 0)):
                     continue
                 there = name if wanted >= 0 else (decode(g) if g else None)
-                yield tree.Fact(decode(s), decode(p), decode(o), there)
+                times = self._windows.times(g, (s, p, o)) if self._windows and g == wanted else ()
+                yield tree.Fact(decode(s), decode(p), decode(o), there, times)
 
     def _graphs(self, graph: GraphChoice) -> Iterator[tuple[Term | None, int]]:
         """Names and ids of the graphs to look in; -1 is all of them."""
@@ -97,7 +113,8 @@ class StoreQuads:
                 for name in dict.fromkeys(names or ()):
                     yield from self._graphs(name)
             case NamedNode(value=value) if value.startswith(WINDOW_SPACE):
-                yield graph, self._terms.hidden_graph(value)
+                named = self._windows.graphs.get(graph, graph) if self._windows else graph
+                yield graph, self._terms.hidden_graph(named.value)
             case _:
                 found = self._terms.lookup(graph)
                 if found:
@@ -195,17 +212,24 @@ def bindings_of(
 
 def row_text(row: Mapping[str, Term | None]) -> str:
     """A row as text, with IRIs shortened."""
-    return " ".join(f"{name}={short(term)}" for name, term in row.items() if term is not None)
+    return " ".join(f"{name}={brief(term)}" for name, term in row.items() if term is not None)
 
 
 class Explainer:
     """Answers questions about the rows of one query, within the limits of its graph."""
 
-    def __init__(self, host: ExplainingHost, name: str, select: alg.SelectQuery) -> None:
+    def __init__(
+        self,
+        host: ExplainingHost,
+        name: str,
+        select: alg.SelectQuery,
+        windows: WindowEvents | None = None,
+    ) -> None:
         host.settle()
+        self._windows = windows
         self._host = host
         self._name = name
-        self._select = select
+        self._select = select if windows is None else windows.select
 
     def _question(self, row: Mapping[str, Term | None]) -> RowQuestion:
         return RowQuestion(self._select, row, union=self._host.default_graph == "union")
@@ -238,7 +262,7 @@ class Explainer:
 
     def now(self) -> QuadSource:
         """The present quads."""
-        return StoreQuads(self._host.store, self._host.terms)
+        return StoreQuads(self._host.store, self._host.terms, self._windows)
 
     def why_moved(
         self,

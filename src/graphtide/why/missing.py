@@ -22,7 +22,7 @@ from graphtide.plan import describe as words
 from graphtide.why import solutions as given
 from graphtide.why import tree
 from graphtide.why.derive import Derivations, in_order
-from graphtide.why.render import values_text
+from graphtide.why.render import brief, values_text
 from graphtide.why.solutions import NOTHING, Found, Solution
 from graphtide.why.source import ChangedQuads
 from graphtide.why.tree import Fact, FactChange, WhyStep
@@ -101,9 +101,7 @@ class Missing:
                 return Failure(WhyStep("values", text, note="no such row", holds=False))
             case alg.GraphNames(var):
                 name = want.get(var, outer.get(var, NamedNode(f"{FRESH}graph")))
-                step = WhyStep(
-                    "graph", f"GRAPH {var}", note=f"{words.short(name)} is empty", holds=False
-                )
+                step = WhyStep("graph", f"GRAPH {var}", note=f"{brief(name)} is empty", holds=False)
                 node_ = NamedNode(f"{FRESH}node")
                 return Failure(step, _inserts([(node_, node_, node_, name)]))
             case alg.Join():
@@ -177,7 +175,7 @@ class Missing:
             return given.pattern_step(pattern, (fact,))
         near = ", ".join(each.text() for each in self._nearest(pattern, known))
         triple = (pattern.subject, pattern.predicate, pattern.object)
-        text = " ".join(words.short(_filled(part, known)) for part in triple)
+        text = " ".join(brief(_filled(part, known)) for part in triple)
         note = f"no quad {text}" + (f"; nearest: {near}" if near else "")
         return given.pattern_step(pattern, (), note)
 
@@ -206,7 +204,7 @@ class Missing:
             _filled(part, known, fresh=True) for part in (node.subject, node.object, node.graph)
         )
         steps = _shortcut(node.path, start, end)
-        text = " ".join(words.short(_filled(p, known)) for p in (node.subject, node.object))
+        text = " ".join(brief(_filled(p, known)) for p in (node.subject, node.object))
         step = WhyStep("path", words.path_text(node), note=f"no path between {text}", holds=False)
         return Failure(step, _inserts([_in_graph((*each, graph)) for each in steps]))
 
@@ -308,7 +306,7 @@ class Missing:
         if isinstance(expression, Var) or not (rows := self._rows(node.child, below, outer)):
             return self.diagnose(node.child, below, outer)
         value = next((f.solution.get(var) for f in self._find.solve(node, below, outer)), None)
-        note = values_text([(var, value)]) + f", not {words.short(want.get(var, outer.get(var)))}"
+        note = values_text([(var, value)]) + f", not {brief(want.get(var, outer.get(var)))}"
         return Failure(WhyStep("bind", text, note=note, holds=False)).beside(rows[0].step)
 
     # --- groups and slices ---

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from graphtide.plan.describe import short
 from graphtide.why import render
 
 if TYPE_CHECKING:
@@ -18,7 +17,8 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "all", "pattern", "path", "optional", "filter", "exists", "not exists", "minus", "union",
-    "bind", "values", "graph", "select", "group", "slice",
+    "bind", "values", "graph", "select", "group", "slice", "event", "no event", "test", "facts",
+    "token",
 ]  # fmt: skip
 """What part of a query a step is. "all" only holds its children together."""
 
@@ -47,8 +47,8 @@ class Fact(NamedTuple):
 
     def text(self) -> str:
         """The quad with IRIs shortened to their last segment."""
-        text = " ".join(map(short, self[:3]))
-        text += f" in {short(self.graph)}" if self.graph is not None else ""
+        text = " ".join(map(render.brief, self[:3]))
+        text += f" in {render.brief(self.graph)}" if self.graph is not None else ""
         return text + (f" at {', '.join(map(str, self.times))}" if self.times else "")
 
 
