@@ -22,7 +22,6 @@ from graphtide.rdf.terms import parse_term
 from graphtide.why import missing, tree
 from graphtide.why.explain import RowQuestion
 from graphtide.why.render import brief
-from graphtide.why.source import ChangedQuads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from graphtide.limits import Limits
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
-    from graphtide.why.source import GraphChoice, QuadSource
 
 MAX_DERIVATIONS = 100
 """Derivations of a row that are shown, unless another number is asked for."""
@@ -84,7 +82,11 @@ class StoreQuads:
         self._sorted: dict[int, tuple[Longs, Ints]] = {}
 
     def find(
-        self, subject: Term | None, predicate: Term | None, object_: Term | None, graph: GraphChoice
+        self,
+        subject: Term | None,
+        predicate: Term | None,
+        object_: Term | None,
+        graph: tree.GraphChoice,
     ) -> Iterator[tree.Fact]:
         """The quads with these terms."""
         ids = [
@@ -102,7 +104,7 @@ class StoreQuads:
                 times = self._windows.times(g, (s, p, o)) if self._windows and g == wanted else ()
                 yield tree.Fact(decode(s), decode(p), decode(o), there, times)
 
-    def _graphs(self, graph: GraphChoice) -> Iterator[tuple[Term | None, int]]:
+    def _graphs(self, graph: tree.GraphChoice) -> Iterator[tuple[Term | None, int]]:
         """Names and ids of the graphs to look in; -1 is all of them."""
         match graph:
             case alg.DefaultGraph():
@@ -146,8 +148,8 @@ class StoreQuads:
 class Moment(NamedTuple):
     """The quads before and after a transaction, and what it changed."""
 
-    before: QuadSource
-    after: QuadSource
+    before: tree.QuadSource
+    after: tree.QuadSource
     changes: list[tree.FactChange]
 
 
@@ -165,8 +167,8 @@ def moment_of(host: ExplainingHost, index: int) -> Moment | None:
     now = StoreQuads(host.store, host.terms)
     own = rows[rows[:, TX] == index - first]
     later = rows[rows[:, TX] > index - first]
-    after = ChangedQuads(now, _undone(later, host.terms))
-    before = ChangedQuads(now, _undone(np.concatenate([own, later]), host.terms))
+    after = tree.ChangedQuads(now, _undone(later, host.terms))
+    before = tree.ChangedQuads(now, _undone(np.concatenate([own, later]), host.terms))
     return Moment(before, after, _net(own, host.terms))
 
 
@@ -260,7 +262,7 @@ class Explainer:
         steps = [failure.step]
         return self._explanation(row, title, steps, False, changes, "it would be with", notes)
 
-    def now(self) -> QuadSource:
+    def now(self) -> tree.QuadSource:
         """The present quads."""
         return StoreQuads(self._host.store, self._host.terms, self._windows)
 
@@ -293,7 +295,7 @@ class Explainer:
         return self._explanation(row, title, found, more, changes, by, notes)
 
     def _derive(
-        self, row: dict[str, Term | None], source: QuadSource, *, every: bool, limit: int
+        self, row: dict[str, Term | None], source: tree.QuadSource, *, every: bool, limit: int
     ) -> tuple[list[tree.WhyStep], bool]:
         found, more = self._question(row).derivations(source, limit if every else 1, each=every)
         return found, more and every

@@ -15,13 +15,11 @@ from graphtide.errors import GraphtideError
 from graphtide.functions.values import boolean_term
 from graphtide.why.derive import NO_MATCH, SHOWN, Derivations
 from graphtide.why.solutions import Found, Solution, group_text
-from graphtide.why.source import ChangedQuads
-from graphtide.why.tree import Bindings, FactChange, WhyStep, together
+from graphtide.why.tree import Bindings, ChangedQuads, FactChange, QuadSource, WhyStep, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from graphtide.why.source import QuadSource
 
 T = TypeVar("T")
 

@@ -24,15 +24,13 @@ from graphtide.why import tree
 from graphtide.why.derive import Derivations, in_order
 from graphtide.why.render import brief, values_text
 from graphtide.why.solutions import NOTHING, Found, Solution
-from graphtide.why.source import ChangedQuads
-from graphtide.why.tree import Fact, FactChange, WhyStep
+from graphtide.why.tree import ChangedQuads, Fact, FactChange, WhyStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.expressions import Expression
     from graphtide.why.explain import RowQuestion
-    from graphtide.why.source import QuadSource
 
 ATTEMPTS: Final = 20
 """Partial solutions that are looked at, to find the one that comes closest."""
@@ -77,7 +75,7 @@ def closest(failures: list[Failure]) -> Failure:
 class Missing:
     """Finds out why nodes have no solution over the quads of a source."""
 
-    def __init__(self, source: QuadSource) -> None:
+    def __init__(self, source: tree.QuadSource) -> None:
         self._find = Derivations(source)
         self._source = source
 
@@ -398,7 +396,7 @@ def _shortcut(path: paths.PathExpression, start: object, end: object) -> list[tu
             assert_never(path)
 
 
-def counter_change(question: RowQuestion, source: QuadSource, first: Failure) -> Fix:
+def counter_change(question: RowQuestion, source: tree.QuadSource, first: Failure) -> Fix:
     """Changes with which the row would be in the answer, as few as were found; maybe none."""
     ahead: list[tuple[Fix, Failure]] = [((), first)]
     tries = 0
@@ -418,7 +416,7 @@ def counter_change(question: RowQuestion, source: QuadSource, first: Failure) ->
     return ()
 
 
-def root_failure(question: RowQuestion, source: QuadSource) -> Failure:
+def root_failure(question: RowQuestion, source: tree.QuadSource) -> Failure:
     """Why the row of a question is not in the answer."""
     compatible = next(Derivations(source).solve(question.root, question.want), None)
     if compatible is None or question.want.keys() - compatible.solution.keys():
