@@ -239,6 +239,8 @@ class Explainer:
     def why(self, row: dict[str, Term | None], *, every: bool, limit: int) -> tree.Explanation:
         """Why a row is in the answer now."""
         with Allowance(self._host.limits, "query"):
+            whole = None if every else self._question(row).row(self.now())
+            row = row if whole is None else whole
             found, more = self._derive(row, self.now(), every=every, limit=limit)
         if not found:
             raise GraphtideError(

@@ -20,6 +20,8 @@ from graphtide.why.tree import Bindings, ChangedQuads, FactChange, QuadSource, W
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from graphtide.rdf.terms import Term
+
 
 T = TypeVar("T")
 
@@ -29,6 +31,8 @@ class RowQuestion:
 
     def __init__(self, select: alg.SelectQuery, row: Bindings, *, union: bool = False) -> None:
         self.form = select.form
+        self._columns = select.variables
+        self._asked = dict(row)
         worked_in = with_dataset(select, union=union)
         root = drop_order(worked_in.root)
         if self.form == "ASK":  # whether the pattern inside has a row: one derivation is enough
@@ -60,6 +64,13 @@ class RowQuestion:
 
     def _fits(self, solution: Solution) -> bool:
         return self.want.keys() <= solution.keys() and not self.unbound & solution.keys()
+
+    def row(self, source: QuadSource) -> dict[str, Term | None] | None:
+        """The first row that fits, with all of its columns; None if there is none."""
+        found = next(_careful(lambda: self.rows(source)), None)
+        if found is None or self.form == "ASK":
+            return None if found is None else self._asked
+        return {variable.name: found.solution.get(variable) for variable in self._columns}
 
     def derivations(
         self, source: QuadSource, limit: int, *, each: bool
