@@ -187,3 +187,32 @@ def test_quads_are_found_by_any_index(strategy):
         texts = [fact.text() for fact in query.why(x=iri(f"a{i}")).facts()]
         assert texts == [f":a{i} :p :b{i % 7}", f":b{i % 7} :q :c"]
     assert len(query.why(y=iri("b3"), all=True, limit=500).derivations) == 29
+
+
+def test_a_query_that_is_nested_too_deeply_to_be_explained():
+    text = "?x :p ?y"
+    for _ in range(60):
+        text = f"{{ {text} }} MINUS {{ ?x :q ?y }}"
+    graph = graph_of("a p b")
+    shallow = graph.watch(PREFIX + f"SELECT ?x {{ {text} }}")
+    assert shallow.why(x=iri("a")).facts()
+    deep = graph.watch(PREFIX + f"SELECT ?x {{ ?x :p ?y {' MINUS { ?x :q ?y }' * 1500} }}")
+    for ask in (deep.why, deep.why_not):
+        with pytest.raises(GraphtideError, match="nested too deeply"):
+            ask(x=iri("a"))
+
+
+def test_the_change_is_found_in_a_large_transaction():
+    graph = LiveGraph()
+    query = graph.watch(PREFIX + "SELECT ?x { ?x :p ?y . ?y :q ?z }")
+    with graph.transaction() as tx:
+        for i in range(3000):
+            tx.insert(iri(f"a{i}"), iri("p"), iri(f"b{i}"))
+        tx.insert(iri("b7"), iri("q"), iri("c"))
+    (row,) = query.delta()
+    assert {change.text() for change in row.why().changes} == {"+ :a7 :p :b7", "+ :b7 :q :c"}
+    with graph.transaction() as tx:
+        for i in range(3000):
+            tx.delete(iri(f"a{i}"), iri("p"), iri(f"b{i}"))
+    (row,) = query.delta()
+    assert [change.text() for change in row.why().changes] == ["- :a7 :p :b7"]

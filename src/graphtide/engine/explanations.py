@@ -6,6 +6,7 @@ are found by undoing the changes that were applied last, which the runtime has u
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -197,6 +198,19 @@ def _net(rows: Ints, terms: TermDictionary) -> list[tree.FactChange]:
 # --- questions ---
 
 
+@contextmanager
+def _bounded(limits: Limits) -> Iterator[None]:
+    """Explain within the limits of a one-off query; its depth is that of nested generators."""
+    try:
+        with Allowance(limits, "query"):
+            yield
+    except RecursionError:
+        raise GraphtideError(
+            "the query is nested too deeply to be explained",
+            hint="ask about a query of fewer nested groups",
+        ) from None
+
+
 def bindings_of(
     columns: tuple[str, ...], row: Mapping[str, object] | None, named: Mapping[str, object]
 ) -> dict[str, Term | None]:
@@ -238,7 +252,7 @@ class Explainer:
 
     def why(self, row: dict[str, Term | None], *, every: bool, limit: int) -> tree.Explanation:
         """Why a row is in the answer now."""
-        with Allowance(self._host.limits, "query"):
+        with _bounded(self._host.limits):
             whole = None if every else self._question(row).row(self.now())
             row = row if whole is None else whole
             found, more = self._derive(row, self.now(), every=every, limit=limit)
@@ -253,7 +267,7 @@ class Explainer:
         """Why a row is not in the answer now, and changes with which it would be."""
         question, now = self._question(row), self.now()
         asked = row_text(row) or "a row"
-        with Allowance(self._host.limits, "query"):
+        with _bounded(self._host.limits):
             if question.copies(now, 1):
                 found, _ = self._derive(row, now, every=False, limit=1)
                 return self._explanation(row, f"{asked} is in {self._name}", found)
@@ -279,7 +293,7 @@ class Explainer:
         limit: int,
     ) -> tree.Explanation:
         """Why a row came with a transaction, or went."""
-        with Allowance(self._host.limits, "query"):
+        with _bounded(self._host.limits):
             moment = moment_of(self._host, index)
             verb = "came into" if diff > 0 else "left"
             title = f"{row_text(row) or 'a row'} {verb} {self._name} at {time}"

@@ -11,7 +11,6 @@ from graphtide.algebra.paths import link_iris
 from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.rewrite import drop_order
 from graphtide.algebra.traverse import walk
-from graphtide.errors import GraphtideError
 from graphtide.functions.values import boolean_term
 from graphtide.why.derive import NO_MATCH, SHOWN, Derivations
 from graphtide.why.solutions import Found, Solution, group_text
@@ -67,7 +66,7 @@ class RowQuestion:
 
     def row(self, source: QuadSource) -> dict[str, Term | None] | None:
         """The first row that fits, with all of its columns; None if there is none."""
-        found = next(_careful(lambda: self.rows(source)), None)
+        found = next(self.rows(source), None)
         if found is None or self.form == "ASK":
             return None if found is None else self._asked
         return {variable.name: found.solution.get(variable) for variable in self._columns}
@@ -77,22 +76,21 @@ class RowQuestion:
     ) -> tuple[list[WhyStep], bool]:
         """The steps of the first `limit` derivations, and whether there are more."""
         shown = max(limit, SHOWN)
-        rows = _careful(lambda: islice(self.rows(source, each=each, shown=shown), limit + 1))
-        found = [*rows]
+        found = [*islice(self.rows(source, each=each, shown=shown), limit + 1)]
         steps = [*dict.fromkeys(self._body(each.step) for each in found)]
         return steps[:limit], len(found) > limit
 
     def copies(self, source: QuadSource, most: int | None = None) -> int:
         """How often the row is in the answer; at most `most` are counted."""
         counted = 1 if self.form == "ASK" else most
-        return sum(1 for _ in _careful(lambda: islice(self.rows(source), counted)))
+        return sum(1 for _ in islice(self.rows(source), counted))
 
     def _body(self, step: WhyStep) -> WhyStep:
         """A derivation without the outermost SELECT, and without what a template adds."""
         if self.form == "CONSTRUCT":
             while step.kind == "union":
                 step = together(*step.children)
-            while step.kind == "select" and step.children[0].kind == "select":
+            while step.kind == "select" and [c.kind for c in step.children[:1]] == ["select"]:
                 step = step.children[0]
         return together(*step.children) if step.kind == "select" else step
 
@@ -112,7 +110,13 @@ class RowQuestion:
             return now > base if diff > 0 else now < base
 
         concerned = [change for change in changes if self._concerns(change)]
-        return tuple(smallest(concerned, moves)) if moves(concerned) else ()
+        if not moves(concerned):
+            return ()
+        state = ChangedQuads(before, concerned) if diff > 0 else before
+        found, _ = self.derivations(state, SHOWN, each=True)
+        facts = {fact.quad for way in found for step in way.walk() for fact in step.facts}
+        likely = [change for change in concerned if change.fact.quad in facts]
+        return tuple(smallest(likely if moves(likely) else concerned, moves))
 
     def _concerns(self, change: FactChange) -> bool:
         predicate = change.fact.predicate
@@ -150,14 +154,3 @@ def smallest(whole: Sequence[T], enough: Callable[[Sequence[T]], bool]) -> list[
         if size == 1 and not smaller:
             return left
         size = max(size // 2, 1)
-
-
-def _careful(rows: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """Rows of nested generators, whose depth follows that of the query."""
-    try:
-        yield from rows()
-    except RecursionError:
-        raise GraphtideError(
-            "the query is nested too deeply to be explained",
-            hint="ask about a query of fewer nested groups",
-        ) from None

@@ -195,8 +195,12 @@ class ChangedQuads:
     def __init__(self, source: QuadSource, changes: Iterable[FactChange]) -> None:
         self._source = source
         last = {change.fact.quad: change for change in changes}
-        self._deleted = {quad for quad, change in last.items() if change.diff < 0}
-        self._inserted = {q: change.fact for q, change in last.items() if change.diff > 0}
+        self._changed = last.keys()
+        self._inserted = [change.fact for change in last.values() if change.diff > 0]
+        self._by_term: dict[tuple[int, Term], list[Fact]] = {}
+        for fact in self._inserted:
+            for at, term in enumerate(fact[:3]):
+                self._by_term.setdefault((at, term), []).append(fact)
 
     def find(
         self,
@@ -207,10 +211,11 @@ class ChangedQuads:
     ) -> Iterator[Fact]:
         """The quads with these terms."""
         for fact in self._source.find(subject, predicate, object_, graph):
-            if fact.quad not in self._deleted and fact.quad not in self._inserted:
+            if fact.quad not in self._changed:
                 yield fact
         wanted = (subject, predicate, object_)
-        for fact in self._inserted.values():
+        lists = [self._by_term.get((at, t), []) for at, t in enumerate(wanted) if t is not None]
+        for fact in min(lists, key=len, default=self._inserted):
             pairs = zip(wanted, fact[:3], strict=True)
             if is_in(graph, fact.graph) and all(w is None or w == t for w, t in pairs):
                 yield fact
