@@ -305,7 +305,7 @@ class Explainer:
                 return self._explanation(row, title, found, more, notes=(note,))
             state = moment.after if diff > 0 else moment.before
             found, more = self._derive(row, state, every=every, limit=limit)
-            changes = self._question(row).cause(moment.before, moment.changes, diff)
+            changes = self._question(row).cause(*moment, diff)
         notes = () if changes else ("no change of that transaction: the row was there before",)
         by = "because of" if diff > 0 else "this was so before; it ended with"
         return self._explanation(row, title, found, more, changes, by, notes)

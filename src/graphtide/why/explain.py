@@ -97,7 +97,7 @@ class RowQuestion:
     # --- changes ---
 
     def cause(
-        self, before: QuadSource, changes: Sequence[FactChange], diff: int
+        self, before: QuadSource, after: QuadSource, changes: Sequence[FactChange], diff: int
     ) -> tuple[FactChange, ...]:
         """The changes that made the row come or go; none if they did not.
 
@@ -105,34 +105,40 @@ class RowQuestion:
         """
         base = self.copies(before)
 
-        def moves(part: Sequence[FactChange]) -> bool:
-            now = self.copies(ChangedQuads(before, part), base + 1)
+        def moved(state: QuadSource) -> bool:
+            now = self.copies(state, base + 1)
             return now > base if diff > 0 else now < base
 
-        concerned = [change for change in changes if self._concerns(change)]
-        if not moves(concerned):
-            return ()
-        state = ChangedQuads(before, concerned) if diff > 0 else before
-        found, _ = self.derivations(state, SHOWN, each=True)
-        facts = {fact.quad for way in found for step in way.walk() for fact in step.facts}
-        likely = [change for change in concerned if change.fact.quad in facts]
-        return tuple(smallest(likely if moves(likely) else concerned, moves))
+        def moves(part: Sequence[FactChange]) -> bool:
+            return moved(ChangedQuads(before, part))
 
-    def _concerns(self, change: FactChange) -> bool:
-        predicate = change.fact.predicate
+        if not moved(after):
+            return ()
+        found, _ = self.derivations(after if diff > 0 else before, SHOWN, each=True)
+        facts = {fact.quad for way in found for step in way.walk() for fact in step.facts}
+        likely = [change for change in changes if change.fact.quad in facts]
+        if moves(likely):
+            return tuple(smallest(likely, moves))
+        read = self._predicates()
+        concerned = [c for c in changes if read is None or c.fact.predicate in read]
+        return tuple(smallest(concerned, moves))
+
+    def _predicates(self) -> set[object] | None:
+        """The predicates of the quads that the query reads; None if it may read any."""
+        read: set[object] = set()
         for part in walk(self.root):
             match part:
-                case alg.TriplePattern(_, other) if isinstance(other, Var) or other == predicate:
-                    return True
-                case alg.GraphNames():
-                    return True
-                case alg.Path(path=path, graph=graph):
+                case alg.TriplePattern(_, predicate):
+                    read.add(predicate)
+                case alg.GraphNames(var):
+                    read.add(var)
+                case alg.Path(subject, path, end, graph):
                     iris = link_iris(path)
-                    if iris is None or predicate in iris or isinstance(graph, Var):
-                        return True
-                    if isinstance(part.subject, Var) and isinstance(part.object, Var):
-                        return True  # zero length connects every node of the graph with itself
-        return False
+                    free = isinstance(subject, Var) and isinstance(end, Var)
+                    # Zero length connects every node of the graph with itself.
+                    anything = iris is None or free or isinstance(graph, Var)
+                    read.update((Var("any"),) if anything else iris or ())
+        return None if any(isinstance(each, Var) for each in read) else read
 
 
 def smallest(whole: Sequence[T], enough: Callable[[Sequence[T]], bool]) -> list[T]:
