@@ -32,7 +32,7 @@ def test_a_row_that_is_there(railway, run):
     ran = run("why", "route.rq", "--row", "route=:route1", "--data", "rail.ttl")
     assert ran.code == 0
     assert ran.out == (
-        "route=:route1 is in route\n"
+        "route=:route1 sensor=:sensor1 is in route\n"
         "├─ ?route :follows ?switch\n"
         "│     :route1 :follows :switch1\n"
         "├─ ?switch :monitoredBy ?sensor\n"

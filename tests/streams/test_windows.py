@@ -107,7 +107,7 @@ def contents(shape, events, sizes):
                     assert (number in present) == (diff < 0)
                     present ^= {number}
                 found.append((close, frozenset(present)))
-        timelist.drop_before(content.oldest)
+        timelist.drop_before(content.held.start)
     return found
 
 

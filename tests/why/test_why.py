@@ -37,7 +37,7 @@ def test_optional_shows_what_was_there_and_what_was_not():
         "│     :a :knows :b",
         "└─ OPTIONAL",
         "   └─ ?x :age ?y",
-        '         :a :age "7"^^<http://www.w3.org/2001/XMLSchema#integer>',
+        "         :a :age 7",
     ]
     assert lines(query.why(x=iri("c")))[-1] == "└─ OPTIONAL { ?x :age ?y }: nothing matches"
 
@@ -53,7 +53,7 @@ def test_minus_and_union_and_values_and_bind():
     assert "UNION" in text
     assert "MINUS { ?x :blocks ?y }: nothing matches" in text
     assert "VALUES ?x: ?x = :a" in text
-    assert '?n = "2"' in text
+    assert "?n = 2" in text
 
 
 def test_the_members_of_a_group():
@@ -62,7 +62,7 @@ def test_the_members_of_a_group():
     explanation = query.why()
     assert "of 3 rows" in str(explanation)
     assert len(explanation.facts()) == 3
-    assert '?rows = "3"' in str(explanation)
+    assert "?rows = 3" in str(explanation)
 
 
 def test_a_shortest_path():
@@ -187,3 +187,32 @@ def test_quads_are_found_by_any_index(strategy):
         texts = [fact.text() for fact in query.why(x=iri(f"a{i}")).facts()]
         assert texts == [f":a{i} :p :b{i % 7}", f":b{i % 7} :q :c"]
     assert len(query.why(y=iri("b3"), all=True, limit=500).derivations) == 29
+
+
+def test_a_query_that_is_nested_too_deeply_to_be_explained():
+    text = "?x :p ?y"
+    for _ in range(60):
+        text = f"{{ {text} }} MINUS {{ ?x :q ?y }}"
+    graph = graph_of("a p b")
+    shallow = graph.watch(PREFIX + f"SELECT ?x {{ {text} }}")
+    assert shallow.why(x=iri("a")).facts()
+    deep = graph.watch(PREFIX + f"SELECT ?x {{ ?x :p ?y {' MINUS { ?x :q ?y }' * 1500} }}")
+    for ask in (deep.why, deep.why_not):
+        with pytest.raises(GraphtideError, match="nested too deeply"):
+            ask(x=iri("a"))
+
+
+def test_the_change_is_found_in_a_large_transaction():
+    graph = LiveGraph()
+    query = graph.watch(PREFIX + "SELECT ?x { ?x :p ?y . ?y :q ?z }")
+    with graph.transaction() as tx:
+        for i in range(3000):
+            tx.insert(iri(f"a{i}"), iri("p"), iri(f"b{i}"))
+        tx.insert(iri("b7"), iri("q"), iri("c"))
+    (row,) = query.delta()
+    assert {change.text() for change in row.why().changes} == {"+ :a7 :p :b7", "+ :b7 :q :c"}
+    with graph.transaction() as tx:
+        for i in range(3000):
+            tx.delete(iri(f"a{i}"), iri("p"), iri(f"b{i}"))
+    (row,) = query.delta()
+    assert [change.text() for change in row.why().changes] == ["- :a7 :p :b7"]

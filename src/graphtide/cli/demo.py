@@ -149,6 +149,11 @@ def _on_spark(transactions: int, seed: int, *, as_json: bool) -> int:
             writer.close()
     sys.stdout.flush()
     print_totals(job, program)
+    if done:
+        session = Session(LiveGraph(), QUERIES)
+        for batch in change_stream(transactions, seed=seed):
+            list(session.apply([batch]))
+        print_why(session)
     if not done:
         print("stopped before all changes were read", file=sys.stderr)
     return 0
@@ -207,4 +212,12 @@ def _in_process(transactions: int, seed: int, *, as_json: bool) -> int:
         code = INTERRUPTED
     sys.stdout.flush()
     print(summary(session), file=sys.stderr)
+    print_why(session)
     return code
+
+
+def print_why(session: Session) -> None:
+    """Print on standard error why a row of the first answer that has one is there."""
+    found = next((query for query in session.queries.values() if query.count()), None)
+    if found is not None:
+        print(f"why is this so?\n{found.why()}", file=sys.stderr)

@@ -1,22 +1,24 @@
-"""`graphtide explain`: logical and physical plans of queries; automata and rules of programs."""
+"""`graphtide explain` and `graphtide why`: plans, automata and rules; rows and their quads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from graphtide.algebra.nodes import SelectQuery
+from graphtide.algebra.nodes import SelectQuery, Values
+from graphtide.algebra.traverse import walk
 from graphtide.cli import options as opt
 from graphtide.cli.inputs import ChangeLog, Rejects, load_data, read_query
 from graphtide.cli.session import Session
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, QueryError
 from graphtide.graph import LiveGraph
-from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.sparql.parse import parse_query, parse_standing
 from graphtide.lang.sparql.scanner import name_hint
+from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.tide.ast import CallFunction
 from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program
 from graphtide.patterns.compile import compile_pattern
@@ -33,9 +35,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from graphtide.algebra.windows import WindowedQuery
+    from graphtide.rdf.terms import Term
     from graphtide.rules.program import RunningProgram
 
 TICK_MS: Final = 1000
+
+WhyFormat = Literal["text", "json", "mermaid", "html"]
+
+NO_SUCH_ROW: Final = 1
+"""The exit code of `graphtide why` for a row that is not in the answer."""
 
 
 def explain(
@@ -189,3 +197,87 @@ def called_functions(program: Program) -> list[str]:
 def no_functions(program: Program) -> dict[str, Callable[..., None]]:
     """A function that does nothing for each that the rules of a program call."""
     return {name: lambda *_: None for name in called_functions(program)}
+
+
+# --- rows ---
+
+
+def why(
+    query: Path,
+    /,
+    *,
+    row: Annotated[
+        list[str] | None,
+        Parameter(
+            help="A column and its value, as in route=:route5 or speed=80, with the prefixes of "
+            "the query; UNDEF is unbound. Columns that are left out may have any value."
+        ),
+    ] = None,
+    data: opt.DataOption = None,
+    changes: opt.ChangesOption = None,
+    format: Annotated[  # noqa: A002 - the name of the option
+        WhyFormat, Parameter(help=f"{opt.FORMAT_HELP} text, json, mermaid or html.")
+    ] = "text",
+    all: bool = False,  # noqa: A002 - the name of the option
+    max_derivations: int = 100,
+    tick_ms: opt.TickOption = TICK_MS,
+    limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
+) -> int:
+    """Explain a row of a query's answer, or its absence.
+
+    Parameters
+    ----------
+    query
+        A file with a SPARQL or RSP-QL query that can be watched.
+    all
+        Show every derivation of the row.
+    max_derivations
+        With --all, the most derivations to show.
+    """
+    opt.at_least("--max-derivations", max_derivations, 1)
+    opt.at_least("--tick-ms", tick_ms, 1)
+    bounds = limits.limits()
+    rejects = Rejects(limits=bounds)
+    log = None if changes is None else ChangeLog(changes, rejects=rejects)
+    if log is not None:
+        log.check()
+    parsed = read_query(query)
+    select = parsed if isinstance(parsed, SelectQuery) else parsed.select
+    values = dict(row_value(each, select.text) for each in row or ())
+    graph = LiveGraph(tick_ms=tick_ms, limits=bounds)
+    session = Session(graph, {query.stem: select.text}, tick_ms=tick_ms)
+    load_data(graph, data or ())
+    if log is not None:
+        for _ in session.follow(log):
+            pass
+    watched = session.queries[query.stem]
+    explanation = watched.why_not(values)
+    is_there = explanation.first_failure() is None
+    if is_there:
+        explanation = watched.why(values, all=all, limit=max_derivations)
+    views = {"json": explanation.json, "mermaid": explanation.mermaid, "html": explanation.html}
+    print(views.get(format, explanation.text)())
+    return 0 if is_there else NO_SUCH_ROW
+
+
+def row_value(text: str, query: str) -> tuple[str, Term | None]:
+    """The column and the term of `name=value`; the term as the query would write it.
+
+    >>> name, term = row_value("route=:r5", "PREFIX : <http://example.org/> SELECT * {}")
+    >>> name, str(term)
+    ('route', '<http://example.org/r5>')
+    """
+    name, sign, value = text.partition("=")
+    parser = TermParser(query)
+    parser.prologue()
+    prologue = " ".join(f"PREFIX {short}: <{space}>" for short, space in parser.prefixes.items())
+    try:
+        if not sign:
+            raise QueryError("there is no = in it")
+        made = parse_query(f"{prologue} SELECT * {{ VALUES ?x {{ {value} }} }}")
+        ((term,),) = next(part for part in walk(made.root) if isinstance(part, Values)).rows
+    except (QueryError, ValueError) as error:
+        problem = error.message if isinstance(error, GraphtideError) else "it is not one term"
+        allowed = "write a column and a term, such as route=:route5, speed=80 or name='Harbour'"
+        raise opt.invalid("--row", text, f"{problem}; {allowed}") from None
+    return name.removeprefix("?"), term

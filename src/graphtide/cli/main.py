@@ -87,7 +87,7 @@ COMMANDS = (
         "--format svg > left.svg",
     ),
     Command(
-        "why:why",
+        "explain:why",
         "Explain why a row is in a query's answer: the quads behind it; or why it is not.",
         "graphtide why route.rq --row route=:route5 --data rail.ttl",
         "For a row that is not there, it shows what of the query holds, what does not, and changes "

@@ -6,6 +6,7 @@ are found by undoing the changes that were applied last, which the runtime has u
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -17,22 +18,20 @@ from graphtide.engine import ingest
 from graphtide.errors import GraphtideError
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.limits import Allowance
-from graphtide.plan.describe import short
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS
 from graphtide.rdf.terms import parse_term
 from graphtide.why import missing, tree
 from graphtide.why.explain import RowQuestion
-from graphtide.why.source import ChangedQuads
+from graphtide.why.render import brief
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.engine.transaction import Recent
     from graphtide.kernel import QuadStore
     from graphtide.limits import Limits
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
-    from graphtide.why.source import GraphChoice, QuadSource
 
 MAX_DERIVATIONS = 100
 """Derivations of a row that are shown, unless another number is asked for."""
@@ -54,10 +53,24 @@ class ExplainingHost(Protocol):
         """Apply buffered changes."""
 
 
+class WindowEvents(NamedTuple):
+    """What explanations need of a query's windows.
+
+    The query as it was written, the graph of the store for each window in it, and the times of the
+    events in such a graph that have a triple.
+    """
+
+    select: alg.SelectQuery
+    graphs: Mapping[Term, Term]
+    times: Callable[[int, tuple[int, ...]], tuple[int, ...]]
+
+
 class StoreQuads:
     """The quads of a store, found by its indexes; where there is none, by one sort for all."""
 
-    def __init__(self, store: QuadStore, terms: TermDictionary) -> None:
+    def __init__(
+        self, store: QuadStore, terms: TermDictionary, windows: WindowEvents | None = None
+    ) -> None:
         if not store.stores:
             raise GraphtideError(
                 "this graph stores no quads, so its answers cannot be explained",
@@ -65,11 +78,16 @@ class StoreQuads:
             )
         self._store = store
         self._terms = terms
+        self._windows = windows
         self._all: Ints | None = None
         self._sorted: dict[int, tuple[Longs, Ints]] = {}
 
     def find(
-        self, subject: Term | None, predicate: Term | None, object_: Term | None, graph: GraphChoice
+        self,
+        subject: Term | None,
+        predicate: Term | None,
+        object_: Term | None,
+        graph: tree.GraphChoice,
     ) -> Iterator[tree.Fact]:
         """The quads with these terms."""
         ids = [
@@ -84,9 +102,10 @@ class StoreQuads:
                 if wanted < 0 and (g >= HIDDEN_GRAPHS or (graph is None and g == 0)):
                     continue
                 there = name if wanted >= 0 else (decode(g) if g else None)
-                yield tree.Fact(decode(s), decode(p), decode(o), there)
+                times = self._windows.times(g, (s, p, o)) if self._windows and g == wanted else ()
+                yield tree.Fact(decode(s), decode(p), decode(o), there, times)
 
-    def _graphs(self, graph: GraphChoice) -> Iterator[tuple[Term | None, int]]:
+    def _graphs(self, graph: tree.GraphChoice) -> Iterator[tuple[Term | None, int]]:
         """Names and ids of the graphs to look in; -1 is all of them."""
         match graph:
             case alg.DefaultGraph():
@@ -97,7 +116,8 @@ class StoreQuads:
                 for name in dict.fromkeys(names or ()):
                     yield from self._graphs(name)
             case NamedNode(value=value) if value.startswith(WINDOW_SPACE):
-                yield graph, self._terms.hidden_graph(value)
+                named = self._windows.graphs.get(graph, graph) if self._windows else graph
+                yield graph, self._terms.hidden_graph(named.value)
             case _:
                 found = self._terms.lookup(graph)
                 if found:
@@ -129,8 +149,8 @@ class StoreQuads:
 class Moment(NamedTuple):
     """The quads before and after a transaction, and what it changed."""
 
-    before: QuadSource
-    after: QuadSource
+    before: tree.QuadSource
+    after: tree.QuadSource
     changes: list[tree.FactChange]
 
 
@@ -148,8 +168,8 @@ def moment_of(host: ExplainingHost, index: int) -> Moment | None:
     now = StoreQuads(host.store, host.terms)
     own = rows[rows[:, TX] == index - first]
     later = rows[rows[:, TX] > index - first]
-    after = ChangedQuads(now, _undone(later, host.terms))
-    before = ChangedQuads(now, _undone(np.concatenate([own, later]), host.terms))
+    after = tree.ChangedQuads(now, _undone(later, host.terms))
+    before = tree.ChangedQuads(now, _undone(np.concatenate([own, later]), host.terms))
     return Moment(before, after, _net(own, host.terms))
 
 
@@ -178,6 +198,19 @@ def _net(rows: Ints, terms: TermDictionary) -> list[tree.FactChange]:
 # --- questions ---
 
 
+@contextmanager
+def _bounded(limits: Limits) -> Iterator[None]:
+    """Explain within the limits of a one-off query; its depth is that of nested generators."""
+    try:
+        with Allowance(limits, "query"):
+            yield
+    except RecursionError:
+        raise GraphtideError(
+            "the query is nested too deeply to be explained",
+            hint="ask about a query of fewer nested groups",
+        ) from None
+
+
 def bindings_of(
     columns: tuple[str, ...], row: Mapping[str, object] | None, named: Mapping[str, object]
 ) -> dict[str, Term | None]:
@@ -195,24 +228,33 @@ def bindings_of(
 
 def row_text(row: Mapping[str, Term | None]) -> str:
     """A row as text, with IRIs shortened."""
-    return " ".join(f"{name}={short(term)}" for name, term in row.items() if term is not None)
+    return " ".join(f"{name}={brief(term)}" for name, term in row.items() if term is not None)
 
 
 class Explainer:
     """Answers questions about the rows of one query, within the limits of its graph."""
 
-    def __init__(self, host: ExplainingHost, name: str, select: alg.SelectQuery) -> None:
+    def __init__(
+        self,
+        host: ExplainingHost,
+        name: str,
+        select: alg.SelectQuery,
+        windows: WindowEvents | None = None,
+    ) -> None:
         host.settle()
+        self._windows = windows
         self._host = host
         self._name = name
-        self._select = select
+        self._select = select if windows is None else windows.select
 
     def _question(self, row: Mapping[str, Term | None]) -> RowQuestion:
         return RowQuestion(self._select, row, union=self._host.default_graph == "union")
 
     def why(self, row: dict[str, Term | None], *, every: bool, limit: int) -> tree.Explanation:
         """Why a row is in the answer now."""
-        with Allowance(self._host.limits, "query"):
+        with _bounded(self._host.limits):
+            whole = None if every else self._question(row).row(self.now())
+            row = row if whole is None else whole
             found, more = self._derive(row, self.now(), every=every, limit=limit)
         if not found:
             raise GraphtideError(
@@ -225,7 +267,7 @@ class Explainer:
         """Why a row is not in the answer now, and changes with which it would be."""
         question, now = self._question(row), self.now()
         asked = row_text(row) or "a row"
-        with Allowance(self._host.limits, "query"):
+        with _bounded(self._host.limits):
             if question.copies(now, 1):
                 found, _ = self._derive(row, now, every=False, limit=1)
                 return self._explanation(row, f"{asked} is in {self._name}", found)
@@ -236,9 +278,9 @@ class Explainer:
         steps = [failure.step]
         return self._explanation(row, title, steps, False, changes, "it would be with", notes)
 
-    def now(self) -> QuadSource:
+    def now(self) -> tree.QuadSource:
         """The present quads."""
-        return StoreQuads(self._host.store, self._host.terms)
+        return StoreQuads(self._host.store, self._host.terms, self._windows)
 
     def why_moved(
         self,
@@ -251,7 +293,7 @@ class Explainer:
         limit: int,
     ) -> tree.Explanation:
         """Why a row came with a transaction, or went."""
-        with Allowance(self._host.limits, "query"):
+        with _bounded(self._host.limits):
             moment = moment_of(self._host, index)
             verb = "came into" if diff > 0 else "left"
             title = f"{row_text(row) or 'a row'} {verb} {self._name} at {time}"
@@ -263,13 +305,13 @@ class Explainer:
                 return self._explanation(row, title, found, more, notes=(note,))
             state = moment.after if diff > 0 else moment.before
             found, more = self._derive(row, state, every=every, limit=limit)
-            changes = self._question(row).cause(moment.before, moment.changes, diff)
+            changes = self._question(row).cause(*moment, diff)
         notes = () if changes else ("no change of that transaction: the row was there before",)
         by = "because of" if diff > 0 else "this was so before; it ended with"
         return self._explanation(row, title, found, more, changes, by, notes)
 
     def _derive(
-        self, row: dict[str, Term | None], source: QuadSource, *, every: bool, limit: int
+        self, row: dict[str, Term | None], source: tree.QuadSource, *, every: bool, limit: int
     ) -> tuple[list[tree.WhyStep], bool]:
         found, more = self._question(row).derivations(source, limit if every else 1, each=every)
         return found, more and every

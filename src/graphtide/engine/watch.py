@@ -138,6 +138,9 @@ class WindowSide(Protocol):
     def count(self, rows: int) -> int:
         """How many rows the answer has, if the maintained one has so many."""
 
+    events: explanations.WindowEvents
+    """What explanations need of the windows."""
+
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns of a result."""
@@ -395,7 +398,7 @@ class Query:
         │     :ex:a :ex:p :ex:b
         └─ NOT EXISTS { ?b :ex:q ?c }: nothing matches
         """
-        bindings = explanations.bindings_of(self._columns, row, columns)
+        bindings = explanations.bindings_of(self.variables, row, columns)
         return self._explainer().why(bindings, every=all, limit=limit)
 
     @synchronized
@@ -417,7 +420,7 @@ class Query:
         it would be with
           + :ex:b :ex:q :urn:graphtide:any:c
         """
-        bindings = explanations.bindings_of(self._columns, row, columns)
+        bindings = explanations.bindings_of(self.variables, row, columns)
         return self._explainer().why_not(bindings)
 
     @synchronized
@@ -427,7 +430,8 @@ class Query:
         return explainer.why_moved(row.row, row.diff, index, row.time, every=every, limit=limit)
 
     def _explainer(self) -> explanations.Explainer:
-        return explanations.Explainer(self._host, self.name, self.asked.select)
+        events = None if self.windows is None else self.windows.events
+        return explanations.Explainer(self._host, self.name, self.asked.select, events)
 
     # --- windows ---
 

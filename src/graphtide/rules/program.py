@@ -11,7 +11,7 @@ from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, StateChange
 from graphtide.lang.tide.program import Program
-from graphtide.rules import change_events
+from graphtide.rules import change_events, why_not
 from graphtide.rules.actions import Actions, ErrorPolicy, OnError
 from graphtide.rules.agenda import Activation, ConflictSet, Resolver
 from graphtide.rules.compile import Compiler, only_inserts
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphtide.rules.firing import Firing
     from graphtide.rules.model import EventType, Rule
     from graphtide.streams.registry import Streams
+    from graphtide.why.tree import Explanation
 
 FiringMode = Literal["events", "agenda", "manual"]
 StartAt = Literal["latest", "earliest"]
@@ -293,6 +294,26 @@ class RunningProgram:
             near = name_hint(pattern, known, "pattern")
             raise GraphtideError(f"the program has no pattern named {pattern}", hint=near)
         return known[pattern]
+
+    @synchronized
+    def why_not(self, name: str, /, **values: object) -> Explanation:
+        """Why a rule does not fire for some values now, or a pattern is not complete.
+
+        Of a rule: which events are there, which test fails and by how much, which event spoils a
+        NO EVENT, what of its facts fails. Of a pattern: its tokens, and what they wait for.
+        Events and tokens that are not retained any more are not known.
+        """
+        if self._detection is not None and name in self._detection.patterns:
+            runner = self._detection.patterns[name]
+            return why_not.no_match(runner, self._connection.terms, values)
+        if name not in self._engine.rules.names():
+            patterns = {} if self._detection is None else self._detection.patterns
+            known = [*self._engine.rules.names(), *patterns]
+            near = name_hint(name, known, "rule or pattern")
+            raise GraphtideError(f"the program has no rule or pattern named {name}", hint=near)
+        entry = self._engine.rules[name]
+        question = why_not.RuleQuestion(entry, self._connection.terms, self.clock, values)
+        return question.explain(self.firings())
 
     # --- activations ---
 

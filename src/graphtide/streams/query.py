@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from graphtide.algebra.nodes import SelectQuery, Values
+from graphtide.engine.explanations import WindowEvents
 from graphtide.engine.results import ResultLog, ResultRun, WindowResult
 from graphtide.kernel.batch import DIFF, TX, VALUES, Ints, Longs
 from graphtide.kernel.counts import DELTA_VALUES
@@ -57,6 +58,7 @@ class QueryWindows:
         self.reevaluated = reevaluated
         select = reevaluated or query.plan
         self.variables = tuple(v.name for v in select.variables)
+        self.events = WindowEvents(windowed.select, {}, lambda _graph, _triple: ())
         self._runtime = runtime
         self._closed = closed
         self._results = ResultLog(self.variables, runtime.terms, rows=history)

@@ -183,6 +183,15 @@ class WindowRegistry:
         ahead = (r.changes[:, DIFF].sum() for r in self._reports if not self._is_applied(r))
         return held - int(sum(ahead))
 
+    def event_times(self, graph: int, triple: tuple[int, ...]) -> tuple[int, ...]:
+        """The times of the events in a window that have a triple."""
+        placed = self._windows.get(graph)
+        if placed is None:
+            return ()
+        held, events = placed.content.held, placed.stream.events
+        same = (events.quads(held.start, held.stop)[:, :GRAPH] == triple).all(axis=1)
+        return tuple(events.times(held.start, held.stop)[same].tolist())
+
     def add(self, query: WindowReader) -> None:
         """Let a query report when one of its windows closes."""
         for number in query.windows:
@@ -270,7 +279,7 @@ class WindowRegistry:
         for stream in self.streams.values():
             needed = [p.content for p in self._windows.values() if p.stream is stream]
             events, moments = stream.events, stream.events.moments
-            events.drop_before(min((c.oldest for c in needed), default=events.end))
+            events.drop_before(min((c.held.start for c in needed), default=events.end))
             moments.drop_before(min((c.oldest_time for c in needed), default=moments.end))
 
     def _close(self) -> bool:
@@ -484,6 +493,7 @@ class Streams:
             handle = runtime.watch(select, strategy=strategy, name=name)
             side = QueryWindows(runtime, query, handle, windows, self._close, history)
             side.take(win.NO_TIMES, win.NO_TIMES)
+        side.events = side.events._replace(graphs=graphs, times=self._registry.event_times)
         handle.windows = side
         self._registry.add(side)
         self._queries[side.name] = side

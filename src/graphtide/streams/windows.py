@@ -355,9 +355,9 @@ class WindowContent:
         return self._seen
 
     @property
-    def oldest(self) -> int:
-        """The index of the oldest event that the window may still need."""
-        return self._left
+    def held(self) -> range:
+        """The indexes of the events in the window; older ones it does not need any more."""
+        return range(self._left, self._entered)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of the quads in the window; the stream holds those of the events."""

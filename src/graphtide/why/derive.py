@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from graphtide.functions.logic import Compiled
     from graphtide.rdf.terms import Term
-    from graphtide.why.source import GraphChoice, QuadSource
 
 SHOWN: Final = 100
 """Members of a group that are shown unless another number is asked for."""
@@ -48,7 +47,7 @@ class Derivations:
     Of a DISTINCT row, one derivation is found, as the row counts once; with `each`, all of them.
     """
 
-    def __init__(self, source: QuadSource, *, each: bool = False, shown: int = SHOWN) -> None:
+    def __init__(self, source: tree.QuadSource, *, each: bool = False, shown: int = SHOWN) -> None:
         self.source = source
         self._each = each
         self._shown = shown
@@ -176,7 +175,7 @@ class Derivations:
                 yield Found({**found.solution, node.graph: name}, found.step)
 
     def _path_in(
-        self, node: alg.Path, graph: GraphChoice, known: Solution, there: tuple[Fact, ...]
+        self, node: alg.Path, graph: tree.GraphChoice, known: Solution, there: tuple[Fact, ...]
     ) -> Iterator[Found]:
         """The ends that a path connects in one graph; `there` shows that the graph is not empty."""
         walker = PathWalker(self.source, graph)
@@ -201,13 +200,13 @@ class Derivations:
                 if last is not None:
                     break
 
-    def _nodes(self, node: alg.Path, graph: GraphChoice) -> list[Term]:
+    def _nodes(self, node: alg.Path, graph: tree.GraphChoice) -> list[Term]:
         iris = None if matches_zero_length(node.path) else link_iris(node.path)
         predicates: tuple[Term | None, ...] = (None,) if iris is None else iris
         quads = (f for p in predicates for f in self.source.find(None, p, None, graph))
         return [*dict.fromkeys(term for fact in quads for term in (fact.subject, fact.object))]
 
-    def _touching(self, term: Term, graph: GraphChoice) -> tuple[Fact, ...]:
+    def _touching(self, term: Term, graph: tree.GraphChoice) -> tuple[Fact, ...]:
         """A quad of the graph with a term as subject or object."""
         for first, last in ((term, None), (None, term)):
             for fact in self.source.find(first, None, last, graph):

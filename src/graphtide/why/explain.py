@@ -11,17 +11,16 @@ from graphtide.algebra.paths import link_iris
 from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.rewrite import drop_order
 from graphtide.algebra.traverse import walk
-from graphtide.errors import GraphtideError
 from graphtide.functions.values import boolean_term
 from graphtide.why.derive import NO_MATCH, SHOWN, Derivations
 from graphtide.why.solutions import Found, Solution, group_text
-from graphtide.why.source import ChangedQuads
-from graphtide.why.tree import Bindings, FactChange, WhyStep, together
+from graphtide.why.tree import Bindings, ChangedQuads, FactChange, QuadSource, WhyStep, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from graphtide.why.source import QuadSource
+    from graphtide.rdf.terms import Term
+
 
 T = TypeVar("T")
 
@@ -31,6 +30,8 @@ class RowQuestion:
 
     def __init__(self, select: alg.SelectQuery, row: Bindings, *, union: bool = False) -> None:
         self.form = select.form
+        self._columns = select.variables
+        self._asked = dict(row)
         worked_in = with_dataset(select, union=union)
         root = drop_order(worked_in.root)
         if self.form == "ASK":  # whether the pattern inside has a row: one derivation is enough
@@ -63,34 +64,40 @@ class RowQuestion:
     def _fits(self, solution: Solution) -> bool:
         return self.want.keys() <= solution.keys() and not self.unbound & solution.keys()
 
+    def row(self, source: QuadSource) -> dict[str, Term | None] | None:
+        """The first row that fits, with all of its columns; None if there is none."""
+        found = next(self.rows(source), None)
+        if found is None or self.form == "ASK":
+            return None if found is None else self._asked
+        return {variable.name: found.solution.get(variable) for variable in self._columns}
+
     def derivations(
         self, source: QuadSource, limit: int, *, each: bool
     ) -> tuple[list[WhyStep], bool]:
         """The steps of the first `limit` derivations, and whether there are more."""
         shown = max(limit, SHOWN)
-        rows = _careful(lambda: islice(self.rows(source, each=each, shown=shown), limit + 1))
-        found = [*rows]
+        found = [*islice(self.rows(source, each=each, shown=shown), limit + 1)]
         steps = [*dict.fromkeys(self._body(each.step) for each in found)]
         return steps[:limit], len(found) > limit
 
     def copies(self, source: QuadSource, most: int | None = None) -> int:
         """How often the row is in the answer; at most `most` are counted."""
         counted = 1 if self.form == "ASK" else most
-        return sum(1 for _ in _careful(lambda: islice(self.rows(source), counted)))
+        return sum(1 for _ in islice(self.rows(source), counted))
 
     def _body(self, step: WhyStep) -> WhyStep:
         """A derivation without the outermost SELECT, and without what a template adds."""
         if self.form == "CONSTRUCT":
             while step.kind == "union":
                 step = together(*step.children)
-            while step.kind == "select" and step.children[0].kind == "select":
+            while step.kind == "select" and [c.kind for c in step.children[:1]] == ["select"]:
                 step = step.children[0]
         return together(*step.children) if step.kind == "select" else step
 
     # --- changes ---
 
     def cause(
-        self, before: QuadSource, changes: Sequence[FactChange], diff: int
+        self, before: QuadSource, after: QuadSource, changes: Sequence[FactChange], diff: int
     ) -> tuple[FactChange, ...]:
         """The changes that made the row come or go; none if they did not.
 
@@ -98,28 +105,40 @@ class RowQuestion:
         """
         base = self.copies(before)
 
-        def moves(part: Sequence[FactChange]) -> bool:
-            now = self.copies(ChangedQuads(before, part), base + 1)
+        def moved(state: QuadSource) -> bool:
+            now = self.copies(state, base + 1)
             return now > base if diff > 0 else now < base
 
-        concerned = [change for change in changes if self._concerns(change)]
-        return tuple(smallest(concerned, moves)) if moves(concerned) else ()
+        def moves(part: Sequence[FactChange]) -> bool:
+            return moved(ChangedQuads(before, part))
 
-    def _concerns(self, change: FactChange) -> bool:
-        predicate = change.fact.predicate
+        if not moved(after):
+            return ()
+        found, _ = self.derivations(after if diff > 0 else before, SHOWN, each=True)
+        facts = {fact.quad for way in found for step in way.walk() for fact in step.facts}
+        likely = [change for change in changes if change.fact.quad in facts]
+        if moves(likely):
+            return tuple(smallest(likely, moves))
+        read = self._predicates()
+        concerned = [c for c in changes if read is None or c.fact.predicate in read]
+        return tuple(smallest(concerned, moves))
+
+    def _predicates(self) -> set[object] | None:
+        """The predicates of the quads that the query reads; None if it may read any."""
+        read: set[object] = set()
         for part in walk(self.root):
             match part:
-                case alg.TriplePattern(_, other) if isinstance(other, Var) or other == predicate:
-                    return True
-                case alg.GraphNames():
-                    return True
-                case alg.Path(path=path, graph=graph):
+                case alg.TriplePattern(_, predicate):
+                    read.add(predicate)
+                case alg.GraphNames(var):
+                    read.add(var)
+                case alg.Path(subject, path, end, graph):
                     iris = link_iris(path)
-                    if iris is None or predicate in iris or isinstance(graph, Var):
-                        return True
-                    if isinstance(part.subject, Var) and isinstance(part.object, Var):
-                        return True  # zero length connects every node of the graph with itself
-        return False
+                    free = isinstance(subject, Var) and isinstance(end, Var)
+                    # Zero length connects every node of the graph with itself.
+                    anything = iris is None or free or isinstance(graph, Var)
+                    read.update((Var("any"),) if anything else iris or ())
+        return None if any(isinstance(each, Var) for each in read) else read
 
 
 def smallest(whole: Sequence[T], enough: Callable[[Sequence[T]], bool]) -> list[T]:
@@ -141,14 +160,3 @@ def smallest(whole: Sequence[T], enough: Callable[[Sequence[T]], bool]) -> list[
         if size == 1 and not smaller:
             return left
         size = max(size // 2, 1)
-
-
-def _careful(rows: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """Rows of nested generators, whose depth follows that of the query."""
-    try:
-        yield from rows()
-    except RecursionError:
-        raise GraphtideError(
-            "the query is nested too deeply to be explained",
-            hint="ask about a query of fewer nested groups",
-        ) from None

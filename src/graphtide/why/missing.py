@@ -22,17 +22,15 @@ from graphtide.plan import describe as words
 from graphtide.why import solutions as given
 from graphtide.why import tree
 from graphtide.why.derive import Derivations, in_order
-from graphtide.why.render import values_text
+from graphtide.why.render import brief, values_text
 from graphtide.why.solutions import NOTHING, Found, Solution
-from graphtide.why.source import ChangedQuads
-from graphtide.why.tree import Fact, FactChange, WhyStep
+from graphtide.why.tree import ChangedQuads, Fact, FactChange, WhyStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.algebra.expressions import Expression
     from graphtide.why.explain import RowQuestion
-    from graphtide.why.source import QuadSource
 
 ATTEMPTS: Final = 20
 """Partial solutions that are looked at, to find the one that comes closest."""
@@ -77,7 +75,7 @@ def closest(failures: list[Failure]) -> Failure:
 class Missing:
     """Finds out why nodes have no solution over the quads of a source."""
 
-    def __init__(self, source: QuadSource) -> None:
+    def __init__(self, source: tree.QuadSource) -> None:
         self._find = Derivations(source)
         self._source = source
 
@@ -101,9 +99,7 @@ class Missing:
                 return Failure(WhyStep("values", text, note="no such row", holds=False))
             case alg.GraphNames(var):
                 name = want.get(var, outer.get(var, NamedNode(f"{FRESH}graph")))
-                step = WhyStep(
-                    "graph", f"GRAPH {var}", note=f"{words.short(name)} is empty", holds=False
-                )
+                step = WhyStep("graph", f"GRAPH {var}", note=f"{brief(name)} is empty", holds=False)
                 node_ = NamedNode(f"{FRESH}node")
                 return Failure(step, _inserts([(node_, node_, node_, name)]))
             case alg.Join():
@@ -177,7 +173,7 @@ class Missing:
             return given.pattern_step(pattern, (fact,))
         near = ", ".join(each.text() for each in self._nearest(pattern, known))
         triple = (pattern.subject, pattern.predicate, pattern.object)
-        text = " ".join(words.short(_filled(part, known)) for part in triple)
+        text = " ".join(brief(_filled(part, known)) for part in triple)
         note = f"no quad {text}" + (f"; nearest: {near}" if near else "")
         return given.pattern_step(pattern, (), note)
 
@@ -206,7 +202,7 @@ class Missing:
             _filled(part, known, fresh=True) for part in (node.subject, node.object, node.graph)
         )
         steps = _shortcut(node.path, start, end)
-        text = " ".join(words.short(_filled(p, known)) for p in (node.subject, node.object))
+        text = " ".join(brief(_filled(p, known)) for p in (node.subject, node.object))
         step = WhyStep("path", words.path_text(node), note=f"no path between {text}", holds=False)
         return Failure(step, _inserts([_in_graph((*each, graph)) for each in steps]))
 
@@ -308,7 +304,7 @@ class Missing:
         if isinstance(expression, Var) or not (rows := self._rows(node.child, below, outer)):
             return self.diagnose(node.child, below, outer)
         value = next((f.solution.get(var) for f in self._find.solve(node, below, outer)), None)
-        note = values_text([(var, value)]) + f", not {words.short(want.get(var, outer.get(var)))}"
+        note = values_text([(var, value)]) + f", not {brief(want.get(var, outer.get(var)))}"
         return Failure(WhyStep("bind", text, note=note, holds=False)).beside(rows[0].step)
 
     # --- groups and slices ---
@@ -400,7 +396,7 @@ def _shortcut(path: paths.PathExpression, start: object, end: object) -> list[tu
             assert_never(path)
 
 
-def counter_change(question: RowQuestion, source: QuadSource, first: Failure) -> Fix:
+def counter_change(question: RowQuestion, source: tree.QuadSource, first: Failure) -> Fix:
     """Changes with which the row would be in the answer, as few as were found; maybe none."""
     ahead: list[tuple[Fix, Failure]] = [((), first)]
     tries = 0
@@ -420,7 +416,7 @@ def counter_change(question: RowQuestion, source: QuadSource, first: Failure) ->
     return ()
 
 
-def root_failure(question: RowQuestion, source: QuadSource) -> Failure:
+def root_failure(question: RowQuestion, source: tree.QuadSource) -> Failure:
     """Why the row of a question is not in the answer."""
     compatible = next(Derivations(source).solve(question.root, question.want), None)
     if compatible is None or question.want.keys() - compatible.solution.keys():

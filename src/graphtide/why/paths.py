@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.rdf.terms import Term
-    from graphtide.why.source import GraphChoice, QuadSource
-    from graphtide.why.tree import Fact
+    from graphtide.why.tree import Fact, GraphChoice, QuadSource
 
 Way = tuple["Term", "tuple[Fact, ...]"]
 """An end of a path, and the quads on a shortest way to it."""

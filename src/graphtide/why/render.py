@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from pyoxigraph import Literal
 
 from graphtide.diagram import Mermaid, draw_tree
 from graphtide.plan.describe import short
+from graphtide.rdf.kinds import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -132,4 +135,18 @@ def html(why: Explanation) -> str:
 
 def values_text(values: Iterable[tuple[object, object]]) -> str:
     """Names with their values: `?v = "95"`, separated by commas."""
-    return ", ".join(f"{name} = {'unbound' if v is None else short(v)}" for name, v in values)
+    return ", ".join(f"{name} = {'unbound' if v is None else brief(v)}" for name, v in values)
+
+
+_BARE: Final = frozenset(f"{XSD}{name}" for name in ("integer", "decimal", "boolean"))
+
+
+def brief(term: object) -> str:
+    """A term as text: IRIs by their last segment, numbers and booleans as SPARQL writes them.
+
+    >>> brief(Literal(80)), brief(Literal("a"))
+    ('80', '"a"')
+    """
+    if isinstance(term, Literal) and term.datatype.value in _BARE:
+        return term.value
+    return short(term)

@@ -1,24 +1,29 @@
-"""The tree of an explanation: frozen data, from which text, JSON and diagrams are made.
+"""The tree of an explanation: frozen data, from which text, JSON and diagrams are made; its quads.
 
 A `WhyStep` is one part of the query and what became of it: the quads that match a pattern, the
-value of a FILTER, "nothing matches" of a NOT EXISTS. Its children are the parts inside it.
+value of a FILTER, "nothing matches" of a NOT EXISTS. Its children are the parts inside it. The
+quads come from a `QuadSource`: the graph, or the graph with some changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from graphtide.plan.describe import short
+from graphtide.algebra.nodes import DefaultGraph, MergedGraph
 from graphtide.why import render
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
+    GraphChoice = Term | DefaultGraph | MergedGraph | None
+    """The graph of a pattern; None stands for every named graph."""
+
 Kind = Literal[
     "all", "pattern", "path", "optional", "filter", "exists", "not exists", "minus", "union",
-    "bind", "values", "graph", "select", "group", "slice",
+    "bind", "values", "graph", "select", "group", "slice", "event", "no event", "test", "facts",
+    "token",
 ]  # fmt: skip
 """What part of a query a step is. "all" only holds its children together."""
 
@@ -47,8 +52,8 @@ class Fact(NamedTuple):
 
     def text(self) -> str:
         """The quad with IRIs shortened to their last segment."""
-        text = " ".join(map(short, self[:3]))
-        text += f" in {short(self.graph)}" if self.graph is not None else ""
+        text = " ".join(map(render.brief, self[:3]))
+        text += f" in {render.brief(self.graph)}" if self.graph is not None else ""
         return text + (f" at {', '.join(map(str, self.times))}" if self.times else "")
 
 
@@ -149,3 +154,68 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return self.html()
+
+
+# --- quads ---
+
+
+class QuadSource(Protocol):
+    """A set of quads in which those of a pattern can be found."""
+
+    def find(
+        self,
+        subject: Term | None,
+        predicate: Term | None,
+        object_: Term | None,
+        graph: GraphChoice,
+    ) -> Iterable[Fact]:
+        """The quads with these terms, None being any; of the named graphs if `graph` is None."""
+
+
+def is_in(graph: GraphChoice, name: Term | None) -> bool:
+    """Whether the graph `name` is, or is part of, the graph of a pattern.
+
+    >>> is_in(DefaultGraph(), None), is_in(None, None), is_in(MergedGraph(None), None)
+    (True, False, True)
+    """
+    match graph:
+        case DefaultGraph():
+            return name is None
+        case MergedGraph(names):
+            return names is None or name in names
+        case None:
+            return name is not None
+        case _:
+            return bool(name == graph)
+
+
+class ChangedQuads:
+    """A source with some changes applied: the graph before a transaction, or one that might be."""
+
+    def __init__(self, source: QuadSource, changes: Iterable[FactChange]) -> None:
+        self._source = source
+        last = {change.fact.quad: change for change in changes}
+        self._changed = last.keys()
+        self._inserted = [change.fact for change in last.values() if change.diff > 0]
+        self._by_term: dict[tuple[int, Term], list[Fact]] = {}
+        for fact in self._inserted:
+            for at, term in enumerate(fact[:3]):
+                self._by_term.setdefault((at, term), []).append(fact)
+
+    def find(
+        self,
+        subject: Term | None,
+        predicate: Term | None,
+        object_: Term | None,
+        graph: GraphChoice,
+    ) -> Iterator[Fact]:
+        """The quads with these terms."""
+        for fact in self._source.find(subject, predicate, object_, graph):
+            if fact.quad not in self._changed:
+                yield fact
+        wanted = (subject, predicate, object_)
+        lists = [self._by_term.get((at, t), []) for at, t in enumerate(wanted) if t is not None]
+        for fact in min(lists, key=len, default=self._inserted):
+            pairs = zip(wanted, fact[:3], strict=True)
+            if is_in(graph, fact.graph) and all(w is None or w == t for w, t in pairs):
+                yield fact

@@ -73,6 +73,9 @@ class PendingMatches:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def __iter__(self) -> Iterator[PendingMatch]:
+        return iter(self._waiting.values())
+
     def held_ids(self) -> Iterator[Longs]:
         """The ids of all matches."""
         yield flat_ids(row for waiting in self._waiting.values() for row in waiting.rows())
@@ -192,6 +195,14 @@ class Absence:
         self._memories = {
             c.name: EventMemory(retained[c.name], self.known[c.name]) for c in rule.negative
         }
+
+    def events(self, condition: EventCondition) -> Iterator[Denial]:
+        """The retained events that a condition forbids, oldest first."""
+        return (Denial(condition, *entry) for entry in self._memories[condition.name])
+
+    def pending(self) -> list[PendingMatch]:
+        """The matches that wait."""
+        return [*self._waiting]
 
     @property
     def retained(self) -> int:

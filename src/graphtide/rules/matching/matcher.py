@@ -23,12 +23,13 @@ from graphtide.rules.kernel.join import take_hits
 from graphtide.rules.kernel.types import direct
 from graphtide.rules.matching.absence import Absence
 from graphtide.rules.matching.memory import FactMemory, RuleMemory, Savepoint, make_facts, make_work
-from graphtide.rules.matching.types import ConditionMatcher, Matches, Shape, completed
+from graphtide.rules.matching.types import ConditionMatcher, MatchedEvent, Matches, Shape, completed
+from graphtide.rules.temporal import Span
 
 if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.rdf.dictionary import TermDictionary
-    from graphtide.rules.matching.types import Match
+    from graphtide.rules.matching.types import Binding, Match
     from graphtide.rules.model import EventCondition, EventType, Rule
 
 
@@ -294,6 +295,13 @@ class Matcher:
             if self._has_checks:
                 found = self._checked(found)
         return found if self.absence is None else self.absence.take(hits, events, found)
+
+    def events(self, index: int) -> Iterator[tuple[MatchedEvent, Binding]]:
+        """The retained events of a condition EVENT, given by its index, oldest first."""
+        bound = self.rule.positive[index].variables
+        for values, (start, end, order, since) in self._memory.events(index):
+            every = dict(zip(self.shape.variables, values, strict=False))
+            yield MatchedEvent(Span(start, end), order, since), {v: every[v] for v in bound}
 
     def retract(self, order: int) -> None:
         """Remove an event from the memories."""

@@ -65,6 +65,13 @@ class RuleMemory:
         """The most events retained at once."""
         return int(self.arrays.meta[layout.PEAK])
 
+    def events(self, condition: int) -> Iterator[tuple[list[int], list[int]]]:
+        """Values of the variables and times of a condition's retained events, oldest first."""
+        place = int(self.arrays.ends[condition, 0]) if self.live else -1
+        while place >= 0:
+            yield self.arrays.cells[place].tolist(), self.arrays.when[place].tolist()
+            place = int(self.arrays.links[place, 0])
+
     def pass_time(self, now: int) -> None:
         """Move time on; events are evicted when the next one comes."""
         self._now = now
@@ -211,6 +218,9 @@ class EventMemory:
         yield flat_ids(
             binding.values() for entries in self._events.values() for _, binding in entries
         )
+
+    def __iter__(self) -> Iterator[RetainedEvent]:
+        return (entry for entries in self._events.values() for entry in entries)
 
     def find(self, binding: Binding) -> Collection[RetainedEvent]:
         """The events that agree with a binding on the index variables."""
