@@ -14,15 +14,7 @@ from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import Node
 from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.logic import Compiled, Row
-from graphtide.functions.table import (
-    FUNCTIONS,
-    VOLATILE,
-    BoundForm,
-    Form,
-    Function,
-    check_call,
-    entry_of,
-)
+from graphtide.functions.table import VOLATILE, BoundForm, Form, Function, check_call, entry_of
 from graphtide.functions.values import boolean_term
 
 if TYPE_CHECKING:
@@ -105,7 +97,7 @@ def _compile_exists(pattern: Node, exists: ExistsTest | None) -> Compiled:
 
 
 def _is_foreign(name: str) -> bool:
-    return name.startswith("<") and name.endswith(">") and name not in FUNCTIONS
+    return name.startswith("<") and name.endswith(">") and entry_of(name) is None
 
 
 def _unknown(*_: Term) -> Term:

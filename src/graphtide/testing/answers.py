@@ -8,7 +8,8 @@
 - aggregates except COUNT: minima of terms without an order, last digits of averages, order of
   concatenation, and SAMPLE are implementation-defined;
 - COUNT of an expression: with an error among the values, its result is unbound;
-- COUNT(DISTINCT *) with blank nodes in patterns: it counts their values, which are not in the rows;
+- COUNT(DISTINCT *) with blank nodes in patterns, or sequences in paths: it counts values that are
+  not in the rows;
 - DESCRIBE, which is implementation-defined;
 - FROM with several graphs: it counts a triple that is in two of them twice;
 - alternatives and negated sets in paths: it returns a pair once that is connected twice.
@@ -129,7 +130,7 @@ def reference_answer(query: str, quads: Iterable[Quad]) -> Bag:
 
 _SEVERAL_WAYS: Final = re.compile(r"(?<!\|)\|(?!\|)|!\(\^?:")
 _ROWS_AND_NODES: Final = re.compile(
-    r"COUNT\s*\(\s*DISTINCT\s*\*.*(_:|\[)", re.IGNORECASE | re.DOTALL
+    r"COUNT\s*\(\s*DISTINCT\s*\*.*(_:|\[|/)", re.IGNORECASE | re.DOTALL
 )
 
 
