@@ -142,7 +142,7 @@ VOLATILE: Final[dict[str, str]] = {
     "RAND": f"RAND {_FRESH}",
     "UUID": f"UUID {_FRESH}",
     "STRUUID": f"STRUUID {_FRESH}",
-    "NOW": "NOW depends on the clock and not on the graph; put the time into the data",
+    "NOW": "NOW changes with the clock; compare with it in a FILTER of a standing query",
     "BNODE": f"BNODE {_NEW_NODE}",
 }
 """Non-deterministic functions, each with the reason why a standing query cannot have it."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal
 
+from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery, Values
 from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.windows import WindowedQuery
@@ -318,6 +319,11 @@ def divided(
     hubs: HubCounts = (),
 ) -> PartitionQuery:
     """How a query that was read is divided among partitions."""
+    if reads_clock(query.root):
+        raise UnsupportedError(
+            f"the query {name} reads NOW: partitions have no common clock to follow",
+            hint="put the time into the data, or use gt.LiveGraph or --engine process",
+        )
     if own := called(query.root):
         raise UnsupportedError(
             f"the query {name} calls {own[0]}, which Spark's workers do not know",

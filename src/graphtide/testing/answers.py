@@ -12,6 +12,7 @@
   not in the rows;
 - DESCRIBE, which is implementation-defined;
 - FROM with several graphs: it counts a triple that is in two of them twice;
+- `*` and `?` from or to a constant: it connects that with itself only if it is in the graph;
 - alternatives and negated sets in paths: it returns a pair once that is connected twice.
 """
 
@@ -26,6 +27,7 @@ from pyoxigraph import Literal, Quad, QueryBoolean, QuerySolutions, QueryTriples
 
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.paths import OneOrMore
 from graphtide.algebra.queries import ANSWER, TRIPLE, AskQuery, ConstructQuery
 from graphtide.algebra.traverse import walk
 from graphtide.algebra.variables import certain, mentioned
@@ -157,6 +159,9 @@ def _departs(part: object) -> bool:
     match part:
         case alg.Slice(limit=limit, offset=offset):
             return limit is not None or offset > 0
+        case alg.Path(subject, path, object_):
+            ends = isinstance(subject, Var) and isinstance(object_, Var)
+            return not ends and not isinstance(path, OneOrMore)
         case Exists(pattern):
             return any(isinstance(inner, alg.Group) for inner in walk(pattern))
         case alg.Aggregate(function="COUNT", argument=argument):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
 
+from graphtide.algebra.clock import NOW
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.aggregates import AGGREGATES
@@ -225,7 +226,9 @@ class ExpressionParser:
     def _call(self, name: str, start: int) -> Call:
         foreign = name.startswith("<") and entry_of(name) is None
         args = self._arguments(distinct=foreign)
-        if self.terms.standing and name in VOLATILE:
+        if self.terms.standing and name == NOW:
+            self.terms.now_at = start
+        elif self.terms.standing and name in VOLATILE:
             hint = "compute the value in the program that changes the graph, and insert it"
             self.tokens.refuse(name, f"{VOLATILE[name]}; {hint}", at=start)
         if self.terms.standing and foreign:

@@ -13,19 +13,10 @@ from graphtide.algebra.nodes import Distinct, Extend, Filter, Node, OrderKey, Pr
 from graphtide.algebra.rewrite import conjunction
 from graphtide.algebra.traverse import rename
 from graphtide.algebra.variables import mentioned, schema
+from graphtide.lang.sparql import modifiers as mod
 from graphtide.lang.sparql.expressions import Level
 from graphtide.lang.sparql.graphs import join
 from graphtide.lang.sparql.groups import GroupParser
-from graphtide.lang.sparql.modifiers import (
-    GroupKey,
-    ModifierParser,
-    Modifiers,
-    group_rows,
-    reads_only,
-    rows_to_count,
-    sampled,
-    substitute,
-)
 from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.sparql.triples import TriplesParser
 from graphtide.lang.sparql.windows import WindowParser
@@ -54,7 +45,7 @@ class LevelRows:
     node: Node
     visible: tuple[Var, ...]
     order: list[tuple[Expression, bool]]
-    modifiers: Modifiers
+    modifiers: mod.Modifiers
 
 
 class SelectParser:
@@ -67,7 +58,7 @@ class SelectParser:
         self.windows = WindowParser(self.terms)
         self.groups = GroupParser(self.triples, self.windows, self.subselect)
         self.expressions = self.groups.expressions
-        self.modifiers = ModifierParser(self.groups)
+        self.modifiers = mod.ModifierParser(self.groups)
 
     def subselect(self) -> Node:
         """A sub-SELECT; variables that it does not project are renamed."""
@@ -106,18 +97,18 @@ class SelectParser:
                 self.tokens.fail(
                     "SELECT * cannot be used with GROUP BY", at=start, hint="name the columns"
                 )
-            node = rows_to_count(node, visible, level)
+            node = mod.rows_to_count(node, visible, level)
             node, keys = self._keys(node, modifiers.group or [])
             known = frozenset(keys)
             self._check_grouped(columns or (), known)
             aliases = _expanded(columns or ()) if having else {}
             having = [
-                sampled(substitute(each, aliases), known, level, self.triples.invent)
+                mod.sampled(mod.substitute(each, aliases), known, level, self.triples.invent)
                 for each in having
             ]
             known |= {each.variable for each in columns or () if each.expression is not None}
-            order = [(sampled(e, known, level, self.triples.invent), down) for e, down in order]
-            node = group_rows(node, keys, level.aggregates, self.triples.fresh)
+            order = [(mod.sampled(e, known, level, self.triples.invent), down) for e, down in order]
+            node = mod.group_rows(node, keys, level.aggregates, self.triples.fresh)
             visible = self.visible(node)
             scope |= frozenset(keys)
         if having:
@@ -138,7 +129,7 @@ class SelectParser:
         if not cut and not (ordered and rows.order):
             return Distinct(Project(node, variables)) if distinct else Project(node, variables)
         columns = frozenset(variables)
-        if distinct and all(reads_only(expression, columns) for expression, _ in rows.order):
+        if distinct and all(mod.reads_only(expression, columns) for expression, _ in rows.order):
             node, distinct = Distinct(Project(node, variables)), False
         keys = []
         for expression, descending in rows.order:
@@ -178,7 +169,7 @@ class SelectParser:
         named = [v for v in schema(node) if v in self.terms.first_seen]
         return tuple(sorted(named, key=self.terms.first_seen.__getitem__))
 
-    def _keys(self, node: Node, group: list[GroupKey]) -> tuple[Node, list[Var]]:
+    def _keys(self, node: Node, group: list[mod.GroupKey]) -> tuple[Node, list[Var]]:
         """The rows, with a column for each GROUP BY key."""
         keys = []
         for key in group:
@@ -220,5 +211,5 @@ def _expanded(columns: Sequence[Column]) -> dict[Var, Expression]:
     meanings: dict[Var, Expression] = {}
     for column in columns:
         if column.expression is not None:
-            meanings[column.variable] = substitute(column.expression, meanings)
+            meanings[column.variable] = mod.substitute(column.expression, meanings)
     return meanings
