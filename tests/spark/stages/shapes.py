@@ -38,7 +38,8 @@ SHAPES = {
     "union in optional": "* { ?a :p ?b OPTIONAL { { ?b :q ?c } UNION { ?b :r ?d } } }",
     "exists": "* { ?a :p ?b FILTER EXISTS { ?b :q ?c } }",
     "exists with a range": (
-        "* { ?a :p ?b FILTER EXISTS { ?b :q ?c { SELECT ?a ?c { ?a :r ?c } ORDER BY ?c LIMIT 1 } } }"
+        "* { ?a :p ?b FILTER EXISTS"
+        " { ?b :q ?c { SELECT ?a ?c { ?a :r ?c } ORDER BY ?c LIMIT 1 } } }"
     ),
     "exists with a group": (
         "* { ?a :p ?b FILTER EXISTS"
