@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from graphtide.engine.transaction import Transaction
     from graphtide.engine.watch import Query
     from graphtide.errors import GraphtideError
+    from graphtide.functions.user import function
     from graphtide.graph import LiveGraph
+    from graphtide.lang.sparql.prefixes import with_prefixes
     from graphtide.lang.tide.program import Program
     from graphtide.limits import Limits
     from graphtide.rdf import (
@@ -45,6 +47,8 @@ _HOMES = {
     "Transaction": "engine.transaction",
     "WindowResult": "engine.results",
     "read_changes": "rdf",
+    "function": "functions.user",
+    "with_prefixes": "lang.sparql.prefixes",
     "write_changes": "rdf",
 }
 
@@ -63,8 +67,10 @@ __all__ = [
     "Transaction",
     "WindowResult",
     "__version__",
+    "function",
     "read_changes",
     "spark",
+    "with_prefixes",
     "write_changes",
 ]
 

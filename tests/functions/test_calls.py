@@ -91,7 +91,7 @@ def test_volatile_functions_are_refused(name, n_args):
         ("STRLENGTH", "did you mean STRLEN?"),
         ("strlen", "did you mean STRLEN?"),
         ("==", "did you mean =?"),
-        (f"<{XSD}int>", f"did you mean <{XSD}integer>?"),
+        (f"<{XSD}integr>", f"did you mean <{XSD}integer>?"),
         ("QQQQ", None),
     ],
 )

@@ -11,7 +11,7 @@ from support.sampling import quick_sample
 
 from graphtide import LiveGraph
 from graphtide.engine.results import DeltaRow
-from graphtide.testing.fuzz import FuzzFailure, check_case, main, script
+from graphtide.testing.fuzz import FuzzFailure, check_case, main, script, shrunk
 from graphtide.testing.transactions import transaction
 
 QUERY = "SELECT ?x ?z { ?x <a:p> ?y . ?y <a:p> ?z }"
@@ -181,6 +181,15 @@ def test_the_message_is_a_runnable_script(query, tmp_path):
 def test_main_says_how_many_cases_agree(capfd):
     assert main(["--cases", "8", "--seed", "5", "--jobs", "2"]) == 0
     assert "8 cases agree" in capfd.readouterr().err
+
+
+def test_a_failing_stream_is_shrunk(monkeypatch):
+    monkeypatch.setitem(check_case.__kwdefaults__, "make_graph", Hasty)
+    needless = [transaction(at, f"+ <a:{at}> <a:q> <a:b>") for at in range(6)]
+    with pytest.raises(FuzzFailure) as found:
+        check_case("SELECT ?x { ?x <a:p> ?y }", [*needless, transaction(9, "+ <a:a> <a:p> <a:b>")])
+    small = shrunk(found.value).transactions
+    assert [line for each in small for line in each.lines()] == ["+ <a:a> <a:p> <a:b>"]
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from graphtide.durable.store import Store
 from graphtide.engine.ingest import check_order
 from graphtide.errors import GraphtideError, PlacedError, ProgramError, QueryError
 from graphtide.graph import LiveGraph
+from graphtide.lang.sparql.prefixes import file_text
 from graphtide.lang.tide.format import format_program
 from graphtide.lang.tide.program import PROGRAM_SUFFIX, Program, read_text
 from graphtide.limits import Limits
@@ -64,7 +65,7 @@ def _problems(path: Path, limits: Limits) -> Iterator[str]:
 
 
 def _program_problems(path: Path) -> Iterator[str]:
-    program, errors = Program.check(read_text(path), name=str(path), folder=path.parent)
+    program, errors = Program.check(file_text(read_text(path)), name=str(path), folder=path.parent)
     yield from map(str, errors)
     if not errors:
         parts = [counted(len(program.queries), "query"), counted(len(program.events), "event")]

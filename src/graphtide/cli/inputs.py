@@ -20,6 +20,7 @@ from graphtide.durable.journal import FILE
 from graphtide.errors import DataError, GraphtideError, QueryError
 from graphtide.graph import LiveGraph
 from graphtide.lang.sparql.parse import parse_any_query, parse_standing
+from graphtide.lang.sparql.prefixes import file_text
 from graphtide.limits import Limits
 from graphtide.rdf.changes import ChangeBatch, OnError, RejectedRow
 from graphtide.rdf.formats.change_log import read_changes
@@ -82,7 +83,7 @@ def read_text(path: Path) -> str:
         example = "INSERT DATA { <ex:a> <ex:p> 1 }" if update else "SELECT * WHERE { ?s ?p ?o }"
         hint = f"write {'an update' if update else 'a query'} into it, such as {example}"
         raise QueryError("is empty", source=str(path), hint=hint)
-    return text
+    return file_text(text)
 
 
 # --- data ---

@@ -20,8 +20,9 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from graphtide import __version__
-from graphtide.cli.options import VerboseOption, command_line_error
+from graphtide.cli.options import PrefixesOption, VerboseOption, command_line_error
 from graphtide.errors import GraphtideError
+from graphtide.lang.sparql.prefixes import known_in_files
 
 MISTAKE = 2
 BUG = 70
@@ -189,9 +190,10 @@ for command in COMMANDS:
 def launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
     verbose: VerboseOption = 0,
+    prefixes: PrefixesOption = "none",
 ) -> object:
     """Run a command, after the options that all commands have."""
-    with log_to_stderr(verbose):
+    with log_to_stderr(verbose), known_in_files(prefixes):
         return app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from cyclopts import CoercionError, CycloptsError, Parameter
 
 from graphtide.errors import GraphtideError
+from graphtide.lang.sparql.prefixes import Prefixes
 from graphtide.limits import NAMES, Limits
 from graphtide.plan.patterns import Strategy
 from graphtide.rdf.changes import OnError
@@ -132,6 +133,14 @@ MasterOption = Annotated[
     Parameter(
         name="--master",
         help="Spark's master URL, such as spark://HOST:7077; by default this machine.",
+    ),
+]
+PrefixesOption = Annotated[
+    Prefixes,
+    Parameter(
+        name="--prefixes",
+        help="With common, queries and programs need not declare rdf, rdfs, owl, xsd, foaf, skos "
+        "and other well-known prefixes.",
     ),
 ]
 VerboseOption = Annotated[

@@ -20,6 +20,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
 from graphtide.functions.table import VOLATILE, entry_of
 from graphtide.functions.terms import Volatile
+from graphtide.functions.user import USER_FUNCTIONS
 from graphtide.functions.values import effective_boolean
 from graphtide.kernel import count_values
 from graphtide.kernel.batch import DIFF, VALUES, Ints, make_batch
@@ -88,6 +89,9 @@ def calls_volatile(expression: Expression) -> bool:
     """Whether an expression calls a function that the standing ones may not call."""
     if not isinstance(expression, Call):
         return False
+    own = USER_FUNCTIONS.get(expression.name)
+    if own is not None and not own.pure:
+        return True
     known = entry_of(expression.name) is not None and expression.name not in VOLATILE
     return not known or any(map(calls_volatile, expression.args))
 

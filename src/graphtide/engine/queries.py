@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.algebra.nodes import SelectQuery, Slice
 from graphtide.algebra.variables import schema
+from graphtide.engine.dataflow.due_rows import Now
 from graphtide.engine.dataflow.network import Network, NodeIds, actual_rows
 from graphtide.engine.dataflow.programs import SharedPrograms, to_program
 from graphtide.engine.evaluate import evaluate_once, in_order, measure
@@ -42,8 +43,11 @@ depends on less, and over all changes the measuring costs a constant per change.
 class RunningPlans:
     """The plans of all queries at work: searches on the quad store, other nodes in one network."""
 
-    def __init__(self, store: QuadStore, terms: TermDictionary, limits: Limits) -> None:
-        self.network = Network(terms, limits)
+    def __init__(
+        self, store: QuadStore, terms: TermDictionary, limits: Limits, now: Now | None = None
+    ) -> None:
+        self.now = now or Now()
+        self.network = Network(terms, limits, self.now)
         self.programs = SharedPrograms(store)
         self._store = store
         self.terms = terms
@@ -102,7 +106,7 @@ class RunningPlans:
         expect = Estimator(statistics)
         expected = {node: expect(node).rows for node in node_ids} if statistics.known else None
         known = actual and self._store.stores
-        counted = actual_rows(plan.root, self._rows_of, self.terms) if known else None
+        counted = actual_rows(plan.root, self._rows_of, self.terms, self.now) if known else None
         return NodeFacts(self.network.sizes(node_ids), expected, counted, answer)
 
     def _rows_of(self, node: Search) -> Ints:
@@ -237,7 +241,7 @@ class QueryRegistry:
         Nothing of the present state is used but the histories of deltas, and all is replaced at the
         end: if this is interrupted, it can be done again.
         """
-        plans = RunningPlans(store, self.plans.terms, self.plans.limits)
+        plans = RunningPlans(store, self.plans.terms, self.plans.limits, self.plans.now)
         started = [(query, *plans.attach(query.plan)) for query in self]
         answers = [query.fresh_answer(rows) for query, _, rows in started]
         readers: dict[int, list[Query]] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphtide.engine import ingest, storage
+from graphtide.engine import ingest, storage, timers
 from graphtide.engine.queries import QueryRegistry
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
@@ -68,8 +68,7 @@ class Runtime:
         self._matched: storage.MatchFilter | None = None
         self.quad_ids_of = ingest.quad_ids
         if store != "all":
-            stored = self.store.stores
-            self._matched = storage.MatchFilter(self.queries, self.terms, stored=stored)
+            self._matched = storage.MatchFilter(self.queries, self.terms, stored=self.store.stores)
             self.quad_ids_of = self._matched.quad_ids
         self.done = 0
         self.last_tx = -1
@@ -494,6 +493,7 @@ class Runtime:
         """Register a query without windows; `history` None keeps every delta until drained."""
         self.flush()
         strategy = storage.strategy_for(self.store, strategy)
+        timers.follow_clock(self, select)
         chosen = self.queries.plan(select, strategy, plan)
         storage.check_complete(self.store)
         asked = AskedQuery(select, strategy, plan)

@@ -1,16 +1,22 @@
 """Casts: the XPath constructor functions of SPARQL, named by the IRI of the datatype.
 
 https://www.w3.org/TR/sparql11-query/#FunctionMapping. The result is written in canonical form.
-Besides the seven types of the recommendation, the other date types and durations can be made.
+Besides the seven types of the recommendation, the other date types, durations, binary data, anyURI
+and the types derived from integer, string and dateTime can be made.
+https://www.w3.org/TR/xpath-functions-31/#casting-to-derived-types: to the base type first, then the
+bounds or the pattern of the derived one are checked.
 """
 
 from __future__ import annotations
 
+import base64
 import math
+import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from pyoxigraph import BlankNode, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphtide.errors import ExpressionError
 from graphtide.functions import numbers as num
@@ -19,9 +25,22 @@ from graphtide.functions.temporal import DateTimeValue, Duration, convert_durati
 from graphtide.functions.values import Text, Value, parse_value, to_term, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from graphtide.rdf.terms import Term
+
+Cast = Callable[["Term"], "Term"]
+
+_SPACE: Final = re.compile(r"[\t\n\r ]+")
+_ZONE: Final = re.compile(r"(?:Z|[+-]\d\d:\d\d)$")
+_START: Final = r"[^\W\d]"  # of a name; what may follow is a letter, a digit, or one of . - _
+_TEXTS: Final = {
+    "token": r"(?s:.*)",
+    "anyURI": r"(?s:.*)",
+    "language": r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*",
+    "NMTOKEN": r"[\w.:\u00b7-]+",
+    "Name": rf"(?:{_START}|:)[\w.:\u00b7-]*",
+    **dict.fromkeys(("NCName", "ID", "IDREF", "ENTITY"), rf"{_START}[\w.\u00b7-]*"),
+}
+"""The patterns of types derived from string, after white space is collapsed; and of anyURI."""
 
 _SHORTER: Final = {
     xsd.DATE_TIME: (xsd.DATE,),
@@ -118,8 +137,8 @@ _CONVERSIONS: Final[dict[str, Callable[[Value], Value | None]]] = {
 }
 
 
-def cast_function(datatype: str) -> Callable[[Term], Term]:
-    """The cast to one of the datatypes of `CAST_TARGETS`.
+def cast_function(datatype: str) -> Cast:
+    """The cast to a type with values of its own, that is, none that is derived.
 
     >>> from pyoxigraph import Literal
     >>> print(cast_function(xsd.INTEGER)(Literal("+07")))
@@ -141,5 +160,86 @@ def cast_function(datatype: str) -> Callable[[Term], Term]:
     return cast
 
 
-CAST_TARGETS: Final = tuple(_CONVERSIONS)
-"""The datatypes that `cast_function` knows; xsd:string is `cast_to_string`."""
+def _derived(
+    datatype: str, base: Callable[[Term], Term], fits: Callable[[str], str | None]
+) -> Cast:
+    """A cast by way of the base type; `fits` is the lexical form in the derived one, or None."""
+    node = NamedNode(datatype)
+
+    def cast(term: Term) -> Term:
+        form = fits(base(term).value)
+        if form is None:
+            raise ExpressionError(f"{term} cannot be cast to {node}")
+        return Literal(form, datatype=node)
+
+    return cast
+
+
+def _within(least: int | None, most: int | None) -> Callable[[str], str | None]:
+    def fits(text: str) -> str | None:
+        number = num.whole(text)
+        low = least is not None and number < least
+        return None if low or (most is not None and number > most) else text
+
+    return fits
+
+
+def _collapsed(pattern: str) -> Callable[[str], str | None]:
+    """The text with single spaces, if it is of a pattern."""
+    form = re.compile(pattern)
+
+    def fits(text: str) -> str | None:
+        words = " ".join(_SPACE.split(text.strip("\t\n\r ")))
+        return words if form.fullmatch(words) else None
+
+    return fits
+
+
+def _to_bytes(term: Term) -> bytes:
+    """The bytes of binary data; of a string, those that are written in either encoding."""
+    if isinstance(term, Literal):
+        try:
+            if term.datatype.value == xsd.BASE64:
+                return base64.b64decode(_SPACE.sub("", term.value), validate=True)
+            if term.datatype.value == xsd.HEX:
+                return bytes.fromhex(term.value)
+        except ValueError:
+            pass
+    raise ExpressionError(f"{term} is not binary data")
+
+
+def _binary(datatype: str, encode: Callable[[bytes], str]) -> Cast:
+    node = NamedNode(datatype)
+
+    def cast(term: Term) -> Term:
+        value = value_of(term)
+        if isinstance(value, Text) and value.language is None:
+            term = Literal(value.text, datatype=node)
+        return Literal(encode(_to_bytes(term)), datatype=node)
+
+    return cast
+
+
+CASTS: Final[dict[str, Cast]] = {
+    xsd.STRING: cast_to_string,
+    **{datatype: cast_function(datatype) for datatype in _CONVERSIONS},
+    **{
+        datatype: _derived(datatype, cast_function(xsd.INTEGER), _within(*bounds))
+        for datatype, bounds in xsd.INTEGER_BOUNDS.items()
+    },
+    xsd.DATE_TIME_STAMP: _derived(
+        xsd.DATE_TIME_STAMP,
+        cast_function(xsd.DATE_TIME),
+        lambda text: text if _ZONE.search(text) else None,
+    ),
+    xsd.XSD + "normalizedString": _derived(
+        xsd.XSD + "normalizedString", cast_to_string, lambda text: re.sub(r"[\t\n\r]", " ", text)
+    ),
+    **{
+        xsd.XSD + name: _derived(xsd.XSD + name, cast_to_string, _collapsed(pattern))
+        for name, pattern in _TEXTS.items()
+    },
+    xsd.HEX: _binary(xsd.HEX, lambda data: data.hex().upper()),
+    xsd.BASE64: _binary(xsd.BASE64, lambda data: base64.b64encode(data).decode()),
+}
+"""The cast to each datatype that has one, by the datatype's IRI."""

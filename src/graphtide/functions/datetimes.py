@@ -7,16 +7,57 @@ zone, and from every type that has it: the year of an xsd:date or xsd:gYear too.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from math import ceil, floor
+from typing import TYPE_CHECKING, Final
 
 from graphtide.errors import ExpressionError
-from graphtide.functions import xsd
+from graphtide.functions import temporal, xsd
 from graphtide.functions.numbers import decimal, split_units
 from graphtide.functions.temporal import DateTimeValue, Duration, zone_text
 from graphtide.functions.values import Text, integer_term, to_term, value_of
 
 if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
+
+
+_EPOCH: Final = DateTimeValue(xsd.DATE_TIME, 1970, 1, 1, Decimal(0), 0)
+_ANY_ZONE: Final = 14 * 3600
+"""Seconds by which a moment without time zone may be earlier or later than in UTC."""
+
+
+def moment_of(tick: int, tick_ms: int) -> Term:
+    """The dateTime of a tick of so many milliseconds since 1970.
+
+    >>> print(moment_of(90, 1500))
+    "1970-01-01T00:02:15Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>
+    """
+    return to_term(temporal.shift(_EPOCH, 0, (Decimal(tick) * tick_ms).scaleb(-3)))
+
+
+def turning_ticks(term: Term, ahead: str, tick_ms: int) -> list[int]:
+    """The ticks at which a comparison of a term with the time may turn.
+
+    `ahead` is the duration that the comparison adds to the time. There are two for a moment: the
+    first tick that is not before it, and the first one after it. A term that is no dateTime has
+    none.
+
+    >>> moment = moment_of(7, 1000)
+    >>> turning_ticks(moment, "PT2S", 1000), turning_ticks(moment, "PT0S", 2000)
+    ([5, 6], [4, 4])
+    """
+    moment = value_of(term)
+    duration = temporal.parse_duration(ahead, xsd.DAY_TIME_DURATION)
+    if not isinstance(moment, DateTimeValue) or moment.datatype != xsd.DATE_TIME or not duration:
+        return []
+    at = (
+        Fraction(temporal.timeline(moment))
+        - Fraction(temporal.timeline(_EPOCH))
+        - Fraction(duration.seconds)
+    )
+    instants = [at] if moment.offset is not None else [at - _ANY_ZONE, at + _ANY_ZONE]
+    exact = [instant * 1000 / tick_ms for instant in instants]
+    return [tick for each in exact for tick in (ceil(each), floor(each) + 1)]
 
 
 def year(term: Term) -> Term:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, assert_never
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.algebra.nodes import Node
 from graphtide.errors import ExpressionError, UnsupportedError
-from graphtide.functions import table as known
 from graphtide.functions.logic import Compiled, Row
+from graphtide.functions.table import VOLATILE, BoundForm, Form, Function, check_call, entry_of
 from graphtide.functions.values import boolean_term
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ def compile_expression(
         case Exists(pattern):
             return _compile_exists(pattern, exists)
         case Call(name, args):
-            if others is not None and (name in known.VOLATILE or _is_foreign(name)):
+            if others is not None and (name in VOLATILE or _is_foreign(name)):
                 arguments = [compile_expression(arg, exists, others) for arg in args]
                 return _compile_function(others.get(name, _unknown), arguments)
-            known.check_call(name, len(args))
+            check_call(name, len(args))
             return _compile_call(name, args, exists, others)
         case _:
             assert_never(expression)
@@ -97,7 +97,7 @@ def _compile_exists(pattern: Node, exists: ExistsTest | None) -> Compiled:
 
 
 def _is_foreign(name: str) -> bool:
-    return name.startswith("<") and name.endswith(">") and name not in known.FUNCTIONS
+    return name.startswith("<") and name.endswith(">") and entry_of(name) is None
 
 
 def _unknown(*_: Term) -> Term:
@@ -110,13 +110,13 @@ def _compile_call(
     exists: ExistsTest | None,
     others: OtherFunctions | None,
 ) -> Compiled:
-    entry = known.entry_of(name)
+    entry = entry_of(name)
     match entry:
-        case known.BoundForm():
+        case BoundForm():
             return _compile_bound(args[0])
-        case known.Form(build):
+        case Form(build):
             return build([compile_expression(arg, exists, others) for arg in args])
-        case known.Function(apply):
+        case Function(apply):
             arguments = [compile_expression(arg, exists, others) for arg in args]
             return _compile_function(apply, arguments)
         case None:

@@ -18,12 +18,13 @@ from graphtide.functions import (
     comparison,
     datetimes,
     logic,
+    mathematics,
     strings,
     templates,
     terms,
-    xsd,
 )
-from graphtide.functions.casts import CAST_TARGETS, cast_function, cast_to_string
+from graphtide.functions.casts import CASTS
+from graphtide.functions.user import USER_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,10 +128,11 @@ FUNCTIONS: Final[dict[str, Function | Form | BoundForm]] = {
         name: Function(strings.hash_function(name.lower()), 1, 1)
         for name in ("MD5", "SHA1", "SHA256", "SHA384", "SHA512")
     },
-    f"<{xsd.STRING}>": Function(cast_to_string, 1, 1),
-    **{f"<{target}>": Function(cast_function(target), 1, 1) for target in CAST_TARGETS},
+    **{f"<{target}>": Function(cast, 1, 1) for target, cast in CASTS.items()},
+    **{name: Function(apply, arity, arity) for name, (apply, arity) in mathematics.CALLS.items()},
 }
-"""Every operator and function that an expression can call, by the name it has in a `Call`."""
+"""Every operator and function that an expression can call, by the name it has in a `Call`; besides
+these, the functions of the user."""
 
 _FRESH: Final = "gives another value at every call, so its result cannot be maintained"
 _NEW_NODE: Final = (
@@ -140,15 +142,17 @@ VOLATILE: Final[dict[str, str]] = {
     "RAND": f"RAND {_FRESH}",
     "UUID": f"UUID {_FRESH}",
     "STRUUID": f"STRUUID {_FRESH}",
-    "NOW": "NOW depends on the clock and not on the graph; put the time into the data",
+    "NOW": "NOW changes with the clock; compare with it in a FILTER of a standing query",
     "BNODE": f"BNODE {_NEW_NODE}",
 }
 """Non-deterministic functions, each with the reason why a standing query cannot have it."""
 
 
 def entry_of(name: str) -> Function | Form | BoundForm | None:
-    """What a name stands for: an entry of the table, or the calculation of its signs in a row."""
+    """What a name stands for: an entry of the table, a user's function, or signs in a row."""
     entry = FUNCTIONS.get(name)
+    if entry is None and (own := USER_FUNCTIONS.get(name)) is not None:
+        return Function(own.apply, own.least, own.most)
     if entry is None and is_calculation(name):
         steps = [_OPERATIONS[sign] for sign in name]
         return Function(arithmetic.calculation(steps), len(steps) + 1, len(steps) + 1)

@@ -12,6 +12,8 @@ INTEGER: Final = XSD + "integer"
 DECIMAL: Final = XSD + "decimal"
 FLOAT: Final = XSD + "float"
 DOUBLE: Final = XSD + "double"
+HEX: Final = XSD + "hexBinary"
+BASE64: Final = XSD + "base64Binary"
 DATE_TIME: Final = XSD + "dateTime"
 DATE_TIME_STAMP: Final = XSD + "dateTimeStamp"
 DATE: Final = XSD + "date"
@@ -25,15 +27,21 @@ DURATION: Final = XSD + "duration"
 YEAR_MONTH_DURATION: Final = XSD + "yearMonthDuration"
 DAY_TIME_DURATION: Final = XSD + "dayTimeDuration"
 
-DERIVED_INTEGERS: Final = frozenset(
-    XSD + prefix + name
-    for prefix, names in (
-        ("", ("byte", "short", "int", "long")),
-        ("unsigned", ("Byte", "Short", "Int", "Long")),
-        ("positive", ("Integer",)),
-        ("negative", ("Integer",)),
-        ("non", ("PositiveInteger", "NegativeInteger")),
-    )
-    for name in names
-)
-"""Types derived from xsd:integer. Their values are integers; their bounds are not checked."""
+INTEGER_BOUNDS: Final[dict[str, tuple[int | None, int | None]]] = {
+    XSD + "nonPositiveInteger": (None, 0),
+    XSD + "negativeInteger": (None, -1),
+    XSD + "nonNegativeInteger": (0, None),
+    XSD + "positiveInteger": (1, None),
+    **{
+        XSD + name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        for name, bits in (("byte", 8), ("short", 16), ("int", 32), ("long", 64))
+    },
+    **{
+        f"{XSD}unsigned{name}": (0, 2**bits - 1)
+        for name, bits in (("Byte", 8), ("Short", 16), ("Int", 32), ("Long", 64))
+    },
+}
+"""The least and the greatest value of each type derived from xsd:integer."""
+
+DERIVED_INTEGERS: Final = frozenset(INTEGER_BOUNDS)
+"""Their values are integers. A cast checks the bounds; values of the data are taken as they are."""

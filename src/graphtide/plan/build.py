@@ -20,17 +20,10 @@ from graphtide.algebra.variables import schema as schema_of
 from graphtide.errors import ExpressionError
 from graphtide.functions.aggregates import aggregate
 from graphtide.plan import make
+from graphtide.plan import patterns as bgp
 from graphtide.plan.order import join_best
 from graphtide.plan.paths import plan_path
-from graphtide.plan.patterns import (
-    Choices,
-    Strategy,
-    assigned,
-    connected,
-    fuse_checks,
-    plan_patterns,
-    reads_outer,
-)
+from graphtide.plan.patterns import Choices, Strategy
 from graphtide.plan.physical import Constant, Physical, QueryPlan, Unique
 
 if TYPE_CHECKING:
@@ -102,7 +95,7 @@ class _Builder:
     def build(self, node: alg.Node, given: Physical | None = None) -> Steps[Physical]:
         match node:
             case alg.Bgp(patterns):
-                return self._joined(given, plan_patterns(patterns, self.choices))
+                return self._joined(given, bgp.plan_patterns(patterns, self.choices))
             case alg.Join(left, right):
                 return cast("Physical", (yield self._join(left, right, given)))
             case alg.LeftJoin(left, right, condition):
@@ -144,7 +137,9 @@ class _Builder:
                 return make.unique((yield self.build(child, given)))
             case alg.Path():
                 return self._joined(given, plan_path(node))
-            case alg.Group() | alg.Slice() if given and reads_outer(node, frozenset(given.schema)):
+            case alg.Group() | alg.Slice() if given and bgp.reads_outer(
+                node, frozenset(given.schema)
+            ):
                 return cast("Physical", (yield self._per_row(node, given)))
             case alg.Group(child, keys, aggregates):
                 return self._joined(given, make.group((yield self.build(child)), keys, aggregates))
@@ -199,7 +194,7 @@ class _Builder:
             for operand in _operands(alg.Join(left, right)):
                 parts += yield self._parts(operand)
             return join_best(parts, self.choices.statistics)
-        if not reads_outer(right, frozenset(schema_of(left)) - given.certain):
+        if not bgp.reads_outer(right, frozenset(schema_of(left)) - given.certain):
             return cast("Physical", (yield self.build(right, (yield self.build(left, given)))))
         known = make.anchored(given)
         rows = yield self.build(left, known)
@@ -214,12 +209,12 @@ class _Builder:
         """
         if not isinstance(node, alg.Bgp):
             return [(yield self.build(node))]
-        groups = connected(node.patterns) or [[]]
-        return [plan_patterns(group, self.choices) for group in groups]
+        groups = bgp.connected(node.patterns) or [[]]
+        return [bgp.plan_patterns(group, self.choices) for group in groups]
 
     def _anchored(self, given: Physical | None, right: alg.Node) -> Physical | None:
         """The outer rows with hidden copies of their columns, if the right side depends on them."""
-        if given is not None and reads_outer(right, frozenset(given.schema)):
+        if given is not None and bgp.reads_outer(right, frozenset(given.schema)):
             return make.anchored(given)
         return given
 
@@ -254,8 +249,8 @@ class _Builder:
     ) -> Steps[Physical]:
         parts = conjuncts(condition)
         if given is None and isinstance(child, alg.Bgp):
-            plan, parts = fuse_checks(
-                plan_patterns(child.patterns, self.choices),
+            plan, parts = bgp.fuse_checks(
+                bgp.plan_patterns(child.patterns, self.choices),
                 [(part, as_existence(part)) for part in parts],
                 self.choices,
             )
@@ -278,12 +273,12 @@ class _Builder:
 
     def _exists(self, left: Physical, pattern: alg.Node, *, negated: bool) -> Steps[Physical]:
         """Left rows for which a pattern has a solution, or if negated has none."""
-        if not reads_outer(pattern, frozenset(left.schema)):
+        if not bgp.reads_outer(pattern, frozenset(left.schema)):
             right = yield self.build(pattern)
             keys = make.shared(left, right)
             if all(v in left.certain and v in right.certain for v in keys):
                 return make.semijoin(left, right, keys, negated=negated)
-        taken = assigned(pattern)
+        taken = bgp.assigned(pattern)
         open_columns = [v for v in left.schema if v not in left.certain or v in taken]
         wide, originals = make.with_copies(left, open_columns)
         solutions = yield self.build(pattern, make.unique(wide))
@@ -317,7 +312,7 @@ class _Builder:
 
     def _right_side(self, right: alg.Node, given: Physical | None) -> Steps[Physical]:
         """The right side of OPTIONAL or MINUS; inside EXISTS for the outer rows."""
-        if given is not None and reads_outer(right, frozenset(given.schema)):
+        if given is not None and bgp.reads_outer(right, frozenset(given.schema)):
             return cast("Physical", (yield self.build(right, make.unique(given))))
         return cast("Physical", (yield self.build(right)))
 

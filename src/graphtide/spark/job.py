@@ -9,10 +9,12 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal
 
+from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.nodes import Distinct, Project, SelectQuery, Values
 from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.windows import WindowedQuery
-from graphtide.errors import GraphtideError
+from graphtide.errors import GraphtideError, UnsupportedError
+from graphtide.functions.user import called
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.limits import Limits
 from graphtide.spark.partition.grids import (
@@ -323,6 +325,16 @@ def divided(
     hubs: HubCounts = (),
 ) -> PartitionQuery:
     """How a query that was read is divided among partitions."""
+    if reads_clock(query.root):
+        raise UnsupportedError(
+            f"the query {name} reads NOW: partitions have no common clock to follow",
+            hint="put the time into the data, or use gt.LiveGraph or --engine process",
+        )
+    if own := called(query.root):
+        raise UnsupportedError(
+            f"the query {name} calls {own[0]}, which Spark's workers do not know",
+            hint="functions of the user run in one process: gt.LiveGraph, or --engine process",
+        )
     parsed = with_dataset(query)
     if windowed is not None and windowed.whole is not None:
         grid = whole_grid(parsed, (window.graph for window in windowed.windows))

@@ -8,9 +8,11 @@
 - aggregates except COUNT: minima of terms without an order, last digits of averages, order of
   concatenation, and SAMPLE are implementation-defined;
 - COUNT of an expression: with an error among the values, its result is unbound;
-- COUNT(DISTINCT *) with blank nodes in patterns: it counts their values, which are not in the rows;
+- COUNT(DISTINCT *) with blank nodes in patterns, or sequences in paths: it counts values that are
+  not in the rows;
 - DESCRIBE, which is implementation-defined;
 - FROM with several graphs: it counts a triple that is in two of them twice;
+- `*` and `?` from or to a constant: it connects that with itself only if it is in the graph;
 - alternatives and negated sets in paths: it returns a pair once that is connected twice.
 """
 
@@ -25,6 +27,7 @@ from pyoxigraph import Literal, Quad, QueryBoolean, QuerySolutions, QueryTriples
 
 from graphtide.algebra import nodes as alg
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
+from graphtide.algebra.paths import OneOrMore
 from graphtide.algebra.queries import ANSWER, TRIPLE, AskQuery, ConstructQuery
 from graphtide.algebra.traverse import walk
 from graphtide.algebra.variables import certain, mentioned
@@ -129,7 +132,7 @@ def reference_answer(query: str, quads: Iterable[Quad]) -> Bag:
 
 _SEVERAL_WAYS: Final = re.compile(r"(?<!\|)\|(?!\|)|!\(\^?:")
 _ROWS_AND_NODES: Final = re.compile(
-    r"COUNT\s*\(\s*DISTINCT\s*\*.*(_:|\[)", re.IGNORECASE | re.DOTALL
+    r"COUNT\s*\(\s*DISTINCT\s*\*.*(_:|\[|/)", re.IGNORECASE | re.DOTALL
 )
 
 
@@ -156,6 +159,9 @@ def _departs(part: object) -> bool:
     match part:
         case alg.Slice(limit=limit, offset=offset):
             return limit is not None or offset > 0
+        case alg.Path(subject, path, object_):
+            ends = isinstance(subject, Var) and isinstance(object_, Var)
+            return not ends and not isinstance(path, OneOrMore)
         case Exists(pattern):
             return any(isinstance(inner, alg.Group) for inner in walk(pattern))
         case alg.Aggregate(function="COUNT", argument=argument):

@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from rich.console import Console
@@ -27,7 +27,7 @@ from graphtide.testing.generators import Case, cases
 from graphtide.testing.schedule_programs import random_schedule
 from graphtide.testing.schedules import WAYS as SCHEDULE_WAYS
 from graphtide.testing.schedules import ScheduleFailure, check_schedule
-from graphtide.testing.transactions import StreamTransaction, in_a_row, transaction
+from graphtide.testing.transactions import Change, StreamTransaction, in_a_row, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from graphtide.testing.answers import Bag
 
 __all__ = ["FuzzFailure", "check_case", "main", "transaction"]
+
+T = TypeVar("T")
 
 MAX_ROWS = 2000
 """Cases with larger answers are skipped: they are slow and find little."""
@@ -58,6 +60,8 @@ class FuzzFailure(AssertionError):  # noqa: N818 - a finding, not an error of th
     def __init__(self, problem: str, query: str, transactions: Sequence[StreamTransaction]) -> None:
         super().__init__(script(problem, query, transactions))
         self.problem = problem
+        self.query = query
+        self.transactions = list(transactions)
 
 
 def script(problem: str, query: str, transactions: Sequence[StreamTransaction]) -> str:
@@ -209,6 +213,47 @@ def _crossings(deltas: Sequence[Bag]) -> list[Bag]:
     return crossings
 
 
+def shrunk(failure: FuzzFailure) -> FuzzFailure:
+    """The same query with a stream from which no transaction and no change can be left out."""
+    smallest = failure
+
+    def fails(stream: Sequence[StreamTransaction]) -> bool:
+        nonlocal smallest
+        try:
+            check_case(failure.query, stream)
+        except FuzzFailure as smaller:
+            smallest = smaller
+            return True
+        return False
+
+    stream = _without_needless(failure.transactions, fails)
+
+    def with_changes(kept: Sequence[tuple[int, Change]]) -> list[StreamTransaction]:
+        return [
+            StreamTransaction(each.time, tuple(change for place, change in kept if place == at))
+            for at, each in enumerate(stream)
+        ]
+
+    changes = [(at, change) for at, each in enumerate(stream) for change in each.changes]
+    _without_needless(changes, lambda kept: fails(with_changes(kept)))
+    return smallest
+
+
+def _without_needless(items: Sequence[T], fails: Callable[[list[T]], bool]) -> list[T]:
+    """What is left of items that fail when parts are left out, large ones first."""
+    left, size = list(items), len(items)
+    while size:
+        start = 0
+        while start < len(left):
+            fewer = left[:start] + left[start + size :]
+            if fails(fewer):
+                left = fewer
+            else:
+                start += size
+        size //= 2
+    return left
+
+
 def run_cases(count: int, first_seed: int, done: Callable[[], object], *, twins: bool) -> None:
     """Check `count` random cases, each a query and a stream; call `done` after each.
 
@@ -245,7 +290,10 @@ def _round(number: int, count: int, done: Callable[[], object], *, twins: bool) 
             for _ in case.streams:
                 done()
 
-    check()
+    try:
+        check()
+    except FuzzFailure as failure:
+        raise shrunk(failure) from None
 
 
 def run_schedules(count: int, first_seed: int, done: Callable[[], object]) -> None:

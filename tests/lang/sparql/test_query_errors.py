@@ -142,7 +142,7 @@ REFUSALS = {
     "custom function": (
         "SELECT (^<http://x/f>(?s) AS ?y) { ?s ?p ?o }",
         "the function <http://x/f>",
-        "xsd:integer(?x)",
+        'graphtide.function("http://x/f", f)',
     ),
     "quoted triple": ("SELECT * { ^<< ?s ?p ?o >> ?q ?r }", "a quoted triple", "plain triple"),
     "annotation": ("SELECT * { ?s ?p ?o ^{| ?q ?r |} }", "an annotated triple", "plain triple"),

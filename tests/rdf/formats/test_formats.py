@@ -278,3 +278,22 @@ def test_columnar_logs_are_read_in_pieces(tmp_path, name):
     write_changes(one, path)
     found = [row for batch in read_changes(path) for row in batch.time.tolist()]
     assert found == list(range(5))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", ["nt", "nq", "ttl", "trig", "jsonld", "rdf", "rdfp"])
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name, packed):
+    plain, marked = io.BytesIO(), tmp_path / (f"x.{name}.gz" if packed else f"x.{name}")
+    write_changes(
+        ChangeBatch.of([(0, 0, 1, "<ex:a>", "<ex:p#q>", "<ex:b>", None)]), plain, format=name
+    )
+    data = b"\xef\xbb\xbf" + plain.getvalue()
+    marked.write_bytes(gzip.compress(data) if packed else data)
+    for source in (marked, io.BytesIO(data)):
+        (batch,) = read_changes(source, format=name)
+        assert batch.s.to_pylist() == ["<ex:a>"]
+
+
+def test_a_byte_order_mark_alone_holds_no_changes():
+    assert sum(map(len, read_changes(io.BytesIO(b"\xef\xbb\xbf"), format="ttl"))) == 0
+    assert sum(map(len, read_changes(io.BytesIO(b"\xef\xbb\xbf"), format="nt"))) == 0

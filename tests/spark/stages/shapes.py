@@ -37,6 +37,14 @@ SHAPES = {
     "union, one shared": "* { { ?a :p ?b } UNION { ?a :q ?c } ?a :r ?d }",
     "union in optional": "* { ?a :p ?b OPTIONAL { { ?b :q ?c } UNION { ?b :r ?d } } }",
     "exists": "* { ?a :p ?b FILTER EXISTS { ?b :q ?c } }",
+    "exists with a range": (
+        "* { ?a :p ?b FILTER EXISTS"
+        " { ?b :q ?c { SELECT ?a ?c { ?a :r ?c } ORDER BY ?c LIMIT 1 } } }"
+    ),
+    "exists with a group": (
+        "* { ?a :p ?b FILTER EXISTS"
+        " { SELECT ?a { ?a :q ?c OPTIONAL { ?c :r ?a } } GROUP BY ?a HAVING(COUNT(*) > 1) } }"
+    ),
     "exists, nothing shared": "* { ?a :p ?b FILTER EXISTS { ?c :q ?d } }",
     "not exists": "* { ?a :p ?b FILTER NOT EXISTS { ?b :q ?c . ?c :r ?a } }",
     "not exists, correlated": (

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.operators import Operator, constant_batch, make_operator
 from graphtide.engine.dataflow.programs import identity
 from graphtide.kernel.batch import DIFF, Ints, Longs, empty_batch
@@ -67,21 +68,24 @@ def first_rows(
 
 
 def actual_rows(
-    root: Physical, search_rows: SearchRows, terms: TermDictionary
+    root: Physical, search_rows: SearchRows, terms: TermDictionary, now: Now
 ) -> dict[Physical, int]:
     """How many rows each node of a plan has now, evaluated from scratch."""
     outputs: dict[Physical, Ints] = {}
     for node in nodes(root):
         inputs = [outputs[child] for child in children(node)]
-        outputs[node] = first_rows(node, make_operator(node, terms), inputs, search_rows, terms)
+        operator = make_operator(node, terms, now)
+        outputs[node] = first_rows(node, operator, inputs, search_rows, terms)
     return {node: int(batch[:, DIFF].sum()) for node, batch in outputs.items()}
 
 
 class Network:
-    """Nodes by id; a node's id is higher than those of its inputs."""
+    """Nodes by id; a node's id is higher than those of its inputs. `timed` read the clock."""
 
-    def __init__(self, terms: TermDictionary, limits: Limits) -> None:
+    def __init__(self, terms: TermDictionary, limits: Limits, now: Now) -> None:
         self._terms = terms
+        self._now = now
+        self.timed: dict[int, DueRows] = {}
         self._limits = limits
         self._nodes: dict[int, Node] = {}
         self._ids: dict[Hashable, int] = {}
@@ -119,7 +123,7 @@ class Network:
         """Find or make a node, and evaluate its rows, given those of its inputs."""
         inputs = tuple(node_ids[child] for child in children(node))
         key = identity(node, inputs, self._terms)
-        operator = make_operator(node, self._terms)
+        operator = make_operator(node, self._terms, self._now)
         node_id = self._ids.get(key)
         if node_id is None:
             node_id = self._add(key, operator, inputs, empty_batch(len(node.schema)))
@@ -136,6 +140,8 @@ class Network:
         self._next += 1
         self._nodes[node_id] = Node(key, operator, inputs, nothing)
         self._ids[key] = node_id
+        if isinstance(operator, DueRows):
+            self.timed[node_id] = operator
         for each in inputs:
             self._nodes[each].readers.add(node_id)
         return node_id
@@ -149,6 +155,7 @@ class Network:
                 for each in node.inputs:
                     self._nodes[each].readers.discard(node_id)
                 del self._ids[node.key], self._nodes[node_id]
+                self.timed.pop(node_id, None)
         self._routes.clear()
 
     def step(self, leaves: Mapping[int, Ints]) -> dict[int, Ints]:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 import numpy as np
 
+from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import mentioned
 from graphtide.engine.dataflow.aggregates import GroupRows
 from graphtide.engine.dataflow.conditions import Condition, Memo
+from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.programs import instance_numbers
 from graphtide.engine.dataflow.reach import Reach
 from graphtide.engine.dataflow.top_rows import TopRows
@@ -54,7 +56,7 @@ class Operator(Protocol):
         """Bytes held."""
 
 
-def make_operator(node: phys.Physical, terms: TermDictionary) -> Operator:
+def make_operator(node: phys.Physical, terms: TermDictionary, now: Now | None = None) -> Operator:
     """The operator of a node; Search and Constant forward what the network hands them."""
     match node:
         case phys.Search() | phys.Constant():
@@ -67,6 +69,8 @@ def make_operator(node: phys.Physical, terms: TermDictionary) -> Operator:
             numbers = {v: number for number, v in enumerate(left.schema)}
             columns = [numbers[v] for v in keys]
             return SemiJoinKernel(len(left.schema), columns=columns, negated=negated)
+        case phys.Select(child, condition) if reads_clock(condition):
+            return DueRows(condition, child.schema, terms, now or Now())
         case phys.Select(child, condition):
             return SelectRows(Condition(condition, child.schema, terms))
         case phys.Compute():

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
 
+from graphtide.algebra.clock import NOW
 from graphtide.algebra.expressions import Call, Const, Exists, Expression, Var
 from graphtide.errors import ExpressionError, UnsupportedError
 from graphtide.functions.aggregates import AGGREGATES
 from graphtide.functions.strings import PATTERN_FUNCTIONS, check_pattern
-from graphtide.functions.table import FUNCTIONS, VOLATILE, check_call
+from graphtide.functions.table import VOLATILE, check_call, entry_of
 from graphtide.functions.terms import ARITIES
+from graphtide.functions.user import USER_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,13 +224,18 @@ class ExpressionParser:
         return self.terms.string()
 
     def _call(self, name: str, start: int) -> Call:
-        foreign = name.startswith("<") and name not in FUNCTIONS
+        foreign = name.startswith("<") and entry_of(name) is None
         args = self._arguments(distinct=foreign)
-        if self.terms.standing and name in VOLATILE:
+        if self.terms.standing and name == NOW:
+            self.terms.now_at = start
+        elif self.terms.standing and name in VOLATILE:
             hint = "compute the value in the program that changes the graph, and insert it"
             self.tokens.refuse(name, f"{VOLATILE[name]}; {hint}", at=start)
         if self.terms.standing and foreign:
-            hint = "the only functions with an IRI are casts, such as xsd:integer(?x)"
+            hint = f'it is not known; register it with graphtide.function("{name[1:-1]}", f)'
+            self.tokens.refuse(f"the function {name}", hint, at=start)
+        if self.terms.standing and name in USER_FUNCTIONS and not USER_FUNCTIONS[name].pure:
+            hint = "it is not pure: its result could change without a change of the graph"
             self.tokens.refuse(f"the function {name}", hint, at=start)
         if not foreign:
             self._check_call(name, args, start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from graphtide.algebra.clock import misused
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.algebra.queries import Query, as_select
 from graphtide.algebra.windows import WindowedQuery
@@ -15,6 +16,13 @@ from graphtide.lang.sparql.update import UpdateParser
 
 if TYPE_CHECKING:
     from graphtide.algebra.updates import Update
+
+
+_NOW_HINT = (
+    "its value is another at every tick; compare with it in a FILTER, as in ?due < NOW() or"
+    ' ?seen < NOW() - "PT1H"^^xsd:dayTimeDuration'
+)
+_WINDOW_HINT = "events are in a window by their time; leave the comparison out"
 
 
 def parse_query(text: str, *, base: str | None = None) -> SelectQuery:
@@ -74,6 +82,11 @@ def parse_update(text: str, *, base: str | None = None) -> Update:
 def _parse_standing(text: str, base: str | None) -> SelectQuery | WindowedQuery:
     parser = FormParser(text, base)
     query = as_select(_read(parser))
+    if (at := parser.terms.now_at) is not None:
+        if parser.windows.clauses:
+            parser.tokens.refuse("NOW in a query over windows", _WINDOW_HINT, at=at)
+        if misused(query.root):
+            parser.tokens.refuse("NOW in this place", _NOW_HINT, at=at)
     if parser.windows.clauses:
         name = parser.windows.registered
         return WindowedQuery(

@@ -71,7 +71,7 @@ class Scanner:
 
     def __init__(self, text: str, start: int = 0) -> None:
         self.text = text
-        self.token = self._scan(start)
+        self.token = self._scan(start or int(text.startswith("\ufeff")))  # a byte order mark
         self._depth = 0
 
     def enter(self) -> None:

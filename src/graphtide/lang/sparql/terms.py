@@ -32,6 +32,7 @@ class TermParser:
         self.tokens = Scanner(text)
         self.base = base
         self.standing = standing
+        self.now_at: int | None = None  # where a standing query calls NOW
         self.prefixes: dict[str, str] = {}
         self.first_seen: dict[Var, int] = {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
+from warnings import warn
 
 from pyoxigraph import BlankNode, NamedNode
 
@@ -21,6 +22,11 @@ from graphtide.rdf.terms import Term
 
 _FIRST = NamedNode(RDF + "first")
 _REST = NamedNode(RDF + "rest")
+_TEXT_QUERY = NamedNode("http://jena.apache.org/text#query")
+_NO_TEXT_INDEX = (
+    "there is no text index: text:query matches triples with this predicate, and nothing else;"
+    " search with CONTAINS or REGEX"
+)
 _TRIPLE_TERM_HINT = "match the parts of the statement with plain triple patterns"
 _LABEL_HINT = "use a variable: the scope of a blank node label is one basic graph pattern"
 
@@ -167,6 +173,8 @@ class TriplesParser:
         bracketed = self.tokens.at("(")
         path = self.paths.path()
         if isinstance(path, Link) and not bracketed:
+            if path.iri == _TEXT_QUERY:
+                warn(_NO_TEXT_INDEX, stacklevel=2)
             return path.iri
         return path
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.errors import ProgramError, QueryError
 from graphtide.lang.sparql.parse import parse_standing
+from graphtide.lang.sparql.prefixes import file_text
 from graphtide.lang.tide import ast as tide
 from graphtide.lang.tide.events import read_event
 from graphtide.lang.tide.parser import trees_of
@@ -77,7 +78,7 @@ class Program:
         Errors name the file; `ProgramError` has all of them if there are several.
         """
         path = Path(path)
-        text = read_text(path)
+        text = file_text(read_text(path))
         if path.suffix in QUERY_SUFFIXES:
             try:
                 parse_standing(text)
@@ -204,7 +205,7 @@ class _ProgramReader:
             return
         self._seen.add(path)
         try:
-            text = read_text(path)
+            text = file_text(read_text(path))
         except QueryError as error:
             source.report(token, f"{token.strip(chr(34))}: {error.message}")
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from codecs import getincrementaldecoder
+from codecs import BOM_UTF8, getincrementaldecoder
 from typing import IO, TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
@@ -69,11 +69,16 @@ class DocumentGuard:
         self._entities = EntityCount(rejected) if syntax == "xml" else None
         self._since = 0
         self._lines = 1
+        self._begins = True
         self.line = 1
 
     def read(self, size: int = -1) -> bytes:
         """Read some bytes, after a look at them."""
-        data = self._file.read(SLACK if size < 0 else min(size, SLACK))
+        most_bytes = SLACK if size < 0 else min(size, SLACK)
+        data = self._file.read(most_bytes)
+        if self._begins:
+            self._begins = False
+            data = data.removeprefix(BOM_UTF8) or self._file.read(most_bytes)
         if self._entities is not None:
             self._entities.take(data)
         if self._strings:

@@ -7,6 +7,7 @@ by pyoxigraph, or for RDF Patch by `patch_row`.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -76,6 +77,7 @@ class LineBuffer:
         self._held: list[bytes] = []
         self._size = 0
         self._skips = False
+        self._begins = True
 
     def feed(self, piece: bytes) -> bytes:
         """Take more text; the lines that it completes."""
@@ -116,6 +118,8 @@ class LineBuffer:
         return self._checked(unix_lines(held[:cut]))
 
     def _checked(self, block: bytes) -> bytes:
+        if self._begins and block:
+            block, self._begins = block.removeprefix(BOM_UTF8), False
         if self._most is None or len(block) <= self._most:
             return block
         ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))

@@ -1,0 +1,86 @@
+"""Timers of a graph: the rows of conditions on NOW() that turn when the clock moves on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from graphtide.algebra.clock import reads_clock
+from graphtide.engine.scheduler import Due, Phase
+from graphtide.kernel.batch import VALUES, merge_batches
+
+if TYPE_CHECKING:
+    from graphtide.algebra.nodes import SelectQuery
+    from graphtide.engine.events import EventBatch
+    from graphtide.engine.runtime import Runtime
+    from graphtide.kernel.batch import Ints
+
+
+def follow_clock(runtime: Runtime, query: SelectQuery) -> None:
+    """See to it that a query that reads the clock follows it."""
+    followers = runtime.schedule.followers
+    if reads_clock(query.root) and not any(isinstance(each, Timers) for each in followers):
+        now = runtime.queries.plans.now
+        now.source, now.tick_ms = runtime.schedule, runtime.tick_ms
+        runtime.subscribe(Timers(runtime), eager=False)
+
+
+class Timers:
+    """Follows the clock; the rows that turn at one time are one transaction at that time."""
+
+    taken = 0
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._failed = False
+
+    def next_due(self, to: int) -> Due | None:
+        """The next time up to `to` at which rows turn; what waits is applied first."""
+        self._runtime.flush()
+        if self._failed:  # its error is raised when the clock has moved on
+            return None
+        timed = self._runtime.queries.plans.network.timed.values()
+        turns = [turn for each in timed if (turn := each.next_turn()) is not None and turn <= to]
+        return Due(min(turns), Phase.CLOSE) if turns else None
+
+    def run_due(self, due: Due) -> None:
+        """Let rows turn, those of a node after those of its inputs."""
+        runtime, schedule = self._runtime, self._runtime.schedule
+        network = runtime.queries.plans.network
+        before = schedule.clock
+        outputs: dict[int, Ints] = {}
+        with runtime.in_steps([]):
+            try:
+                schedule.clock = max(before, due.time)
+                for node_id, operator in sorted(network.timed.items()):
+                    turned = operator.turn()
+                    if len(turned):
+                        for reached, batch in network.step({node_id: turned}).items():
+                            parts = [outputs[reached], batch] if reached in outputs else [batch]
+                            outputs[reached] = merge_batches(parts, batch.shape[1] - VALUES)
+            except BaseException:
+                schedule.clock = before  # plans are made again, as of then
+                self._failed = True
+                raise
+            runtime.emit(outputs, schedule.clock)
+
+    def time_passed(self, to: int) -> None:  # noqa: ARG002 - a follower
+        """What has failed is tried again when the clock moves next."""
+        self._failed = False
+
+    def after_transaction(self) -> None:
+        """Nothing to do."""
+
+    def admit(self, events: EventBatch) -> EventBatch:
+        """All of them."""
+        return events
+
+    def take_events(self, events: EventBatch) -> int:
+        """Events do not concern it."""
+        return len(events)
+
+    def go_on(self) -> bool:
+        """Nothing waits for the end of a cascade."""
+        return False
+
+    def abort(self) -> None:
+        """It takes part in no cascade."""
