@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from graphtide import LiveGraph, Program
 from graphtide.engine import ingest, results, transaction, watch
-from graphtide.engine.dataflow import aggregates, reach, top_rows
-from graphtide.kernel import JIT, Instances, JoinKernel, QuadStore, SemiJoinKernel
+from graphtide.engine.dataflow import aggregates, top_rows
+from graphtide.kernel import JIT, Instances, JoinKernel, QuadStore, ReachKernel, SemiJoinKernel
 from graphtide.patterns import history
 from graphtide.rdf import dictionary
 from graphtide.rdf.changes import ChangeBatch
@@ -471,7 +471,7 @@ SCENARIOS = {
     constant_of_a_filter: [],
     second_least_value: [aggregates.GroupRows],
     next_row_of_a_range: [top_rows.TopRows],
-    edge_beyond_a_path: [reach.Reach],
+    edge_beyond_a_path: [ReachKernel],
     computed_values: [],
     changes_that_wait: [ingest.WriteBuffer],
     open_transaction: [transaction.Transaction],

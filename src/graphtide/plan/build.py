@@ -18,6 +18,7 @@ from graphtide.algebra.variables import certain_columns, merge
 from graphtide.algebra.variables import schema as schema_of
 from graphtide.errors import UnsupportedError
 from graphtide.plan import make
+from graphtide.plan.demand import on_demand
 from graphtide.plan.order import join_best
 from graphtide.plan.paths import plan_path
 from graphtide.plan.patterns import (
@@ -51,6 +52,7 @@ def prepared(query: alg.SelectQuery, choices: Choices) -> alg.SelectQuery:
 def build_prepared(query: alg.SelectQuery, choices: Choices) -> QueryPlan:
     """The physical plan of a query that is `prepared`."""
     root = make.keep(finish(_Builder(choices).build(query.root)), query.variables)
+    root = on_demand(root, choices.statistics)
     return QueryPlan(root, query.variables, choices.strategy, query.text, query.form)
 
 
@@ -130,7 +132,7 @@ class _Builder:
             case alg.Distinct(child):
                 return make.unique((yield self.build(child, given)))
             case alg.Path():
-                return self._joined(given, plan_path(node))
+                return self._joined(given, plan_path(node, next(self.numbers)))
             case alg.Group(child, keys, aggregates):
                 self._refuse_per_row(given, node)
                 return self._joined(given, make.group((yield self.build(child)), keys, aggregates))
