@@ -12,9 +12,9 @@ import numpy as np
 
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import mentioned
-from graphtide.engine.dataflow.aggregates import GroupRows
 from graphtide.engine.dataflow.conditions import Condition, Memo
 from graphtide.engine.dataflow.programs import instance_numbers
+from graphtide.engine.dataflow.sums import make_groups
 from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
@@ -78,7 +78,7 @@ def make_operator(node: phys.Physical, terms: TermDictionary) -> Operator:
             numbers = {v: number for number, v in enumerate(child.schema)}
             return KeepColumns([-1 if v is None else numbers[v] for v in sources])
         case phys.GroupBy():
-            return GroupRows(node, terms)
+            return make_groups(node, terms)
         case phys.TopK():
             return TopRows(node, terms)
         case phys.Closure(of):
