@@ -53,7 +53,7 @@ class Limits:
     """Bytes of all intermediate results of that together."""
 
     path_pairs: int | None = 50_000_000
-    """Pairs of nodes that a property path with `+` or `*` may connect."""
+    """Pairs of a start and a node that it reaches, of a property path with `+` or `*`."""
 
     digits: int | None = 10_000
     """Digits of a number in an expression."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from graphtide import LiveGraph, Program
 from graphtide.engine import ingest, results, transaction, watch
-from graphtide.engine.dataflow import aggregates, reach, top_rows
-from graphtide.kernel import JIT, Instances, JoinKernel, QuadStore, SemiJoinKernel
+from graphtide.engine.dataflow import aggregates, sums, top_rows
+from graphtide.kernel import JIT, Instances, JoinKernel, QuadStore, ReachKernel, SemiJoinKernel
 from graphtide.patterns import history
 from graphtide.rdf import dictionary
 from graphtide.rdf.changes import ChangeBatch
@@ -120,6 +120,15 @@ def second_least_value():
     graph.insert(iri("a"), iri("p"), 5)
     touch(graph)
     graph.delete(iri("a"), iri("p"), 3)
+    return rows(found.table(terms=True))
+
+
+def key_of_a_group():
+    graph = LiveGraph(store="none")
+    found = graph.watch(PREFIX + "SELECT ?a { ?a :p ?b } GROUP BY ?a HAVING (COUNT(?b) > 1)")
+    graph.insert(iri("a"), iri("p"), 3)
+    touch(graph)
+    graph.insert(iri("a"), iri("p"), 5)
     return rows(found.table(terms=True))
 
 
@@ -470,8 +479,9 @@ SCENARIOS = {
     blocked_row_of_an_antijoin: [SemiJoinKernel],
     constant_of_a_filter: [],
     second_least_value: [aggregates.GroupRows],
+    key_of_a_group: [sums.SummedGroups if JIT else aggregates.GroupRows],
     next_row_of_a_range: [top_rows.TopRows],
-    edge_beyond_a_path: [reach.Reach],
+    edge_beyond_a_path: [ReachKernel],
     computed_values: [],
     changes_that_wait: [ingest.WriteBuffer],
     open_transaction: [transaction.Transaction],

@@ -28,7 +28,17 @@ from graphtide.kernel.counts import consolidate
 from graphtide.limits import Allowance, allowance
 from graphtide.plan import make
 from graphtide.plan.estimate import RDF_TYPE, PredicateStats, Statistics
-from graphtide.plan.physical import Compute, Physical, Select, children, nodes
+from graphtide.plan.physical import (
+    Closure,
+    Compute,
+    Constant,
+    Physical,
+    Search,
+    Select,
+    Unique,
+    children,
+    nodes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +48,10 @@ if TYPE_CHECKING:
     from graphtide.limits import Limits
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
+
+
+SETTLED = Search | Constant | Select | Compute | Unique | Closure
+"""Nodes whose first output needs no consolidation."""
 
 
 def evaluate_once(
@@ -50,7 +64,10 @@ def evaluate_once(
         for node in nodes(root):
             operator = _operator(node, terms, volatile)
             inputs = [outputs[child] for child in children(node)]
-            outputs[node] = consolidate(first_rows(node, operator, inputs, search_rows, terms))
+            rows = first_rows(node, operator, inputs, search_rows, terms)
+            # Rows of the others are all there, and different if those of their inputs are.
+            settled = node is not root and isinstance(node, SETTLED)
+            outputs[node] = rows if settled else consolidate(rows)
             left.spend(outputs[node].nbytes)
         left.allow(_bytes_apart(outputs[root]))  # the answer has equal rows as often as they count
     return outputs[root]

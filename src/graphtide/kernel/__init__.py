@@ -13,6 +13,7 @@ if JIT:
     from graphtide.kernel.counts import Answer, DistinctKernel
     from graphtide.kernel.instances.operator import Instances
     from graphtide.kernel.joins import JoinKernel, SemiJoinKernel
+    from graphtide.kernel.reach.step import ReachKernel
     from graphtide.kernel.search.quadstore import QuadStore
     from graphtide.kernel.search.quadstream import QuadStream
     from graphtide.kernel.values import calculate, compare, count_values
@@ -24,6 +25,7 @@ else:
         JoinKernel,
         QuadStore,
         QuadStream,
+        ReachKernel,
         SemiJoinKernel,
         calculate,
         compare,
@@ -38,6 +40,7 @@ __all__ = [
     "JoinKernel",
     "QuadStore",
     "QuadStream",
+    "ReachKernel",
     "SemiJoinKernel",
     "calculate",
     "compare",

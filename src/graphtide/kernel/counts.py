@@ -184,12 +184,16 @@ def consolidate(batch: Ints) -> Ints:
     """
     if len(batch) < 2:
         return batch
-    rows = np.column_stack([batch[:, TX], batch[:, VALUES:]])
-    rows, places = np.unique(rows, axis=0, return_inverse=True)
-    sums = np.bincount(places.reshape(-1), batch[:, DIFF])
+    columns = [batch[:, TX], *batch[:, VALUES:].T]
+    # By whole columns: comparing rows as such takes several times as long.
+    ordered = batch[
+        np.lexsort([each for each in columns[::-1] if each.min() != each.max()] or columns)
+    ]
+    same = (ordered[1:, VALUES:] == ordered[:-1, VALUES:]).all(axis=1)
+    starts = np.flatnonzero(np.insert(~(same & (ordered[1:, TX] == ordered[:-1, TX])), 0, True))
+    sums = np.add.reduceat(ordered[:, DIFF], starts, dtype=np.int64)
     if max(sums.max(), -sums.min()) > MOST_COPIES:
         raise too_many_copies()
-    diffs = sums.astype(np.int32)
-    left = diffs != 0
-    net: Ints = np.insert(rows[left], DIFF, diffs[left], axis=1)
-    return net
+    net: Ints = ordered[starts]
+    net[:, DIFF] = sums
+    return net[sums != 0]

@@ -21,6 +21,7 @@ from graphtide.errors import ExpressionError
 from graphtide.functions.aggregates import aggregate
 from graphtide.plan import make
 from graphtide.plan import patterns as bgp
+from graphtide.plan.demand import on_demand
 from graphtide.plan.order import join_best
 from graphtide.plan.paths import plan_path
 from graphtide.plan.patterns import Choices, Strategy
@@ -46,6 +47,7 @@ def prepared(query: alg.SelectQuery, choices: Choices) -> alg.SelectQuery:
 def build_prepared(query: alg.SelectQuery, choices: Choices) -> QueryPlan:
     """The physical plan of a query that is `prepared`."""
     root = make.keep(finish(_Builder(choices).build(query.root)), query.variables)
+    root = on_demand(root, choices.statistics)
     return QueryPlan(root, query.variables, choices.strategy, query.text, query.form)
 
 
@@ -136,7 +138,7 @@ class _Builder:
             case alg.Distinct(child):
                 return make.unique((yield self.build(child, given)))
             case alg.Path():
-                return self._joined(given, plan_path(node))
+                return self._joined(given, plan_path(node, next(self.numbers)))
             case alg.Group() | alg.Slice() if given and bgp.reads_outer(
                 node, frozenset(given.schema)
             ):

@@ -222,8 +222,8 @@ def describe(node: phys.Physical) -> str:
             return f"group{by}: {', '.join(map(aggregate_text, aggregates)) or 'nothing'}"
         case phys.TopK():
             return top_text(node)
-        case phys.Closure(_, source):
-            return "reach" if source is None else f"reach from {short(source)}"
+        case phys.Closure(of):
+            return f"reach from {_sources_text(of[1])}" if of[1:] else "reach from everywhere"
         case _:
             assert_never(node)
 
@@ -267,6 +267,12 @@ def state_of(node: phys.Physical, sizes: Mapping[str, int] | None) -> str:
             return ""
         case _:
             assert_never(node)
+
+
+def _sources_text(node: phys.Physical) -> str:
+    if isinstance(node, phys.Constant):
+        return ", ".join(short(each) for row in node.rows for each in row if each is not None)
+    return "what is demanded"
 
 
 def _constants(count: int) -> str:

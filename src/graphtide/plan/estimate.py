@@ -234,9 +234,11 @@ class Estimator:
                 found = self(child)
                 most = found.rows if limit is None else min(found.rows, float(limit))
                 return found.scaled(most / max(found.rows, 1.0))
-            case phys.Closure(child, source):
-                found = self(child).scaled(REACH)
-                return found if source is None else found.scaled(1 / found.of(node.schema[0]))
+            case phys.Closure(of):
+                found = self(of[0]).scaled(REACH)
+                start = node.schema[0]
+                wanted = [self(each).of(start) / found.of(start) for each in of[1:]]
+                return found.scaled(min(1.0, *wanted)) if wanted else found
             case _:
                 assert_never(node)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphtide.algebra import nodes as alg
-from graphtide.algebra.expressions import Expression, Var
+from graphtide.algebra.expressions import Const, Expression, Var
 from graphtide.algebra.variables import Schema, merge, pattern_variables
 from graphtide.plan import physical as phys
 from graphtide.plan.decomposition import instantiation_order
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyoxigraph import NamedNode
-
-    from graphtide.rdf.terms import Term
 
 ONE_EMPTY_ROW = phys.Constant(rows=((),), schema=(), certain=frozenset())
 
@@ -103,7 +101,8 @@ def compute(child: phys.Physical, *columns: tuple[Var, Expression]) -> phys.Phys
         columns = child.columns + columns
         child = child.child
     schema = (*child.schema, *(each for each, _ in columns))
-    return phys.Compute(child, columns, schema, child.certain)
+    constants = frozenset(var for var, value in columns if isinstance(value, Const))
+    return phys.Compute(child, columns, schema, child.certain | constants)
 
 
 def union(left: phys.Physical, right: phys.Physical) -> phys.Merge:
@@ -144,9 +143,19 @@ def top(child: phys.Physical, node: alg.Slice) -> phys.TopK:
     )
 
 
-def closure(edges: phys.Physical, source: Term | None) -> phys.Closure:
-    """The pairs that edges connect, in one or more steps."""
-    return phys.Closure(edges, source, edges.schema, edges.certain)
+def closure(edges: phys.Physical, sources: phys.Physical | None = None) -> phys.Closure:
+    """The pairs that edges connect, in one or more steps; with `sources`, only from these.
+
+    Sources are in one column. If the edges are of several graphs, they are sought in each.
+    """
+    if sources is None:
+        return phys.Closure((edges,), edges.schema, edges.certain)
+    start, _, *graph = edges.schema
+    sources = renamed(sources, sources.schema, (start,))
+    if graph:
+        everywhere = unique(keep(edges, (start, *graph)))
+        sources = semijoin(everywhere, sources, (start,), negated=False)
+    return phys.Closure((edges, sources), edges.schema, edges.certain)
 
 
 def graph_names(var: Var) -> phys.Physical:

@@ -24,24 +24,31 @@ if TYPE_CHECKING:
     from graphtide.algebra.variables import Schema
     from graphtide.rdf.terms import Term
 
-FROM, TO = Var(".from"), Var(".to")
+NODE = Var(".node")
+"""The column of all subjects and objects of a graph, which zero steps pair with themselves."""
 
 
-def plan_path(node: Path) -> Physical:
-    """The plan of a path pattern: one row for each pair that the path connects."""
-    return _Paths(node.graph).pattern(node)
+def plan_path(node: Path, number: int) -> Physical:
+    """The plan of a path pattern: one row for each pair that the path connects.
+
+    The columns of paths with different numbers are different: each has demands of its own.
+    """
+    ends = Var(f".from{number}"), Var(f".to{number}")
+    return _Paths(node.graph, *ends).pattern(node)
 
 
 @dataclass(slots=True)
 class _Paths:
-    """Builds pairs `(.from, .to)`, with the variable of the graph, if any."""
+    """Builds pairs of a start and an end, with the variable of the graph, if any."""
 
     graph: Var | NamedNode | DefaultGraph | MergedGraph
+    start: Var
+    end: Var
     numbers: count[int] = field(default_factory=count)
 
     @property
     def schema(self) -> Schema:
-        return (FROM, TO, *self.where)
+        return (self.start, self.end, *self.where)
 
     @property
     def where(self) -> Schema:
@@ -63,12 +70,13 @@ class _Paths:
     def _ends(self, pairs: Physical, s: Var, o: Var) -> Physical:
         if s != o:
             return make.renamed(pairs, self.schema, (s, o, *self.where))
-        same = make.select(pairs, Call("SAMETERM", (FROM, TO)))
-        return make.renamed(same, (FROM, *self.where), (s, *self.where))
+        same = make.select(pairs, Call("SAMETERM", (self.start, self.end)))
+        return make.renamed(same, (self.start, *self.where), (s, *self.where))
 
     def _from_constant(self, path: paths.PathExpression, start: Term, end: Var) -> Physical:
         """The ends of a path from a term, including the term itself for zero steps."""
-        reached = make.renamed(self._reached(path, start), (TO, *self.where), (end, *self.where))
+        pairs = self._reached(path, start)
+        reached = make.renamed(pairs, (self.end, *self.where), (end, *self.where))
         if not paths.matches_zero_length(path):
             return reached
         itself: Physical = Constant(((start,),), (end,), frozenset((end,)))
@@ -80,16 +88,20 @@ class _Paths:
         """Pairs from a term; those of zero steps may be missing."""
         match path:
             case paths.OneOrMore(inner) | paths.ZeroOrMore(inner):
-                return make.closure(self._edges(inner), start)
+                return self._closed(inner, start)
             case paths.Inverse(paths.OneOrMore(inner) | paths.ZeroOrMore(inner)):
-                return make.closure(self._edges(paths.Inverse(inner)), start)
+                return self._closed(paths.Inverse(inner), start)
             case paths.ZeroOrOne(inner):
                 return self._reached(inner, start)
             case paths.Inverse(paths.ZeroOrOne(inner)):
                 return self._reached(paths.Inverse(inner), start)
             case _:
                 pairs = self.pairs(path)
-                return make.select(pairs, Call("SAMETERM", (FROM, Const(start))))
+                return make.select(pairs, Call("SAMETERM", (self.start, Const(start))))
+
+    def _closed(self, path: paths.PathExpression, start: Term) -> Physical:
+        source = Constant(((start,),), (self.start,), frozenset((self.start,)))
+        return make.closure(self._edges(path), source)
 
     def _edges(self, path: paths.PathExpression) -> Physical:
         """Distinct pairs, as edges of a closure."""
@@ -100,13 +112,13 @@ class _Paths:
         """All distinct pairs that a path connects."""
         match path:
             case paths.Link(iri):
-                return make.matches(TriplePattern(FROM, iri, TO, self.graph))
+                return make.matches(TriplePattern(self.start, iri, self.end, self.graph))
             case paths.NegatedSet(iris):
                 return self._other_links(iris)
             case paths.ToBlank():
-                return make.select(self._other_links(()), Call("ISBLANK", (TO,)))
+                return make.select(self._other_links(()), Call("ISBLANK", (self.end,)))
             case paths.Inverse(inner):
-                swapped = (TO, FROM, *self.where)
+                swapped = (self.end, self.start, *self.where)
                 return make.renamed(self.pairs(inner), swapped, self.schema)
             case paths.Sequence(steps):
                 return reduce(self._followed, map(self.pairs, steps))
@@ -115,16 +127,16 @@ class _Paths:
             case paths.ZeroOrOne(inner):
                 return make.unique(make.union(self.pairs(inner), self._still()))
             case paths.OneOrMore(inner):
-                return make.closure(self._edges(inner), None)
+                return make.closure(self._edges(inner))
             case paths.ZeroOrMore(inner):
-                closed = make.closure(self._edges(inner), None)
+                closed = make.closure(self._edges(inner))
                 return make.unique(make.union(closed, self._still()))
             case _:
                 assert_never(path)
 
     def _other_links(self, iris: tuple[NamedNode, ...]) -> Physical:
         predicate = Var(".by")
-        links = make.matches(TriplePattern(FROM, predicate, TO, self.graph))
+        links = make.matches(TriplePattern(self.start, predicate, self.end, self.graph))
         if iris:
             links = make.select(links, Call("NOT IN", (predicate, *map(Const, iris))))
         return make.unique(make.keep(links, self.schema))
@@ -132,14 +144,14 @@ class _Paths:
     def _followed(self, first: Physical, second: Physical) -> Physical:
         """The pairs of one path and then another."""
         middle = Var(f".middle{next(self.numbers)}")
-        left = make.renamed(first, self.schema, (FROM, middle, *self.where))
-        right = make.renamed(second, self.schema, (middle, TO, *self.where))
+        left = make.renamed(first, self.schema, (self.start, middle, *self.where))
+        right = make.renamed(second, self.schema, (middle, self.end, *self.where))
         return make.unique(make.keep(make.join(left, right), self.schema))
 
     def _still(self) -> Physical:
         """Every subject and object of the graph, paired with itself."""
-        node, by, other = Var(".node"), Var(".by"), Var(".other")
-        patterns = (TriplePattern(s, by, o, self.graph) for s, o in ((node, other), (other, node)))
-        sides = [make.keep(make.matches(p), (node, *self.where)) for p in patterns]
+        by, other = Var(".by"), Var(".other")
+        patterns = (TriplePattern(s, by, o, self.graph) for s, o in ((NODE, other), (other, NODE)))
+        sides = [make.keep(make.matches(p), (NODE, *self.where)) for p in patterns]
         there = make.unique(make.union(sides[0], sides[1]))
-        return make.renamed(there, (node, node, *self.where), self.schema)
+        return make.renamed(there, (NODE, NODE, *self.where), self.schema)

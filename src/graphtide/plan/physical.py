@@ -177,13 +177,13 @@ class TopK(Deep):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closure(Deep):
-    """Transitive closure of the child's rows, which are edges (from, to, graph…).
+    """Transitive closure of edges (from, to, graph…), the rows of the first input.
 
-    With `source`, only pairs from there. Stores edges and pairs, not paths.
+    A second input has the sources (from, graph…) that are demanded: only pairs from there. Stores
+    edges and pairs, not paths.
     """
 
-    child: Physical
-    source: Term | None
+    inputs: tuple[Physical, ...]
     schema: Schema
     certain: Certain
 

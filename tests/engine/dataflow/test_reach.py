@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphtide import LiveGraph
-from graphtide.engine.dataflow.reach import Reach
-from graphtide.kernel.batch import make_batch
+from graphtide.kernel import ReachKernel
+from graphtide.kernel.batch import empty_batch, make_batch
 from graphtide.lang.sparql.parse import parse_any_query
 
 NODES = [iri(n) for n in "abcd"]
@@ -68,9 +68,10 @@ def pairs(edges):
 
 
 def test_a_long_random_life_of_a_graph_with_cycles():
-    """Reach against a search from scratch, edge by edge: 3,000 changes of up to 40 edges."""
+    """The kernel against a search from scratch, edge by edge: 3,000 changes of up to 40 edges."""
     chance = random.Random(7)
-    reach = {None: Reach(2), 3: Reach(2, 3)}
+    reach = {None: ReachKernel(2, every=True), 3: ReachKernel(2)}
+    reach[3].step(empty_batch(2), make_batch([(0, 1, 3)], 1))
     known: dict[int | None, set] = {source: set() for source in reach}
     edges: set[tuple[int, int]] = set()
     for step in range(3000):
@@ -80,7 +81,9 @@ def test_a_long_random_life_of_a_graph_with_cycles():
         diff = -1 if edge in edges else 1
         edges ^= {edge}
         for source, node in reach.items():
-            for _, sign, a, b in node.step(make_batch([(step, diff, *edge)], 2)).tolist():
+            for _, sign, a, b in node.step(
+                make_batch([(step, diff, *edge)], 2), empty_batch(1)
+            ).tolist():
                 assert ((a, b) in known[source]) == (sign < 0)
                 known[source] ^= {(a, b)}
             assert known[source] == {p for p in pairs(edges) if source in (None, p[0])}

@@ -112,6 +112,10 @@ class CountState:
         """None: it counts."""
         return ()
 
+    def adopt(self, _total: int, count: int, _bad: int) -> None:
+        """Begin with what was counted elsewhere."""
+        self._count = count
+
 
 class SumState:
     """An exact sum, rounded once when asked for, so that a removed value leaves no error behind."""
@@ -157,6 +161,10 @@ class SumState:
     def held(self) -> Iterable[int]:
         """None: it sums."""
         return ()
+
+    def adopt(self, total: int, count: int, bad: int) -> None:
+        """Begin with so many integers, and values that are no numbers."""
+        self._integers, self._types[NumericType.INTEGER], self._bad = total, count, bad
 
     def _total(self) -> Number:
         kind = max((t for t, n in self._types.items() if n), default=NumericType.INTEGER)
@@ -340,6 +348,15 @@ class GroupRows:
                 self._emit(tx, key, group, out)
         self._rows.drop_absent()
         return make_batch(out, self._width)
+
+    def adopt(self, key: Key, rows: int, totals: list[list[int]], row: Key | None) -> None:
+        """Begin with a group of counts and sums that were kept elsewhere, and its last row."""
+        self._first = False
+        group = self._group(key)
+        group.rows, group.row = rows, row
+        for state, each in zip(group.states, totals, strict=True):
+            if isinstance(state, CountState | SumState):
+                state.adopt(*each)
 
     def _changes(self, batch: Ints) -> list[Change]:
         """Equal changes of a transaction as one, so that a bulk load costs little per row."""

@@ -13,15 +13,14 @@ import numpy as np
 from graphtide.algebra.clock import reads_clock
 from graphtide.algebra.expressions import Var
 from graphtide.algebra.variables import mentioned
-from graphtide.engine.dataflow.aggregates import GroupRows
 from graphtide.engine.dataflow.conditions import Condition, Memo
 from graphtide.engine.dataflow.due_rows import DueRows, Now
 from graphtide.engine.dataflow.programs import instance_numbers
-from graphtide.engine.dataflow.reach import Reach
+from graphtide.engine.dataflow.sums import make_groups
 from graphtide.engine.dataflow.top_rows import TopRows
 from graphtide.errors import ExpressionError
 from graphtide.functions.evaluate import compile_expression
-from graphtide.kernel import DistinctKernel, Instances, JoinKernel, SemiJoinKernel
+from graphtide.kernel import DistinctKernel, Instances, JoinKernel, ReachKernel, SemiJoinKernel
 from graphtide.kernel.batch import VALUES, Ints, Longs, make_batch, merge_batches
 from graphtide.limits import allowance
 from graphtide.plan import physical as phys
@@ -83,11 +82,11 @@ def make_operator(node: phys.Physical, terms: TermDictionary, now: Now | None = 
             numbers = {v: number for number, v in enumerate(child.schema)}
             return KeepColumns([-1 if v is None else numbers[v] for v in sources])
         case phys.GroupBy():
-            return GroupRows(node, terms)
+            return make_groups(node, terms)
         case phys.TopK():
             return TopRows(node, terms)
-        case phys.Closure(_, source):
-            return Reach(len(node.schema), None if source is None else terms.intern(source))
+        case phys.Closure(of):
+            return ReachKernel(len(node.schema), every=len(of) == 1)
         case _:
             assert_never(node)
 

@@ -142,9 +142,7 @@ def _positions(node: phys.Physical, terms: TermDictionary) -> tuple[Hashable, ..
             columns = _columns(node.schema, child.schema)
             order = tuple((_column(k.var, child.schema), k.descending) for k in keys)
             return (columns, order, distinct, offset, limit, _columns(per, node.schema))
-        case phys.Closure(_, source):
-            return (source,)
-        case phys.Merge() | phys.Unique():
+        case phys.Merge() | phys.Unique() | phys.Closure():
             return ()
         case _:
             assert_never(node)

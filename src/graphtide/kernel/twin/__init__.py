@@ -8,6 +8,7 @@ from graphtide.kernel.twin.counts import Answer, DistinctKernel
 from graphtide.kernel.twin.instances import Instances
 from graphtide.kernel.twin.joins import JoinKernel, SemiJoinKernel
 from graphtide.kernel.twin.quadstore import QuadStore, QuadStream
+from graphtide.kernel.twin.reach import ReachKernel
 from graphtide.kernel.twin.values import calculate, compare, count_values
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "JoinKernel",
     "QuadStore",
     "QuadStream",
+    "ReachKernel",
     "SemiJoinKernel",
     "calculate",
     "compare",

@@ -1,0 +1,226 @@
+"""Groups of rows with counts and sums of whole numbers: GROUP BY with COUNT, SUM and AVG.
+
+A row table has the keys, and `totals` the state of each group: how many rows it has, and for each
+aggregate a sum, the number of its values, and the number of values that have none. For each
+transaction and each group that it touches there is one event: what the group has then. Interning
+results is left to the caller, once for all events.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.jit import compiled, inlined
+from graphtide.kernel.batch import DIFF, TX, Int, Ints, Longs
+from graphtide.kernel.rowtable import (
+    HEAD,
+    HIGH,
+    RowTable,
+    Table,
+    add_row,
+    find_slot,
+    remove_row,
+    row_hash,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+ROWS, VALUES_OF, PARTS = 0, 1, 3
+"""Columns of `totals`: the rows, then three for each aggregate."""
+
+TOTAL, COUNT, BAD = 0, 1, 2
+"""What is kept of each aggregate."""
+
+ALL_ROWS, BOUND, NUMBERS = 0, 1, 2
+"""What an aggregate counts: rows, bound values, or whole numbers, which it adds up too."""
+
+NO_NUMBER, WHOLE, UNKNOWN = 1, 2, 3
+"""Classes of values; the sum of an unknown one cannot be taken here."""
+
+MOST = float(1 << 62)
+"""Sums that might be larger are not taken here."""
+
+EVENT_TX, GROUP, THERE = 0, 1, 2
+"""Columns of an event; its totals are in another array."""
+
+
+@inlined
+def largest_change(
+    batch: Ints, modes: Ints, arguments: Ints, classes: Ints, numbers: Numbers
+) -> float:
+    """The most that a batch can add to a sum; -1 if a value is unknown."""
+    largest = 0.0
+    for a in range(len(modes)):
+        if modes[a] != NUMBERS or arguments[a] < 0:
+            continue
+        most = 0.0
+        for i in range(len(batch)):
+            id_ = batch[i, arguments[a]]
+            if classes[id_] == UNKNOWN:
+                return -1.0
+            if classes[id_] == WHOLE:
+                most += abs(numbers[id_]) * abs(batch[i, DIFF])
+        largest = max(largest, most)
+    return largest
+
+
+@compiled
+def group_step(
+    t: Table,
+    totals: Longs,
+    batch: Ints,
+    keys: Ints,
+    modes: Ints,
+    arguments: Ints,
+    classes: Ints,
+    numbers: Numbers,
+    always: bool,
+    key: Ints,
+    touched: Ints,
+    events: Ints,
+    results: Longs,
+    most: Numbers,
+) -> Int:
+    """Add a batch; write an event for each transaction and group, return how many.
+
+    Groups that have become empty stay in the table: events name them. Returns -1, with nothing
+    done, if a value is unknown, and -2 if a sum might be too large; none is larger than `most`.
+    """
+    change = largest_change(batch, modes, arguments, classes, numbers)
+    if change < 0:
+        return -1
+    if most[0] + change > MOST:
+        return -2
+    most[0] += change
+    note = t.width + 1  # a live row's unused cell holds its index in `touched`, plus 1
+    n = 0
+    i = 0
+    while i < len(batch):
+        tx = batch[i, TX]
+        many = 0
+        while i < len(batch) and batch[i, TX] == tx:
+            for k in range(len(keys)):
+                key[0, k] = batch[i, keys[k]]
+            hash_ = row_hash(t.width, key, 0, 0)
+            slot = find_slot(t, hash_, key, 0, 0)
+            group = t.slots[slot, HEAD] - 1
+            if group < 0:
+                group = add_row(t, slot, hash_, key, 0, 0)
+                t.rows[group, t.width] = 1
+                t.rows[group, note] = 0
+                for k in range(totals.shape[1]):
+                    totals[group, k] = 0
+            if t.rows[group, note] == 0:
+                touched[many] = group
+                many += 1
+                t.rows[group, note] = many
+            diff = np.int64(batch[i, DIFF])
+            totals[group, ROWS] += diff
+            for a in range(len(modes)):
+                at = VALUES_OF + PARTS * a
+                id_ = batch[i, arguments[a]] if arguments[a] >= 0 else np.int32(0)
+                if modes[a] == NUMBERS and classes[id_] == WHOLE:
+                    totals[group, at + TOTAL] += np.int64(numbers[id_]) * diff
+                    totals[group, at + COUNT] += diff
+                elif modes[a] == NUMBERS:
+                    totals[group, at + BAD] += diff
+                elif modes[a] == ALL_ROWS or id_ != 0:
+                    totals[group, at + COUNT] += diff
+            i += 1
+        for k in range(many):
+            group = touched[k]
+            t.rows[group, note] = 0
+            there = totals[group, ROWS] > 0 or always
+            events[n, EVENT_TX], events[n, GROUP], events[n, THERE] = tx, group, there
+            for c in range(totals.shape[1]):
+                results[n, c] = totals[group, c]
+                if not there:
+                    totals[group, c] = 0
+            n += 1
+    return n
+
+
+@compiled
+def drop_groups(t: Table, totals: Longs, groups: Ints) -> None:
+    """Remove groups, each named once or more, that have no rows."""
+    for k in range(len(groups)):
+        if t.rows[groups[k], t.width] != 0 and totals[groups[k], ROWS] == 0:
+            remove_row(t, groups[k])
+
+
+class GroupTable:
+    """The keys and totals of groups; `columns` are those of the keys in a batch."""
+
+    def __init__(self, columns: Ints, modes: Ints, arguments: Ints, *, always: bool) -> None:
+        self._columns, self._modes, self._arguments = columns, modes, arguments
+        self._always = always
+        self._most = np.zeros(1)
+        self._room = 0
+        self._table = RowTable(max(1, len(columns)))
+        self._key = np.zeros((1, self._table.width), np.int32)
+        self.totals = np.zeros((0, VALUES_OF + PARTS * len(modes)), np.int64)
+
+    def step(self, batch: Ints, classes: Ints, numbers: Numbers) -> tuple[Ints, Longs] | None:
+        """The events of a batch, and the totals of each; None if it has to be done otherwise."""
+        if self._room < len(batch):
+            self._reserve(len(batch))
+        self._room -= len(batch)
+        events = np.empty((len(batch), 3), np.int32)
+        results = np.empty((len(batch), self.totals.shape[1]), np.int64)
+        touched = np.empty(len(batch), np.int32)
+        for _ in range(2):
+            n = group_step(
+                self._table.arrays, self.totals, batch, self._columns, self._modes,
+                self._arguments, classes, numbers, self._always, self._key, touched, events,
+                results, self._most,
+            )  # fmt: skip
+            if n >= 0:
+                return events[:n], results[:n]
+            sums = self.totals[:, VALUES_OF + TOTAL :: PARTS]
+            self._most[0] = np.abs(sums).max(initial=0)
+        return None
+
+    def _reserve(self, extra: int) -> None:
+        self._room = self._table.reserve(extra)
+        many = len(self._table.arrays.rows)
+        if many > len(self.totals):
+            totals = np.zeros((many, self.totals.shape[1]), np.int64)
+            totals[: len(self.totals)] = self.totals
+            self.totals = totals
+
+    def drop(self, groups: Ints) -> None:
+        """Remove those of some groups that have no rows."""
+        drop_groups(self._table.arrays, self.totals, groups)
+
+    def keys(self, groups: Ints) -> Ints:
+        """The keys of some groups."""
+        found: Ints = self._table.arrays.rows[groups, : len(self._columns)]
+        return found
+
+    def key(self, group: int) -> list[int]:
+        """The key of a group."""
+        found: list[int] = self._table.arrays.rows[group, : len(self._columns)].tolist()
+        return found
+
+    def groups(self) -> Ints:
+        """All groups."""
+        t = self._table.arrays
+        found: Ints = np.flatnonzero(t.rows[: t.meta[HIGH], t.width]).astype(np.int32)
+        return found
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of all keys."""
+        return self._table.held_ids()
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._table.nbytes + self.totals.nbytes

@@ -1,0 +1,1 @@
+"""Transitive closure, with a tree for each source that is demanded."""

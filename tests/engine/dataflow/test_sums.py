@@ -1,0 +1,154 @@
+"""Counts and sums in the kernel: against the exact states, and when these take over."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from engine.against_reference import check, iri, number, streams, unhurried
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Literal
+
+from graphtide import LiveGraph
+from graphtide.algebra.expressions import Var
+from graphtide.algebra.nodes import Aggregate
+from graphtide.engine.dataflow import sums
+from graphtide.engine.dataflow.aggregates import GroupRows
+from graphtide.engine.dataflow.sums import SummedGroups
+from graphtide.kernel import JIT
+from graphtide.kernel.batch import make_batch
+from graphtide.plan import make
+from graphtide.plan.physical import Constant
+from graphtide.rdf.dictionary import TermDictionary
+
+pytestmark = pytest.mark.skipif(not JIT, reason="without Numba there are exact states only")
+
+K, V = Var("k"), Var("v")
+AGGREGATES = (
+    Aggregate(Var("rows"), "COUNT", None),
+    Aggregate(Var("n"), "COUNT", V),
+    Aggregate(Var("sum"), "SUM", V),
+    Aggregate(Var("avg"), "AVG", V),
+    Aggregate(Var("none"), "SUM", Var("nowhere")),
+)
+INTEGERS = [str(number(str(n))) for n in (0, 1, -7, 12, 999_999_999_999_999)]
+NO_NUMBERS = ['"x"', "<ex:a>", '"x"@en']
+OTHERS = [
+    str(number("0.5", "decimal")),
+    str(number("1e0", "double")),
+    str(number("INF", "double")),
+    str(number("3", "int")),
+    str(number("9" * 30)),
+    str(number("x")),
+]
+
+
+def operators(keys):
+    terms = TermDictionary()
+    node = make.group(Constant((), (K, V), frozenset()), keys, AGGREGATES)
+    return terms, SummedGroups(node, terms), GroupRows(node, terms)
+
+
+def total(batch):
+    found: Counter = Counter()
+    for tx, diff, *row in batch.tolist():
+        found[tx, *row] += diff
+    return {row: diff for row, diff in found.items() if diff}
+
+
+@pytest.mark.parametrize("keys", [(K,), ()], ids=["keys", "no keys"])
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_kernel_equals_exact_states(seed, other, keys):
+    """Random rows in random transactions; with `other`, numbers that the kernel cannot add up."""
+    terms, summed, exact = operators(keys)
+    chance = random.Random(seed)
+    groups = [terms.encode(f"<ex:k{n}>") for n in range(4)]
+    values = [0, *map(terms.encode, INTEGERS + NO_NUMBERS)]
+    others = list(map(terms.encode, OTHERS))
+    present: list[tuple[int, int]] = []
+    tx = 0
+    for step in range(40):
+        lines = []
+        for _ in range(chance.choice((1, 1, 3, 30))):
+            tx += chance.choice((0, 1))
+            late = other and step > 20
+            if present and chance.random() < 0.5:
+                row, diff = present.pop(chance.randrange(len(present))), -1
+            else:
+                row, diff = (chance.choice(groups), chance.choice(values + others * late)), 1
+                present.append(row)
+            lines.append((tx, diff, *row))
+        tx += 1
+        batch = make_batch(lines, 2)
+        assert total(summed.step(batch)) == total(exact.step(batch))
+        assert summed.sizes() == exact.sizes()
+    assert (summed._exact is not None) == other
+
+
+def test_a_sum_that_might_overflow_is_taken_exactly():
+    terms, summed, exact = operators((K,))
+    key, large = terms.encode("<ex:k>"), terms.encode(INTEGERS[-1])
+    for count in (1000, 10_000, -10_999):
+        batch = make_batch([(0, count, key, large)], 2)
+        assert total(summed.step(batch)) == total(exact.step(batch))
+    assert summed._exact is not None
+
+
+def test_only_rows_that_are_put_out_become_literals():
+    terms, summed, _ = operators((K,))
+    key, one = terms.encode("<ex:k>"), terms.encode(str(number("1")))
+    before = len(terms)
+    summed.step(make_batch([(0, 1, key, one)] * 1000, 2))
+    assert len(terms) - before <= 3  # 1000 is the count and the sum; 1.0 the mean; 0
+
+
+def test_groups_that_go_leave_nothing():
+    terms, summed, _ = operators((K,))
+    keys = [terms.encode(f"<ex:k{n}>") for n in range(100)]
+    one = terms.encode(str(number("1")))
+    for diff in (1, -1):
+        batch = make_batch([(n, diff, key, one) for n, key in enumerate(keys)], 2)
+        assert len(summed.step(batch)) == 100
+    assert summed.sizes() == {"groups": 0}
+    assert not any(ids.any() for ids in summed.held_ids())
+
+
+VALUES = [*map(number, ("1", "2", "-3")), iri("x"), Literal("text"), number("0.5", "decimal")]
+changes = streams([iri(n) for n in "ab"], [iri(n) for n in "pq"], VALUES)
+calls = st.sampled_from(("COUNT(*)", "COUNT(?v)", "SUM(?v)", "AVG(?v)", "COUNT(?w)", "SUM(?w)"))
+
+
+@unhurried
+@given(calls, calls, changes)
+def test_against_the_reference(first, second, stream):
+    body = "{ ?s :p ?v OPTIONAL { ?s :q ?w } }"
+    check(f"SELECT ?s ({first} AS ?x) ({second} AS ?y) {body} GROUP BY ?s", stream)
+    check(f"SELECT ({first} AS ?x) ({second} AS ?y) {body}", stream)
+
+
+def test_terms_of_freed_ids_are_looked_at_again():
+    """The id of an integer may be given to another term: its class is not remembered."""
+    terms = TermDictionary()
+    known = sums.IntegerIds(terms)
+    first = terms.intern(str(number("1")))
+    known.learn(make_batch([(0, 1, first)], 1)[:, 2])
+    assert known.classes[first] == sums.table.WHOLE
+    terms.reclaim()
+    assert terms.intern('"x"') == first
+    known.learn(make_batch([(0, 1, first)], 1)[:, 2])
+    assert known.classes[first] == sums.table.NO_NUMBER
+
+
+def test_a_graph_goes_on_when_decimals_come():
+    graph = LiveGraph()
+    query = graph.watch("SELECT ?s (SUM(?v) AS ?x) { ?s <ex:p> ?v } GROUP BY ?s")
+    for value in (number("1"), number("0.5", "decimal"), number("2")):
+        graph.insert(iri("a"), iri("p"), value)
+    graph.delete(iri("a"), iri("p"), number("0.5", "decimal"))
+    shown: Counter = Counter()
+    for change in query.rows():
+        shown[change.row["x"]] += change.diff
+    assert +shown == {number("3"): 1}
