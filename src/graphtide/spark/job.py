@@ -112,7 +112,7 @@ class JobSpec:
     `program` has the events, patterns and rules; its queries come after those with a name, and then
     the fragments of queries in the Rete layout. `layouts` has the layouts that are not "grid".
     With `output`, partitions write much output themselves. `restored` is where the saved logs are
-    with which partitions begin (`graphtide.spark.restore`). `limits` are those of every engine; they
+    with which partitions begin (`graphtide.spark.restore`). `limits` are those of every engine, and
     may change from one start to the next.
     """
 

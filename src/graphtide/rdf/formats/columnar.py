@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphtide.errors import DataError, TermError
-from graphtide.rdf import changes
+from graphtide.rdf import changes, term_tables
 from graphtide.rdf.terms import POSITIONS, canonical_text
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def invalid_rows(table: pa.Table) -> dict[int, InvalidCell]:
 
 def _invalid_terms(table: pa.Table, name: str) -> list[tuple[int, str, str]]:
     column: Any = changes.column_of_strings(table, name)
-    misplaced = changes.wrong_rows(column, name)
+    misplaced = term_tables.wrong_rows(column, name)
     found = [
         (row, column[row].as_py() or "null", POSITIONS[name].rule)
         for row in np.flatnonzero(misplaced).tolist()
