@@ -18,6 +18,7 @@ import pytest
 import graphtide as gt
 from graphtide.durable.verify import verify
 
+pytestmark = pytest.mark.slow
 FLIPS = int(os.environ.get("GRAPHTIDE_FLIPS", "60"))
 KNOWS = "<ex:knows>"
 RULES = """

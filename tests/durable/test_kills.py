@@ -10,6 +10,7 @@ import os
 import pytest
 from durable.kills import check, kill_often, write
 
+pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("GRAPHTIDE_KILLS", "4"))
 
 

@@ -15,6 +15,7 @@ from graphtide.durable import rest
 from graphtide.testing import schedules
 from graphtide.testing.schedule_programs import random_schedule
 
+pytestmark = pytest.mark.slow
 RETAINED = ("firings", "complex events", "skipped", "results", "deltas")
 """What is retained of the past: a snapshot does not have it."""
 
