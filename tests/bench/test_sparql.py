@@ -36,13 +36,19 @@ ROWS = {
     "COUNT in groups": 750,
     "top 10": 10,
     "path": 990,  # 22 chains of 45 pairs
+    "path, bound": 99,
+    "COUNT and SUM in groups": 10,
 }
 
 
 @pytest.mark.parametrize("operator", quick_sample(OPERATORS, 4), ids=lambda operator: operator.name)
 def test_answers(operator):
     result = measure(OperatorTask(operator.name, 1000))
-    assert result.rows == ROWS[operator.name]
+    if operator.name in ROWS:
+        assert result.rows == ROWS[operator.name]
+    # With pyoxigraph, it has been compared how many rows there are.
+    assert operator.name in ROWS or operator.ask_again
+    assert (result.asked_again is not None) == operator.ask_again
     assert result.micros > 0
 
 

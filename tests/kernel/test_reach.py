@@ -8,9 +8,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from graphtide.kernel import JIT
 from graphtide.kernel.batch import DIFF, TX, empty_batch, make_batch
 from graphtide.kernel.reach.step import ReachKernel
 from graphtide.kernel.twin.reach import ReachKernel as Twin
+
+pytestmark = pytest.mark.skipif(not JIT, reason="compares compiled code with its twin")
 
 
 def total(batch):
