@@ -258,4 +258,4 @@ def test_the_clock_of_silent_sources_is_for_spark(doors, run):
     tokens = ("run", "doors.tide", "--engine", "process", "--changes", "day.rdfp")
     ran = run(*tokens, "--idle-seconds", "5")
     assert ran.code == 2 and "--idle-seconds is for --engine spark" in ran.err
-    assert 'invalid --idle-seconds "-1"' in run(*tokens, "--idle-seconds", "-1").err
+    assert 'invalid --idle-seconds "-1.0"' in run(*tokens, "--idle-seconds", "-1").err

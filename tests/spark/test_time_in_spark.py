@@ -18,7 +18,7 @@ from graphtide.spark.watermark import LAST_MS, lateness_of, with_watermark
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 TEXT = "SELECT ?a { ?a <ex:p> ?b }"
-PATIENCE = 240
+PATIENCE = 900
 
 
 def insert(at, term="a"):
