@@ -14,16 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from graphtide.cli.session import (
-    CountTally,
-    EventOutput,
-    FiringOutput,
-    ResultOutput,
-    RowOutput,
-    Session,
-    SessionOutput,
-    Tally,
-)
+from graphtide.cli import session as sess
 from graphtide.lang.sparql.terms import TermParser
 
 if TYPE_CHECKING:
@@ -41,7 +32,7 @@ FRAMES_PER_SECOND: Final = 8
 class OutputWriter(Protocol):
     """Where output goes; used as a context, at the end of which all is written."""
 
-    def write(self, found: Sequence[SessionOutput]) -> None:
+    def write(self, found: Sequence[sess.SessionOutput]) -> None:
         """Write some output."""
         ...
 
@@ -58,10 +49,10 @@ class OutputWriter(Protocol):
 class LineWriter:
     """Writes a line of text for each row, flushed at once."""
 
-    def __init__(self, line: Callable[[SessionOutput], str]) -> None:
+    def __init__(self, line: Callable[[sess.SessionOutput], str]) -> None:
         self._line = line
 
-    def write(self, found: Sequence[SessionOutput]) -> None:
+    def write(self, found: Sequence[sess.SessionOutput]) -> None:
         """Write lines, if there are any."""
         if found:
             lines = (self._line(each) for each in found)
@@ -85,7 +76,7 @@ class TerminalWriter:
 
     def __init__(
         self,
-        line: Callable[[SessionOutput], str],
+        line: Callable[[sess.SessionOutput], str],
         table: Callable[[], Table] | None = None,
     ) -> None:
         self._line = line
@@ -99,7 +90,7 @@ class TerminalWriter:
                 transient=True,
             )
 
-    def write(self, found: Sequence[SessionOutput]) -> None:
+    def write(self, found: Sequence[sess.SessionOutput]) -> None:
         """Print rows above the table."""
         for start in range(0, len(found), ROWS_AT_ONCE):
             part = found[start : start + ROWS_AT_ONCE]
@@ -122,7 +113,7 @@ class TerminalWriter:
 
 
 def open_output(
-    prologues: Mapping[str, str], session: Session | None = None, *, as_json: bool
+    prologues: Mapping[str, str], session: sess.Session | None = None, *, as_json: bool
 ) -> OutputWriter:
     """The writer for standard output: JSON lines if wanted, else for a terminal or for a pipe.
 
@@ -136,16 +127,16 @@ def open_output(
     return TerminalWriter(line, None if session is None else lambda: status(session))
 
 
-def style_of(found: SessionOutput) -> str:
+def style_of(found: sess.SessionOutput) -> str:
     """The colour of a line on a terminal."""
     match found:
-        case RowOutput(output="RSTREAM"):
+        case sess.RowOutput(output="RSTREAM"):
             return ""
-        case RowOutput():
+        case sess.RowOutput():
             return "green" if found.row.diff > 0 else "red"
-        case ResultOutput() | FiringOutput():
+        case sess.ResultOutput() | sess.FiringOutput():
             return "bold"
-        case EventOutput():
+        case sess.EventOutput():
             return "cyan"
         case _:
             assert_never(found)
@@ -154,28 +145,28 @@ def style_of(found: SessionOutput) -> str:
 # --- lines ---
 
 
-def json_line(found: SessionOutput) -> str:
+def json_line(found: sess.SessionOutput) -> str:
     """Output as a JSON object; terms are N-Triples texts, null is unbound.
 
     The result of a window is only its rows, so it gives no line of its own.
 
     >>> from graphtide.engine.results import DeltaRow
-    >>> json_line(RowOutput("q", DeltaRow(17, 3, -1, {"x": None})))
+    >>> json_line(sess.RowOutput("q", DeltaRow(17, 3, -1, {"x": None})))
     '{"query": "q", "time": 17, "tx": 3, "diff": -1, "row": {"x": null}}'
-    >>> json_line(FiringOutput("Tell", 5, {"x": NamedNode("ex:a")}, {"Seen": 5}))
+    >>> json_line(sess.FiringOutput("Tell", 5, {"x": NamedNode("ex:a")}, {"Seen": 5}))
     '{"rule": "Tell", "time": 5, "values": {"x": "<ex:a>"}, "events": {"Seen": 5}}'
     """
     found_object: dict[str, Any]
     match found:
-        case RowOutput(query, row):
+        case sess.RowOutput(query, row):
             found_object = {"query": query, "time": row.time, "tx": row.tx, "diff": row.diff}
             found_object["row"] = _texts(row.row)
-        case ResultOutput():
+        case sess.ResultOutput():
             return ""
-        case EventOutput(pattern, start, time, values):
+        case sess.EventOutput(pattern, start, time, values):
             found_object = {"pattern": pattern, "start": start, "time": time}
             found_object["values"] = _texts(values)
-        case FiringOutput(rule, time, values, events):
+        case sess.FiringOutput(rule, time, values, events):
             found_object = {"rule": rule, "time": time, "values": _texts(values)}
             found_object["events"] = dict(events)
         case _:
@@ -187,30 +178,30 @@ def _texts(values: Mapping[str, Term | None]) -> dict[str, str | None]:
     return {name: None if term is None else str(term) for name, term in values.items()}
 
 
-def plain_line(prologues: Mapping[str, str]) -> Callable[[SessionOutput], str]:
+def plain_line(prologues: Mapping[str, str]) -> Callable[[sess.SessionOutput], str]:
     """A function from output to lines; with several names in `prologues`, it names queries.
 
     >>> from graphtide.engine.results import DeltaRow
     >>> line = plain_line({"q": "SELECT * { }"})
-    >>> line(RowOutput("q", DeltaRow(17, 3, -2, {"x": Literal(5), "y": None})))
+    >>> line(sess.RowOutput("q", DeltaRow(17, 3, -2, {"x": Literal(5), "y": None})))
     '- time=17 tx=3 2× ?x=5'
     >>> (
-    ...     line(ResultOutput("q", 20)),
-    ...     line(RowOutput("q", DeltaRow(20, 0, 1, {"x": None}), "ISTREAM")),
+    ...     line(sess.ResultOutput("q", 20)),
+    ...     line(sess.RowOutput("q", DeltaRow(20, 0, 1, {"x": None}), "ISTREAM")),
     ... )
     ('at 20', '  +')
-    >>> line(EventOutput("Left", 3, 33, {"d": Literal(7)}))
+    >>> line(sess.EventOutput("Left", 3, 33, {"d": Literal(7)}))
     '* time=3..33 Left ?d=7'
-    >>> line(FiringOutput("Tell", 33, {"d": Literal(7)}, {}))
+    >>> line(sess.FiringOutput("Tell", 33, {"d": Literal(7)}, {}))
     '! time=33 Tell ?d=7'
     """
     shorteners = {name: shortener(text) for name, text in prologues.items()}
     common = next(iter(shorteners.values()), str)
     named = len(prologues) > 1
 
-    def line(found: SessionOutput) -> str:
+    def line(found: sess.SessionOutput) -> str:
         match found:
-            case RowOutput(query, row, output):
+            case sess.RowOutput(query, row, output):
                 name = [query] if named else []
                 sign = "+" if row.diff > 0 else "-"
                 copies = [f"{abs(row.diff)}×"] if abs(row.diff) > 1 else []
@@ -218,12 +209,12 @@ def plain_line(prologues: Mapping[str, str]) -> Callable[[SessionOutput], str]:
                 if output is None:
                     return " ".join([sign, f"time={row.time}", f"tx={row.tx}", *name, *values])
                 return "  " + " ".join(values if output == "RSTREAM" else [sign, *values])
-            case ResultOutput(query, time):
+            case sess.ResultOutput(query, time):
                 return f"at {time} {query}" if named else f"at {time}"
-            case EventOutput(pattern, start, time, values):
+            case sess.EventOutput(pattern, start, time, values):
                 when = f"time={time}" if start == time else f"time={start}..{time}"
                 return " ".join(["*", when, pattern, *_pairs(values, common)])
-            case FiringOutput(rule, time, values):
+            case sess.FiringOutput(rule, time, values):
                 return " ".join(["!", f"time={time}", rule, *_pairs(values, common)])
             case _:
                 assert_never(found)
@@ -276,11 +267,11 @@ def shortener(query: str) -> Callable[[Term], str]:
 # --- totals ---
 
 
-def status(session: Session) -> Table:
+def status(session: sess.Session) -> Table:
     """The live table: each query's answer and its changes so far, then time and rate."""
     table = Table.grid(padding=(0, 2))
     for name, tally in session.tallies.items():
-        if isinstance(tally, CountTally):
+        if isinstance(tally, sess.CountTally):
             table.add_row(Text(name, style="bold"), *_counts(tally))
             continue
         table.add_row(
@@ -295,7 +286,7 @@ def status(session: Session) -> Table:
     return table
 
 
-def summary(session: Session) -> str:
+def summary(session: sess.Session) -> str:
     """Totals at the end: a line for each query, and one for the changes."""
     lines = [f"{name}: {_total(tally)}" for name, tally in session.tallies.items()]
     changes = counted(session.changes, "change")
@@ -304,13 +295,13 @@ def summary(session: Session) -> str:
     return "\n".join([*lines, f"{changes} in {transactions}: {work}"])
 
 
-def _total(tally: Tally) -> str:
-    if isinstance(tally, CountTally):
+def _total(tally: sess.Tally) -> str:
+    if isinstance(tally, sess.CountTally):
         return ", ".join(_counts(tally))
     return f"{counted(tally.answer, 'row')} now, +{tally.added:,} -{tally.removed:,}"
 
 
-def _counts(tally: CountTally) -> list[str]:
+def _counts(tally: sess.CountTally) -> list[str]:
     rows = [] if tally.rows is None else [counted(tally.rows, "row")]
     return [counted(tally.count, tally.thing), *rows]
 

@@ -27,18 +27,8 @@ from graphtide.kernel.batch import DIFF, VALUES, Ints, make_batch
 from graphtide.kernel.counts import consolidate
 from graphtide.limits import Allowance, allowance
 from graphtide.plan import make
+from graphtide.plan import physical as phys
 from graphtide.plan.estimate import RDF_TYPE, PredicateStats, Statistics
-from graphtide.plan.physical import (
-    Closure,
-    Compute,
-    Constant,
-    Physical,
-    Search,
-    Select,
-    Unique,
-    children,
-    nodes,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,20 +40,20 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
 
 
-SETTLED = Search | Constant | Select | Compute | Unique | Closure
+SETTLED = phys.Search | phys.Constant | phys.Select | phys.Compute | phys.Unique | phys.Closure
 """Nodes whose first output needs no consolidation."""
 
 
 def evaluate_once(
-    root: Physical, search_rows: SearchRows, terms: TermDictionary, limits: Limits
+    root: phys.Physical, search_rows: SearchRows, terms: TermDictionary, limits: Limits
 ) -> Ints:
     """The rows of a plan now, as a batch of one transaction; `LimitError` if that is too much."""
     volatile = RowVolatile()
-    outputs: dict[Physical, Ints] = {}
+    outputs: dict[phys.Physical, Ints] = {}
     with Allowance(limits, "query") as left:
-        for node in nodes(root):
+        for node in phys.nodes(root):
             operator = _operator(node, terms, volatile)
-            inputs = [outputs[child] for child in children(node)]
+            inputs = [outputs[child] for child in phys.children(node)]
             rows = first_rows(node, operator, inputs, search_rows, terms)
             # Rows of the others are all there, and different if those of their inputs are.
             settled = node is not root and isinstance(node, SETTLED)
@@ -79,7 +69,7 @@ def _bytes_apart(batch: Ints) -> int:
     return copies * batch.shape[1] * batch.itemsize
 
 
-def in_order(rows: Ints, plan: Physical, order: Slice, terms: TermDictionary) -> Ints:
+def in_order(rows: Ints, plan: phys.Physical, order: Slice, terms: TermDictionary) -> Ints:
     """The rows of a range of an order, from the first to the last."""
     top = make.top(plan, order)
     sorter = TopRows(top, terms)
@@ -87,16 +77,16 @@ def in_order(rows: Ints, plan: Physical, order: Slice, terms: TermDictionary) ->
     return make_batch([(0, 1, *row) for row in sorter.in_order()], len(top.schema))
 
 
-def _operator(node: Physical, terms: TermDictionary, volatile: RowVolatile) -> Operator:
+def _operator(node: phys.Physical, terms: TermDictionary, volatile: RowVolatile) -> Operator:
     match node:
-        case Compute(child, columns) if any(calls_volatile(each) for _, each in columns):
+        case phys.Compute(child, columns) if any(calls_volatile(each) for _, each in columns):
             width = len(child.schema)
             each = (
                 FreshCompute(expression, node.schema[: width + i], terms, volatile)
                 for i, (_, expression) in enumerate(columns)
             )
             return FreshColumns(tuple(each))
-        case Select(_, condition) if calls_volatile(condition):
+        case phys.Select(_, condition) if calls_volatile(condition):
             return FreshSelect(condition, node.child.schema, terms, volatile)
         case _:
             return make_operator(node, terms)

@@ -11,12 +11,13 @@ import numpy as np
 
 from graphtide.engine import ingest, storage, timers
 from graphtide.engine.queries import QueryRegistry
+from graphtide.engine.query_host import AskedQuery, CacheSize, QueryPast
 from graphtide.engine.reclaim import ALWAYS, TermReclaimer
 from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
 from graphtide.engine.transaction import Recent, Underway, in_one, undone
-from graphtide.engine.watch import MAX_COUNTED, AskedQuery, CacheSize, Query, QueryPast
-from graphtide.errors import DataError
+from graphtide.engine.watch import MAX_COUNTED, Query
+from graphtide.errors import DataError, GraphtideError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 from graphtide.limits import Allowance, Limits, end_all
 from graphtide.rdf.changes import ChangeBatch
@@ -77,7 +78,7 @@ class Runtime:
         self.past: QueryPast | None = None
         self._queue: deque[ingest.Transactions] = deque()
         self._running = False
-        self._eager: tuple[Follower, ...] = ()
+        self.eager: tuple[Follower, ...] = ()
         self._underway: Underway | None = None
         self.recent: Recent | None = None
         self._unnotified: deque[tuple[Query, Delta] | None] = deque()
@@ -89,7 +90,7 @@ class Runtime:
         self.flush()
         self.schedule.followers.append(follower)
         if eager:
-            self._eager += (follower,)
+            self.eager += (follower,)
         return Subscription(self, follower)
 
     def unsubscribe(self, subscription: Subscription) -> None:
@@ -97,23 +98,14 @@ class Runtime:
         follower = subscription.follower
         if follower in self.schedule.followers:
             self.schedule.followers.remove(follower)
-            self._eager = tuple(each for each in self._eager if each is not follower)
-
-    @property
-    def eager_subscribers(self) -> int:
-        """How many followers are notified of every transaction."""
-        return len(self._eager)
-
-    def is_only_follower(self, follower: Follower) -> bool:
-        """Whether nobody else is notified of single transactions: no follower, no callback."""
-        return self._eager == (follower,) and not self.queries.with_callbacks
+            self.eager = tuple(each for each in self.eager if each is not follower)
 
     def publish(self, events: EventBatch, followers: tuple[Follower, ...] | None = None) -> None:
         """Pass events to all eager followers, or to some; the graph does not store them."""
         self.flush()
         ingest.check_order(self.clock, events.ends)
         with self.schedule.recorded("events", events, followers):
-            self.schedule.publish(events, self._eager if followers is None else followers)
+            self.schedule.publish(events, self.eager if followers is None else followers)
 
     # --- clock and queue ---
 
@@ -137,7 +129,7 @@ class Runtime:
     @property
     def one_by_one(self) -> bool:
         """Whether somebody wants to see the graph after every single transaction."""
-        return bool(self._eager or self.queries.with_callbacks)
+        return bool(self.eager or self.queries.with_callbacks)
 
     def flush(self) -> None:
         """Apply buffered and queued transactions. Every look at an answer does this first.
@@ -196,9 +188,10 @@ class Runtime:
 
     def _run(self, piece: ingest.Transactions, *, derived: bool = False) -> None:
         """Apply transactions, and do what they cause; `derived` ones are not input."""
-        recorder = None if derived else self.schedule.recording
-        if self._eager:
-            self.schedule.perform(lambda: self._apply_piece(piece, recorder))
+        schedule = self.schedule
+        recorder = None if derived or schedule.recorder is None else schedule.recording
+        if self.eager:
+            schedule.perform(lambda: self._apply_piece(piece, recorder))
         else:
             self._apply_piece(piece, recorder)
 
@@ -297,7 +290,7 @@ class Runtime:
                     self.schedule.call_back(partial(notice[0].notify, notice[1]))
                 else:
                     self._running = False
-                    for follower in self._eager:
+                    for follower in self.eager:
                         follower.after_transaction()
         finally:
             self._running = False
@@ -313,7 +306,8 @@ class Runtime:
 
     def write(self, diff: int, ids: ingest.Ids, time: int | None) -> None:
         """Buffer one change, as a transaction of its own."""
-        self.schedule.check_input()
+        if self.schedule.calling:
+            self.schedule.check_input()
         if self.strict:
             self.commit([(diff, ids)], time)
             self.reclaim()
@@ -326,12 +320,13 @@ class Runtime:
             return
         self.last_tx += 1
         waiting = self._buffer.single(schedule.clock, self.last_tx, diff, ids)
-        if waiting >= self.max_buffered or self._eager or self.queries.with_callbacks:
+        if waiting >= self.max_buffered or self.eager or self.queries.with_callbacks:
             self.settle()
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
-        self.schedule.check_input()
+        if self.schedule.calling:
+            self.schedule.check_input()
         stamp = self.clock
         if time is not None and time != stamp:
             if not self.schedule.followers:  # a refused transaction does not move the clock
@@ -415,7 +410,7 @@ class Runtime:
     def apply_piece(self, piece: ingest.Piece) -> None:
         """Apply whole transactions of ids; those before a rejected one are applied."""
         changes, times, _ = piece
-        problem = storage.first_problem(self, changes, times[changes[:, TX]])
+        problem = self._first_problem(changes, times[changes[:, TX]])
         if problem:
             piece = ingest.first_transactions(piece, int(changes[problem[0], TX]))
         if len(piece[1]):
@@ -451,14 +446,20 @@ class Runtime:
 
     def _apply_whole(self, lines: ingest.Lines) -> None:
         rows, times, txs = lines
-        if problem := storage.first_problem(self, rows, times):
+        if problem := self._first_problem(rows, times):
             raise problem[1]
         for piece in ingest.cut(rows, times, txs):
             self._apply_checked(piece)
 
+    def _first_problem(self, rows: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
+        if self.strict:
+            return storage.first_problem(self, rows, times)
+        return ingest.first_backwards(self.clock, times)
+
     def _apply_checked(self, piece: ingest.Piece) -> None:
         _, times, txs = piece
-        self.schedule.check_input()
+        if self.schedule.calling:
+            self.schedule.check_input()
         self.last_tx = max(self.last_tx, int(txs.max()))
         if self._running:  # called by a callback
             self._queue.extend(ingest.one_by_one(self._buffer.take()))

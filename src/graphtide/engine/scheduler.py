@@ -9,7 +9,7 @@ So answers do not depend on how input is divided into calls, or on the steps of 
 from __future__ import annotations
 
 from collections import deque
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from graphtide.engine.events import EventBatch
     from graphtide.engine.ingest import Ids, Transactions
     from graphtide.engine.runtime import Runtime
+
+
+NOTHING = nullcontext()
 
 
 class Phase(IntEnum):
@@ -270,9 +273,12 @@ class Scheduler:
         """The recorder, if what comes now is input and does not follow from other input."""
         return None if self.running or self._recorded else self.recorder
 
-    @contextmanager
-    def recorded(self, kind: str, *what: object) -> Iterator[None]:
+    def recorded(self, kind: str, *what: object) -> AbstractContextManager[None]:
         """Record a piece of input; what happens inside follows from it."""
+        return NOTHING if self.recorder is None else self._recorded_input(kind, *what)
+
+    @contextmanager
+    def _recorded_input(self, kind: str, *what: object) -> Iterator[None]:
         self.check_input()
         recorder = self.recording
         if recorder is not None:

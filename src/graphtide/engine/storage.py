@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from graphtide.engine.ingest import (
-    NOT_MATCHED,
-    Ids,
-    Mask,
-    ObjectLike,
-    TermLike,
-    checked_terms,
-    first_backwards,
-    quad_ids,
-)
+from graphtide.engine import ingest
 from graphtide.errors import GraphtideError, StrictError
 from graphtide.kernel import QuadStore, QuadStream
 from graphtide.kernel.batch import DIFF, VALUES
@@ -54,10 +45,8 @@ def first_redundant(
 def first_problem(
     runtime: Runtime, changes: Ints, times: Longs
 ) -> tuple[int, GraphtideError] | None:
-    """The index of the first change that has to be rejected, given a time for each."""
-    backwards = first_backwards(runtime.clock, times)
-    if not runtime.strict:
-        return backwards
+    """Strict mode: the index of the first change that has to be rejected, and its error."""
+    backwards = ingest.first_backwards(runtime.clock, times)
     listed = [(row[DIFF], tuple(row[VALUES:])) for row in changes.tolist()]
     redundant = first_redundant(listed, runtime.store, runtime.terms)
     problems = [problem for problem in (backwards, redundant) if problem]
@@ -95,22 +84,27 @@ class MatchFilter:
         self._texts = set() if self._everything else set(map(self._terms.text, self._objects))
 
     def quad_ids(
-        self, terms: TermDictionary, s: TermLike, p: TermLike, o: ObjectLike, g: TermLike | None
-    ) -> Ids:
+        self,
+        terms: TermDictionary,
+        s: ingest.TermLike,
+        p: ingest.TermLike,
+        o: ingest.ObjectLike,
+        g: ingest.TermLike | None,
+    ) -> ingest.Ids:
         """The ids of a quad, or 0 for all of them if no query can match it."""
         self._catch_up()
         if self._everything or p in self._texts:
-            return quad_ids(terms, s, p, o, g)
-        parts = checked_terms(s, p, o, g)
+            return ingest.quad_ids(terms, s, p, o, g)
+        parts = ingest.checked_terms(s, p, o, g)
         texts = [canonical_of(part) for part in parts if part is not None]
-        return quad_ids(terms, s, p, o, g) if texts[1] in self._texts else NOT_MATCHED
+        return ingest.quad_ids(terms, s, p, o, g) if texts[1] in self._texts else ingest.NOT_MATCHED
 
-    def predicates(self, ids: Ints) -> Mask | None:
+    def predicates(self, ids: Ints) -> ingest.Mask | None:
         """Which quads of some predicates can match; None if all can."""
         self._catch_up()
         return None if self._everything else np.isin(ids, list(self._objects))
 
-    def objects(self, predicates: Ints, ids: Ints) -> Mask:
+    def objects(self, predicates: Ints, ids: Ints) -> ingest.Mask:
         """Which quads of some predicates and objects can match."""
         found = np.ones(len(ids), np.bool_)
         for predicate, objects in self._objects.items():

@@ -64,7 +64,8 @@ class GraphConnection:
         subscription = self._subscription
         return (
             subscription is not None
-            and self._runtime.is_only_follower(subscription.follower)
+            and self._runtime.eager == (subscription.follower,)
+            and not self._runtime.queries.with_callbacks
             and not self._streams.has_windows
         )
 

@@ -17,6 +17,7 @@ from graphtide.errors import GraphtideError, UnsupportedError
 from graphtide.functions.user import called
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.limits import Limits
+from graphtide.spark.partition import windows as win
 from graphtide.spark.partition.grids import (
     Grid,
     best_grid,
@@ -35,13 +36,6 @@ from graphtide.spark.partition.rete import (
     fragment_body,
     rete_plan,
     statistics_of,
-)
-from graphtide.spark.partition.windows import (
-    DEFAULT_CLOCK,
-    Clock,
-    Windowed,
-    WindowSpec,
-    with_windows,
 )
 from graphtide.spark.state.log import FORMAT
 from graphtide.spark.state.messages import CHANGES, RULE_CHANGES, STREAM_CHANGES
@@ -80,7 +74,7 @@ class PartitionQuery:
     grid: Grid
     distinct: bool
     needs_consolidation: bool
-    windowed: Windowed | None = None
+    windowed: win.Windowed | None = None
     consolidate_by: int | None = None
     rete: RetePlan | None = None
 
@@ -119,7 +113,7 @@ class JobSpec:
     queries: tuple[tuple[str, str], ...]
     partitions: int
     sizes: tuple[tuple[str, int], ...] = ()
-    clock: Clock = DEFAULT_CLOCK
+    clock: win.Clock = win.DEFAULT_CLOCK
     program: ProgramSpec | None = None
     layouts: tuple[tuple[str, Layout], ...] = ()
     hubs: HubCounts = ()
@@ -202,9 +196,9 @@ class JobSpec:
         return any(query.needs_consolidation for query in self.partition_queries)
 
     @cached_property
-    def windows(self) -> dict[NamedNode, WindowSpec]:
+    def windows(self) -> dict[NamedNode, win.WindowSpec]:
         """The windows of all queries, by the graph they are in."""
-        found: dict[NamedNode, WindowSpec] = {}
+        found: dict[NamedNode, win.WindowSpec] = {}
         for query in self.partition_queries:
             for window in query.windowed.windows if query.windowed else ():
                 if window.quads is not None or window.graph not in found:
@@ -299,7 +293,7 @@ def partition_query(
     text: str,
     partitions: int,
     sizes: Mapping[str, int] | None,
-    clock: Clock = DEFAULT_CLOCK,
+    clock: win.Clock = win.DEFAULT_CLOCK,
     hubs: HubCounts = (),
 ) -> PartitionQuery:
     """How a query is divided among partitions.
@@ -311,7 +305,7 @@ def partition_query(
     standing = parse_standing(text)
     windowed = None
     if isinstance(standing, WindowedQuery):
-        standing, windowed = with_windows(standing, clock)
+        standing, windowed = win.with_windows(standing, clock)
     return divided(name, standing, partitions, sizes, windowed, hubs=hubs)
 
 
@@ -320,7 +314,7 @@ def divided(
     query: SelectQuery,
     partitions: int,
     sizes: Mapping[str, int] | None,
-    windowed: Windowed | None = None,
+    windowed: win.Windowed | None = None,
     consolidate_by: int | None = None,
     hubs: HubCounts = (),
 ) -> PartitionQuery:

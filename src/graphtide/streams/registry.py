@@ -309,10 +309,7 @@ class WindowRegistry:
         return True
 
     def _finish(self) -> None:
-        """Report what has closed.
-
-        What is left of reports that were interrupted is done now.
-        """
+        """Report what has closed, and what is left of reports that were interrupted."""
         while self._reports:
             self._report(self._reports[0])
             self._reports.popleft()
@@ -547,6 +544,6 @@ class Streams:
 
 def _graph_of(stream: str, shape: win.WindowShape, number: int) -> NamedNode:
     """The graph that holds a window: equal windows on one stream are one, as far as they can."""
-    again = f"/{number}" if number else ""
-    stream = stream.replace("#", "%23")
-    return NamedNode(f"{WINDOW_SPACE}{stream}#{shape}{again}".replace(" ", "").replace("'", ""))
+    window = f"{shape}/{number}" if number else str(shape)
+    name = f"{stream.replace('#', '%23')}#{window}".replace(" ", "").replace("'", "")
+    return NamedNode(f"{WINDOW_SPACE}{name}")

@@ -438,7 +438,7 @@ class EventPublisher:
     @property
     def listening(self) -> bool:
         """Whether there are subscribers."""
-        return self._runtime.eager_subscribers > 0
+        return bool(self._runtime.eager)
 
     def release(self, pass_on: Callable[[], None]) -> None:
         """Let a stream pass events on; terms may be freed after that, but not meanwhile."""
@@ -472,7 +472,7 @@ class EventPublisher:
     def parts(self, lines: Lines) -> Iterator[Lines]:
         """Events that can be published at once: all; or one by one, if others see them too."""
         times, quads, numbers = lines
-        if not self._apart() and self._runtime.eager_subscribers < 2:
+        if not self._apart() and len(self._runtime.eager) < 2:
             yield lines
             return
         begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)).tolist()

@@ -5,7 +5,7 @@ The pack stage sees each term once or twice, so a dictionary of them would cost 
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = 1000
 """From so many rows it is estimated whether a column has few different texts."""
+
+_text_of = lru_cache(4096)(canonical_of)
+"""The constants of patterns are looked for in every batch."""
 
 
 class TermColumn:
@@ -64,7 +67,7 @@ class TermColumn:
 
     def equals(self, term: Term | str) -> NDArray[np.bool_]:
         """Which rows have a term."""
-        text = canonical_of(term)
+        text = _text_of(term)
         if text not in self._equal:
             same: Any = pc.equal(self.texts, pa.scalar(text, self.texts.type))
             mask = same.fill_null(False).to_numpy(zero_copy_only=False)
