@@ -1,4 +1,4 @@
-"""One datum walks through few files: the limits of `scripts/walks.py`, and the table in the docs."""
+"""One datum walks through few files: the limits of `scripts/walks.py`, and the docs show them."""
 
 from __future__ import annotations
 
