@@ -49,7 +49,7 @@ def job(tmp_path, monkeypatch):
         writer = SimpleNamespace(sink=sink, write=None, failure=failure, feeds_back=False)
         places = [Location.of(tmp_path)] * 3
         counts = SimpleNamespace(state_bytes=dict, hubs=dict)
-        return run.StreamJob(stream, writer, RunOptions(*places, 2), counts), pauses
+        return run.StreamJob(stream, writer, RunOptions(*places, 2), counts, "stream"), pauses
 
     return make
 

@@ -176,7 +176,8 @@ def test_a_directory_with_files_that_cannot_be_read(spark, tmp_path, expected):
 
 def test_a_disk_that_fills_up(spark, tmp_path, changes, expected):
     made = claim_checkpoint(Location.of(tmp_path / "c"), PROGRAM.texts, 2, source_name(changes))
-    Sink(tmp_path / "out", made.run, {"Sensors": []})
+    names = list(LiveGraph().watch(TEXT).variables)
+    Sink(tmp_path / "out", made.run, {"Sensors": names})
     full = [tmp_path / "out/Sensors" / f"_batch-{n:08}.parquet.tmp" for n in range(4, len(STREAM))]
     for path in full:
         path.symlink_to("/dev/full")
