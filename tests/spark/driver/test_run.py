@@ -124,7 +124,7 @@ def test_a_checkpoint_of_another_program_is_refused(folder):
         ran = run(folder, *more, program=program)
         assert ran.returncode == 2
         assert "was made by another program" in ran.stderr and said in ran.stderr
-        assert "hint: start again" in ran.stderr
+        assert "graphtide rescale or graphtide evolve; or start again" in ran.stderr
 
 
 def test_ctrl_c_stops_a_run_that_waits_for_more(folder, tmp_path):
