@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from graphtide.graph import LiveGraph
+
 QUERY = """PREFIX : <http://example.org/>
 SELECT ?route ?sensor { ?route :follows ?switch . ?switch :monitoredBy ?sensor
                         FILTER NOT EXISTS { ?route :requires ?sensor } }
@@ -63,3 +65,18 @@ def test_a_row_that_means_nothing(railway, run, row):
     ran = run("why", "route.rq", "--row", row, "--data", "rail.ttl")
     assert ran.code == 2
     assert "column" in ran.err
+
+
+def test_the_rows_of_a_store_now_and_as_of_then(run, tmp_path):
+    with LiveGraph.open(tmp_path / "rail") as graph:
+        graph.insert("<ex:a>", "<ex:next>", "<ex:b>", time=10)
+        graph.delete("<ex:a>", "<ex:next>", "<ex:b>", time=20)
+    (tmp_path / "next.rq").write_text("SELECT * { ?x <ex:next> ?y }")
+    question = ("why", tmp_path / "next.rq", "--row", "x=<ex:a>", "--store", tmp_path / "rail")
+    assert run(*question).code == 1
+    then = run(*question, "--at", "15")
+    assert then.code == 0 and "next" in then.out
+    for more, said in [(("--data", "a.ttl"), "--store excludes --data"), ((), "--at is for")]:
+        tokens = question if more else question[:-2]
+        refused = run(*tokens, "--at", "15", *more)
+        assert refused.code == 2 and said in refused.err

@@ -215,6 +215,8 @@ def why(
     ] = None,
     data: opt.DataOption = None,
     changes: opt.ChangesOption = None,
+    store: opt.StoreOption = None,
+    at: int | None = None,
     format: Annotated[  # noqa: A002 - the name of the option
         WhyFormat, Parameter(help=f"{opt.FORMAT_HELP} text, json, mermaid or html.")
     ] = "text",
@@ -229,6 +231,8 @@ def why(
     ----------
     query
         A file with a SPARQL or RSP-QL query that can be watched.
+    at
+        With --store, the graph as of that time.
     all
         Show every derivation of the row.
     max_derivations
@@ -236,6 +240,13 @@ def why(
     """
     opt.at_least("--max-derivations", max_derivations, 1)
     opt.at_least("--tick-ms", tick_ms, 1)
+    if store is not None and (data or changes is not None):
+        raise GraphtideError(
+            "--store excludes --data and --changes: a store is only read",
+            hint="graphtide update and graphtide watch change a store",
+        )
+    if at is not None and store is None:
+        raise GraphtideError("--at is for --store", hint="only a store has a past")
     bounds = limits.limits()
     rejects = Rejects(limits=bounds)
     log = None if changes is None else ChangeLog(changes, rejects=rejects)
@@ -244,7 +255,11 @@ def why(
     parsed = read_query(query)
     select = parsed if isinstance(parsed, SelectQuery) else parsed.select
     values = dict(row_value(each, select.text) for each in row or ())
-    graph = LiveGraph(tick_ms=tick_ms, limits=bounds)
+    if store is None:
+        graph = LiveGraph(tick_ms=tick_ms, limits=bounds)
+    else:
+        graph = LiveGraph.open(store, read_only=True, limits=bounds)
+        graph = graph if at is None else graph.at(time=at)
     session = Session(graph, {query.stem: select.text}, tick_ms=tick_ms)
     load_data(graph, data or ())
     if log is not None:

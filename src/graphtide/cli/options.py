@@ -57,8 +57,8 @@ StoreOption = Annotated[
     Parameter(
         name="--store",
         help="Directory of a durable graph, which is made if need be: changes go into it, and what "
-        "was in it, queries and programs too, is there again. `query` and `watch --follow` without "
-        "--changes only read it, also beside a process that writes.",
+        "was in it, queries and programs too, is there again. `query`, `why` and `watch --follow` "
+        "without --changes only read it, also beside a process that writes.",
     ),
 ]
 JsonOption = Annotated[bool, Parameter(name="--json", help=f"{JSON_HELP} One object per line.")]
