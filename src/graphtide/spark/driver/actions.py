@@ -6,7 +6,6 @@ call is made at least once, and always with the same id.
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,7 +46,7 @@ class ActionRunner:
         check_functions(spec, functions)
         self.spec = spec
         self._feedback = feedback
-        self._functions = {name: (f, _takes_id(f)) for name, f in functions.items()}
+        self._functions = {name: (f, takes_id(f)) for name, f in functions.items()}
 
     def firings(self, messages: pa.Table) -> tuple[list[FiredRule], pa.Table]:
         """The firings of a batch, and as they are written."""
@@ -133,15 +132,6 @@ def check_functions(spec: ProgramSpec, functions: Mapping[str, object]) -> None:
                     f"the rule {rule.name} calls {action.function}, which was not given",
                     hint=f"run(…, functions={{…}}): {near}",
                 )
-
-
-def _takes_id(function: Callable[..., object]) -> bool:
-    """Whether a function asks for the id of the firing."""
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-    return "firing_id" in parameters
 
 
 @dataclass(frozen=True, slots=True)
