@@ -20,6 +20,7 @@ from graphtide.functions.templates import fill_template
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, Delete, Emit, Insert, Retract, RuleDeclaration
 from graphtide.rdf.dictionary import TermDictionary
+from graphtide.rules.actions import takes_id
 from graphtide.spark.output import FIRINGS
 from graphtide.spark.partition.program import RETRACTS, ProgramSpec, event_term, event_time
 from graphtide.spark.state.messages import AFTER_ALL, MessageKind, of_kind
@@ -62,10 +63,10 @@ class ActionRunner:
                     self._call(action, firing, firing.row(terms))
 
     def _call(self, action: CallFunction, firing: FiredRule, row: Mapping[Var, Term]) -> None:
-        function, takes_id = self._functions[action.function]
+        function, with_id = self._functions[action.function]
         given = [row.get(a) if isinstance(a, Var) else a for a in action.arguments]
         try:
-            function(*given, **({"firing_id": firing.id} if takes_id else {}))
+            function(*given, **({"firing_id": firing.id} if with_id else {}))
         except Exception as problem:
             raise ActionError(
                 f"{firing.words()} failed: {type(problem).__name__}: {problem}",
