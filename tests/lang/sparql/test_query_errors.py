@@ -135,7 +135,7 @@ REFUSALS = {
     ),
     "SERVICE": ("SELECT * { ^SERVICE <http://x> { ?s ?p ?o } }", "SERVICE", "load the remote data"),
     "RAND": ("SELECT (^RAND() AS ?r) { }", "RAND", "and insert it"),
-    "NOW": ("SELECT * { ?s ?p ?t FILTER(?t < ^NOW()) }", "NOW", "and insert it"),
+    "NOW": ("SELECT (^NOW() AS ?now) { }", "NOW", "compare with it in a FILTER"),
     "UUID": ("SELECT * { BIND(^UUID() AS ?u) }", "UUID", "and insert it"),
     "STRUUID": ("SELECT * { BIND(^STRUUID() AS ?u) }", "STRUUID", "and insert it"),
     "BNODE": ("SELECT * { BIND(^BNODE() AS ?u) }", "BNODE", "and insert it"),
