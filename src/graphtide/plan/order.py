@@ -113,23 +113,32 @@ def _halves(whole: int) -> list[int]:
 def _greedy(leaves: Sequence[Tree]) -> Tree:
     """Join the pair with the smallest result, the oldest of several, until one tree is left."""
     trees: dict[int, Tree] = {}
+    readers: dict[Var, set[int]] = {}
     pairs: list[tuple[float, int, int, int]] = []  # a heap: rows, age, and the numbers of two trees
     ages = count()
 
     def add(tree: Tree) -> None:
         number = next(ages)
-        for other, known in trees.items():
-            if known.meets(tree):
-                rows = joined_rows(known.expected, tree.expected)
-                heappush(pairs, (rows, next(ages), other, number))
+        lists = [readers.setdefault(var, set()) for var in tree.expected.values]
+        for other in sorted(set().union(*lists)):
+            rows = joined_rows(trees[other].expected, tree.expected)
+            heappush(pairs, (rows, next(ages), other, number))
+        for each in lists:
+            each.add(number)
         trees[number] = tree
+
+    def take(number: int) -> Tree:
+        tree = trees.pop(number)
+        for var in tree.expected.values:
+            readers[var].remove(number)
+        return tree
 
     for leaf in leaves:
         add(leaf)
     while len(trees) > 1:
         _, _, one, other = heappop(pairs)
         if one in trees and other in trees:
-            add(_joined(trees.pop(one), trees.pop(other)))
+            add(_joined(take(one), take(other)))
     return trees.popitem()[1]
 
 
