@@ -34,7 +34,8 @@ def test_the_classes_are_stored(tmp_path, monkeypatch):
     assert archive.stat().st_size > 20 << 20
     assert not list(tmp_path.glob("*.part"))
     monkeypatch.setattr(session, "class_archive", lambda: archive)
-    assert f"-XX:SharedArchiveFile={archive} " in session.local_settings()[session.DRIVER_JAVA]
+    java = session.local_settings(brief=True)[session.DRIVER_JAVA]
+    assert f"-XX:SharedArchiveFile={archive} " in java
 
 
 def test_a_machine_without_room(tmp_path, monkeypatch):
