@@ -56,6 +56,7 @@ def first_row(graph, text):
     return tuple(row.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["bfs", "dfs", "best-first"])
 def test_injected_faults_are_found_and_mended(strategy):
     graph = gt.LiveGraph()

@@ -74,6 +74,7 @@ def test_json_of_single_queries(command, in_process):
     assert all(each["matches"] == [0] and each["transform_ms"] == [] for each in found)
 
 
+@pytest.mark.slow
 def test_json_of_plans_and_their_nodes(command, in_process):
     code, out, _ = command(
         *("bench", "train", "--sizes", "1", "--queries", "RouteSensor", "--json", "--nodes"),

@@ -109,6 +109,7 @@ def evolved(running, text, partitions):
     return new
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_rules_and_patterns_go_on_or_begin_empty(partitions):
     running = ProgramRun(program(SEQUENCE, NONE, PAIR), 2)

@@ -37,6 +37,7 @@ def test_values_that_are_too_long_are_missing():
     assert all(value is not None for row in free for value in row.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["grid", "rete"])
 def test_a_flush_over_its_limit_stops_the_stream_and_a_higher_one_goes_on(layout):
     """600 rows on each side of one value: 360,000 rows."""
