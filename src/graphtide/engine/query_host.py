@@ -40,13 +40,11 @@ class QueryHost(explanations.ExplainingHost, Protocol):
 
     lock: RLock
     past: QueryPast | None
+    done: int
+    """How many transactions have been applied."""
 
     def flush(self) -> None:
         """Apply buffered changes."""
-
-    @property
-    def transactions(self) -> int:
-        """How many transactions have been applied."""
 
     def notify_each(self, query: Query) -> None:
         """From now on a query has callbacks: apply transaction by transaction."""

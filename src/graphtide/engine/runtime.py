@@ -207,13 +207,15 @@ class Runtime:
             with self.schedule:
                 for one in list(ingest.one_by_one(piece)):
                     self.schedule.attempt(partial(self._apply_piece, one, recorder))
-        self._notify()
+        if self._unnotified or self.schedule.failure is not None:
+            self._notify()
 
     def _commit(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
         """Apply transactions to the store, and what they change to the answers."""
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self.done)
-        self._underway = Underway(piece, [changes], self.done)
+        if self._underway is None or self._underway.piece is not piece:
+            self._underway = Underway(piece, [changes], self.done)
         if ALWAYS:
             self.reclaimer.verify(changes[:, VALUES:])
         deltas = None
@@ -224,8 +226,9 @@ class Runtime:
         if recorder is not None:
             recorder.changes(piece)
         self.done += len(times)
-        self._unnotified = deque(deltas or ())
-        self._unnotified.append(None)
+        if deltas or self.eager:
+            self._unnotified = deque(deltas or ())
+            self._unnotified.append(None)
         self.recent, self._underway = Recent(self._underway, self.terms.generation), None
 
     def _recover(self, *, again: bool = True) -> None:

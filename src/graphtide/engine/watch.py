@@ -134,7 +134,7 @@ class Query:
             if not self._history:
                 return self._no_change
             net, stamps = self._history[-1]
-            last = self._host.transactions - 1 - stamps.first
+            last = self._host.done - 1 - stamps.first
             if last >= len(stamps.times) or net[-1, TX] != last:
                 return self._no_change
             if last > 0:
@@ -468,6 +468,10 @@ class Query:
     def _evict(self, limit: int) -> bool:
         """Drop the oldest transactions, as many as need be, but never the last one."""
         net, stamps = self._history.popleft()
+        if self._history and net[0, TX] == net[-1, TX]:
+            self._held -= len(net)
+            self.evicted += len(net)
+            return True
         starts = np.flatnonzero(np.diff(net[:, TX], prepend=-1))
         begins = starts if not self._history else np.append(starts, len(net))
         # A large buffer makes room for many rows at once, so that evicting costs little per row.
