@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal
@@ -30,10 +30,9 @@ from graphtide.spark.partition.grids import (
 from graphtide.spark.partition.hubs import HubCounts, with_hubs
 from graphtide.spark.partition.rete import (
     Exchange,
+    Fragment,
     RetePlan,
-    centre,
     described,
-    fragment_body,
     rete_plan,
     statistics_of,
 )
@@ -151,7 +150,7 @@ class JobSpec:
         )
 
     @cached_property
-    def _numbered(self) -> tuple[tuple[int, Physical], ...]:
+    def _numbered(self) -> tuple[tuple[int, Fragment], ...]:
         """The fragments of all queries, each once, and their ids."""
         plans = (query.rete for query in self._divided if query.rete)
         found = dict.fromkeys(fragment for plan in plans for fragment in plan.fragments)
@@ -165,7 +164,7 @@ class JobSpec:
     @cached_property
     def rete(self) -> tuple[ReteQuery, ...]:
         """The queries in the Rete layout."""
-        ids = {fragment: id_ for id_, fragment in self._numbered}
+        ids = {fragment.node: id_ for id_, fragment in self._numbered}
         free, found = self.first_fragment + len(ids), []
         for id_, query in enumerate(self._divided):
             if query.rete is not None:
@@ -365,13 +364,15 @@ def in_layout(
 
 
 def fragment_query(
-    id_: int, fragment: Physical, partitions: int, hubs: HubCounts = ()
+    id_: int, fragment: Fragment, partitions: int, hubs: HubCounts = ()
 ) -> PartitionQuery:
-    """A fragment as a query of the match."""
-    body, by = fragment_body(fragment), centre(fragment)
+    """A fragment as a query of the match; a path is followed in a partition by its number."""
+    body, by, schema = fragment.body, fragment.by, fragment.node.schema
     grid = grid_by(body, {} if by is None else {by: partitions})
+    if fragment.is_path:
+        grid = replace(grid, home=id_ % partitions)
     grid = with_hubs(grid, body, hubs, partitions)
-    extra = tuple(v for v in grid.columns if v not in fragment.schema)
-    columns = fragment.schema + extra
+    extra = tuple(v for v in grid.columns if v not in schema)
+    columns = schema + extra
     select = SelectQuery(columns, Project(body, columns), "")
-    return PartitionQuery(f".fragment {id_}", select, len(fragment.schema), grid, False, False)
+    return PartitionQuery(f".fragment {id_}", select, len(schema), grid, False, False)
