@@ -20,13 +20,7 @@ from pyspark.sql import functions as f
 from graphtide.errors import GraphtideError
 from graphtide.lang.tide.program import Program
 from graphtide.spark.driver import continued as going_on
-from graphtide.spark.driver.options import (
-    BOUNDED,
-    STREAMING,
-    Fingerprint,
-    check_patterns,
-    read_fingerprint,
-)
+from graphtide.spark.driver import options as opt
 from graphtide.spark.driver.status import explaining
 from graphtide.spark.files import Location
 from graphtide.spark.job import JobSpec, partition_query
@@ -103,17 +97,17 @@ def add_hubs(
     rescale(spark, checkpoint, hubs=hubs)
 
 
-def known_checkpoint(checkpoint: Location) -> Fingerprint:
+def known_checkpoint(checkpoint: Location) -> opt.Fingerprint:
     """The fingerprint of a checkpoint whose stream can go on as another."""
     checkpoint.check()
-    found = None if checkpoint.is_file() else read_fingerprint(checkpoint, needed=True)
+    found = None if checkpoint.is_file() else opt.read_fingerprint(checkpoint, needed=True)
     if found is None:
         raise GraphtideError(
             f"{checkpoint} is not a checkpoint of graphtide run",
             hint="give the --checkpoint of graphtide run, or of gt.spark.run; a query of watch "
             "belongs to its program, and cannot be changed",
         )
-    if found.changes == BOUNDED:
+    if found.changes == opt.BOUNDED:
         raise GraphtideError(
             f"the run of {checkpoint} has read {found.changes}, and is done",
             hint="start again with another --checkpoint and --out",
@@ -122,7 +116,7 @@ def known_checkpoint(checkpoint: Location) -> Fingerprint:
 
 
 def continued_from(
-    spark: SparkSession, checkpoint: Location, found: Fingerprint, *, reserved: int = 0
+    spark: SparkSession, checkpoint: Location, found: opt.Fingerprint, *, reserved: int = 0
 ) -> going_on.Continued:
     """Export the state of a checkpoint's stream; from where another one goes on.
 
@@ -138,7 +132,7 @@ def continued_from(
             f"{checkpoint} has no complete micro-batch: there is nothing to go on from",
             hint="delete it and its output, and start again as you like",
         )
-    topics = found.changes == STREAMING
+    topics = found.changes == opt.STREAMING
     if topics and not going_on.in_topics(stopped.offset):
         raise GraphtideError(
             f"the run of {checkpoint} reads {found.changes}, whose source cannot be told where to "
@@ -271,7 +265,7 @@ def evolve(spark: SparkSession, checkpoint: Path | str, program: Program | Path)
     )
 
 
-def _notes(checkpoint: Location, found: Fingerprint) -> kept.Notes:
+def _notes(checkpoint: Location, found: opt.Fingerprint) -> kept.Notes:
     """What is known of the job whose state goes on."""
     before = found.continued
     stream = checkpoint / going_on.folder_of(going_on.BASE_STREAM, before)
@@ -290,7 +284,7 @@ def job_of(program: Program, partitions: int, notes: kept.Notes) -> JobSpec:
     spec = program_spec(program, partitions, tick_ms)
     if spec is not None:
         spec.check()
-        check_patterns(program)
+        opt.check_patterns(program)
     job = JobSpec(tuple(program.texts.items()), partitions, clock=clock, program=spec)
     for query in job.shown_queries:
         check_names([variable.name for variable in query.query.variables[: query.shown]])
