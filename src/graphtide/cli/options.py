@@ -125,7 +125,8 @@ HubOption = Annotated[
     Parameter(
         name="--hub",
         help="A term that very many quads have, as N-Triples text: on Spark, what it is joined "
-        "with is spread over partitions. Repeat the option for several.",
+        "with is spread over partitions. Repeat the option for several. With auto, `run` finds "
+        "such terms itself and goes on with them.",
     ),
 ]
 MasterOption = Annotated[
