@@ -259,3 +259,19 @@ def test_a_cursor_holds_back_what_is_dropped(tmp_path):
         graph.insert("<ex:x>", KNOWS, "<ex:y>")
         graph.checkpoint()
         assert graph.store.store.journal.first() > 1
+
+
+def test_a_cursor_of_a_closed_query_holds_nothing_back(tmp_path):
+    with gt.LiveGraph.open(tmp_path, retain="0s") as graph:
+        query = graph.watch(PAIRS, name="pairs")
+        query.cursor("slow")
+        for number in range(3):
+            step(graph, number)
+        graph.checkpoint()
+        journal = graph.store.store.journal
+        assert journal.cursors()
+        assert journal.first() == 1
+        query.close()
+        graph.checkpoint()
+        assert not journal.cursors()
+        assert journal.first() > 1

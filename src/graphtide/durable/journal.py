@@ -18,7 +18,7 @@ from graphtide.durable.wal import LastRow, damage_in_wal
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
 FORMAT: Final = 1
@@ -202,6 +202,15 @@ class Journal:
             self._database.execute(
                 "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (query, name, tx)
             )
+
+    def keep_cursors(self, queries: Collection[str]) -> None:
+        """Drop the cursors of all other queries: they were closed."""
+        gone = {query for query, _ in self.cursors()} - set(queries)
+        if gone:
+            with self._transaction():
+                self._database.executemany(
+                    "DELETE FROM cursors WHERE query = ?", [(query,) for query in sorted(gone)]
+                )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
