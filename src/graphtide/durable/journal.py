@@ -50,6 +50,18 @@ CREATE TABLE cursors (
 """
 
 
+def check_exists(folder: Path) -> None:
+    """Raise unless there is a store in a directory."""
+    if (folder / FILE).exists():
+        return
+    why = "no such directory" if not folder.exists() else f"it has no {FILE}"
+    raise GraphtideError(
+        f"there is no store in {folder}: {'it is a file' if folder.is_file() else why}",
+        hint="name the directory of a store; LiveGraph.open(directory), or `graphtide update` and "
+        "`watch` with --store, make one",
+    )
+
+
 class JournalRow(NamedTuple):
     """A row of the journal."""
 
@@ -101,11 +113,13 @@ class Journal:
             self._database = sqlite3.connect(
                 uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
             )
+            if writes and not (self._tables() or self._is_empty()):
+                raise self._foreign()
             if writes:
                 self._database.execute("PRAGMA journal_mode = WAL")
                 self._database.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'OFF'}")
             self._database.execute("PRAGMA cell_size_check = ON")
-            if writes and not self._tables():
+            if writes and self._is_empty():
                 with self._transaction():
                     for statement in SCHEMA.split(";\n"):
                         self._database.execute(statement)
@@ -126,19 +140,25 @@ class Journal:
     def _tables(self) -> bool:
         return bool(self._all("SELECT 1 FROM sqlite_master WHERE name = 'journal'"))
 
+    def _is_empty(self) -> bool:
+        return not self._all("SELECT 1 FROM sqlite_master LIMIT 1")
+
     def _check_format(self) -> None:
         found = self.meta("format") if self._tables() else None
         if not isinstance(found, int):
-            raise GraphtideError(
-                f"{self.path} is not the journal of a store",
-                hint="name the directory of a store, or an empty one to make a new store",
-            )
+            raise self._foreign()
         if found > FORMAT:
             raise GraphtideError(
                 f"{self.path} was written by a newer version of graphtide: format {found}, and "
                 f"this version reads up to {FORMAT}",
                 hint="open it with that version",
             )
+
+    def _foreign(self) -> GraphtideError:
+        return GraphtideError(
+            f"{self.path} is not the journal of a store",
+            hint="name the directory of a store, or an empty one to make a new store",
+        )
 
     def _end(self) -> tuple[int, int]:
         """The number and checksum of the last row, or of the snapshot that has replaced it."""

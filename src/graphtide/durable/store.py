@@ -19,7 +19,7 @@ from graphtide.durable import retention
 from graphtide.durable import snapshot as snap
 from graphtide.durable import state as held_state
 from graphtide.durable.chunks import InputEntry
-from graphtide.durable.journal import FILE, CallRow, Journal, SnapshotRow
+from graphtide.durable.journal import CallRow, Journal, SnapshotRow, check_exists
 from graphtide.durable.recorder import Durability, Recorder
 from graphtide.durable.replay import Replay, ReplayTarget, Until
 from graphtide.errors import ActionError, GraphtideError
@@ -42,12 +42,17 @@ class WriteLock:
     """The right to write to a store: one process has it, until it ends."""
 
     def __init__(self, folder: Path) -> None:
-        self._database = sqlite3.connect(
-            folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False
-        )
         try:
+            self._database = sqlite3.connect(
+                folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False
+            )
             self._database.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
+        except sqlite3.Error as error:
+            if "locked" not in str(error):
+                raise GraphtideError(
+                    f"{folder / LOCK}: {error}",
+                    hint="the directory must be writable; the file itself holds nothing",
+                ) from None
             self._database.close()
             raise GraphtideError(
                 f"{folder} is open in another process, or was opened twice",
@@ -79,10 +84,10 @@ class Store:
         self.durability: Durability = durability
         self.read_only = read_only
         self.policy = retention.RetentionPolicy.of(retain)
-        if read_only and not (self.folder / FILE).exists():
-            raise GraphtideError(f"there is no store in {self.folder}")
-        if not read_only:
-            self.folder.mkdir(parents=True, exist_ok=True)
+        if read_only:
+            check_exists(self.folder)
+        else:
+            _make(self.folder)
         self._lock = None if read_only else WriteLock(self.folder)
         try:
             fsync = durability != "none"
@@ -316,6 +321,16 @@ class Store:
                 self._runtime.schedule.recorder = Frozen("the store of this graph is closed")
                 self._runtime.max_buffered = 1
             self.abandon()
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GraphtideError(
+            f"{folder} cannot be the directory of a store: {error.strerror}",
+            hint="name a directory, which is made if need be",
+        ) from None
 
 
 class Frozen:
