@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
     from graphtide.repair.plan import Candidate, RepairPlan, Repairs
     from graphtide.rules.actions import OnError
-    from graphtide.rules.agenda import Resolver
+    from graphtide.rules.conflicts import Resolver
     from graphtide.streams.stream import Stream
     from graphtide.streams.windows import Alignment
 

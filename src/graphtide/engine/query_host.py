@@ -81,6 +81,9 @@ class QueryPast(Protocol):
     def cursor(self, query: Query, name: str) -> QueryCursor:
         """The cursor of that name."""
 
+    def host_after(self, transactions: int) -> explanations.ExplainingHost:
+        """The graph as it was after so many transactions."""
+
 
 class WindowSide(Protocol):
     """The windows of a query, as far as the query needs them."""

@@ -216,6 +216,15 @@ class GraphEffects:
                 self._emitted.discard(number)
         return some
 
+    @property
+    def emitted(self) -> list[int]:
+        """The numbers of emitted events that wait in their streams."""
+        return sorted(self._emitted)
+
+    @emitted.setter
+    def emitted(self, numbers: Iterable[int]) -> None:
+        self._emitted = set(numbers)
+
     def without_emitted(self, events: EventBatch) -> EventBatch:
         """Events without those that this program has emitted: its rules have seen them."""
         if not self._emitted:

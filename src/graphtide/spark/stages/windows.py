@@ -20,7 +20,8 @@ from graphtide.spark.stages.pack import heartbeat_rows, rows_of_stream
 from graphtide.spark.state import messages as msg
 from graphtide.streams.pruning import EVERYTHING, Asked
 from graphtide.streams.registry import PlacedWindow, WindowRegistry
-from graphtide.streams.windows import ElementWindow, StatementLog, TimeWindow
+from graphtide.streams.statements import StatementLog
+from graphtide.streams.windows import ElementWindow, TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
