@@ -16,6 +16,8 @@ from graphtide.plan.physical import Physical, QueryPlan, children, nodes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from graphtide.plan.estimate import Statistics
+
 
 ExplainFormat = Literal["text", "mermaid", "svg"]
 
@@ -28,6 +30,7 @@ class NodeFacts:
     expected: Mapping[Physical, float] | None = None
     actual: Mapping[Physical, int] | None = None
     answer: int | None = None
+    statistics: Statistics | None = None
 
     def stores(self, node: Physical) -> str:
         """The state of a node as text; empty if it has none."""
