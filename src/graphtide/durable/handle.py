@@ -89,6 +89,13 @@ class DurableGraph:
 
     # --- the past ---
 
+    def begins_at(self) -> tuple[int, int]:
+        """The first transaction and time that `at` can go back to."""
+        if self.store.journal.first() <= 1:
+            return 0, 0
+        first = self.store.journal.snapshots()[0]
+        return first.tx, first.time
+
     def at(self, time: int | None, tx: int | None) -> Any:  # noqa: ANN401 - a live graph
         """A graph as of a time or a transaction."""
         if (time is None) == (tx is None):

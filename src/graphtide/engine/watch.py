@@ -258,9 +258,7 @@ class Query:
     # --- the answer now ---
 
     @synchronized
-    def table(
-        self, *, terms: bool = False, offset: int = 0, limit: int | None = None
-    ) -> pa.Table:
+    def table(self, *, terms: bool = False, offset: int = 0, limit: int | None = None) -> pa.Table:
         """The current answer as an Arrow table, or a part of it; duplicates are repeated.
 
         Columns whose values all are of one XSD type have its Arrow type (int64, double, bool,

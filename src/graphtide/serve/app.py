@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Mount
-from starlette.staticfiles import StaticFiles
+
+from graphtide.serve import page_api
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from graphtide.serve.host import Host
-
-PAGE: Final = Path(__file__).parent / "page"
 
 
 def create_app(host: Host) -> Starlette:
@@ -34,8 +30,6 @@ def create_app(host: Host) -> Starlette:
 def routes(host: Host) -> list[BaseRoute]:
     """All routes; the page comes last, because it takes every other path."""
     found: list[BaseRoute] = []
-    if find_spec("graphtide.serve.page_api") is not None:
-        found += import_module("graphtide.serve.page_api").routes(host)
-    if PAGE.is_dir():
-        found.append(Mount("/", StaticFiles(directory=PAGE, html=True), name="page"))
+    found += page_api.routes(host)
+    found.append(Mount("/", page_api.page(), name="page"))
     return found
