@@ -20,12 +20,15 @@ Point = tuple[float, float]
 _APART: Final = 26.0
 """Between two boxes of a layer."""
 
-_BETWEEN: Final = 34.0
+_BETWEEN: Final = 26.0
 """Between two layers."""
 
 _MARGIN: Final = 12.0
 _LOOP: Final = 30.0
 """How far a loop goes out of its box."""
+
+_BEND: Final = 12.0
+"""Between the two lines of a loop."""
 
 _SWEEPS: Final = 8
 
@@ -61,7 +64,13 @@ class _Spot:
     before: list[int] = field(default_factory=list)
     after: list[int] = field(default_factory=list)
     room: float = 0.0  # for loops, on the far side
+    loops: float = 0.0  # how high they are together
     aside: float = 0.0  # how far its line is from its centre: that of a label is beside the text
+
+    @property
+    def band(self) -> float:
+        """How much of its layer it takes."""
+        return max(self.height, self.loops)
 
     @property
     def line(self) -> float:
@@ -74,7 +83,7 @@ def place(sizes: Sequence[Size], links: Sequence[Link], direction: str) -> Place
 
     >>> found = place([(50, 20), (50, 20)], [Link(0, 1)], "down")
     >>> [y for _, y in found.centres], found.paths
-    ([22.0, 76.0], [[(37.0, 32.0), (37.0, 66.0)]])
+    ([22.0, 68.0], [[(37.0, 32.0), (37.0, 58.0)]])
     """
     flat = direction == "right"
     sizes = [size[::-1] if flat else size for size in sizes]
@@ -84,17 +93,14 @@ def place(sizes: Sequence[Size], links: Sequence[Link], direction: str) -> Place
     if direction == "up":
         turned = [link._replace(source=link.target, target=link.source) for link in turned]
     spots = [_Spot(*size, layer=0) for size in sizes]
-    chains = _chains(spots, turned)
+    chains = _chains(spots, turned, _backwards(len(sizes), links))
     layers = _ordered(spots)
     _across(spots, layers)
     height = _along(spots, layers)
     width = max(s.across + s.width / 2 + s.room for s in spots) + _MARGIN
     paths, labels = _lines(spots, turned, chains, layers)
     if direction == "up":
-        for spot in spots:
-            spot.along = height - spot.along
-        paths = [[(x, height - y) for x, y in reversed(path)] for path in paths]
-        labels = [(x, height - y) for x, y in labels]
+        paths = [path[::-1] for path in paths]
     centres = [(s.across, s.along) for s in spots[: len(sizes)]]
     if not flat:
         return Placed(centres, labels, paths, width, height)
@@ -121,9 +127,11 @@ def _backwards(count: int, links: Sequence[Link]) -> set[int]:
     return {at for at, link in enumerate(links) if finished[link.source] < finished[link.target]}
 
 
-def _chains(spots: list[_Spot], links: Sequence[Link]) -> list[list[int]]:
-    """Set the layers of nodes; add the bends and labels of links. The spots along each link."""
-    back = _backwards(len(spots), links)
+def _chains(spots: list[_Spot], links: Sequence[Link], back: set[int]) -> list[list[int]]:
+    """Set the layers of nodes; add the bends and labels of links. The spots along each link.
+
+    Links of `back` lead backwards; without them there is no cycle.
+    """
     ends = [
         (link.target, link.source) if at in back else (link.source, link.target)
         for at, link in enumerate(links)
@@ -142,6 +150,7 @@ def _chains(spots: list[_Spot], links: Sequence[Link]) -> list[list[int]]:
         chain = [source]
         if source == target:
             spots[source].room = max(spots[source].room, _LOOP + link.width)
+            spots[source].loops += max(2 * _BEND, link.height)
         else:
             middle = (spots[source].layer + spots[target].layer) // 2
             for layer in range(spots[source].layer + 1, spots[target].layer):
@@ -223,7 +232,7 @@ def _along(spots: list[_Spot], layers: list[list[int]]) -> float:
     """Set the places along the layers; the length of all."""
     top = _MARGIN
     for layer in layers:
-        tallest = max(spots[at].height for at in layer)
+        tallest = max(spots[at].band for at in layer)
         for at in layer:
             spots[at].along = top + tallest / 2
         top += tallest + (_BETWEEN if tallest > 1 else _BETWEEN / 2)
@@ -234,18 +243,18 @@ def _lines(
     spots: list[_Spot], links: Sequence[Link], chains: list[list[int]], layers: list[list[int]]
 ) -> tuple[list[list[Point]], list[Point]]:
     """The points of each line, and the centre of each label."""
-    half = [max(spots[at].height for at in layer) / 2 for layer in layers]
+    half = [max(spots[at].band for at in layer) / 2 for layer in layers]
     paths: list[list[Point]] = []
     labels: list[Point] = []
+    used: dict[int, float] = {}  # by the loops of a spot so far
     for link, chain in zip(links, chains, strict=True):
         first, last = spots[chain[0]], spots[chain[-1]]
         if len(chain) == 1:
-            side, out = first.across + first.width / 2, first.along
-            away, tall = side + _LOOP - 8, min(8.0, first.height / 3)
-            paths.append(
-                [(side, out - tall), (away, out - tall), (away, out + tall), (side, out + tall)]
-            )
-            labels.append((away + 4 + link.width / 2, out))
+            high = max(2 * _BEND, link.height)
+            place = first.along - first.loops / 2 + used.get(chain[0], 0.0) + high / 2
+            used[chain[0]] = used.get(chain[0], 0.0) + high
+            paths.append(_loop(first, place))
+            labels.append((first.across + first.width / 2 + _LOOP + link.width / 2, place))
             continue
         sign = 1 if first.along < last.along else -1
         points = [(first.across, first.along + sign * first.height / 2)]
@@ -260,6 +269,22 @@ def _lines(
         named = [spots[at] for at in chain[1:-1] if spots[at].width > 1]
         labels.append((named[0].across + 2, named[0].along) if named else (0.0, 0.0))
     return paths, labels
+
+
+def _loop(spot: _Spot, place: float) -> list[Point]:
+    """A line out of a box and back into it; it comes from within the box where it is too low."""
+    side = spot.across + spot.width / 2
+    inner = [
+        min(max(y, spot.along - spot.height / 2 + 2), spot.along + spot.height / 2 - 2)
+        for y in (place - _BEND / 2, place + _BEND / 2)
+    ]
+    away = side + _LOOP - 4
+    return [
+        (side, inner[0]),
+        (away, place - _BEND / 2),
+        (away, place + _BEND / 2),
+        (side, inner[1]),
+    ]
 
 
 def path_of(points: Sequence[Point]) -> str:

@@ -257,7 +257,8 @@ def reason(
     stored = stored_rows(rete.root, statistics)
     return (
         f"an average change is expected to touch {walked:,.0f} rows with search and {sent:,.0f} "
-        f"with rete, which would store {stored:,.0f} rows"
+        f"with rete, which {'would store' if plan.strategy == 'search' else 'stores'} "
+        f"{stored:,.0f} rows"
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -50,16 +51,19 @@ HEARTBEAT: Final = 15.0
 """Seconds without an event after which a comment says that the connection is alive."""
 
 MAX_BODY: Final = 1_000_000
+ENDED: Final = "page ended"
+"""The name of the event, in the state of the host, that ends all streams of the page."""
 
 
 def routes(host: Host) -> list[BaseRoute]:
     """The routes of the API of the page."""
     data = PageData(host.graph)
+    ended: asyncio.Event = host.state.setdefault(ENDED, asyncio.Event())
 
     async def api(request: Request) -> Response:
         path = _parts(request)
         if request.method == "GET" and path[-1:] == ["events"]:
-            return await _events(host, data, path[:-1], dict(request.query_params))
+            return await _events(host, data, path[:-1], dict(request.query_params), ended)
         try:
             body = await _body(request)
             found = await host.call(
@@ -117,7 +121,9 @@ def _failed(error: GraphtideError) -> JSONResponse:
     return JSONResponse({"error": error_json(error)}, status)
 
 
-async def _events(host: Host, data: PageData, path: list[str], params: dict[str, str]) -> Response:
+async def _events(
+    host: Host, data: PageData, path: list[str], params: dict[str, str], ended: asyncio.Event
+) -> Response:
     """An answer, and again whenever it changes; an error ends the events."""
     try:
         first = json.dumps(await host.call(data.answer, "GET", path, params))
@@ -128,15 +134,11 @@ async def _events(host: Host, data: PageData, path: list[str], params: dict[str,
     async def changes() -> AsyncIterator[str]:
         sent, silent = first, 0.0
         yield f"data: {first}\n\n"
-        while True:
-            await asyncio.sleep(pause)
+        while not await _is_set(ended, pause):
             try:
                 found = json.dumps(await host.call(data.answer, "GET", path, params))
             except GraphtideError as error:
                 yield f"event: gone\ndata: {json.dumps(error_json(error))}\n\n"
-                return
-            except RuntimeError:  # the server ends: its threads take no more calls
-                yield "event: goodbye\ndata: {}\n\n"
                 return
             silent += pause
             if found != sent:
@@ -145,6 +147,14 @@ async def _events(host: Host, data: PageData, path: list[str], params: dict[str,
             elif silent >= HEARTBEAT:
                 silent = 0.0
                 yield ": alive\n\n"
+        yield "event: goodbye\ndata: {}\n\n"
 
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(changes(), media_type="text/event-stream", headers=headers)
+
+
+async def _is_set(event: asyncio.Event, seconds: float) -> bool:
+    """Whether an event is set, or will be within some seconds."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+    return event.is_set()

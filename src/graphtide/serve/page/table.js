@@ -56,7 +56,7 @@ export class Table {
     this.total = total;
     this.space.style.height = `${total * ROW}px`;
     this.root.setAttribute("aria-rowcount", String(total + 1));
-    this.root.classList.toggle("none", total === 0);
+    this.root.style.height = `${Math.max(2, total + 1) * ROW + 14}px`; // the style bounds it
   }
 
   async #draw() {

@@ -39,8 +39,8 @@ function timeLine(firings, clock, name) {
     const y = top + at * lane + lane / 2;
     const bars = Object.entries(firing.events).map(([event, [begin, end]], index) => s("g", { class: `event e${index % 4}` },
       s("title", null, `${event}: ${begin === end ? begin : `${begin} to ${end}`}`),
-      s("rect", { x: x(begin) - 4, y: y - 6, width: Math.max(8, x(end) - x(begin) + 8), height: 12, rx: 6 })));
-    return [s("line", { class: "lane", x1: left, x2: width - left, y1: y, y2: y }), ...bars,
+      s("rect", { x: x(begin) - 6, y: y - 6, width: x(end) - x(begin) + 12, height: 12, rx: 6 })));
+    return [s("line", { class: "lane", x1: left, x2: x(firing.time) + 10, y1: y, y2: y }), ...bars,
       s("path", { class: "mark", d: `M${x(firing.time) + 10} ${y - 7}l7 7l-7 7z` }, s("title", null, `fired at ${firing.time}`)),
       s("text", { class: "start", x: x(firing.time) + 22, y: y + 4 }, `fired at ${number(firing.time)}`)];
   });
