@@ -16,13 +16,17 @@ from graphtide.serve.server import serving
 @contextmanager
 def running(graph=None, *, settings=None, head_seconds=30.0, **options):
     """A client of a server of a graph, which has the host as `client.host`."""
-    host = Host(LiveGraph() if graph is None else graph, settings=settings or ServerSettings())
+    host = Host(
+        LiveGraph() if graph is None else graph,
+        settings=settings or ServerSettings(heartbeat_seconds=2),
+    )
     app = create_app(host, **options)
     with (
-        serving(app, head_seconds=head_seconds) as url,
-        httpx.Client(base_url=url, timeout=30) as client,
+        serving(app, head_seconds=head_seconds) as server,
+        httpx.Client(base_url=server.url, timeout=30) as client,
     ):
         client.graph = host.graph
+        client.stop = server.stop
         yield client
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
@@ -57,7 +57,7 @@ def test_ask_and_its_formats(asked):
     query = {"query": "ASK { <http://e/a> ?p ?o }"}
     assert asked.get("/sparql", params=query).json()["boolean"] is True
     xml = asked.get("/sparql", params=query, headers={"accept": "application/sparql-results+xml"})
-    assert ElementTree.fromstring(xml.text)[1].text == "true"
+    assert ET.fromstring(xml.text)[1].text == "true"
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,15 @@ def test_large_answers_and_texts_are_refused(serve):
 
 def test_the_service_describes_itself(asked):
     answer = asked.get("/sparql", headers={"accept": "application/n-triples"})
-    triples = {(str(t.predicate), str(t.object)) for t in parse(answer.content, RdfFormat.N_TRIPLES)}
+    triples = {
+        (str(t.predicate), str(t.object)) for t in parse(answer.content, RdfFormat.N_TRIPLES)
+    }
     sd = "http://www.w3.org/ns/sparql-service-description#"
     assert (f"<{sd}supportedLanguage>", f"<{sd}SPARQL11Query>") in triples
-    assert (f"<{sd}endpoint>", f"<{asked.base_url}/sparql>".replace("//sparql", "/sparql")) in triples
+    assert (
+        f"<{sd}endpoint>",
+        f"<{asked.base_url}/sparql>".replace("//sparql", "/sparql"),
+    ) in triples
 
 
 def test_json_of_unusual_texts(serve):

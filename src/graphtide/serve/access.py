@@ -146,8 +146,8 @@ class Gate:
             await self._refuse(error, status, scope, receive, noting)
         except Exception:  # a bug: it must not end the connection without an answer
             LOG.exception("a request failed")
-            error = http.HttpProblem(500, "this is a bug in graphtide, please report it")
-            await self._refuse(error, status, scope, receive, noting)
+            bug = http.HttpProblem(500, "this is a bug in graphtide, please report it")
+            await self._refuse(bug, status, scope, receive, noting)
         finally:
             seconds = time.perf_counter() - began
             self._host.metrics.count_request(scope.get("method", "WEBSOCKET"), status, seconds)

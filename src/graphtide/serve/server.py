@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -59,7 +59,8 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _is_idle(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
+        cycle: Any = self.cycle  # None before the first request
+        return cycle is None or bool(cycle.response_complete)
 
     def _wait_for_head(self) -> None:
         if self._timer is not None:
@@ -141,6 +142,17 @@ def listen(address: str, port: int) -> socket.socket:
     return found
 
 
+class RunningServer(NamedTuple):
+    """A server in a thread, and where it is."""
+
+    url: str
+    server: GraphServer
+
+    def stop(self) -> None:
+        """Let it stop, after what is under way."""
+        self.server.should_exit = True
+
+
 @contextmanager
 def serving(
     app: Starlette,
@@ -148,8 +160,8 @@ def serving(
     address: str = "127.0.0.1",
     port: int = 0,
     head_seconds: float = GuardedProtocol.head_seconds,
-) -> Iterator[str]:
-    """Run a server in a thread of its own; the URL that it is at."""
+) -> Iterator[RunningServer]:
+    """Run a server in a thread of its own, until the end of a `with` block."""
     bound = listen(address, port)
     server = make_server(app, address, port, head_seconds=head_seconds)
     failed: list[BaseException] = []
@@ -168,7 +180,7 @@ def serving(
         raise failed[0]
     name = f"[{address}]" if ":" in address else address
     try:
-        yield f"http://{name}:{bound.getsockname()[1]}"
+        yield RunningServer(f"http://{name}:{bound.getsockname()[1]}", server)
     finally:
         server.should_exit = True
         thread.join()
