@@ -10,7 +10,10 @@ from support.page_server import serving
 
 import graphtide as gt
 from graphtide.datasets.railway import PREFIX, QUERIES, change_stream
-from graphtide.serve.page_data import MAX_OWN_QUERIES, PageData, check
+from graphtide.serve.app import create_app
+from graphtide.serve.host import Host
+from graphtide.serve.page.data import MAX_OWN_QUERIES, PageData, check
+from graphtide.serve.server import serving as serving_app
 
 DOORS = """
 PREFIX : <http://example.org/>
@@ -65,7 +68,7 @@ def test_the_overview_has_the_numbers_of_the_graph(client, graph):
 
 def test_rates_are_of_the_rows_since_the_last_look(graph, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("graphtide.serve.page_rates.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("graphtide.serve.page.rates.time.monotonic", lambda: now[0])
     data = PageData(graph)
     data.overview()
     for k in range(5):
@@ -259,3 +262,22 @@ def test_the_files_keep_to_themselves(client):
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
     assert client.get("/vendor/dagre.LICENSE").status_code == 200
     assert client.get("/../page_api.py").status_code == 404
+
+
+def test_a_token_to_read_looks_and_asks_but_does_not_repair(doors):
+    tokens = {"r" * 20: "read", "w" * 20: "write"}
+    doors.insert(IRI("north"), IRI("is"), IRI("open"))
+    with serving_app(create_app(Host(doors), tokens=tokens)) as server:
+        ask = httpx.Client(base_url=server.url)
+        assert ask.get("/").status_code == 200
+        assert ask.get("/api/overview").status_code == 401
+        ask.headers["authorization"] = f"Bearer {'r' * 20}"
+        assert ask.get("/api/overview").status_code == 200
+        assert ask.post("/api/check", json={"text": "ASK {}"}).json()["ok"]
+        name = doors.programs[0].name
+        found = ask.post("/api/repairs/preview", json={"program": name}).json()
+        plan = {"plan": found["plans"][0]["id"]}
+        assert ask.post("/api/repairs/apply", json=plan).status_code == 403
+        ask.headers["authorization"] = f"Bearer {'w' * 20}"
+        assert ask.post("/api/repairs/apply", json=plan).json() == {"changed": 1}
+        ask.close()

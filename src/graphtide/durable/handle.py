@@ -137,8 +137,8 @@ class DurableGraph:
 
     def cursor(self, query: Query, name: str) -> Cursor:
         """The cursor of a consumer of a query."""
-        return Cursor(self.store, query, name, self._since)
+        return Cursor(self.store, query, name, self.since)
 
-    def _since(self, query: Query, seq: int) -> Iterator[Delta]:
+    def since(self, query: Query, seq: int) -> Iterator[Delta]:
         """The deltas of a query after a sequence number, from the journal."""
         return self._deltas(query, Until(tx=seq + 1), Until())

@@ -67,6 +67,9 @@ class QueryHost(explanations.ExplainingHost, Protocol):
 class QueryCursor(Protocol):
     """The deltas of a query, from where a consumer last acknowledged."""
 
+    acknowledged: int
+    """The sequence number up to which it has; less than -1 before it has any."""
+
     def deltas(self) -> Iterator[Delta]:
         """The deltas that are not acknowledged, oldest first."""
 
@@ -82,6 +85,9 @@ class QueryPast(Protocol):
 
     def cursor(self, query: Query, name: str) -> QueryCursor:
         """The cursor of that name."""
+
+    def since(self, query: Query, seq: int) -> Iterator[Delta]:
+        """The deltas after a sequence number."""
 
 
 class WindowSide(Protocol):

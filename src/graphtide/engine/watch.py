@@ -166,6 +166,33 @@ class Query:
             found[:0] = [delta for delta in each if delta.seq > after]
         return found[-limit:]
 
+    @synchronized
+    def since(self, seq: int) -> list[Delta]:
+        """The deltas after that of a sequence number, oldest first, also from the journal.
+
+        An error if some of them are no longer retained, and there is no journal.
+        """
+        self._host.settle()
+        found: deque[tuple[Ints, TransactionTimes]] = deque()
+        reached = not self.evicted and self.begins_at <= seq + 1
+        for net, stamps in reversed(self._history):
+            if stamps.first + int(net[0, TX]) <= seq:
+                reached = True
+                if stamps.first + int(net[-1, TX]) <= seq:
+                    break
+            found.appendleft((net, stamps))
+        if reached:
+            parts = [self._delta(net, stamps) for net, stamps in found]
+            deltas = (delta for part in parts for delta in part.by_transaction())
+        elif self._host.past is not None:
+            deltas = (delta for delta in self._host.past.since(self, seq))
+        else:
+            raise GraphtideError(
+                f"the deltas of {self.name} after {seq} are no longer retained",
+                hint="begin with the current answer, or keep the graph in a store",
+            )
+        return [delta for delta in deltas if delta.seq > seq]
+
     def rows(self) -> Iterator[DeltaRow]:
         """The rows of all `deltas()`, oldest first."""
         return (row for delta in self.deltas() for row in delta)

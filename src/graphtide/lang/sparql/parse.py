@@ -17,6 +17,7 @@ from graphtide.lang.sparql.terms import TermParser
 from graphtide.lang.sparql.update import UpdateParser
 
 if TYPE_CHECKING:
+    from graphtide.algebra.nodes import Dataset
     from graphtide.algebra.updates import Update
     from graphtide.rdf.terms import Term
 
@@ -68,13 +69,13 @@ def parse_any_query(text: str, *, base: str | None = None) -> Query:
     return _parse_any(text, base)
 
 
-def parse_update(text: str, *, base: str | None = None) -> Update:
-    """Parse an update request.
+def parse_update(text: str, *, base: str | None = None, using: Dataset | None = None) -> Update:
+    """Parse an update request; `using` is the dataset of operations that name none.
 
     >>> len(parse_update("CLEAR DEFAULT ; INSERT DATA { <ex:a> <ex:b> 1 }").operations)
     2
     """
-    parser = UpdateParser(text, base)
+    parser = UpdateParser(text, base, using)
     try:
         return parser.update()
     except RecursionError:

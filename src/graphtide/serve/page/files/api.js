@@ -11,6 +11,10 @@ export class ApiError extends Error {
   }
 }
 
+/** The error that a reply tells: in the words of the API, or as a problem (RFC 9457). */
+const problemOf = (found, status) =>
+  new ApiError(found.error ?? { message: found.title ?? `the server says ${status}`, hint: found.hint }, status);
+
 /** @param {...string} parts the parts of a path; names may hold anything */
 export const path = (...parts) => parts.map(encodeURIComponent).join("/");
 
@@ -40,7 +44,7 @@ export class Api {
     const response = await this.#fetch(method, where, parameters, body);
     const found = await response.json().catch(() => ({}));
     if (response.ok) return found;
-    throw new ApiError(found.error ?? { message: `the server says ${response.status}` }, response.status);
+    throw problemOf(found, response.status);
   }
 
   async #fetch(method, where, parameters, body, signal) {
@@ -80,7 +84,7 @@ export class Api {
         const response = await this.#fetch("GET", `${where}/events`, {}, undefined, signal);
         if (!response.ok) {
           const found = await response.json().catch(() => ({}));
-          if (!signal.aborted) onError(new ApiError(found.error ?? { message: "not found" }, response.status));
+          if (!signal.aborted) onError(problemOf(found, response.status));
           if (response.status < 500) return;
         } else {
           this.onstate(true);

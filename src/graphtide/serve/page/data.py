@@ -16,10 +16,10 @@ from graphtide.errors import GraphtideError, PlacedError, QueryError
 from graphtide.lang.sparql import parse
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.program import Program
-from graphtide.serve import page_events, page_plan
-from graphtide.serve.page_rates import Rates
-from graphtide.serve.page_repairs import RepairDesk
-from graphtide.serve.page_terms import row_json, table_json
+from graphtide.serve.page import events, plan
+from graphtide.serve.page.rates import Rates
+from graphtide.serve.page.repairs import RepairDesk
+from graphtide.serve.page.terms import row_json, table_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class PageData:
         self._rates = Rates(graph)
         self._repairs = RepairDesk(graph)
         self._past: OrderedDict[int, PageData] = OrderedDict()
-        self._fired = page_events.FiringCounts()
+        self._fired = events.FiringCounts()
         self._own: set[str] = set()
 
     def answer(
@@ -88,15 +88,15 @@ class PageData:
                 after, many = given.get("after", -1), given.get("limit", SHOWN_DELTAS)
                 return self.deltas(name, _whole(after, "after", -1), _whole(many, "limit"))
             case "GET", "queries", name, "plan":
-                return page_plan.plan(self._query(name))
+                return plan.plan(self._query(name))
             case "POST", "queries", name, "why":
                 return self.why(name, sent.get("row"), every=bool(sent.get("all")))
             case "POST", "queries", name, "why-not":
                 return self.why_not(name, sent.get("bindings"))
             case "GET", "patterns", name:
-                return page_events.pattern(self.graph, name)
+                return events.pattern(self.graph, name)
             case "GET", "rules", name:
-                return page_events.rule(self.graph, name, self._fired)
+                return events.rule(self.graph, name, self._fired)
             case "GET", "repairs":
                 return self._repairs.goals()
             case "POST", "repairs", "preview":
@@ -127,7 +127,7 @@ class PageData:
             shown = self._shown()
             self._rates.sample(shown.values(), stats)
             queries = [self._summary(query) for query in shown.values()]
-            queries += page_events.summaries(self.graph, self._fired)
+            queries += events.summaries(self.graph, self._fired)
             return {
                 "clock": stats.clock,
                 "tx": stats.transactions,

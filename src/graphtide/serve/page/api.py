@@ -17,7 +17,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
 from graphtide.errors import GraphtideError
-from graphtide.serve.page_data import NotFoundError, PageData, error_json
+from graphtide.serve import access
+from graphtide.serve.page.data import NotFoundError, PageData, error_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from graphtide.serve.host import Host
 
-FOLDER: Final = Path(__file__).parent / "page"
+FOLDER: Final = Path(__file__).parent / "files"
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -64,6 +65,8 @@ def routes(host: Host) -> list[BaseRoute]:
         path = _parts(request)
         if request.method == "GET" and path[-1:] == ["events"]:
             return await _events(host, data, path[:-1], dict(request.query_params), ended)
+        if path == ["repairs", "apply"]:
+            access.require(request.scope, "write")
         try:
             body = await _body(request)
             found = await host.call(
@@ -76,9 +79,9 @@ def routes(host: Host) -> list[BaseRoute]:
     return [Route("/api/{path:path}", api, methods=["GET", "POST", "DELETE"])]
 
 
-def page() -> ASGIApp:
+def files() -> ASGIApp:
     """The files of the page, with headers that keep it to itself."""
-    files = StaticFiles(directory=FOLDER, html=True)
+    found = StaticFiles(directory=FOLDER, html=True)
 
     async def served(scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
@@ -87,7 +90,7 @@ def page() -> ASGIApp:
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 
-        await files(scope, receive, with_headers)
+        await found(scope, receive, with_headers)
 
     return served
 

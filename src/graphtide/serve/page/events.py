@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.patterns import explain
-from graphtide.serve.page_terms import row_json, term_json
+from graphtide.serve.page.terms import row_json, term_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError
-from graphtide.serve.page_terms import row_json, term_json
+from graphtide.serve.page.terms import row_json, term_json
 
 if TYPE_CHECKING:
     from graphtide.graph import LiveGraph

@@ -1,0 +1,7 @@
+"""The OpenAPI description of the server."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+DESCRIPTION: Final[dict[str, Any]] = {}
