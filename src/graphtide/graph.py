@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -92,12 +93,9 @@ class LiveGraph:
         limits: Limits | None = None,
     ) -> None:
         runtime = Runtime(
-            strict=strict,
-            store=store,
-            default_graph=default_graph,
-            tick_ms=tick_ms,
-            limits=limits,
+            strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms, limits=limits
         )
+        runtime.facade = ref(self)
         runtime.reclaimer.enabled = True
         self._runtime = runtime
         self.lock: Final = runtime.lock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from graphtide.engine import explanations
 
@@ -40,6 +40,8 @@ class QueryHost(explanations.ExplainingHost, Protocol):
 
     lock: RLock
     past: QueryPast | None
+    facade: Callable[[], Any]
+    """Gives the live graph above it, as long as that exists."""
 
     def flush(self) -> None:
         """Apply buffered changes."""
