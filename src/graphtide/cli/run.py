@@ -17,7 +17,6 @@ from graphtide import spark as spark_api
 from graphtide.cli import options as opt
 from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
-from graphtide.cli.kafka import NO_KAFKA, KafkaOptions
 from graphtide.errors import DataError, GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
@@ -67,7 +66,7 @@ class RunRequest:
     rows_per_batch: int = 200_000
     limits: Limits = field(default_factory=Limits)
     layout: opt.Layout | None = None
-    kafka: KafkaOptions = NO_KAFKA
+    kafka: opt.KafkaOptions = opt.NO_KAFKA
     idle_seconds: float | None = None
     store: Path | None = None
     hubs: tuple[str, ...] = ()
@@ -156,7 +155,7 @@ def run(
     layout: opt.LayoutOption = None,
     hub: opt.HubOption = (),
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
-    kafka: KafkaOptions = NO_KAFKA,
+    kafka: opt.KafkaOptions = opt.NO_KAFKA,
 ) -> int:
     """Run a program.
 

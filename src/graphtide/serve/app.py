@@ -14,9 +14,10 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from graphtide import __version__
 from graphtide.errors import GraphtideError
-from graphtide.serve import access, changes, events, graph_store, http, openapi, protocol
+from graphtide.serve import access, changes, graph_store, http, openapi, protocol
 from graphtide.serve.page import api as page
-from graphtide.serve.subscriptions import SubscriptionHub
+from graphtide.serve.subscriptions import routes as subscription_routes
+from graphtide.serve.subscriptions.hub import SubscriptionHub
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -83,7 +84,7 @@ def routes(host: Host, hub: SubscriptionHub) -> list[BaseRoute]:
     found: list[BaseRoute] = [
         *protocol.routes(host),
         *graph_store.routes(host),
-        *events.routes(host, hub),
+        *subscription_routes.routes(host, hub),
         *changes.routes(host),
         Route("/metrics", metrics),
         Route("/healthz", healthz),

@@ -13,7 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from graphtide.errors import GraphtideError
-from graphtide.serve.channels import CONNECTIONS
+from graphtide.serve.subscriptions.channels import CONNECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

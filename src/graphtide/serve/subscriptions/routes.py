@@ -16,8 +16,8 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from graphtide.errors import GraphtideError
-from graphtide.serve import channels as chn
 from graphtide.serve import http
+from graphtide.serve.subscriptions import channels as chn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from graphtide.serve.host import Host
-    from graphtide.serve.subscriptions import ClientSubscription, SubscriptionHub
+    from graphtide.serve.subscriptions.hub import ClientSubscription, SubscriptionHub
 
 _NUMBER: Final = re.compile(r"-?\d{1,18}")
 _HEADERS: Final = [

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from graphtide.serve import channels as chn
 from graphtide.serve import http
+from graphtide.serve.subscriptions import channels as chn
 
 if TYPE_CHECKING:
     from graphtide.engine.query_host import QueryCursor
