@@ -55,12 +55,12 @@ def _widget_class() -> Any:  # noqa: ANN401 - a class of a library that may be m
     modules = [path for path in FILES.rglob("*.js") if path.name not in ("main.js", "time.js")]
     sources = {path.relative_to(FILES).as_posix(): path.read_text() for path in modules}
 
-    class LiveView(anywidget.AnyWidget):  # type: ignore[misc] # it has no annotations
+    class LiveView(anywidget.AnyWidget):
         """A view of the page in a notebook; it asks the kernel instead of a server."""
 
         _esm = sources.pop("notebook.js")
         kind = traitlets.Unicode().tag(sync=True)
-        names = traitlets.List(allow_none=True).tag(sync=True)
+        names: Any = traitlets.List(allow_none=True).tag(sync=True)
         modules = traitlets.Dict(sources).tag(sync=True)
         style_sheet = traitlets.Unicode((FILES / "style.css").read_text()).tag(sync=True)
 

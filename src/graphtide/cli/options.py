@@ -52,6 +52,14 @@ FollowOption = Annotated[
         help="Do not end with the last change: wait for more, and apply them as they are written.",
     ),
 ]
+PageOption = Annotated[
+    bool,
+    Parameter(
+        name="--page",
+        help="Show everything on a web page meanwhile, at this machine's port 8765 or, if that is "
+        "taken, another one. Ctrl-C ends it.",
+    ),
+]
 StoreOption = Annotated[
     Path | None,
     Parameter(

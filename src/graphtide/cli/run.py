@@ -70,6 +70,7 @@ class RunRequest:
     idle_seconds: float | None = None
     store: Path | None = None
     hubs: tuple[str, ...] = ()
+    page: bool = False
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -131,6 +132,7 @@ def run(
         ),
     ] = "parquet",
     follow: opt.FollowOption = False,
+    page: opt.PageOption = False,
     start: Start = "earliest",
     on_error: opt.OnErrorOption = "skip",
     max_quarantined: int | None = None,
@@ -193,7 +195,7 @@ def run(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
         master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
-        kafka, idle_seconds, store, hub,
+        kafka, idle_seconds, store, hub, page,
     )  # fmt: skip
     request.check()
     chosen = choose_engine(engine if store is None else "process")
@@ -201,6 +203,10 @@ def run(
         raise GraphtideError(
             "--kafka is for --engine spark",
             hint="install Java 17 and graphtide[spark], or read change logs with --changes",
+        )
+    if chosen == "spark" and page:
+        raise GraphtideError(
+            "--page shows a run in this process", hint="add --engine process, or leave it out"
         )
     if called := called_functions(request.program):
         names = ", ".join(called)
