@@ -281,3 +281,16 @@ def test_a_token_to_read_looks_and_asks_but_does_not_repair(doors):
         ask.headers["authorization"] = f"Bearer {'w' * 20}"
         assert ask.post("/api/repairs/apply", json=plan).json() == {"changed": 1}
         ask.close()
+
+
+def test_viewers_of_the_same_share_an_answer(graph, monkeypatch):
+    asked = []
+    answer = PageData.answer
+    monkeypatch.setattr(
+        PageData, "answer", lambda self, *given: asked.append(given) or answer(self, *given)
+    )
+    with serving(graph) as address, httpx.Client() as client:
+        request = client.build_request("GET", f"{address}api/overview/events")
+        streams = [client.send(request, stream=True).iter_lines() for _ in range(5)]
+        assert len({next(lines) for lines in streams}) == 1
+    assert len(asked) <= 2

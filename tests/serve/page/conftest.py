@@ -86,9 +86,11 @@ def page(browser, problems, request):
     assert problems == []
 
 
-def picture(page, name: str) -> None:
+def picture(page, name: str, *, wait: int = 1800, height: int | None = None) -> None:
     """Write a picture for the docs, if that was asked for."""
     if os.environ.get(WRITE_IMAGES):
-        page.wait_for_timeout(1800)  # colours of new rows fade
+        page.wait_for_timeout(wait)  # colours of new rows fade
         IMAGES.mkdir(exist_ok=True)
-        page.screenshot(path=IMAGES / f"{name}.png")
+        size = page.viewport_size
+        clip = {"x": 0, "y": 0, **size, "height": height or size["height"]}
+        page.screenshot(path=IMAGES / f"{name}.png", clip=clip)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pytest
-from serve.page.conftest import EXAMPLES, picture, rail, railway
+from serve.page.conftest import EXAMPLES, WRITE_IMAGES, picture, rail, railway
 from support.page_server import serving
 
 import graphtide as gt
+from graphtide.datasets.railway import PROGRAM, change_stream
+from graphtide.serve.app import create_app
+from graphtide.serve.host import Host
+from graphtide.serve.server import serving as serving_app
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +53,18 @@ def test_the_overview_shows_every_query_and_follows(page, graph, address):
     assert "+ route :route99" in card.locator(".last").inner_text()
     assert card.locator(".spark .plus").count() == 1  # one bar, of this second
     assert page.locator("#numbers dd").nth(2).inner_text() == f"{len(graph):,}"
-    picture(page, "page-overview")
+
+
+@pytest.mark.skipif(not os.environ.get(WRITE_IMAGES), reason=f"set {WRITE_IMAGES} for pictures")
+def test_a_picture_of_the_railway(page):
+    graph = gt.LiveGraph()
+    graph.run(gt.Program.parse(PROGRAM))
+    with serving(graph) as address:
+        page.goto(address)
+        for batch in change_stream(150):
+            graph.apply(batch, time=graph.clock + 1)
+            page.wait_for_timeout(200)
+        picture(page, "page-overview", wait=0, height=440)
 
 
 def test_rows_come_and_go_and_are_fed(page, graph, address):
@@ -110,7 +127,7 @@ def test_a_question_can_be_wrong_asked_once_and_subscribed_to(page, graph, addre
     assert "Line 3, column 14" in page.locator("#said").inner_text()
     assert page.locator(".wrong").inner_text() == "}"
     assert page.get_by_role("button", name="Subscribe").is_disabled()
-    picture(page, "page-ask")
+    picture(page, "page-ask", height=560)
     text = f"SELECT ?s {{ ?s a {rail('Route')} }}"
     area.fill(text)
     page.wait_for_selector("text=This can be subscribed to.")
@@ -153,7 +170,7 @@ def test_tokens_of_a_pattern_wait_and_its_rule_fires(page, doors):
         assert page.locator(".picture .token").count() == 2
         lines = texts(page.locator(".tokens tbody tr"))
         assert ":north" in lines[0] and "130 (25 left)" in lines[0] and "Closed" in lines[0]
-        picture(page, "page-pattern")
+        picture(page, "page-pattern", height=520)
         doors.advance(131)
         page.wait_for_selector(".feed >> text=:north")
         page.wait_for_function("() => document.querySelectorAll('.picture .token').length == 1")
@@ -181,7 +198,6 @@ def test_the_slider_shows_the_whole_page_as_of_then(page, tmp_path):
                 "n => document.querySelectorAll('.card')[2].querySelector('.big').innerText == n",
                 arg=str(then["SwitchSet"]),
             )
-            picture(page, "page-time")
             page.goto(f"{address}#/query/SwitchSet")
             page.wait_for_selector(".figure >> text=row")
             assert ":route99" not in page.locator("main").inner_text()
@@ -210,7 +226,7 @@ def test_a_violated_goal_is_repaired(page):
         page.get_by_role("button", name="Find repairs").click()
         page.wait_for_selector("article.plan")
         assert "− sw :switch99" in page.locator("article.plan").inner_text().replace("\n", " ")
-        picture(page, "page-repairs")
+        picture(page, "page-repairs", height=600)
         page.get_by_role("button", name="Apply").click()
         page.wait_for_selector("text=Applied: 2 quads changed.")
         page.wait_for_selector(".goals .holds")
@@ -281,6 +297,21 @@ def test_hostile_terms_stay_text(page):
         assert page.evaluate("window.hit") is None
         assert page.locator("main img, main script").count() == 0
         assert "<script>" in page.locator(".tbody").inner_text()
+
+
+def test_a_token_is_asked_for_once(page, graph, problems):
+    asked = []
+    page.on("dialog", lambda box: (asked.append(box.message), box.accept("r" * 20)))
+    app = create_app(Host(graph), tokens={"r" * 20: "read"})
+    with serving_app(app) as server:
+        page.goto(f"{server.url}/#/query/SwitchSet")
+        page.wait_for_selector(".tbody .tr")
+        page.wait_for_selector(".plan .node")
+        page.wait_for_selector(".entries a")
+    assert asked == ["This server asks for a token"]
+    refused = [each for each in problems if "401" in each]
+    assert refused  # the browser writes them down
+    problems[:] = [each for each in problems if each not in refused]
 
 
 @pytest.mark.parametrize("page", [DARK, PHONE], indirect=True, ids=["dark", "phone"])

@@ -39,7 +39,6 @@ POLICY: Final = (
 
 HEADERS: Final = {
     "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
 }
@@ -52,6 +51,9 @@ HEARTBEAT: Final = 15.0
 """Seconds without an event after which a comment says that the connection is alive."""
 
 MAX_BODY: Final = 1_000_000
+MAX_VIEWERS: Final = 500
+"""Streams of events that are open at the same time."""
+
 ENDED: Final = "page ended"
 """The name of the event, in the state of the host, that ends all streams of the page."""
 
@@ -60,21 +62,21 @@ def routes(host: Host) -> list[BaseRoute]:
     """The routes of the API of the page."""
     data = PageData(host.graph)
     ended: asyncio.Event = host.state.setdefault(ENDED, asyncio.Event())
+    viewers = Viewers(host, data, ended)
 
     async def api(request: Request) -> Response:
-        path = _parts(request)
-        if request.method == "GET" and path[-1:] == ["events"]:
-            return await _events(host, data, path[:-1], dict(request.query_params), ended)
+        path, params = _parts(request), dict(request.query_params)
+        params.pop("access_token", None)
         if path == ["repairs", "apply"]:
             access.require(request.scope, "write")
         try:
+            if request.method == "GET" and path[-1:] == ["events"]:
+                return await viewers.follow(path[:-1], params)
             body = await _body(request)
-            found = await host.call(
-                data.answer, request.method, path, dict(request.query_params), body
-            )
+            return JSONResponse(await host.call(data.answer, request.method, path, params, body))
         except GraphtideError as error:
-            return _failed(error)
-        return JSONResponse(found)
+            status = 404 if isinstance(error, NotFoundError) else 400
+            return JSONResponse({"error": error_json(error)}, status)
 
     return [Route("/api/{path:path}", api, methods=["GET", "POST", "DELETE"])]
 
@@ -119,41 +121,62 @@ async def _body(request: Request) -> dict[str, Any]:
     return found
 
 
-def _failed(error: GraphtideError) -> JSONResponse:
-    status = 404 if isinstance(error, NotFoundError) else 400
-    return JSONResponse({"error": error_json(error)}, status)
+class Viewers:
+    """The open streams of events. Those who look at the same thing share its answers."""
 
+    def __init__(self, host: Host, data: PageData, ended: asyncio.Event) -> None:
+        self._host = host
+        self._data = data
+        self._ended = ended
+        self._open = 0
+        self._shared: dict[str, tuple[float, asyncio.Task[str]]] = {}
 
-async def _events(
-    host: Host, data: PageData, path: list[str], params: dict[str, str], ended: asyncio.Event
-) -> Response:
-    """An answer, and again whenever it changes; an error ends the events."""
-    try:
-        first = json.dumps(await host.call(data.answer, "GET", path, params))
-    except GraphtideError as error:
-        return _failed(error)
-    pause = SECONDS.get(path[-1], OFTEN)
+    async def follow(self, path: list[str], params: dict[str, str]) -> Response:
+        """An answer, and again whenever it changes; an error ends the events."""
+        if self._open >= MAX_VIEWERS:
+            raise GraphtideError(f"{MAX_VIEWERS} views are open", hint="close some of them")
+        first = await self._answer(path, params)
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        changes = self._changes(path, params, first)
+        return StreamingResponse(changes, media_type="text/event-stream", headers=headers)
 
-    async def changes() -> AsyncIterator[str]:
+    async def _changes(
+        self, path: list[str], params: dict[str, str], first: str
+    ) -> AsyncIterator[str]:
+        pause = SECONDS.get(path[-1], OFTEN)
         sent, silent = first, 0.0
-        yield f"data: {first}\n\n"
-        while not await _is_set(ended, pause):
-            try:
-                found = json.dumps(await host.call(data.answer, "GET", path, params))
-            except GraphtideError as error:
-                yield f"event: gone\ndata: {json.dumps(error_json(error))}\n\n"
-                return
-            silent += pause
-            if found != sent:
-                sent, silent = found, 0.0
-                yield f"data: {found}\n\n"
-            elif silent >= HEARTBEAT:
-                silent = 0.0
-                yield ": alive\n\n"
-        yield "event: goodbye\ndata: {}\n\n"
+        self._open += 1
+        try:
+            yield f"data: {first}\n\n"
+            while not await _is_set(self._ended, pause):
+                found = await self._answer(path, params)
+                silent += pause
+                if found != sent:
+                    sent, silent = found, 0.0
+                    yield f"data: {found}\n\n"
+                elif silent >= HEARTBEAT:
+                    silent = 0.0
+                    yield ": alive\n\n"
+            yield "event: goodbye\ndata: {}\n\n"
+        except GraphtideError as error:
+            yield f"event: gone\ndata: {json.dumps(error_json(error))}\n\n"
+        finally:
+            self._open -= 1
 
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(changes(), media_type="text/event-stream", headers=headers)
+    async def _answer(self, path: list[str], params: dict[str, str]) -> str:
+        """The answer as JSON: that of another viewer, if it was asked for just now."""
+        key, now = json.dumps([path, params]), asyncio.get_running_loop().time()
+        fresh = now - 0.9 * SECONDS.get(path[-1] if path else "", OFTEN)
+        known = self._shared.get(key)
+        if known is None or known[0] < fresh:
+            old = [each for each, (asked, _) in self._shared.items() if asked < now - 5]
+            for each in old:
+                del self._shared[each]
+            known = self._shared[key] = now, asyncio.create_task(self._asked(path, params))
+        return await asyncio.shield(known[1])
+
+    async def _asked(self, path: list[str], params: dict[str, str]) -> str:
+        return json.dumps(await self._host.call(self._data.answer, "GET", path, params))
 
 
 async def _is_set(event: asyncio.Event, seconds: float) -> bool:

@@ -10,6 +10,7 @@ import json
 import re
 import time
 from collections import OrderedDict
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError, PlacedError, QueryError
@@ -57,6 +58,7 @@ class PageData:
         self._rates = Rates(graph)
         self._repairs = RepairDesk(graph)
         self._past: OrderedDict[int, PageData] = OrderedDict()
+        self._going_back = Lock()
         self._fired = events.FiringCounts()
         self._own: set[str] = set()
 
@@ -111,12 +113,13 @@ class PageData:
                 raise NotFoundError(f"there is no {method} /api/{'/'.join(path)}")
 
     def _of_past(self, tx: int) -> PageData:
-        if tx not in self._past:
-            self._past[tx] = PageData(self.graph.at(tx=tx))
-        self._past.move_to_end(tx)
-        while len(self._past) > PAST_GRAPHS:
-            self._past.popitem(last=False)
-        return self._past[tx]
+        with self._going_back:  # one replay at a time
+            found = self._past.get(tx) or PageData(self.graph.at(tx=tx))
+            self._past[tx] = found
+            self._past.move_to_end(tx)
+            while len(self._past) > PAST_GRAPHS:
+                self._past.popitem(last=False)
+            return found
 
     # --- the whole graph ---
 

@@ -60,17 +60,19 @@ class RepairDesk:
 
     def preview(self, name: str) -> dict[str, Any]:
         """Plans that meet the goals of a program, best first, with the deltas they would have."""
-        found = self._graph.repairs(
-            self._program(name), max_plans=MAX_PLANS, max_seconds=MAX_SECONDS
-        )
-        plans = list(found) or ([found.closest] if found.closest.steps else [])
-        return {"plans": [self._shown(plan) for plan in plans], "stopped": found.stopped}
+        with self._graph.lock:
+            found = self._graph.repairs(
+                self._program(name), max_plans=MAX_PLANS, max_seconds=MAX_SECONDS
+            )
+            plans = list(found) or ([found.closest] if found.closest.steps else [])
+            return {"plans": [self._shown(plan) for plan in plans], "stopped": found.stopped}
 
     def apply(self, plan: str) -> dict[str, Any]:
         """Apply a plan that was previewed; it is rejected if the graph has moved on too far."""
-        if plan not in self._plans:
-            raise GraphtideError("this plan is not known any more", hint="search again")
-        return {"changed": self._plans.pop(plan).apply()}
+        with self._graph.lock:
+            if plan not in self._plans:
+                raise GraphtideError("this plan is not known any more", hint="search again")
+            return {"changed": self._plans.pop(plan).apply()}
 
     def _program(self, name: str) -> Program:
         known = self.programs()

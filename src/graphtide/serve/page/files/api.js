@@ -50,16 +50,19 @@ export class Api {
   async #fetch(method, where, parameters, body, signal) {
     const given = new URLSearchParams(parameters);
     if (this.at !== null && body === undefined) given.set("at", String(this.at));
-    const headers = this.token ? { authorization: `Bearer ${this.token}` } : {};
+    const used = this.token;
+    const headers = used ? { authorization: `Bearer ${used}` } : {};
     if (body !== undefined) headers["content-type"] = "application/json";
     const response = await fetch(`${this.base}${where}?${given}`, {
       method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body),
     });
     if (response.status !== 401) return response;
-    const token = window.prompt("This server asks for a token");
-    if (!token) return response;
-    this.token = token;
-    sessionStorage.setItem("graphtide-token", token);
+    if (used === this.token) { // another request may have asked meanwhile
+      const token = window.prompt("This server asks for a token");
+      if (!token) return response;
+      this.token = token;
+      sessionStorage.setItem("graphtide-token", token);
+    }
     return this.#fetch(method, where, parameters, body, signal);
   }
 
