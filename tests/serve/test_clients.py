@@ -66,7 +66,7 @@ def test_rdflib(client):
         read = rdflib.Graph(SPARQLStore(f"{base}/sparql"), identifier=DATASET_DEFAULT_GRAPH_ID)
         assert list(read.objects(node, rdflib.RDFS.label)) == [rdflib.Literal("two")]
         assert len(read) == 1
-        assert [str(row.s) for row in read.query("SELECT ?s { ?s ?p ?o }")] == [EX + "a"]
+        assert [str(row.s) for row in read.store.query("SELECT ?s { ?s ?p ?o }")] == [EX + "a"]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
