@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 from statistics import median, quantiles
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from graphtide.bench import report as reports
@@ -74,26 +75,26 @@ async def _subscribe(task: ServeTask, url: str, process: psutil.Process) -> Serv
     setup = load.setup_update(task.queries).encode()
     await client.request("POST", "/update", "application/sparql-update", setup)
     readers = await load.subscribed(url, client, task.clients, task.queries, latencies)
-    before, start_mb = process.cpu_times(), process.memory_info().rss / 1e6
+    before, start_mb, began = process.cpu_times(), process.memory_info().rss / 1e6, perf_counter()
     rate = await load.write_changes(
         client,
         task.rate,
         task.seconds,
         lambda due: ("/changes", "application/rdf-patch", work.patch(due)),
     )
-    after = process.cpu_times()
     expected = [work.sent[number % task.queries] for number in range(task.clients)]
     for _ in range(DRAIN_SECONDS * 20):
         if all(r.deltas >= n or r.lost for r, n in zip(readers, expected, strict=True)):
             break
         await asyncio.sleep(0.05)
+    after, spent = process.cpu_times(), perf_counter() - began
     missing = sum(abs(n - r.deltas) for r, n in zip(readers, expected, strict=True))
     received, disordered = sum(r.deltas for r in readers), sum(r.disordered for r in readers)
     end_mb = process.memory_info().rss / 1e6
     for reader in readers:
         reader.close()
     client.close()
-    cores = (after.user + after.system - before.user - before.system) / task.seconds
+    cores = (after.user + after.system - before.user - before.system) / spent
     return ServeResult(
         task.way, task.clients, task.queries, round(rate), received, missing, disordered,
         *_summary(latencies), round(cores, 2), round(start_mb, 1), round(end_mb, 1),
