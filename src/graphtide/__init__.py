@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphtide import spark
+    from graphtide.client import connect
     from graphtide.engine.results import Delta, DeltaRow, WindowResult
     from graphtide.engine.transaction import Transaction
     from graphtide.engine.watch import Query
@@ -47,6 +48,7 @@ _HOMES = {
     "Query": "engine.watch",
     "Transaction": "engine.transaction",
     "WindowResult": "engine.results",
+    "connect": "client",
     "read_changes": "rdf",
     "function": "functions.user",
     "with_prefixes": "lang.sparql.prefixes",
@@ -68,6 +70,7 @@ __all__ = [
     "Transaction",
     "WindowResult",
     "__version__",
+    "connect",
     "function",
     "read_changes",
     "spark",

@@ -161,6 +161,23 @@ _PATHS: Final[Described] = {
             done=(204,),
         )
     },
+    "/subscriptions/{id}/why": {
+        "post": _operation(
+            "Why a row is in the answer, or with missing: true why it is not",
+            parameters=(_ID,),
+            body=_bodies(
+                {
+                    "application/json": {
+                        **_OBJECT,
+                        "properties": {
+                            "row": {**_OBJECT, "additionalProperties": _TEXT},
+                            "missing": {"type": "boolean"},
+                        },
+                    }
+                }
+            ),
+        )
+    },
     "/checkpoint": {"post": _operation("Write a snapshot of the store; for admin tokens")},
     "/metrics": {"get": _operation("Metrics for Prometheus", media_types=("text/plain",))},
     "/healthz": {"get": _operation("Whether the server runs", media_types=("text/plain",))},

@@ -61,6 +61,17 @@ def routes(host: Host, hub: SubscriptionHub) -> list[BaseRoute]:
         await host.call(found.cursor.ack, min(seq, await host.call(_last, host)))
         return Response(status_code=204)
 
+    async def why(request: Request) -> Response:
+        found = await hub.find(request.path_params["id"], _client(request.scope))
+        asked = await http.read_json(request, host)
+        row = asked.get("row", {})
+        if not isinstance(row, dict) or not all(isinstance(text, str) for text in row.values()):
+            raise http.HttpProblem(400, '"row" must be an object of N-Triples texts')
+        query = found.channel.query
+        explain = query.why_not if asked.get("missing") is True else query.why
+        explained = await host.call(explain, row)
+        return http.json_response({"text": str(explained), **json.loads(explained.json())})
+
     async def events(request: Request) -> Response:
         found = await hub.find(request.path_params["id"], _client(request.scope))
         return EventStream(host, hub, found)
@@ -79,6 +90,7 @@ def routes(host: Host, hub: SubscriptionHub) -> list[BaseRoute]:
         Route(where, one, methods=["GET", "DELETE"]),
         Route(where + "/events", events, methods=["GET"]),
         Route(where + "/ack", acknowledge, methods=["POST"]),
+        Route(where + "/why", why, methods=["POST"]),
         WebSocketRoute(where + "/socket", socket),
     ]
 
