@@ -13,7 +13,7 @@ KILLS ?= 26
 EDGES ?= 1300000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka-demo test quick check format bench cluster-test faults fuzz w3c lock clean
+.PHONY: help setup demo serve kafka-demo test quick check format bench cluster-test faults fuzz w3c lock clean
 
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ $(STAMP): pyproject.toml $(LOCK) scripts/setup.sh
 
 demo: setup ## Watch a railway change: live + and - rows
 	@$(BIN)/graphtide demo
+
+serve: setup ## Serve a railway that changes, at http://127.0.0.1:8765/
+	@$(BIN)/graphtide serve --demo
 
 kafka-demo: setup ## The same between two topics of a Kafka broker that it starts and stops
 	@$(BIN)/python examples/spark/kafka_demo.py

@@ -146,6 +146,14 @@ COMMANDS = (
         "logs and topics of Kafka.",
     ),
     Command(
+        "serve:serve",
+        "Serve a graph over HTTP: SPARQL, changes, subscriptions to standing queries, and a page.",
+        "graphtide serve rail.tide --store rail/",
+        "Only this machine can reach it, unless --host says otherwise; then it needs a "
+        "--token-file. SIGTERM and Ctrl-C stop it after the transaction that is under way. It "
+        "needs graphtide[serve].",
+    ),
+    Command(
         "check:store",
         "Look into the store of a durable graph, and maintain it.",
         "graphtide store verify rail/",

@@ -17,7 +17,6 @@ from graphtide import spark as spark_api
 from graphtide.cli import options as opt
 from graphtide.cli.explain import called_functions, no_functions
 from graphtide.cli.inputs import STANDARD_INPUT, reject_query
-from graphtide.cli.kafka import NO_KAFKA, KafkaOptions
 from graphtide.errors import DataError, GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
@@ -67,10 +66,11 @@ class RunRequest:
     rows_per_batch: int = 200_000
     limits: Limits = field(default_factory=Limits)
     layout: opt.Layout | None = None
-    kafka: KafkaOptions = NO_KAFKA
+    kafka: opt.KafkaOptions = opt.NO_KAFKA
     idle_seconds: float | None = None
     store: Path | None = None
     hubs: tuple[str, ...] = ()
+    page: bool = False
 
     @property
     def functions(self) -> dict[str, Callable[..., None]]:
@@ -132,6 +132,7 @@ def run(
         ),
     ] = "parquet",
     follow: opt.FollowOption = False,
+    page: opt.PageOption = False,
     start: Start = "earliest",
     on_error: opt.OnErrorOption = "skip",
     max_quarantined: int | None = None,
@@ -156,7 +157,7 @@ def run(
     layout: opt.LayoutOption = None,
     hub: opt.HubOption = (),
     limits: opt.LimitOptions = opt.DEFAULT_LIMITS,
-    kafka: KafkaOptions = NO_KAFKA,
+    kafka: opt.KafkaOptions = opt.NO_KAFKA,
 ) -> int:
     """Run a program.
 
@@ -194,7 +195,7 @@ def run(
         Program.read(program), changes or STANDARD_INPUT, tuple(data or ()), out, checkpoint,
         follow, as_json, format, on_error, max_quarantined, start, tick_ms, lateness, until, stream,
         master or DEFAULT_MASTER, partitions, trigger, rows_per_batch, limits.limits(), layout,
-        kafka, idle_seconds, store, hub,
+        kafka, idle_seconds, store, hub, page,
     )  # fmt: skip
     request.check()
     return run_with(choose_engine(engine if store is None else "process"), request)
@@ -206,6 +207,10 @@ def run_with(engine: opt.Engine, request: RunRequest) -> int:
         raise GraphtideError(
             "--kafka is for --engine spark",
             hint="install Java 17 and graphtide[spark], or read change logs with --changes",
+        )
+    if chosen == "spark" and page:
+        raise GraphtideError(
+            "--page shows a run in this process", hint="add --engine process, or leave it out"
         )
     if called := called_functions(request.program):
         names = ", ".join(called)

@@ -107,7 +107,7 @@ class RunningPlans:
         expected = {node: expect(node).rows for node in node_ids} if statistics.known else None
         known = actual and self._store.stores
         counted = actual_rows(plan.root, self._rows_of, self.terms, self.now) if known else None
-        return NodeFacts(self.network.sizes(node_ids), expected, counted, answer)
+        return NodeFacts(self.network.sizes(node_ids), expected, counted, answer, statistics)
 
     def _rows_of(self, node: Search) -> Ints:
         return self._store.evaluate(self.programs.number(to_program(node, self.terms)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
@@ -76,6 +76,7 @@ class Runtime:
         self._buffer = ingest.WriteBuffer()
         self.max_buffered = ingest.MAX_BUFFERED
         self.past: QueryPast | None = None
+        self.facade: Callable[[], Any] = lambda: None
         self._queue: deque[ingest.Transactions] = deque()
         self._running = False
         self.eager: tuple[Follower, ...] = ()

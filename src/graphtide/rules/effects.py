@@ -42,6 +42,8 @@ class GraphConnection:
         self.schedule = self._runtime.schedule
         self.terms = self._runtime.terms
         self.tick_ms = self._runtime.tick_ms
+        self.internal: list[Query] = []
+        """The standing queries that only rules read."""
 
     @property
     def clock(self) -> int:
@@ -87,7 +89,9 @@ class GraphConnection:
 
     def watch(self, select: SelectQuery, name: str | None = None) -> Query:
         """A standing query whose changes are drained by rules."""
-        return self._runtime.watch(select, name=name)
+        query = self._runtime.watch(select, name=name)
+        self.internal.append(query)
+        return query
 
     def register(self, name: str, text: str) -> Query:
         """A standing query that the program declares."""

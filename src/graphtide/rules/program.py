@@ -243,6 +243,11 @@ class RunningProgram:
     # --- results ---
 
     @property
+    def internal_queries(self) -> Sequence[Query]:
+        """The queries that it registered for its rules, besides those that it declares."""
+        return self._connection.internal
+
+    @property
     def clock(self) -> int:
         """The current time of the rules."""
         return self._engine.clock
