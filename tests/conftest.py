@@ -20,8 +20,12 @@ QUICK_SHARE = 5
 FEWEST = 10
 """Examples that `make quick` tries at least, if a property has as many."""
 
-LONGEST = ("bench/spark/", "spark/faults/", "spark/driver/", "spark/test_", "plan/test_flat_")
-"""Tests of up to minutes each. They come first: at the end, one would keep one process busy."""
+LONGEST = (
+    "spark/faults/", "bench/spark/", "spark/driver/", "spark/test_", "spark/kafka/",
+    "w3c/test_spark", "bench/train/test_engines", "plan/test_flat_",
+)  # fmt: skip
+"""Tests of up to minutes each, and all that use Spark. They come first: at the end, one would keep
+one process busy, and scattered, each process would start a session."""
 
 _INDENT = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 
