@@ -283,8 +283,10 @@ class LiveGraph:
     # --- time, streams and events ---
 
     @property
+    @synchronized
     def clock(self) -> int:
         """The current time, in ticks."""
+        self._runtime.schedule.drain()
         return self._runtime.clock
 
     @property
@@ -319,10 +321,13 @@ class LiveGraph:
     ) -> None:
         """Publish one event to all running programs; the graph does not store it.
 
-        Rules that it completes have fired when this returns.
+        Rules that it completes have fired when this returns; where nobody could tell, they fire
+        when somebody looks.
         """
         runtime = self._runtime
         listed = list(triples)  # what is computed on the way may use the graph
+        if not duration and self._streams.publisher.defer(listed, time):
+            return
         with runtime.schedule:
             stamp = runtime.reach(time)
             ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in listed]

@@ -208,7 +208,7 @@ def run_with(engine: opt.Engine, request: RunRequest) -> int:
             "--kafka is for --engine spark",
             hint="install Java 17 and graphtide[spark], or read change logs with --changes",
         )
-    if chosen == "spark" and page:
+    if engine == "spark" and request.page:
         raise GraphtideError(
             "--page shows a run in this process", hint="add --engine process, or leave it out"
         )

@@ -139,6 +139,8 @@ class Runtime:
         """
         if self._running:
             return
+        if self.schedule.buffer.sink is not None:
+            self.schedule.drain()
         if self._underway is not None:
             self._recover()
         while self._unnotified or self._queue or self._buffer.waiting:
@@ -186,6 +188,7 @@ class Runtime:
         yield from self.store.held_ids()
         yield from self.queries.plans.held_ids()
         yield from self._buffer.held_ids()
+        yield from self.schedule.buffer.held_ids()
 
     def _run(self, piece: ingest.Transactions, *, derived: bool = False) -> None:
         """Apply transactions, and do what they cause; `derived` ones are not input."""
@@ -310,13 +313,13 @@ class Runtime:
 
     def write(self, diff: int, ids: ingest.Ids, time: int | None) -> None:
         """Buffer one change, as a transaction of its own."""
-        if self.schedule.calling:
-            self.schedule.check_input()
+        schedule = self.schedule
+        if schedule.calling or schedule.buffer.sink is not None:
+            schedule.accept()
         if self.strict:
             self.commit([(diff, ids)], time)
             self.reclaim()
             return
-        schedule = self.schedule
         if time is not None and time != schedule.clock:
             with schedule:
                 schedule.advance(time)
@@ -329,8 +332,7 @@ class Runtime:
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
-        if self.schedule.calling:
-            self.schedule.check_input()
+        self.schedule.accept()
         stamp = self.clock
         if time is not None and time != stamp:
             if not self.schedule.followers:  # a refused transaction does not move the clock
@@ -462,8 +464,7 @@ class Runtime:
 
     def _apply_checked(self, piece: ingest.Piece) -> None:
         _, times, txs = piece
-        if self.schedule.calling:
-            self.schedule.check_input()
+        self.schedule.accept()
         self.last_tx = max(self.last_tx, int(txs.max()))
         if self._running:  # called by a callback
             self._queue.extend(ingest.one_by_one(self._buffer.take()))
