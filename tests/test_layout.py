@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from graphtide.diagram import Drawing, DrawnEdge, DrawnNode
-from graphtide.layout import Link, place
+from graphtide.layout import LayoutEdge, place
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -20,7 +20,7 @@ def random_graph(seed):
     count = draw.randint(1, 9)
     sizes = [(draw.randint(30, 200), draw.randint(20, 90)) for _ in range(count)]
     links = [
-        Link(draw.randrange(count), draw.randrange(count), *draw.choice([(0, 0), (70, 16)]))
+        LayoutEdge(draw.randrange(count), draw.randrange(count), *draw.choice([(0, 0), (70, 16)]))
         for _ in range(draw.randint(0, 14))
     ]
     return sizes, links
@@ -66,7 +66,7 @@ def test_nothing_is_drawn_over_anything(seed, direction):
 @pytest.mark.parametrize("direction", ["down", "up", "right"])
 def test_lines_begin_and_end_at_their_boxes_and_point_the_right_way(direction):
     sizes = [(60, 30), (80, 30), (60, 60)]
-    placed = place(sizes, [Link(0, 1), Link(1, 2), Link(2, 0)], direction)
+    placed = place(sizes, [LayoutEdge(0, 1), LayoutEdge(1, 2), LayoutEdge(2, 0)], direction)
     axis, sign = (0, 1) if direction == "right" else (1, 1 if direction == "down" else -1)
     for source, target, path in (
         (0, 1, placed.paths[0]),

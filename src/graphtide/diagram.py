@@ -174,7 +174,9 @@ class Drawing(NamedTuple):
         placed = layout.place(
             [_size(lines) for lines in boxes],
             [
-                layout.Link(edge.source, edge.target, *(_size(lines) if lines else (0.0, 0.0)))
+                layout.LayoutEdge(
+                    edge.source, edge.target, *(_size(lines) if lines else (0.0, 0.0))
+                )
                 for edge, lines in zip(self.edges, labels, strict=True)
             ],
             self.direction,
