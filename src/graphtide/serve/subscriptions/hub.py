@@ -66,6 +66,8 @@ class SubscriptionHub:
         self._subscriptions: dict[str, ClientSubscription] = {}
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
+        self._changing = asyncio.Lock()
+        """Held while a channel is made or ended: it may take a while, and others ask for the same."""
 
     # --- the task ---
 
@@ -139,12 +141,13 @@ class SubscriptionHub:
         if text is not None and len(text) > MAX_TEXT:
             raise http.HttpProblem(413, f"the query has more than {MAX_TEXT:,} characters")
         channel_id = _id_of(text, name)
-        channel = self._channels.get(channel_id)
-        if channel is None:
-            query = await self._host.call(self._watch, channel_id, text, name)
-            channel = self._channel(channel_id, query, owned=text is not None)
-        token = secrets.token_urlsafe(18).replace(".", "-") if cursor is None else f"c~{cursor}"
-        return await self._made(f"{channel_id}.{token}", channel, client, cursor)
+        token = secrets.token_urlsafe(18) if cursor is None else f"c~{cursor}"
+        async with self._changing:
+            channel = self._channels.get(channel_id)
+            if channel is None:
+                query = await self._host.call(self._watch, channel_id, text, name)
+                channel = self._channel(channel_id, query, owned=text is not None)
+            return await self._made(f"{channel_id}.{token}", channel, client, cursor)
 
     def _check_number(self, client: str) -> None:
         """A client has a bounded number of subscriptions; those with cursors count, too."""
@@ -165,12 +168,9 @@ class SubscriptionHub:
         return found
 
     def _channel(self, channel_id: str, query: Query, *, owned: bool) -> chn.Channel:
-        """The channel of a query; another request may have made it meanwhile."""
-        found = self._channels.get(channel_id)
-        if found is None:
-            found = chn.Channel(channel_id, query, owned=owned)
-            self._channels[channel_id] = found
-        return found
+        """A new channel for a query."""
+        self._channels[channel_id] = chn.Channel(channel_id, query, owned=owned)
+        return self._channels[channel_id]
 
     async def _made(
         self, subscription_id: str, channel: chn.Channel, client: str, cursor: str | None
@@ -191,30 +191,32 @@ class SubscriptionHub:
         if found is not None:
             return found
         channel_id, _, token = subscription_id.partition(".")
-        channel = self._channels.get(channel_id)
-        if channel is None and self._host.durable:
-            names = await self._host.call(self._host.queries)
-            named = [query for name, query in names.items() if _id_of(None, name) == channel_id]
-            channel = self._channel(channel_id, named[0], owned=False) if named else None
-        if channel is None or not token or not self._host.durable:
-            raise http.HttpProblem(404, "there is no such subscription", hint="subscribe again")
-        self._check_number(client)
-        cursor = token.removeprefix("c~") if token.startswith("c~") else None
-        return await self._made(subscription_id, channel, client, cursor)
+        async with self._changing:
+            channel = self._channels.get(channel_id)
+            if channel is None and self._host.durable:
+                names = await self._host.call(self._host.queries)
+                named = [query for name, query in names.items() if _id_of(None, name) == channel_id]
+                channel = self._channel(channel_id, named[0], owned=False) if named else None
+            if channel is None or not token or not self._host.durable:
+                raise http.HttpProblem(404, "there is no such subscription", hint="subscribe again")
+            self._check_number(client)
+            cursor = token.removeprefix("c~") if token.startswith("c~") else None
+            return await self._made(subscription_id, channel, client, cursor)
 
     async def end(self, subscription: ClientSubscription) -> None:
         """End a subscription, and its query, if no other subscription needs it."""
         channel = subscription.channel
-        if self._subscriptions.pop(subscription.id, None) is None:
-            return
-        self._host.metrics.subscriptions = len(self._subscriptions)
-        if any(each.channel is channel for each in self._subscriptions.values()):
-            return
-        for reader in list(channel.readers):
-            reader.end("ended")
-        self._channels.pop(channel.id, None)
-        if channel.owned:
-            await self._host.call(channel.query.close)
+        async with self._changing:
+            if self._subscriptions.pop(subscription.id, None) is None:
+                return
+            self._host.metrics.subscriptions = len(self._subscriptions)
+            if any(each.channel is channel for each in self._subscriptions.values()):
+                return
+            for reader in list(channel.readers):
+                reader.end("ended")
+            self._channels.pop(channel.id, None)
+            if channel.owned:
+                await self._host.call(channel.query.close)
 
     # --- reading ---
 
