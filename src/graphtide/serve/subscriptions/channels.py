@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 CONNECTIONS: Final[WeakValueDictionary[tuple[str, int], asyncio.Transport]] = WeakValueDictionary()
 """The sockets of this process's clients, by address."""
 
+SHORT: Final = 200
+"""Characters of a term whose JSON is kept for the next time."""
+
 HEARTBEAT: Final = b": heartbeat\n\n"
 
 
@@ -72,8 +75,13 @@ class Block:
 # --- encoding ---
 
 
-@lru_cache(maxsize=1 << 16)
 def _term_json(term: Term) -> str:
+    return (_short_json if len(term.value) <= SHORT else _short_json.__wrapped__)(term)
+
+
+@lru_cache(maxsize=1 << 16)
+def _short_json(term: Term) -> str:
+    """Terms come again and again; long ones are not kept."""
     return json.dumps(json_term(term), ensure_ascii=False)
 
 
