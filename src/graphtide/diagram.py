@@ -7,7 +7,6 @@ library, here by Graphviz if its `dot` is installed, else by `graphtide.layout`.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 from html import escape
@@ -174,7 +173,9 @@ class Drawing(NamedTuple):
         placed = layout.place(
             [_size(lines) for lines in boxes],
             [
-                layout.Link(edge.source, edge.target, *(_size(lines) if lines else (0.0, 0.0)))
+                layout.LayoutEdge(
+                    edge.source, edge.target, *(_size(lines) if lines else (0.0, 0.0))
+                )
                 for edge, lines in zip(self.edges, labels, strict=True)
             ],
             self.direction,
@@ -188,15 +189,16 @@ class Drawing(NamedTuple):
         for node, lines, (x, y) in zip(self.nodes, boxes, placed.centres, strict=True):
             parts.append(_box(node, lines, x, y))
         size = f"viewBox='0 0 {placed.width:.0f} {placed.height:.0f}' width='{placed.width:.0f}'"
-        return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{_HEAD}{''.join(parts)}</svg>"
+        head = f"<svg xmlns='http://www.w3.org/2000/svg' class='gt' {size}>{_HEAD}"
+        return f"{head}{''.join(parts)}</svg>"
 
     def _graphviz(self, dot: str) -> str:
         """The SVG that `dot` makes; empty if it cannot."""
         lines = [
             f"digraph {{ rankdir={_DIRECTIONS[self.direction]}; bgcolor=transparent",
             'node [shape=box style="rounded,filled" fillcolor="#f6f8fa" color="#57606a"',
-            " fontname=monospace fontsize=11]",
-            'edge [color="#57606a" fontname=monospace fontsize=10]',
+            ' fontname=Courier fontsize=11 margin="0.15,0.08"]',  # its widths are built in
+            'edge [color="#57606a" fontname=Courier fontsize=10]',
         ]
         for index, node in enumerate(self.nodes):
             text = _dot_text(_wrapped(node.lines, LONGEST_LINE))
@@ -204,7 +206,8 @@ class Drawing(NamedTuple):
             warm = ' fillcolor="#fff1e5" color="#bc4c00"' if node.hot else ""
             lines.append(f"n{index} [label={text} peripheries={rims}{warm}]")
         for source, target, label in self.edges:
-            lines.append(f"n{source} -> n{target} [label={_dot_text(wrap(label, LONGEST_LABEL))}]")
+            text = _dot_text([f" {line} " for line in wrap(label, LONGEST_LABEL)])  # off the line
+            lines.append(f"n{source} -> n{target} [label={text}]")
         try:
             made = subprocess.run(  # noqa: S603 - the program that was found, with fixed arguments
                 [dot, "-Tsvg"],
@@ -224,17 +227,17 @@ def _wrapped(lines: Sequence[str], width: int) -> list[str]:
 
 
 def _dot_text(lines: Sequence[str]) -> str:
-    """A text in quotes; Graphviz reads escapes in it."""
-    return json.dumps("\n".join(re.sub(r"\\", r"\\\\", line) for line in lines), ensure_ascii=False)
+    """A text in quotes; Graphviz reads escapes in it, and entities."""
+    return json.dumps("\n".join(lines).replace("&", "&amp;"), ensure_ascii=False)
 
 
 # --- SVG ---
 
 _CHARACTER, _LINE, _PADDING = 7.3, 16.0, 9.0
 _HEAD = (
-    "<style>text{font:12px ui-monospace,monospace;fill:#1f2328;text-anchor:middle}"
-    "rect{fill:#f6f8fa;stroke:#57606a}.hot{fill:#fff1e5;stroke:#bc4c00}.rim{fill:none}"
-    ".edge{fill:none;stroke:#57606a;marker-end:url(#arrow)}</style>"
+    "<style>.gt text{font:12px ui-monospace,monospace;fill:#1f2328;text-anchor:middle}"
+    ".gt rect{fill:#f6f8fa;stroke:#57606a}.gt .hot{fill:#fff1e5;stroke:#bc4c00}.gt .rim{fill:none}"
+    ".gt .edge{fill:none;stroke:#57606a;marker-end:url(#arrow)}</style>"
     "<defs><marker id='arrow' viewBox='0 0 8 8' refX='8' refY='4' markerWidth='8' markerHeight='8'"
     " orient='auto'><path d='M0 1L8 4L0 7z' fill='#57606a'/></marker></defs>"
 )

@@ -33,7 +33,7 @@ _BEND: Final = 12.0
 _SWEEPS: Final = 8
 
 
-class Link(NamedTuple):
+class LayoutEdge(NamedTuple):
     """An edge, given by the indexes of its nodes, with the size of its label."""
 
     source: int
@@ -42,7 +42,7 @@ class Link(NamedTuple):
     height: float = 0.0
 
 
-class Placed(NamedTuple):
+class PlacedDrawing(NamedTuple):
     """The centres of nodes and labels, the points of each line, and the size of it all."""
 
     centres: list[Point]
@@ -78,10 +78,10 @@ class _Spot:
         return self.across - self.aside
 
 
-def place(sizes: Sequence[Size], links: Sequence[Link], direction: str) -> Placed:
+def place(sizes: Sequence[Size], links: Sequence[LayoutEdge], direction: str) -> PlacedDrawing:
     """Place nodes of some sizes so that most links point down, up or to the right.
 
-    >>> found = place([(50, 20), (50, 20)], [Link(0, 1)], "down")
+    >>> found = place([(50, 20), (50, 20)], [LayoutEdge(0, 1)], "down")
     >>> [y for _, y in found.centres], found.paths
     ([22.0, 68.0], [[(37.0, 32.0), (37.0, 58.0)]])
     """
@@ -103,12 +103,14 @@ def place(sizes: Sequence[Size], links: Sequence[Link], direction: str) -> Place
         paths = [path[::-1] for path in paths]
     centres = [(s.across, s.along) for s in spots[: len(sizes)]]
     if not flat:
-        return Placed(centres, labels, paths, width, height)
+        return PlacedDrawing(centres, labels, paths, width, height)
     flipped = [[point[::-1] for point in path] for path in paths]
-    return Placed([c[::-1] for c in centres], [p[::-1] for p in labels], flipped, height, width)
+    return PlacedDrawing(
+        [c[::-1] for c in centres], [p[::-1] for p in labels], flipped, height, width
+    )
 
 
-def _backwards(count: int, links: Sequence[Link]) -> set[int]:
+def _backwards(count: int, links: Sequence[LayoutEdge]) -> set[int]:
     """The links that close a cycle: their target is finished later in a depth-first walk."""
     following: list[list[int]] = [[] for _ in range(count)]
     for link in links:
@@ -127,7 +129,7 @@ def _backwards(count: int, links: Sequence[Link]) -> set[int]:
     return {at for at, link in enumerate(links) if finished[link.source] < finished[link.target]}
 
 
-def _chains(spots: list[_Spot], links: Sequence[Link], back: set[int]) -> list[list[int]]:
+def _chains(spots: list[_Spot], links: Sequence[LayoutEdge], back: set[int]) -> list[list[int]]:
     """Set the layers of nodes; add the bends and labels of links. The spots along each link.
 
     Links of `back` lead backwards; without them there is no cycle.
@@ -240,7 +242,10 @@ def _along(spots: list[_Spot], layers: list[list[int]]) -> float:
 
 
 def _lines(
-    spots: list[_Spot], links: Sequence[Link], chains: list[list[int]], layers: list[list[int]]
+    spots: list[_Spot],
+    links: Sequence[LayoutEdge],
+    chains: list[list[int]],
+    layers: list[list[int]],
 ) -> tuple[list[list[Point]], list[Point]]:
     """The points of each line, and the centre of each label."""
     half = [max(spots[at].band for at in layer) / 2 for layer in layers]

@@ -7,7 +7,6 @@ of what they are at the time.
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -90,8 +89,6 @@ def answered(data: PageData, asked: dict[str, Any]) -> dict[str, Any]:
 
 def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401 - IPython's shell
     """Let IPython show queries, programs and graphs live; `import graphtide` does it by itself."""
-    if find_spec("anywidget") is None:
-        return
     formatter = shell.display_formatter.mimebundle_formatter
     for module, name in (
         ("graphtide.engine.watch", "Query"),
@@ -103,7 +100,10 @@ def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401 - IPython's shel
 
 def _bundle(shown: Any, **_: Any) -> Any:  # noqa: ANN401 - what IPython asks for
     """The widget of an object as IPython wants it, and its text for everything else."""
-    bundle = live_view(shown)._repr_mimebundle_()
+    try:
+        bundle = live_view(shown)._repr_mimebundle_()
+    except ImportError:  # without the extra, the table that it is without this
+        return None
     data, *rest = bundle if isinstance(bundle, tuple) else (bundle,)
     data = {**data, "text/plain": repr(shown)}
     return (data, *rest) if rest else data

@@ -45,7 +45,8 @@ def test_mermaid_has_every_position_and_transition():
         assert line in text
 
 
-def test_svg_is_well_formed_and_shows_tokens():
+def test_svg_is_well_formed_and_shows_tokens(monkeypatch):
+    monkeypatch.setenv("PATH", "")  # without Graphviz
     running = detector(BODY, parameters="v")
     run(running, "a(1)@0")
     root = ET.fromstring(explain_pattern(running.automaton, "svg", running))

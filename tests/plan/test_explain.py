@@ -75,7 +75,8 @@ def test_counting_rows_can_be_left_out(graph):
     assert "?b: 3 rows expected" in watch.explain(actual=False)
 
 
-def test_the_picture_shows_every_node_and_every_line(graph):
+def test_the_picture_shows_every_node_and_every_line(graph, monkeypatch):
+    monkeypatch.setenv("PATH", "")  # without Graphviz
     watch = graph.watch(PREFIX + "SELECT * { ?a :knows ?b . ?b :age ?n }", strategy="rete")
     picture = ET.fromstring(watch.explain("svg"))
     svg = "{http://www.w3.org/2000/svg}"
@@ -86,7 +87,8 @@ def test_the_picture_shows_every_node_and_every_line(graph):
     assert "answer ?a ?b ?n, 2 rows now" in texts
 
 
-def test_a_picture_has_no_two_boxes_at_one_place(graph):
+def test_a_picture_has_no_two_boxes_at_one_place(graph, monkeypatch):
+    monkeypatch.setenv("PATH", "")  # without Graphviz
     query = "SELECT * { ?a :knows ?b OPTIONAL { ?b :age ?n } OPTIONAL { ?b :knows ?c } }"
     picture = ET.fromstring(graph.watch(PREFIX + query).explain("svg"))
     boxes = [

@@ -68,7 +68,7 @@ def test_the_overview_has_the_numbers_of_the_graph(client, graph):
 
 def test_rates_are_of_the_rows_since_the_last_look(graph, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("graphtide.serve.page.rates.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("graphtide.serve.page.data.time.monotonic", lambda: now[0])
     data = PageData(graph)
     data.overview()
     for k in range(5):

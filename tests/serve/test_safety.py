@@ -97,6 +97,12 @@ def test_origins_that_are_allowed(serve):
     with serve(origins=frozenset({"https://friend.example"})) as client:
         answer = client.post("/sparql", data=ASK, headers=friend)
         assert answer.headers["access-control-allow-origin"] == "https://friend.example"
+        asks = {**friend, "access-control-request-method": "POST"}
+        before = client.options("/changes", headers=asks)
+        assert before.status_code == 204
+        assert "POST" in before.headers["access-control-allow-methods"]
+        evil = {**asks, "origin": "https://evil.example"}
+        assert client.options("/changes", headers=evil).status_code == 403
 
 
 def test_a_long_query_is_stopped(serve):

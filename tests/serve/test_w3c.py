@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from pyoxigraph import RdfFormat, parse
 from serve.http_suites import http_tests, prose_steps
+from serve.running_server import running
 from w3c.isomorphism import same_bag
 
 PROTOCOL = http_tests("protocol", "manifest.ttl")
@@ -22,6 +23,19 @@ FORMATS = {
 CONTRADICTS_ITSELF = {
     "get_of_post__existing_graph": "the triples of the PUT before the last one, without the POST's",
 }
+
+
+@pytest.fixture(scope="module")
+def server():
+    with running() as found:
+        yield found
+
+
+@pytest.fixture
+def client(server):
+    """A server with an empty graph."""
+    server.graph.update("CLEAR ALL")
+    return server
 
 
 def test_there_are_suites():

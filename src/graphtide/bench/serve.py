@@ -25,8 +25,9 @@ from graphtide.bench.harness import Benchmark
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import psutil
-    from starlette.requests import Request
+    import psutil  # type: ignore[import-untyped]
+
+    from graphtide.serve import http
 
 WAYS: Final = ("subscribe", "ask again")
 DRAIN_SECONDS: Final = 20
@@ -181,9 +182,8 @@ def peer() -> None:
     import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
-    from starlette.responses import PlainTextResponse, Response
-    from starlette.routing import Route
 
+    from graphtide.serve import http
     from graphtide.serve.server import listen
 
     store = ox.Store()
@@ -193,21 +193,21 @@ def peer() -> None:
         assert isinstance(found, ox.QuerySolutions)  # noqa: S101 - a SELECT
         return found.serialize(format=ox.QueryResultsFormat.JSON) or b""
 
-    async def ask(request: Request) -> Response:
+    async def ask(request: http.Request) -> http.Response:
         content = await run_in_threadpool(answer, request.query_params["query"])
-        return Response(content, media_type="application/sparql-results+json")
+        return http.Response(content, media_type="application/sparql-results+json")
 
-    async def update(request: Request) -> Response:
+    async def update(request: http.Request) -> http.Response:
         await run_in_threadpool(store.update, (await request.body()).decode())
-        return PlainTextResponse("ok")
+        return http.Response("ok")
 
-    async def healthz(_: Request) -> Response:
-        return PlainTextResponse("ok")
+    async def healthz(_: http.Request) -> http.Response:
+        return http.Response("ok")
 
     routes = [
-        Route("/sparql", ask),
-        Route("/update", update, methods=["POST"]),
-        Route("/healthz", healthz),
+        http.Route("/sparql", ask),
+        http.Route("/update", update, methods=["POST"]),
+        http.Route("/healthz", healthz),
     ]
     bound = listen("127.0.0.1", 0)
     config = uvicorn.Config(

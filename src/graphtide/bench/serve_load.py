@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic_ns, perf_counter
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
@@ -166,14 +167,13 @@ async def subscribed(
     url: str, client: HttpClient, subscribers: int, queries: int, latencies: list[float]
 ) -> list[EventReader]:
     """Subscribers of all queries in turn, which have the first answer."""
-    loop, place, readers = asyncio.get_running_loop(), urlsplit(url), []
+    loop, place = asyncio.get_running_loop(), urlsplit(url)
+    readers: list[EventReader] = []
     for number in range(subscribers):
         body = json.dumps({"query": query_of(number % queries)}).encode()
         made = json.loads(await client.request("POST", "/subscriptions", "application/json", body))
-        path = made["events"]
-        _, reader = await loop.create_connection(
-            lambda path=path: EventReader(path, latencies), place.hostname, place.port
-        )
+        make = partial(EventReader, made["events"], latencies)
+        _, reader = await loop.create_connection(make, str(place.hostname), int(place.port or 80))
         readers.append(reader)
     await asyncio.gather(*(reader.started for reader in readers))
     return readers

@@ -340,8 +340,8 @@ def durable(
 def serve(
     *,
     clients: int = 1000,
-    queries: int = 50,
-    rate: int = 5000,
+    query_count: int = 50,
+    changes_per_second: int = 5000,
     seconds: float = 10,
     seed: SeedOption = 0,
     as_json: AsJson = False,
@@ -352,10 +352,10 @@ def serve(
     ----------
     clients
         How many subscribers, or clients that ask again.
-    queries
+    query_count
         How many queries they share.
-    rate
-        Changes per second.
+    changes_per_second
+        How many changes come in per second, two in each transaction.
     seconds
         How long the changes go on.
     """
@@ -363,9 +363,10 @@ def serve(
     from graphtide.cli.serve import check_needs
 
     check_needs()
-    for value, option in ((clients, "--clients"), (queries, "--queries"), (rate, "--rate")):
-        check_minimum(value, option, 1)
-    tasks = make_tasks(clients, queries, rate, seconds, seed)
+    check_minimum(clients, "--clients", 1)
+    check_minimum(query_count, "--query-count", 1)
+    check_minimum(changes_per_second, "--changes-per-second", 1)
+    tasks = make_tasks(clients, query_count, changes_per_second, seconds, seed)
     run_benchmark(BENCHMARK, tasks, as_json=as_json)
 
 
@@ -449,7 +450,7 @@ BENCHMARKS: Final = (
     BenchCommand(
         serve,
         "A server: subscribers that get every delta, beside clients that ask again every second.",
-        "graphtide bench serve --clients 1000 --queries 50 --rate 5000",
+        "graphtide bench serve --clients 1000 --query-count 50 --changes-per-second 5000",
         f"The peer is an Oxigraph store behind the same HTTP server. {OWN_PROCESS}",
     ),
 )

@@ -149,12 +149,10 @@ class RailwayThread(Thread):
 def page_of(graph: LiveGraph) -> Iterator[None]:
     """Show a graph on a page, as long as something runs on it."""
     check_needs()
-    from graphtide.serve.app import create_app
-    from graphtide.serve.host import Host
-    from graphtide.serve.server import serving
+    from graphtide.serve import app, host, server
 
-    with serving(create_app(Host(graph)), port=free_port()) as server:
-        print(f"{server.url}/ shows it; Ctrl-C ends it", file=sys.stderr, flush=True)
+    with server.serving(app.create_app(host.Host(graph)), port=free_port()) as running:
+        print(f"{running.url}/ shows it; Ctrl-C ends it", file=sys.stderr, flush=True)
         yield
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from graphtide.algebra.nodes import SelectQuery
 from graphtide.cli.inputs import STANDARD_INPUT, ChangeLog
-from graphtide.engine.results import Delta, DeltaRow, WindowResult
+from graphtide.engine.results import Delta, DeltaRow, TransactionTimes, WindowResult
 from graphtide.errors import DataError, GraphtideError
-from graphtide.kernel.batch import DIFF, TX
+from graphtide.kernel.batch import DIFF, TX, Ints
 from graphtide.lang.sparql.parse import parse_standing
 from graphtide.rdf.changes import ChangeBatch, OnError, concat_batches
 from graphtide.rdf.formats.registry import find_format
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from graphtide.algebra.windows import Output
-    from graphtide.engine.results import TransactionTimes
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
-    from graphtide.kernel.batch import Ints
     from graphtide.plan.patterns import Strategy
     from graphtide.rdf.terms import Term
     from graphtide.rules.program import RunningProgram

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 
 from graphtide.errors import GraphtideError
 from graphtide.serve import http
@@ -40,6 +41,14 @@ CHECKING: Final = ("/subscriptions/", "/api/")
 """Beginnings of paths that check themselves what is more than to read."""
 
 MIN_TOKEN: Final = 16
+_PREFLIGHT: Final = [
+    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, DELETE"),
+    (
+        b"access-control-allow-headers",
+        b"authorization, content-type, idempotency-key, last-event-id",
+    ),
+    (b"access-control-max-age", b"600"),
+]
 LOG: Final = logging.getLogger("graphtide.serve.access")
 
 
@@ -144,7 +153,8 @@ class Gate:
 
         try:
             self._check(scope)
-            await self._app(scope, receive, noting)
+            app = Response(status_code=204) if self._is_preflight(scope) else self._app
+            await app(scope, receive, noting)
         except GraphtideError as error:
             await self._refuse(error, status, scope, receive, noting)
         except Exception:  # a bug: it must not end the connection without an answer
@@ -177,11 +187,19 @@ class Gate:
         found = [(b"x-content-type-options", b"nosniff")]
         origin = Headers(scope=scope).get("origin")
         if origin is not None and origin in self._origins:
+            if scope.get("method") == "OPTIONS":
+                found += _PREFLIGHT
             found += [
                 (b"access-control-allow-origin", origin.encode("latin-1")),
                 (b"vary", b"origin"),
             ]
         return found
+
+    def _is_preflight(self, scope: Scope) -> bool:
+        """Whether a browser asks if a page of an allowed origin may send a request."""
+        return scope.get("method") == "OPTIONS" and (
+            Headers(scope=scope).get("origin", "") in self._origins
+        )
 
     # --- checks ---
 

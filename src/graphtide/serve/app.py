@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount
 
 from graphtide import __version__
 from graphtide.errors import GraphtideError
@@ -21,8 +21,6 @@ from graphtide.serve.subscriptions.hub import SubscriptionHub
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
-
-    from starlette.requests import Request
 
     from graphtide.serve.host import Host
 
@@ -61,48 +59,48 @@ def create_app(
     return app
 
 
-def routes(host: Host, hub: SubscriptionHub) -> list[BaseRoute]:
+def routes(host: Host, hub: SubscriptionHub) -> list[http.BaseRoute]:
     """All routes; the page comes last, because it takes every other path."""
 
-    async def healthz(_: Request) -> Response:
+    async def healthz(_: http.Request) -> http.Response:
         return PlainTextResponse("ok\n")
 
-    async def version(_: Request) -> Response:
+    async def version(_: http.Request) -> http.Response:
         return http.json_response({"name": "graphtide", "version": __version__})
 
-    async def metrics(_: Request) -> Response:
+    async def metrics(_: http.Request) -> http.Response:
         text = await host.call(host.metrics.text, host.graph)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
-    async def description(_: Request) -> Response:
+    async def description(_: http.Request) -> http.Response:
         return http.json_response(openapi.DESCRIPTION)
 
-    async def checkpoint(request: Request) -> Response:
+    async def checkpoint(request: http.Request) -> http.Response:
         access.require(request.scope, "admin")
         return http.json_response({"snapshot": await host.call(host.graph.checkpoint)})
 
-    found: list[BaseRoute] = [
+    found: list[http.BaseRoute] = [
         *protocol.routes(host),
         *graph_store.routes(host),
         *subscription_routes.routes(host, hub),
         *changes.routes(host),
-        Route("/metrics", metrics),
-        Route("/healthz", healthz),
-        Route("/version", version),
-        Route("/openapi.json", description),
-        Route("/checkpoint", checkpoint, methods=["POST"]),
+        http.Route("/metrics", metrics),
+        http.Route("/healthz", healthz),
+        http.Route("/version", version),
+        http.Route("/openapi.json", description),
+        http.Route("/checkpoint", checkpoint, methods=["POST"]),
     ]
     found += page.routes(host)
     found.append(Mount("/", page.files(), name="page"))
     return found
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(_: http.Request, error: Exception) -> http.Response:
     assert isinstance(error, GraphtideError)  # noqa: S101 - registered for no other
     return http.problem_response(error)
 
 
-async def _not_routed(_: Request, error: Exception) -> Response:
+async def _not_routed(_: http.Request, error: Exception) -> http.Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for no other
     return http.problem_response(
         http.HttpProblem(error.status_code, error.detail, headers=error.headers)

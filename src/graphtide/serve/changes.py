@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode
-from starlette.routing import Route
 
 from graphtide.rdf.changes import ChangeBatch, concat_batches
 from graphtide.rdf.formats.change_log import read_changes
@@ -27,9 +26,6 @@ from graphtide.serve import http
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from starlette.requests import Request
-    from starlette.responses import Response
 
     from graphtide.rdf.terms import Term
     from graphtide.serve.host import Host
@@ -54,11 +50,11 @@ CREATE TABLE IF NOT EXISTS requests
 Row = tuple[int, int, int, str, str, str, "str | None"]
 
 
-def routes(host: Host) -> list[Route]:
+def routes(host: Host) -> list[http.Route]:
     """The routes of changes and events."""
     log = RequestLog(host)
 
-    async def changes(request: Request) -> Response:
+    async def changes(request: http.Request) -> http.Response:
         kind = http.MediaType.of(request).name
         if kind not in (*PATCHES, *LINES):
             known = ", ".join((*PATCHES, *LINES))
@@ -70,7 +66,7 @@ def routes(host: Host) -> list[Route]:
         host.metrics.changes += len(batch)
         return http.json_response(done.result | done.stamp(), 202)
 
-    async def events(request: Request) -> Response:
+    async def events(request: http.Request) -> http.Response:
         if http.MediaType.of(request).name not in LINES:
             raise http.HttpProblem(415, f"events are lines of JSON: {LINES[0]}")
         body = await http.read_body(request, host)
@@ -88,8 +84,8 @@ def routes(host: Host) -> list[Route]:
         return http.json_response(done.result | done.stamp(), 202)
 
     return [
-        Route("/changes", changes, methods=["POST"]),
-        Route("/streams/{name:path}/events", events, methods=["POST"]),
+        http.Route("/changes", changes, methods=["POST"]),
+        http.Route("/streams/{name:path}/events", events, methods=["POST"]),
     ]
 
 
@@ -106,7 +102,7 @@ class Keyed:
         return sha256(self.body).hexdigest()
 
 
-def _key(request: Request) -> str | None:
+def _key(request: http.Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is not None and not 0 < len(key) <= MAX_KEY:
         raise http.HttpProblem(400, f"an idempotency key has 1 to {MAX_KEY} characters")

@@ -12,9 +12,6 @@ from email import policy
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from starlette.responses import Response
-from starlette.routing import Route
-
 from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.read import read_quads
 from graphtide.rdf.formats.results import graph_text
@@ -23,7 +20,6 @@ from graphtide.serve import http, protocol
 
 if TYPE_CHECKING:
     from pyoxigraph import NamedNode
-    from starlette.requests import Request
 
     from graphtide.graph import LiveGraph
     from graphtide.serve.host import Host
@@ -35,10 +31,10 @@ METHODS: Final = ["GET", "PUT", "POST", "DELETE"]
 Triples = set[tuple[str, str, str]]
 
 
-def routes(host: Host) -> list[Route]:
+def routes(host: Host) -> list[http.Route]:
     """The routes of graphs."""
 
-    async def store(request: Request) -> Response:
+    async def store(request: http.Request) -> http.Response:
         name = _name(request)
         match request.method:
             case "GET" | "HEAD":
@@ -51,12 +47,12 @@ def routes(host: Host) -> list[Route]:
                 return await _post(request, host, name)
 
     return [
-        Route(PATH, store, methods=METHODS),
-        Route(PATH + "/{path:path}", store, methods=METHODS),
+        http.Route(PATH, store, methods=METHODS),
+        http.Route(PATH + "/{path:path}", store, methods=METHODS),
     ]
 
 
-def _name(request: Request) -> NamedNode | None:
+def _name(request: http.Request) -> NamedNode | None:
     """The graph that a request is about; None is the default graph."""
     parameters = request.query_params
     named = parameters.getlist("graph")
@@ -73,7 +69,7 @@ def _name(request: Request) -> NamedNode | None:
     raise http.HttpProblem(400, "which graph is missing", hint="give ?default or ?graph=IRI")
 
 
-async def _get(request: Request, host: Host, name: NamedNode | None) -> Response:
+async def _get(request: http.Request, host: Host, name: NamedNode | None) -> http.Response:
     media_type, form = http.negotiate(request.headers.get("accept"), protocol.GRAPHS)
 
     def found() -> str:
@@ -86,7 +82,7 @@ async def _get(request: Request, host: Host, name: NamedNode | None) -> Response
     return protocol.content_response(await host.call(found), media_type)
 
 
-async def _put(request: Request, host: Host, name: NamedNode | None) -> Response:
+async def _put(request: http.Request, host: Host, name: NamedNode | None) -> http.Response:
     given = await _posted(request, host, name)
 
     def replace() -> bool:
@@ -97,10 +93,10 @@ async def _put(request: Request, host: Host, name: NamedNode | None) -> Response
     done = await host.write(replace)
     if done.result:
         return http.json_response(done.stamp(), 201, headers=_location(name))
-    return Response(status_code=204)
+    return http.Response(status_code=204)
 
 
-async def _post(request: Request, host: Host, name: NamedNode | None) -> Response:
+async def _post(request: http.Request, host: Host, name: NamedNode | None) -> http.Response:
     given = await _posted(request, host, name)
 
     def merge() -> bool:
@@ -113,7 +109,7 @@ async def _post(request: Request, host: Host, name: NamedNode | None) -> Respons
     return http.json_response(done.stamp(), status, headers=headers)
 
 
-async def _delete(host: Host, name: NamedNode | None) -> Response:
+async def _delete(host: Host, name: NamedNode | None) -> http.Response:
     def drop() -> None:
         there = _triples(host.graph, name)
         if name is not None and not there:
@@ -146,7 +142,7 @@ def _change(graph: LiveGraph, name: NamedNode | None, gone: Triples, come: Tripl
         graph.apply(ChangeBatch.of(rows), time=graph.clock)
 
 
-async def _posted(request: Request, host: Host, name: NamedNode | None) -> Triples:
+async def _posted(request: http.Request, host: Host, name: NamedNode | None) -> Triples:
     """The triples of a body, with blank nodes of their own."""
     kind = http.MediaType.of(request).name
     body = await http.read_body(request, host)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 
 from graphtide.errors import GraphtideError
-from graphtide.serve.metrics import Metrics
+from graphtide.serve.metrics import ServerMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -85,7 +85,7 @@ class Host:
         self.graph: Final = graph
         self.settings: Final = settings or ServerSettings()
         self.state: Final[dict[str, Any]] = {}
-        self.metrics: Final = Metrics()
+        self.metrics: Final = ServerMetrics()
         self.changed: Final = asyncio.Event()
         """Set on the event loop after each change that came through the server."""
         self.durable: Final = is_durable(graph)

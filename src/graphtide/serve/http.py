@@ -6,17 +6,18 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from graphtide import errors as err
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from starlette.requests import Request
-
     from graphtide.serve.host import Host
+
+__all__ = ["BaseRoute", "Request", "Response", "Route"]  # with what is defined here
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "WEBSOCKET"})
 
 
-class Metrics:
+class ServerMetrics:
     """Counters of a server; they are counted on the event loop only."""
 
     def __init__(self) -> None:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
 from pyoxigraph import BlankNode, NamedNode
-from starlette.responses import Response
-from starlette.routing import Route
 
 from graphtide.algebra import queries as qry
 from graphtide.algebra.nodes import Dataset, SelectQuery
@@ -22,8 +20,6 @@ from graphtide.serve import access, http
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from starlette.requests import Request
 
     from graphtide.graph import LiveGraph
     from graphtide.rdf.terms import Term
@@ -64,10 +60,10 @@ _RESULT_FORMATS: Final = (
 Fields = list[tuple[str, str]]
 
 
-def routes(host: Host) -> list[Route]:
+def routes(host: Host) -> list[http.Route]:
     """The routes of queries and updates."""
 
-    async def sparql(request: Request) -> Response:
+    async def sparql(request: http.Request) -> http.Response:
         fields = parse_qsl(request.url.query, keep_blank_values=True)
         if request.method in ("GET", "HEAD"):
             if _values(fields, "update"):
@@ -90,7 +86,7 @@ def routes(host: Host) -> list[Route]:
             return await _query(request, host, asked, fields)
         return await _update(request, host, changed or "", fields)
 
-    async def update(request: Request) -> Response:
+    async def update(request: http.Request) -> http.Response:
         fields = parse_qsl(request.url.query, keep_blank_values=True)
         kind = http.MediaType.of(request).name
         body = await http.read_text(request, host)
@@ -100,8 +96,8 @@ def routes(host: Host) -> list[Route]:
         return await _update(request, host, body, fields)
 
     return [
-        Route("/sparql", sparql, methods=["GET", "POST"]),
-        Route("/update", update, methods=["POST"]),
+        http.Route("/sparql", sparql, methods=["GET", "POST"]),
+        http.Route("/update", update, methods=["POST"]),
     ]
 
 
@@ -145,7 +141,7 @@ def named_node(iri: str) -> NamedNode:
         raise http.HttpProblem(400, "the name of a graph must be an absolute IRI") from None
 
 
-def base_of(request: Request) -> str:
+def base_of(request: http.Request) -> str:
     """The IRI of the resource, which relative IRIs are relative to."""
     iri = str(request.url.replace(query="", fragment=""))
     try:
@@ -154,7 +150,7 @@ def base_of(request: Request) -> str:
         return f"http://localhost{request.scope['root_path']}/sparql"
 
 
-async def _query(request: Request, host: Host, text: str, fields: Fields) -> Response:
+async def _query(request: http.Request, host: Host, text: str, fields: Fields) -> http.Response:
     if len(text) > MAX_QUERY:
         raise http.HttpProblem(413, f"the query has more than {MAX_QUERY:,} characters")
     dataset = _dataset(fields, "default-graph-uri", "named-graph-uri")
@@ -162,7 +158,7 @@ async def _query(request: Request, host: Host, text: str, fields: Fields) -> Res
     return await host.call(_answer, host, text, base, dataset, accept)
 
 
-async def _update(request: Request, host: Host, text: str, fields: Fields) -> Response:
+async def _update(request: http.Request, host: Host, text: str, fields: Fields) -> http.Response:
     access.require(request.scope, "write")
     using = _dataset(fields, "using-graph-uri", "using-named-graph-uri")
     base = base_of(request)
@@ -179,7 +175,7 @@ async def _update(request: Request, host: Host, text: str, fields: Fields) -> Re
 
 def _answer(
     host: Host, text: str, base: str, dataset: Dataset | None, accept: str | None
-) -> Response:
+) -> http.Response:
     parsed = parse_any_query(text, base=base)
     if dataset is not None:
         parsed = _with_dataset(parsed, dataset)
@@ -221,16 +217,16 @@ def evaluated(host: Host, parsed: qry.Query) -> list[res.Row]:
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
-def content_response(content: str, media_type: str, status: int = 200) -> Response:
+def content_response(content: str, media_type: str, status: int = 200) -> http.Response:
     """A text in UTF-8."""
     headers = {"content-type": f"{media_type}; charset=utf-8", "vary": "accept"}
-    return Response(content.encode(), status, headers)
+    return http.Response(content.encode(), status, headers)
 
 
 # --- service description ---
 
 
-def _description(request: Request, graph: LiveGraph) -> Response:
+def _description(request: http.Request, graph: LiveGraph) -> http.Response:
     media_type, form = http.negotiate(request.headers.get("accept"), GRAPHS)
     triples = list(_description_triples(base_of(request), len(graph)))
     return content_response(res.graph_text(triples, form), media_type)

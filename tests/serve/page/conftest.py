@@ -43,7 +43,7 @@ def address(graph):
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, no other event loop runs in the thread
 def browser():
     if CHROMIUM is None:
         pytest.skip("chromium is not installed: apt-get install chromium")
@@ -65,7 +65,7 @@ def problems():
 def page(browser, problems, request):
     options = getattr(request, "param", {"viewport": {"width": 1280, "height": 860}})
     context = browser.new_context(**options)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     found = context.new_page()
     # A browser itself writes down that a server has gone; that is not an error of the page.
     found.on(

@@ -19,7 +19,7 @@ from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.formats.read import write_quads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from graphtide.rdf.terms import Term
 
@@ -112,6 +112,11 @@ def json_rows(answer: ResultRows) -> dict[str, Any]:
         for row in answer.rows
     ]
     return {"head": {"vars": list(answer.variables)}, "results": {"bindings": bindings}}
+
+
+def json_row(row: Mapping[str, Term | None]) -> dict[str, Any]:
+    """A row by its columns; what is unbound is left out."""
+    return {name: json_term(term) for name, term in row.items() if term is not None}
 
 
 def json_term(term: Term) -> dict[str, str]:

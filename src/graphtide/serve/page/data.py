@@ -9,34 +9,42 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError, PlacedError, QueryError
-from graphtide.lang.sparql import parse
-from graphtide.lang.sparql.scanner import name_hint
+from graphtide.kernel.batch import DIFF, TX
+from graphtide.lang.sparql import parse, scanner
 from graphtide.lang.tide.program import Program
-from graphtide.serve.page import events, plan
-from graphtide.serve.page.rates import Rates
-from graphtide.serve.page.repairs import RepairDesk
-from graphtide.serve.page.terms import row_json, table_json
+from graphtide.plan import choose, explain
+from graphtide.rdf import terms
+from graphtide.rdf.formats.results import json_row
+from graphtide.serve.page import events, repairs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from graphtide.engine.results import Delta
+    import pyarrow as pa
+
+    from graphtide.engine.results import Delta, Stats
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
 
 MAX_ROWS: Final = 1000
 """Rows of an answer in one reply."""
 
+MAX_COUNTED: Final = 20_000
+"""Quads up to which the rows of every node of a plan are counted again and again."""
+
 MAX_ASKED: Final = 10_000
 """Rows of a query that is evaluated once."""
 
 SHOWN_DELTAS: Final = 40
 SHOWN_DELTA_ROWS: Final = 50
+SECONDS: Final = 60
+"""Seconds that a sparkline shows."""
+
 MAX_OWN_QUERIES: Final = 100
 """Queries that were registered on the page and are not closed."""
 
@@ -55,8 +63,8 @@ class PageData:
 
     def __init__(self, graph: LiveGraph) -> None:
         self.graph: Final = graph
-        self._rates = Rates(graph)
-        self._repairs = RepairDesk(graph)
+        self._rates = Rates()
+        self._repairs = repairs.RepairDesk(graph)
         self._past: OrderedDict[int, PageData] = OrderedDict()
         self._going_back = Lock()
         self._fired = events.FiringCounts()
@@ -90,7 +98,7 @@ class PageData:
                 after, many = given.get("after", -1), given.get("limit", SHOWN_DELTAS)
                 return self.deltas(name, _whole(after, "after", -1), _whole(many, "limit"))
             case "GET", "queries", name, "plan":
-                return plan.plan(self._query(name))
+                return plan(self._query(name))
             case "POST", "queries", name, "why":
                 return self.why(name, sent.get("row"), every=bool(sent.get("all")))
             case "POST", "queries", name, "why-not":
@@ -163,7 +171,7 @@ class PageData:
         known = self._shown()
         if name not in known:
             raise NotFoundError(
-                f"there is no query named {name}", hint=name_hint(name, known, "query")
+                f"there is no query named {name}", hint=scanner.name_hint(name, known, "query")
             )
         return known[name]
 
@@ -205,7 +213,7 @@ class PageData:
             if query.windows is not None:
                 result = query.last_result()
                 found = [] if result is None else result[offset : offset + limit]
-                rows, total = [row_json(row) for row in found], len(result or ())
+                rows, total = [json_row(row) for row in found], len(result or ())
             else:
                 rows = table_json(query.table(terms=True, offset=offset, limit=limit))
                 total = query.count()
@@ -277,6 +285,30 @@ class PageData:
         return json.loads(query.why_not(row).json())
 
 
+def plan(query: Query) -> dict[str, Any]:
+    """The plan of a query: nodes and edges, text, strategy, and why that was chosen."""
+    with query.lock:
+        facts = query.facts(actual=False)
+        known = facts.statistics
+        if known is not None and known.quads <= MAX_COUNTED:
+            facts = query.facts(actual=True)
+        asked = query.asked
+        why = (
+            ""
+            if known is None
+            else choose.reason(asked.select, query.plan, known, asked.strategy, asked.pinned)
+        )
+        size = query.cache_size()
+        return {
+            **explain.drawing(query.plan, facts).json(),
+            "text": query.explain(actual=facts.actual is not None),
+            "strategy": query.strategy,
+            "why": why,
+            "stored": size.entries,
+            "bytes": size.bytes,
+        }
+
+
 def check(text: str) -> dict[str, Any]:
     """What a text is, or its first error and where that is."""
     try:
@@ -320,7 +352,7 @@ def _delta_json(delta: Delta, rows: int) -> dict[str, Any]:
         "time": delta.time,
         "added": added,
         "removed": len(delta) - added,
-        "rows": [{"diff": row.diff, "row": row_json(row.row)} for row in delta[:rows]],
+        "rows": [{"diff": row.diff, "row": json_row(row.row)} for row in delta[:rows]],
     }
 
 
@@ -334,8 +366,14 @@ def _result_json(result: Sequence[Any] | None, rows: int) -> dict[str, Any] | No
         "time": result.time,  # type: ignore[attr-defined]
         "added": len(result),
         "removed": 0,
-        "rows": [{"diff": 1, "row": row_json(row)} for row in result[:rows]],
+        "rows": [{"diff": 1, "row": json_row(row)} for row in result[:rows]],
     }
+
+
+def table_json(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table of N-Triples texts."""
+    rows = ({k: v and terms.parse_term(v) for k, v in row.items()} for row in table.to_pylist())
+    return list(map(json_row, rows))
 
 
 def _text(sent: Mapping[str, Any], name: str) -> str:
@@ -359,3 +397,63 @@ def _whole(value: object, name: str, least: int = 0) -> int:
     if number < least or number > 2**62:
         raise GraphtideError(f"{name}={value!r} is not a whole number of {least} or more")
     return number
+
+
+# --- rows per second ---
+
+
+class Rates:
+    """Samples queries about once a second while somebody looks; never before.
+
+    It reads the deltas that queries retain, so of more than those in one second the rest is not
+    counted.
+    """
+
+    def __init__(self) -> None:
+        self.changes_per_second = 0.0
+        self._sampled = 0.0
+        self._changes = 0
+        self._seen: dict[str, int] = {}
+        self._added: dict[str, deque[int]] = {}
+        self._removed: dict[str, deque[int]] = {}
+
+    def sample(self, queries: Collection[Query], stats: Stats) -> None:
+        """Count what came since the last sample, unless that was just now."""
+        now = time.monotonic()
+        passed = now - self._sampled
+        if passed < 0.9:
+            return
+        changes = stats.inserted + stats.deleted
+        fresh = self._sampled == 0
+        self.changes_per_second = 0.0 if fresh else round((changes - self._changes) / passed, 1)
+        self._sampled, self._changes = now, changes
+        names = {query.name for query in queries}
+        for name in self._seen.keys() - names:
+            del self._seen[name], self._added[name], self._removed[name]
+        for query in queries:
+            self._count(query)
+
+    def of(self, query: Query) -> tuple[list[int], list[int]]:
+        """The added and the removed rows of each of the last seconds."""
+        empty: deque[int] = deque()
+        return (
+            list(self._added.get(query.name, empty)),
+            list(self._removed.get(query.name, empty)),
+        )
+
+    def _count(self, query: Query) -> None:
+        """One more second of a query; at the first sight of it, only where it is."""
+        name, history = query.name, query.history()
+        seen = self._seen.get(name)
+        last, added, removed = -1 if seen is None else seen, 0, 0
+        for net, stamps in reversed(history):
+            numbers = net[:, TX] + stamps.first
+            last = max(last, int(numbers[-1]))
+            if seen is None or numbers[-1] <= seen:
+                break
+            diffs = net[numbers > seen, DIFF]
+            added += int(diffs[diffs > 0].sum())
+            removed -= int(diffs[diffs < 0].sum())
+        self._seen[name] = last
+        for kept, number in ((self._added, added), (self._removed, removed)):
+            kept.setdefault(name, deque([0] * SECONDS, SECONDS)).append(number)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.patterns import explain
-from graphtide.serve.page.terms import row_json, term_json
+from graphtide.rdf.formats.results import json_row, json_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphtide.graph import LiveGraph
-    from graphtide.patterns.detector import AnyDetector
-    from graphtide.patterns.tokens import Token
+    from graphtide.patterns.tokens import ConfigurationMover, Token
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rules.firing import Firing
     from graphtide.rules.program import RunningProgram
@@ -57,7 +56,7 @@ def summaries(graph: LiveGraph, counts: FiringCounts) -> Iterator[dict[str, Any]
                 "program": program.name,
                 "rows": program.matched(each.name),
                 "tokens": len(program.detector(each.name).tokens()),
-                "last": {"time": last[0].time, "row": row_json(last[0].values)} if last else None,
+                "last": {"time": last[0].time, "row": json_row(last[0].values)} if last else None,
             }
         fired = counts.of(program)
         for rule in program.program.rules:
@@ -67,7 +66,7 @@ def summaries(graph: LiveGraph, counts: FiringCounts) -> Iterator[dict[str, Any]
                 "kind": "rule",
                 "program": program.name,
                 "rows": fired[rule.name],
-                "last": {"time": found.time, "row": row_json(found.values)} if found else None,
+                "last": {"time": found.time, "row": json_row(found.values)} if found else None,
             }
 
 
@@ -99,19 +98,20 @@ def pattern(graph: LiveGraph, name: str) -> dict[str, Any]:
             "tokens_at": [held[position.number] for position in automaton.positions],
             "facts": explain.facts(automaton),
             "clock": program.clock,
-            "tokens": [_token(each, detector, graph.terms) for each in tokens[:SHOWN_TOKENS]],
+            "tokens": [
+                _token(each, detector.reader, graph.terms) for each in tokens[:SHOWN_TOKENS]
+            ],
             "token_count": len(tokens),
             "matched": program.matched(name),
             "matches": [
-                {"start": m.start, "time": m.time, "row": row_json(m.values)}
+                {"start": m.start, "time": m.time, "row": json_row(m.values)}
                 for m in reversed(program.matches(name, last=SHOWN_MATCHES))
             ],
         }
 
 
-def _token(token: Token, detector: AnyDetector, terms: TermDictionary) -> dict[str, Any]:
-    reader, automaton = detector.reader, detector.automaton
-    first = token.configurations[0]
+def _token(token: Token, reader: ConfigurationMover, terms: TermDictionary) -> dict[str, Any]:
+    automaton, first = reader.automaton, token.configurations[0]
     deadline = token.deadline(reader)
     waits = {
         explain.transition_text(automaton, transition): None
@@ -125,7 +125,7 @@ def _token(token: Token, detector: AnyDetector, terms: TermDictionary) -> dict[s
         "until": None if isinf(deadline) else deadline,
         "waits_for": list(waits),
         "values": {
-            variable.name: term_json(terms.decode(value))
+            variable.name: json_term(terms.decode(value))
             for variable, value in zip(automaton.variables, first.values, strict=True)
             if value
         },
@@ -145,7 +145,7 @@ def rule(graph: LiveGraph, name: str, counts: FiringCounts) -> dict[str, Any]:
                 {
                     "number": firing.number,
                     "time": firing.time,
-                    "row": row_json(firing.values),
+                    "row": json_row(firing.values),
                     "events": {event: list(span) for event, span in firing.events.items()},
                     "why": firing.why(),
                 }

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from graphtide.errors import GraphtideError
-from graphtide.serve.page.terms import row_json, term_json
+from graphtide.rdf.formats.results import json_row, json_term
 
 if TYPE_CHECKING:
     from graphtide.graph import LiveGraph
-    from graphtide.lang.tide.program import Program
     from graphtide.repair.plan import QuadChange, RepairPlan
     from graphtide.rules.program import RunningProgram
 
@@ -61,9 +60,11 @@ class RepairDesk:
     def preview(self, name: str) -> dict[str, Any]:
         """Plans that meet the goals of a program, best first, with the deltas they would have."""
         with self._graph.lock:
-            found = self._graph.repairs(
-                self._program(name), max_plans=MAX_PLANS, max_seconds=MAX_SECONDS
-            )
+            known = self.programs()
+            if name not in known:
+                raise GraphtideError(f"there is no program named {name} with goals")
+            program = known[name].program
+            found = self._graph.repairs(program, max_plans=MAX_PLANS, max_seconds=MAX_SECONDS)
             plans = list(found) or ([found.closest] if found.closest.steps else [])
             return {"plans": [self._shown(plan) for plan in plans], "stopped": found.stopped}
 
@@ -73,12 +74,6 @@ class RepairDesk:
             if plan not in self._plans:
                 raise GraphtideError("this plan is not known any more", hint="search again")
             return {"changed": self._plans.pop(plan).apply()}
-
-    def _program(self, name: str) -> Program:
-        known = self.programs()
-        if name not in known:
-            raise GraphtideError(f"there is no program named {name} with goals")
-        return known[name].program
 
     def _shown(self, plan: RepairPlan) -> dict[str, Any]:
         self._made += 1
@@ -91,7 +86,7 @@ class RepairDesk:
             "cost": plan.cost,
             "solves": plan.solves,
             "steps": [
-                {"fix": step.fix, "row": row_json(step.bindings)}
+                {"fix": step.fix, "row": json_row(step.bindings)}
                 for step in plan.steps[:SHOWN_ROWS]
             ],
             "step_count": len(plan.steps),
@@ -99,7 +94,7 @@ class RepairDesk:
             "change_count": len(plan.changes),
             "violations": plan.violations,
             "preview": {
-                query: [{"diff": row.diff, "row": row_json(row.row)} for row in rows[:SHOWN_ROWS]]
+                query: [{"diff": row.diff, "row": json_row(row.row)} for row in rows[:SHOWN_ROWS]]
                 for query, rows in plan.preview.items()
                 if rows
             },
@@ -107,5 +102,5 @@ class RepairDesk:
 
 
 def _change(change: QuadChange) -> dict[str, Any]:
-    quad = [term_json(term) for term in change[1:] if term is not None]
+    quad = [json_term(term) for term in change[1:] if term is not None]
     return {"diff": change.diff, "quad": quad}

@@ -24,15 +24,18 @@ if TYPE_CHECKING:
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
     from graphtide.rdf.terms import Term
-    from graphtide.serve.metrics import Metrics
+    from graphtide.serve.metrics import ServerMetrics
 
 CONNECTIONS: Final[WeakValueDictionary[tuple[str, int], asyncio.Transport]] = WeakValueDictionary()
 """The sockets of this process's clients, by address."""
 
+SHORT: Final = 200
+"""Characters of a term whose JSON is kept for the next time."""
+
 HEARTBEAT: Final = b": heartbeat\n\n"
 
 
-class Message(NamedTuple):
+class DeltaMessage(NamedTuple):
     """What subscribers are told: the whole answer, or what a transaction changed in it."""
 
     seq: int
@@ -48,7 +51,7 @@ class Message(NamedTuple):
 class Block:
     """Consecutive messages, encoded once for all readers."""
 
-    def __init__(self, messages: Sequence[Message], comment: bytes = b"") -> None:
+    def __init__(self, messages: Sequence[DeltaMessage], comment: bytes = b"") -> None:
         self.messages = messages
         self._comment = comment
 
@@ -72,8 +75,13 @@ class Block:
 # --- encoding ---
 
 
-@lru_cache(maxsize=1 << 16)
 def _term_json(term: Term) -> str:
+    return (_short_json if len(term.value) <= SHORT else _short_json.__wrapped__)(term)
+
+
+@lru_cache(maxsize=1 << 16)
+def _short_json(term: Term) -> str:
+    """Terms come again and again; long ones are not kept."""
     return json.dumps(json_term(term), ensure_ascii=False)
 
 
@@ -96,7 +104,7 @@ class Encoder:
             found += [f"{{{','.join(terms)}}}"] * copies
         return f'{{"head":{self._head},"results":{{"bindings":[{",".join(found)}]}}}}'
 
-    def delta(self, delta: Delta) -> Message:
+    def delta(self, delta: Delta) -> DeltaMessage:
         """The delta of one transaction."""
         rows = list(delta)
         added = self.rows((row.row, row.diff) for row in rows if row.diff > 0)
@@ -105,21 +113,21 @@ class Encoder:
             f'{{"event":"delta","seq":{delta.seq},"time":{delta.time},"tx":{delta.tx},'
             f'"added":{added},"removed":{removed}}}'
         )
-        return Message(delta.seq, "delta", data.encode("utf-8", "backslashreplace"))
+        return DeltaMessage(delta.seq, "delta", data.encode("utf-8", "backslashreplace"))
 
     def whole(
         self, kind: str, seq: int, time: int, rows: Iterable[Mapping[str, Term | None]]
-    ) -> Message:
+    ) -> DeltaMessage:
         """A whole answer, or what windows put out when they closed."""
         added = self.rows((row, 1) for row in rows)
         data = f'{{"event":"{kind}","seq":{seq},"time":{time},"added":{added}}}'
-        return Message(seq, kind, data.encode("utf-8", "backslashreplace"))
+        return DeltaMessage(seq, kind, data.encode("utf-8", "backslashreplace"))
 
 
 # --- readers ---
 
 
-class Sink(Protocol):
+class ReaderSink(Protocol):
     """Where the messages of a reader go."""
 
     def write(self, block: Block) -> None:
@@ -189,13 +197,13 @@ class Outbox:
             self._transport.abort()
 
 
-class Reader:
+class DeltaReader:
     """One connection that reads a channel.
 
     Until it has its first messages, later ones are held back. `ended` has the reason of its end.
     """
 
-    def __init__(self, sink: Sink, limit: int, metrics: Metrics) -> None:
+    def __init__(self, sink: ReaderSink, limit: int, metrics: ServerMetrics) -> None:
         self.sink = sink
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._limit = limit
@@ -247,12 +255,12 @@ class Channel:
         self.id = channel_id
         self.query = query
         self.owned = owned
-        self.readers: set[Reader] = set()
+        self.readers: set[DeltaReader] = set()
         self.seq: int | None = None
         """How far the readers have been told; None while there is none."""
         self._encoder = Encoder(query.variables)
 
-    def deliver(self, messages: Sequence[Message]) -> None:
+    def deliver(self, messages: Sequence[DeltaMessage]) -> None:
         """Send messages to all readers."""
         block = Block(messages)
         for reader in list(self.readers):
@@ -260,7 +268,7 @@ class Channel:
 
     # What follows runs in threads.
 
-    def news(self, graph: LiveGraph) -> list[Message]:
+    def news(self, graph: LiveGraph) -> list[DeltaMessage]:
         """What has happened since last asked."""
         with graph.lock:
             before, self.seq = self.seq, self._now(graph)
@@ -282,7 +290,7 @@ class Channel:
         last = self.query.last_result()
         return -1 if last is None else last.time
 
-    def first(self, graph: LiveGraph, last: int | None) -> tuple[list[Message], int]:
+    def first(self, graph: LiveGraph, last: int | None) -> tuple[list[DeltaMessage], int]:
         """What a reader gets first: what it has missed, or the answer; and how far that goes."""
         with graph.lock:
             now = self._now(graph)
@@ -295,7 +303,7 @@ class Channel:
                     pass  # it begins anew
             return [self.answer(graph)], now
 
-    def _missed(self, last: int) -> list[Message]:
+    def _missed(self, last: int) -> list[DeltaMessage]:
         if self.query.windows is None:
             return [self._encoder.delta(delta) for delta in self.query.since(last)]
         results = self.query.results()
@@ -303,7 +311,7 @@ class Channel:
             raise GraphtideError("these results are no longer retained")
         return [self._encoder.whole("result", r.time, r.time, r) for r in results if r.time > last]
 
-    def answer(self, graph: LiveGraph) -> Message:
+    def answer(self, graph: LiveGraph) -> DeltaMessage:
         """The whole answer now."""
         now = self._now(graph)
         if self.query.windows is not None:

@@ -42,7 +42,7 @@ class ClientSubscription:
     channel: chn.Channel
     client: str
     cursor: QueryCursor | None = None
-    readers: int = 0
+    readers: set[chn.DeltaReader] = field(default_factory=set)
     used: float = field(default_factory=time.monotonic)
 
     def to_json(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class SubscriptionHub:
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
         self._changing = asyncio.Lock()
-        """Held while a channel is made or ended: it may take a while, and others ask for the same."""
+        """Held while a channel is made or ended: others may ask for the same meanwhile."""
 
     # --- the task ---
 
@@ -210,10 +210,10 @@ class SubscriptionHub:
             if self._subscriptions.pop(subscription.id, None) is None:
                 return
             self._host.metrics.subscriptions = len(self._subscriptions)
+            for reader in list(subscription.readers):
+                reader.end("ended")
             if any(each.channel is channel for each in self._subscriptions.values()):
                 return
-            for reader in list(channel.readers):
-                reader.end("ended")
             self._channels.pop(channel.id, None)
             if channel.owned:
                 await self._host.call(channel.query.close)
@@ -221,15 +221,15 @@ class SubscriptionHub:
     # --- reading ---
 
     async def attach(
-        self, subscription: ClientSubscription, reader: chn.Reader, last: int | None
+        self, subscription: ClientSubscription, reader: chn.DeltaReader, last: int | None
     ) -> tuple[chn.Block, int]:
         """Let a reader read; what it gets first, and how far that goes."""
-        if self._stopping:
-            raise http.HttpProblem(503, "the server is stopping")
         channel = subscription.channel
-        subscription.readers += 1
+        subscription.readers.add(reader)
         channel.readers.add(reader)
         self._host.metrics.readers += 1
+        if self._stopping:
+            raise http.HttpProblem(503, "the server is stopping")
         if subscription.cursor is not None:
             if last is not None:
                 await self._host.call(subscription.cursor.ack, last)
@@ -239,13 +239,13 @@ class SubscriptionHub:
         self._host.metrics.events += len(messages)
         return chn.Block(messages, b"retry: 1000\n\n"), seq
 
-    def detach(self, subscription: ClientSubscription, reader: chn.Reader) -> None:
+    def detach(self, subscription: ClientSubscription, reader: chn.DeltaReader) -> None:
         """A connection has ended."""
         channel = subscription.channel
         channel.readers.discard(reader)
         if not channel.readers:
             channel.seq = None  # nobody asks for what happens now
-        subscription.readers -= 1
+        subscription.readers.discard(reader)
         subscription.used = time.monotonic()
         self._host.metrics.readers -= 1
 

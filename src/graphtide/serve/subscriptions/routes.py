@@ -10,9 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from graphtide.errors import GraphtideError
@@ -37,31 +35,31 @@ MAX_SENT: Final = 10_000
 """Characters of a text that a WebSocket's client may send: it only acknowledges."""
 
 
-def routes(host: Host, hub: SubscriptionHub) -> list[BaseRoute]:
+def routes(host: Host, hub: SubscriptionHub) -> list[http.BaseRoute]:
     """The routes of subscriptions."""
 
-    async def subscribe(request: Request) -> Response:
+    async def subscribe(request: http.Request) -> http.Response:
         made = await hub.add(await http.read_json(request, host), _client(request.scope))
         described = made.to_json()
         return http.json_response(described, 201, headers={"location": described["events"][:-7]})
 
-    async def one(request: Request) -> Response:
+    async def one(request: http.Request) -> http.Response:
         found = await hub.find(request.path_params["id"], _client(request.scope))
         if request.method == "DELETE":
             await hub.end(found)
-            return Response(status_code=204)
+            return http.Response(status_code=204)
         return http.json_response(found.to_json())
 
-    async def acknowledge(request: Request) -> Response:
+    async def acknowledge(request: http.Request) -> http.Response:
         found = await hub.find(request.path_params["id"], _client(request.scope))
         seq = (await http.read_json(request, host)).get("seq")
         if found.cursor is None or not isinstance(seq, int) or isinstance(seq, bool):
             hint = 'give {"seq": NUMBER} to a subscription that was made with a "cursor"'
             raise http.HttpProblem(400, "there is nothing to acknowledge", hint=hint)
         await host.call(found.cursor.ack, min(seq, await host.call(_last, host)))
-        return Response(status_code=204)
+        return http.Response(status_code=204)
 
-    async def why(request: Request) -> Response:
+    async def why(request: http.Request) -> http.Response:
         found = await hub.find(request.path_params["id"], _client(request.scope))
         asked = await http.read_json(request, host)
         row = asked.get("row", {})
@@ -72,7 +70,7 @@ def routes(host: Host, hub: SubscriptionHub) -> list[BaseRoute]:
         explained = await host.call(explain, row)
         return http.json_response({"text": str(explained), **json.loads(explained.json())})
 
-    async def events(request: Request) -> Response:
+    async def events(request: http.Request) -> http.Response:
         found = await hub.find(request.path_params["id"], _client(request.scope))
         return EventStream(host, hub, found)
 
@@ -86,11 +84,11 @@ def routes(host: Host, hub: SubscriptionHub) -> list[BaseRoute]:
 
     where = "/subscriptions/{id}"
     return [
-        Route("/subscriptions", subscribe, methods=["POST"]),
-        Route(where, one, methods=["GET", "DELETE"]),
-        Route(where + "/events", events, methods=["GET"]),
-        Route(where + "/ack", acknowledge, methods=["POST"]),
-        Route(where + "/why", why, methods=["POST"]),
+        http.Route("/subscriptions", subscribe, methods=["POST"]),
+        http.Route(where, one, methods=["GET", "DELETE"]),
+        http.Route(where + "/events", events, methods=["GET"]),
+        http.Route(where + "/ack", acknowledge, methods=["POST"]),
+        http.Route(where + "/why", why, methods=["POST"]),
         WebSocketRoute(where + "/socket", socket),
     ]
 
@@ -109,7 +107,7 @@ def _last_id(given: str | None) -> int | None:
     return int(given) if given is not None and _NUMBER.fullmatch(given) else None
 
 
-class EventStream(Response):
+class EventStream(http.Response):
     """Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html"""
 
     def __init__(self, host: Host, hub: SubscriptionHub, subscription: ClientSubscription) -> None:
@@ -127,8 +125,8 @@ class EventStream(Response):
         transport = chn.CONNECTIONS.get(scope.get("client") or ("", 0))
         direct = transport if scope.get("http_version") == "1.1" else None
         sink = chn.Outbox(transport) if direct is None else chn.Socket(direct)
-        reader = chn.Reader(sink, self._host.settings.unsent_bytes, self._host.metrics)
-        request = Request(scope)
+        reader = chn.DeltaReader(sink, self._host.settings.unsent_bytes, self._host.metrics)
+        request = http.Request(scope)
         last = request.headers.get("last-event-id") or request.query_params.get("last-event-id")
         try:
             block, seq = await self._hub.attach(self._subscription, reader, _last_id(last))
@@ -176,7 +174,7 @@ async def _first_of(waits: list[Awaitable[object]]) -> None:
         await asyncio.gather(*tasks[1:], return_exceptions=True)
 
 
-def _goodbye(reader: chn.Reader) -> bytes:
+def _goodbye(reader: chn.DeltaReader) -> bytes:
     return json.dumps({"event": "goodbye", "reason": reader.ended.result()}).encode()
 
 
@@ -189,7 +187,7 @@ async def _talk(
     """Send messages as texts of JSON; a client may send `{"ack": SEQ}`."""
     last = websocket.query_params.get("last-event-id")
     outbox = chn.Outbox(chn.CONNECTIONS.get(websocket.scope.get("client") or ("", 0)))
-    reader = chn.Reader(outbox, host.settings.unsent_bytes, host.metrics)
+    reader = chn.DeltaReader(outbox, host.settings.unsent_bytes, host.metrics)
     await websocket.accept()
     try:
         block, seq = await hub.attach(subscription, reader, _last_id(last))
