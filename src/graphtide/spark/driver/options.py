@@ -151,7 +151,7 @@ class RunOptions:
     @property
     def finds_hubs(self) -> bool:
         """Whether hubs are found in the stream."""
-        return hub.AUTO in self.hubs
+        return hub.finds_hubs(self.hubs)
 
     def spec(self, program: Program) -> ProgramSpec | None:
         """The events, patterns and rules of a program; None if it has nothing but queries."""

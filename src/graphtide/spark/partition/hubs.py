@@ -53,6 +53,8 @@ def hub_counts(hubs: Hubs) -> HubCounts:
     graphtide.errors.GraphtideError: 17 hubs: at most 16 are supported
       hint: name the most frequent values only
     """
+    if isinstance(hubs, str):
+        hubs = [hubs]
     if len(hubs) > MAX_HUBS:
         raise GraphtideError(
             f"{len(hubs)} hubs: at most {MAX_HUBS} are supported",
@@ -72,11 +74,19 @@ def named_hubs(hubs: Hubs) -> HubCounts:
     >>> named_hubs("auto"), named_hubs(["auto", "<ex:a>"])
     ((), (('<ex:a>', ()),))
     """
-    if hubs == AUTO:
-        return ()
     if isinstance(hubs, Mapping):
         return hub_counts({term: counts for term, counts in hubs.items() if term != AUTO})
-    return hub_counts([hubs] if isinstance(hubs, str) else [term for term in hubs if term != AUTO])
+    terms = [hubs] if isinstance(hubs, str) else hubs
+    return hub_counts([term for term in terms if term != AUTO])
+
+
+def finds_hubs(hubs: Hubs) -> bool:
+    """Whether a run is to find hubs in its stream.
+
+    >>> finds_hubs("auto"), finds_hubs(["<ex:a>", "auto"]), finds_hubs("<ex:auto>")
+    (True, True, False)
+    """
+    return hubs == AUTO if isinstance(hubs, str) else AUTO in hubs
 
 
 def _check_term(text: str) -> None:
