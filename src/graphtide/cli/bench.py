@@ -49,6 +49,7 @@ class BenchCommand:
     measures: str
     example: str
     notes: str = OWN_PROCESS
+    name: str | None = None
 
 
 def train(
@@ -267,6 +268,27 @@ def spark(
         run_benchmark(BENCHMARK, tasks, as_json=as_json)
 
 
+def every(
+    *,
+    quick: bool = False,
+    peers: Peers = True,
+    as_json: AsJson = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Measure every kind of change.
+
+    Parameters
+    ----------
+    quick
+        A twentieth of the edges and events.
+    """
+    from graphtide.bench.table import BENCHMARK, make_tasks, report
+
+    benchmark = replace(BENCHMARK, report=partial(report, peers=peers))
+    tasks = make_tasks(quick=quick, peers=peers, seed=seed)
+    run_benchmark(benchmark, tasks, as_json=as_json)
+
+
 def soak(
     *,
     events: Events = 2_000_000,
@@ -315,7 +337,46 @@ def durable(
     run_benchmark(BENCHMARK, make_tasks(edges, quads, seed), as_json=as_json)
 
 
+def serve(
+    *,
+    clients: int = 1000,
+    queries: int = 50,
+    rate: int = 5000,
+    seconds: float = 10,
+    seed: SeedOption = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a server under load.
+
+    Parameters
+    ----------
+    clients
+        How many subscribers, or clients that ask again.
+    queries
+        How many queries they share.
+    rate
+        Changes per second.
+    seconds
+        How long the changes go on.
+    """
+    from graphtide.bench.serve import BENCHMARK, make_tasks
+    from graphtide.cli.serve import check_needs
+
+    check_needs()
+    for value, option in ((clients, "--clients"), (queries, "--queries"), (rate, "--rate")):
+        check_minimum(value, option, 1)
+    tasks = make_tasks(clients, queries, rate, seconds, seed)
+    run_benchmark(BENCHMARK, tasks, as_json=as_json)
+
+
 BENCHMARKS: Final = (
+    BenchCommand(
+        every,
+        "Every kind of change in one run: queries, windows, rules and patterns, beside their aims.",
+        "graphtide bench all --quick --no-peers --json",
+        f"Through the public API, in batches and one call per event. {OWN_PROCESS}",
+        name="all",
+    ),
     BenchCommand(
         train,
         "Train Benchmark: read a railway model, check it, transform and recheck it in rounds.",
@@ -385,11 +446,18 @@ BENCHMARKS: Final = (
         "graphtide bench durable --edges 130000 --quads 10000000",
         f"Writing is timed until everything is on disk. {OWN_PROCESS}",
     ),
+    BenchCommand(
+        serve,
+        "A server: subscribers that get every delta, beside clients that ask again every second.",
+        "graphtide bench serve --clients 1000 --queries 50 --rate 5000",
+        f"The peer is an Oxigraph store behind the same HTTP server. {OWN_PROCESS}",
+    ),
 )
 
 for _bench in BENCHMARKS:
     app.command(
         _bench.run,
+        name=_bench.name,
         help=f"{_bench.measures}\n\nExample: `{_bench.example}`\n\n{_bench.notes}",
     )
 

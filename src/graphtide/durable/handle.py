@@ -90,6 +90,13 @@ class DurableGraph:
 
     # --- the past ---
 
+    def begins_at(self) -> tuple[int, int]:
+        """The first transaction and time that `at` can go back to."""
+        if self.store.journal.first() <= 1:
+            return 0, 0
+        first = self.store.journal.snapshots()[0]
+        return first.tx, first.time
+
     def at(self, time: int | None, tx: int | None) -> Any:  # noqa: ANN401 - a live graph
         """A graph as of a time or a transaction."""
         if (time is None) == (tx is None):
@@ -161,8 +168,8 @@ class DurableGraph:
 
     def cursor(self, query: Query, name: str) -> Cursor:
         """The cursor of a consumer of a query."""
-        return Cursor(self.store, query, name, self._since)
+        return Cursor(self.store, query, name, self.since)
 
-    def _since(self, query: Query, seq: int) -> Iterator[Delta]:
+    def since(self, query: Query, seq: int) -> Iterator[Delta]:
         """The deltas of a query after a sequence number, from the journal."""
         return self._deltas(query, Until(tx=seq + 1), Until())

@@ -197,11 +197,30 @@ def complex_batch(events: Sequence[CompleteEvent]) -> EventBatch:
     )
 
 
+class ExpandedEvents(NamedTuple):
+    """Events with complex events among them. The place of each is 4 n + 1 for event n of the input.
+
+    Before it come, with 4 n, those that timers complete; after it those that it completes.
+    """
+
+    events: EventBatch
+    places: Longs
+
+    def after(self, many: int) -> int:
+        """How many events of the input are among the first ones."""
+        return int(np.count_nonzero(self.places[:many] % 4 == 1))
+
+    def end_of(self, many: int) -> int:
+        """Up to where the events go that the last of the first ones completes."""
+        return int(np.searchsorted(self.places, 4 * self.after(many)))
+
+
 class Detection:
     """All patterns of a program.
 
     `types` are the declared events that rules and patterns use, `complex_types` those of patterns.
-    With `retracts`, events can be taken back.
+    With `retracts`, events can be taken back. While `held` is not 0, savepoints stay valid over
+    `begin`.
     """
 
     def __init__(
@@ -232,6 +251,7 @@ class Detection:
             for pattern in patterns
         }
         self._reads_all = any(each.reads_all for each in self.patterns.values())
+        self.held = 0
         self._numbers = EventNumbers() if retracts else None
         self._number = 0
         self._now = 0
@@ -285,9 +305,14 @@ class Detection:
             for each in self.patterns.values():
                 each.retract(number, self._now)
 
+    @property
+    def retracts(self) -> bool:
+        """Whether events can be taken back."""
+        return self._numbers is not None
+
     def begin(self) -> None:
         """A cascade begins: discard savepoints."""
-        for each in self.patterns.values():
+        for each in () if self.held else self.patterns.values():
             each.begin()
 
     def savepoint(self) -> list[PatternSavepoint]:
@@ -299,7 +324,7 @@ class Detection:
         for each, savepoint in zip(self.patterns.values(), to, strict=True):
             each.rollback(savepoint)
 
-    def expand(self, events: EventBatch, order: int) -> EventBatch:
+    def expand(self, events: EventBatch, order: int) -> ExpandedEvents:
         """Events with the complex events that they complete, each in its place.
 
         `order` is the number that the first of them will have among the events of the rules.
@@ -310,7 +335,7 @@ class Detection:
             index = np.arange(len(events))
             before = np.searchsorted([each.place for each in more], 2 * index, side="right")
             self._numbers.add(order + index + before, number)
-        return _inserted(events, more) if more else events
+        return _inserted(events, more)
 
     def expand_one(self, event: EventBatch, order: int) -> list[EventBatch]:
         """An event and the complex events that it completes, one after the other."""
@@ -439,8 +464,12 @@ def detect(
     return Detection(program.patterns, types, complex_types, terms, tick_ms, retracts=retracts)
 
 
-def _inserted(events: EventBatch, more: list[CompleteEvent]) -> EventBatch:
+def _inserted(events: EventBatch, more: list[CompleteEvent]) -> ExpandedEvents:
     """Events with complex events among them: those of place 2n before event n, of 2n + 1 after."""
-    places = [4 * np.arange(len(events)) + 1, 2 * np.array([each.place for each in more])]
-    order = np.argsort(np.concatenate(places), kind="stable")
-    return concat_events(events, complex_batch(more)).take(order)
+    places = 4 * np.arange(len(events)) + 1
+    if not more:
+        return ExpandedEvents(events, places)
+    places = np.concatenate([places, 2 * np.array([each.place for each in more])])
+    order = np.argsort(places, kind="stable")
+    every = concat_events(events, complex_batch(more)).take(order)
+    return ExpandedEvents(every, places[order])

@@ -248,8 +248,14 @@ class RunningProgram:
     # --- results ---
 
     @property
+    def internal_queries(self) -> Sequence[Query]:
+        """The queries that it registered for its rules, besides those that it declares."""
+        return self._connection.internal
+
+    @property
     def clock(self) -> int:
         """The current time of the rules."""
+        self._connection.settle()
         return self._engine.clock
 
     def firings(self) -> Sequence[Firing]:
@@ -259,12 +265,14 @@ class RunningProgram:
     @property
     def fired(self) -> int:
         """How many firings there have been."""
+        self._connection.settle()
         return self._engine.log.total
 
     @property
     @synchronized
     def retained(self) -> int:
         """How many events and pending matches the rules retain."""
+        self._connection.settle()
         return self._engine.rules.retained
 
     @synchronized
@@ -279,6 +287,7 @@ class RunningProgram:
 
     def detector(self, pattern: str) -> AnyDetector:
         """The detector of a pattern, with its tokens."""
+        self._engine.observed = True
         return self._runner(pattern).detector
 
     def trace(self, pattern: str, found: list[DroppedToken]) -> None:
@@ -295,6 +304,7 @@ class RunningProgram:
         runner.trace(dropped)
 
     def _runner(self, pattern: str) -> PatternRunner:
+        self._connection.settle()
         known = {} if self._detection is None else self._detection.patterns
         if pattern not in known:
             near = name_hint(pattern, known, "pattern")
@@ -310,6 +320,7 @@ class RunningProgram:
         durable graph also tokens that were dropped, when and why, by a replay of its journal.
         Events that are not retained any more are not known.
         """
+        self._connection.settle()
         if self._detection is not None and name in self._detection.patterns:
             runner = self._detection.patterns[name]
             dropped = self._connection.dropped_tokens(self.name, name)
@@ -372,13 +383,34 @@ class RunningProgram:
         time: int | None = None,
         duration: int = 0,
     ) -> None:
-        """Publish a graph event to this program only, by default at the current time."""
+        """Publish a graph event to this program only, by default at the current time.
+
+        Where nobody could tell, it waits until somebody looks: many are then taken in at once.
+        """
         graph = self._connection
         # Triples that are computed on the way may use the graph: they are taken before any id is.
-        ids = [quad_ids(graph.terms, s, p, o, None)[:3] for s, p, o in list(triples)]
+        listed = list(triples)
+        if not duration and graph.defer(listed, time):
+            return
+        ids = [quad_ids(graph.terms, s, p, o, None)[:3] for s, p, o in listed]
         events = make_events([ids], [graph.clock if time is None else time], duration)
         graph.publish(events, self._engine)
         graph.reclaim()
+
+    @synchronized
+    def assert_events(
+        self, events: Iterable[tuple[Iterable[tuple[TermLike, TermLike, ObjectLike]], int]]
+    ) -> None:
+        """Publish graph events to this program only, each given by its triples and its time.
+
+        Times are in order; if they are not, none of the events is published.
+        """
+        graph = self._connection
+        listed = [([*triples], time) for triples, time in events]
+        quads = [[quad_ids(graph.terms, *t, None)[:3] for t in triples] for triples, _ in listed]
+        if listed:
+            graph.publish(make_events(quads, [time for _, time in listed]), self._engine)
+            graph.reclaim()
 
     @synchronized
     def advance(self, to: int) -> None:

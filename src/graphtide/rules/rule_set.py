@@ -83,6 +83,11 @@ class RuleSet:
         return list(self._rules)
 
     @property
+    def type_ids(self) -> list[int]:
+        """The ids of the types of events that rules have conditions on."""
+        return [type_.id for type_ in self._numbers]
+
+    @property
     def retained(self) -> int:
         """How many events and pending matches all rules retain."""
         return sum(each.matcher.retained for each in self)

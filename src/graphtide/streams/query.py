@@ -82,10 +82,12 @@ class QueryWindows:
 
     def results(self) -> list[WindowResult]:
         """The retained results, oldest first."""
+        self._runtime.flush()
         return list(self._results)
 
     def last(self) -> WindowResult | None:
         """The last result, if there is one."""
+        self._runtime.flush()
         return self._results.last()
 
     def on_result(self, callback: Callable[[WindowResult], object]) -> None:

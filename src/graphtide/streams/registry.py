@@ -21,9 +21,10 @@ from graphtide.rdf.holders import flat_ids
 from graphtide.streams import reports
 from graphtide.streams import windows as win
 from graphtide.streams.pruning import EVERYTHING, Asked, PruningFilter, asked_of, covers
+from graphtide.streams.publisher import EventPublisher
 from graphtide.streams.query import NO_ROWS, QueryWindows
 from graphtide.streams.statements import StatementLog, statement_rows
-from graphtide.streams.stream import EventPublisher, Stream
+from graphtide.streams.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,7 +73,7 @@ class WindowRegistry:
         self._moving = False
         self._marks: list[tuple[win.WindowContent, win.WindowMark]] = []
         self._reports: deque[reports.WindowReport] = deque()
-        self._publisher = EventPublisher(runtime, self._is_apart)
+        self.publisher = EventPublisher(runtime, self._is_apart)
         runtime.terms.holders.add(self)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
@@ -122,14 +123,8 @@ class WindowRegistry:
         """The stream of that name, made if need be."""
         found = self.streams.get(name)
         if found is None:
-            found = Stream(
-                name,
-                self._runtime.terms,
-                lateness or 0,
-                self._runtime.tick_ms,
-                self._move,
-                self._publisher,
-            )
+            runtime, late = self._runtime, lateness or 0
+            found = Stream(name, runtime.terms, late, runtime.tick_ms, self._move, self.publisher)
             self.streams[name] = found
         elif lateness is not None and lateness != found.lateness:
             raise GraphtideError(f"the stream {name} already has lateness {found.lateness}")
@@ -331,6 +326,7 @@ class Streams:
         self._origin = origin
         self._alignment = alignment
         self._registry = WindowRegistry(runtime)
+        self.publisher = self._registry.publisher
         self.by_name = self._registry.streams
         """The streams by the text of their IRI; read only."""
         self._queries: dict[str, QueryWindows] = {}
@@ -421,6 +417,10 @@ class Streams:
     def admit(self, events: EventBatch) -> EventBatch:
         """All of them."""
         return events
+
+    def can_wait(self) -> bool:
+        """Whether windows report the same for any batches of events."""
+        return self._alignment != "rsp4j"
 
     def take_events(self, events: EventBatch) -> int:
         """Events of streams reach the windows before they are published."""

@@ -67,13 +67,13 @@ class PatternsPartition:
 
     def first(self) -> pa.Table:
         """Nothing: all events come from other stages."""
-        return msg.MESSAGES.empty_table()
+        return msg.empty(msg.MESSAGES)
 
     def apply(self, rows: pa.Table, time: int) -> pa.Table:
         """Take events in, in their order, then let time pass; the complex events."""
         self.log_rows += len(rows)
         self._load(msg.of_kind(rows, msg.MessageKind.TOKENS))
-        parts = [msg.MESSAGES.empty_table()]
+        parts = [msg.empty(msg.MESSAGES)]
         for pattern in range(len(self.detectors)):
             events = msg.of_kind(rows, msg.MessageKind.PATTERN_EVENT, pattern)
             parts += self._detect(pattern, events, time)

@@ -192,7 +192,7 @@ def report(
     closes = engine.closes()
     plain = {number for number, query in enumerate(job.partition_queries) if not query.windowed}
     out = [_of_queries(each, plain) for each in (before, deltas)]
-    unreported = [msg.MESSAGES.empty_table()]
+    unreported = [msg.empty(msg.MESSAGES)]
     for number, query in enumerate(job.partition_queries):
         if query.windowed is None:
             continue
