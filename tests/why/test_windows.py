@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphtide import LiveGraph
+from graphtide import GraphtideError, LiveGraph
 
 EX = "http://example.org/"
 TEXT = """PREFIX : <http://example.org/>
@@ -50,3 +50,19 @@ def test_why_not_names_the_event_that_is_missing_or_the_filter_that_fails(hot):
     missing = query.why_not(v=36)
     assert "no quad :kitchen :shows 36" in missing.first_failure().note
     assert [change.text() for change in missing.changes] == ["+ :kitchen :shows 36 in :w"]
+
+
+def test_a_row_that_left_with_the_last_close_is_explained_by_what_there_was(hot):
+    """What DSTREAM puts out: the event of 35 is in the windows of 10 and 15, not in that of 20."""
+    graph, query = hot
+    graph.advance(15)
+    assert times(query.why(v=35))
+    graph.advance(20)
+    left = query.why(v=35)
+    assert "left" in left.title
+    assert [change.text() for change in left.changes] == ["- :kitchen :shows 35 in :w"]
+    assert {str(fact.object) for fact in left.facts()} >= {
+        '"35"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    }
+    with pytest.raises(GraphtideError, match="is not in the answer"):
+        query.why(v=30)

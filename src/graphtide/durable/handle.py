@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphtide.durable.cursors import Cursor
-from graphtide.durable.replay import Replay, Until
+from graphtide.durable.replay import Replay, ReplayTarget, Until
 from graphtide.durable.store import Frozen, Store
 from graphtide.errors import GraphtideError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from graphtide.engine.query_host import DroppedToken
     from graphtide.engine.results import Delta
     from graphtide.engine.runtime import Runtime
     from graphtide.engine.watch import Query
@@ -115,16 +116,38 @@ class DurableGraph:
         runtime.schedule.recorder = Frozen("this graph is of the past")
         return graph
 
-    def _replayed(self, until: Until, begin: Until | None = None) -> tuple[Any, Runtime]:
+    def _replayed(
+        self,
+        until: Until,
+        begin: Until | None = None,
+        each: Callable[[ReplayTarget], None] | None = None,
+    ) -> tuple[Any, Runtime]:
         """A graph as of then; with `begin`, from a snapshot that is not after that."""
         graph = type(self._graph)(limits=self._limits, **self._options)
         runtime, streams = graph._runtime, graph._streams  # noqa: SLF001 - the graph is made here
-        self.store.replay_until(graph, runtime, streams, until, begin)
+        self.store.replay_until(graph, runtime, streams, until, begin, each)
         return graph, runtime
 
     def host_after(self, transactions: int) -> Runtime:
         """A graph as it was after so many transactions, which has the changes of the last one."""
         return self._replayed(Until(tx=transactions), Until(tx=transactions - 1))[1]
+
+    def dropped_tokens(self, program: str, pattern: str) -> list[DroppedToken]:
+        """The tokens of a pattern that were dropped, by a replay of the whole journal."""
+        found: list[DroppedToken] = []
+        traced: list[Any] = []
+
+        def trace(graph: ReplayTarget) -> None:
+            for each in graph.programs:
+                if each.name == program and each not in traced:
+                    traced.append(each)
+                    found.clear()
+                    each.trace(pattern, found)
+
+        journal = self.store.journal
+        first = -1 if journal.first() == 1 else journal.snapshots()[0].tx
+        self._replayed(Until(), Until(tx=first), trace)
+        return found
 
     def changes(self, query: Query, start: int, end: int) -> Iterator[Delta]:
         """The deltas of a query from a time up to another."""

@@ -152,13 +152,15 @@ class Store:
         streams: Streams,
         until: Until,
         begin: Until | None = None,
+        each: Callable[[ReplayTarget], None] | None = None,
     ) -> None:
         """Bring an empty graph to a time or transaction; nothing is recorded, nothing called.
 
         With `begin`, from a snapshot that is not after that, and queries keep all their deltas.
+        `each` is called with the graph before and after each input.
         """
         self.flush()
-        self._replay(graph, runtime, streams, None, until, Frozen(), begin)
+        self._replay(graph, runtime, streams, None, until, Frozen(), begin, each)
         runtime.schedule.recorder = None
 
     def replay_inputs(self, replay: Replay, streams: Streams) -> None:
@@ -189,6 +191,7 @@ class Store:
         until: Until,
         recorder: Recorder | Frozen,
         begin: Until | None = None,
+        each: Callable[[ReplayTarget], None] | None = None,
     ) -> int:
         """Bring an empty graph to where a replay ends; the last row of the journal that it read."""
         replay = Replay(
@@ -200,7 +203,11 @@ class Store:
         recorder.finished(self.journal.calls(number))
         replay.number = number
         replay.read(self.journal.rows(number, chain))
-        replay.go_on()
+        if each is not None:
+            each(graph)
+        for _ in replay.steps():
+            if each is not None:
+                each(graph)
         recorder.replaying = False
         return replay.number
 

@@ -195,7 +195,9 @@ def _matching(quads: Ints, wanted: tuple[int, int, int, int]) -> NDArray[np.bool
 class TransactionChanges:
     """The changes of a transaction, without those that cancel out; decoded when asked for."""
 
-    def __init__(self, rows: Ints, terms: TermDictionary) -> None:
+    def __init__(self, rows: Ints, terms: TermDictionary, windows: WindowEvents | None) -> None:
+        graphs = {} if windows is None else windows.graphs
+        self._windows = {graph: window for window, graph in graphs.items()}
         quads, (which, many) = rows[:, VALUES:], _numbered(rows[:, VALUES:])
         totals = np.zeros(many, np.int64)
         np.add.at(totals, which, rows[:, DIFF])
@@ -211,7 +213,18 @@ class TransactionChanges:
             if 0 not in ids:
                 mine |= _matching(self._quads, (ids[0], ids[1], ids[2], -1))
         rows = zip(self._quads[mine].tolist(), self._diffs[mine].tolist(), strict=True)
-        return [_change(quad, diff, self._terms) for quad, diff in rows]
+        return [self._change(quad, diff) for quad, diff in rows]
+
+    def _change(self, quad: Sequence[int], diff: int) -> tree.FactChange:
+        decode = self._terms.decode
+        s, p, o, g = quad
+        name: Term | None = None
+        if g >= HIDDEN_GRAPHS:
+            hidden = NamedNode(self._terms.hidden_name(g))
+            name = self._windows.get(hidden, hidden)
+        elif g:
+            name = decode(g)
+        return tree.FactChange(diff, tree.Fact(decode(s), decode(p), decode(o), name))
 
 
 def _numbered(quads: Ints) -> tuple[Longs, int]:
@@ -232,7 +245,9 @@ class Moment(NamedTuple):
     changes: TransactionChanges
 
 
-def moment_of(host: ExplainingHost, index: int) -> Moment | None:
+def moment_of(
+    host: ExplainingHost, index: int, windows: WindowEvents | None = None
+) -> Moment | None:
     """The graph around a transaction, given by its number; None if its changes are not at hand."""
     recent = host.recent
     if recent is None or recent.applied is None or recent.generation != host.terms.generation:
@@ -246,16 +261,10 @@ def moment_of(host: ExplainingHost, index: int) -> Moment | None:
     own = rows[:, TX] == index - first
     later = rows[:, TX] > index - first
     before, after = (
-        StoreQuads(host.store, host.terms, undone=UndoneChanges(rows[undone]))
+        StoreQuads(host.store, host.terms, windows, UndoneChanges(rows[undone]))
         for undone in (own | later, later)
     )
-    return Moment(before, after, TransactionChanges(rows[own], host.terms))
-
-
-def _change(quad: Sequence[int], diff: int, terms: TermDictionary) -> tree.FactChange:
-    s, p, o, g = quad
-    name = NamedNode(terms.hidden_name(g)) if g >= HIDDEN_GRAPHS else terms.decode(g) if g else None
-    return tree.FactChange(diff, tree.Fact(terms.decode(s), terms.decode(p), terms.decode(o), name))
+    return Moment(before, after, TransactionChanges(rows[own], host.terms, windows))
 
 
 # --- questions ---
@@ -319,12 +328,37 @@ class Explainer:
             whole = None if every else self._question(row).row(self.now())
             row = row if whole is None else whole
             found, more = self._derive(row, self.now(), every=every, limit=limit)
+        if not found and self._windows is not None:
+            left = self._left_window(row, every=every, limit=limit)
+            if left is not None:
+                return left
         if not found:
             raise GraphtideError(
                 f"{row_text(row) or 'such a row'} is not in the answer of {self._name}",
                 hint="why_not(…) says what is missing",
             )
         return self._explanation(row, f"{row_text(row) or 'a row'} is in {self._name}", found, more)
+
+    def _left_window(
+        self, row: dict[str, Term | None], *, every: bool, limit: int
+    ) -> tree.Explanation | None:
+        """Why a row was in the answer until the last closes, as DSTREAM puts it out; else None."""
+        recent = self._host.recent
+        if recent is None or recent.applied is None:
+            return None
+        piece, _, first = recent.applied
+        for index in reversed(range(first, first + (len(piece[1]) if piece else 1))):
+            with _bounded(self._host.limits):
+                moment = moment_of(self._host, index, self._windows)
+                if moment is None or not self._question(row).copies(moment.before, 1):
+                    continue
+                found, more = self._derive(row, moment.before, every=every, limit=limit)
+                changes = self._question(row).cause(*moment, -1)
+            when = "" if piece is None else f" at {int(piece[1][index - first])}"
+            title = f"{row_text(row) or 'a row'} left {self._name}{when}"
+            by = "this was so before; it ended with"
+            return self._explanation(row, title, found, more, changes, by)
+        return None
 
     def why_not(self, row: dict[str, Term | None]) -> tree.Explanation:
         """Why a row is not in the answer now, and changes with which it would be."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from graphtide.plan.explain import NodeFacts
     from graphtide.plan.order import Pin
     from graphtide.plan.patterns import Strategy
+    from graphtide.rdf.terms import Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,15 @@ class QueryCursor(Protocol):
         """Acknowledge everything up to a delta, or to its `seq`; by default all that was read."""
 
 
+class DroppedToken(NamedTuple):
+    """A partial match of a pattern that was dropped: its begin, values, when and why."""
+
+    start: int
+    values: dict[str, Term]
+    time: int
+    why: str
+
+
 class QueryPast(Protocol):
     """The past of queries, as a store has it."""
 
@@ -85,6 +95,9 @@ class QueryPast(Protocol):
 
     def cursor(self, query: Query, name: str) -> QueryCursor:
         """The cursor of that name."""
+
+    def dropped_tokens(self, program: str, pattern: str) -> list[DroppedToken]:
+        """The tokens of a pattern that were dropped, oldest first."""
 
     def host_after(self, transactions: int) -> explanations.ExplainingHost:
         """The graph as it was after so many transactions."""

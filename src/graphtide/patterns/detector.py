@@ -178,6 +178,12 @@ class KernelDetector:
             hint="events have to be in order of time; streams can put them in order",
         )
 
+    def general(self, rank: Rank | None = None) -> Detector:
+        """A general detector with the same tokens."""
+        found = Detector(self.automaton, rank)
+        found.load(self._general.save() if self._general is not None else self._as_general())
+        return found
+
     def tokens(self) -> list[Token]:
         """The live tokens, oldest first."""
         if self._general is not None:

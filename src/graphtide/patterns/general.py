@@ -101,6 +101,10 @@ Rank = Callable[[tuple[int, ...]], tuple[str, ...]]
 """What rows of ids are sorted by: the texts of their terms, which do not depend on ids."""
 
 
+OnDrop = Callable[[Token, tuple[int, ...], int, str], None]
+"""Takes a token that is dropped, the values of its variables, the time and the reason."""
+
+
 class KeyedStreams:
     """The keys of events by PER: each key has a stream of its own; without PER there is one."""
 
@@ -179,6 +183,10 @@ class Detector:
         """The number of the next event, if it is given none."""
         self._born = 0
         self._inner_timers = any(reader.timed for reader in self.reader.inner.values())
+        self.on_drop: OnDrop | None = None
+        """Called with a token that is dropped before it is complete, to explain that."""
+        self._before: list[Configuration] = []
+        """The configurations of the last token that moved, before it did."""
 
     def tokens(self) -> list[Token]:
         """The live tokens, oldest first."""
@@ -288,20 +296,22 @@ class Detector:
     def _fall_due(self, token: Token, due: float) -> list[PatternMatch]:
         """A timer or deadline of a token; outdated entries of the queue do nothing."""
         if token.timer(self.reader) == due:
+            self._before = token.configurations
             token.fire(self.reader, int(due))
             return self._after(token, int(due))
         if token.deadline(self.reader) <= due:
-            self._drop(token)
+            self._drop(token, int(due), "its time ran out")
         return []
 
     def _pass_inner_time(self, until: int) -> None:
         for token in self.tokens():
-            passed = (self.reader.pass_time(at, until) for at in token.configurations)
+            before = token.configurations
+            passed = (self.reader.pass_time(at, until) for at in before)
             token.configurations = [at for at in passed if at is not None]
             if token.configurations:
                 self._schedule(token)
             else:
-                self._drop(token)
+                self._drop(token, until, "what a NOT forbids was complete", before)
 
     def _offer(
         self, occurrences: list[Ways], time: int, number: int, key: Key
@@ -335,6 +345,7 @@ class Detector:
         if user is None:
             user = next((t for t in tokens if uses.get(id(t))), None)
         if user is not None:
+            self._before = user.configurations
             user.take(self.reader, uses[id(user)], ways[0].time, number)
         return user
 
@@ -368,7 +379,10 @@ class Detector:
                 continue
             before = token.configurations
             if not token.miss(self.reader, ways, time, noise=noise):
-                self._drop(token)
+                why = "an event came that a NOT forbids"
+                if noise:
+                    why = f"an event came that it could not use ({self.automaton.context})"
+                self._drop(token, time, why, before)
             elif token.configurations != before:
                 self._schedule(token)
 
@@ -378,8 +392,10 @@ class Detector:
         If its configurations give the parameters different values, each is a match.
         """
         ends = token.ends(self.reader)
-        if ends or not token.configurations:
+        if ends:
             self._drop(token)
+        elif not token.configurations:
+            self._drop(token, time, "an event came too early for HOLDS FOR", self._before)
         else:
             self._schedule(token)
         parameters = self.automaton.parameters
@@ -396,7 +412,17 @@ class Detector:
         for due in dues:
             heappush(self._due, (due, token.order, token))
 
-    def _drop(self, token: Token) -> None:
+    def _drop(
+        self,
+        token: Token,
+        time: int = 0,
+        why: str = "",
+        before: Sequence[Configuration] = (),
+    ) -> None:
+        """Drop a token: it is complete, or `why` says why not; it may have had configurations."""
+        if self.on_drop is not None and why:
+            found = [*before, *token.configurations]
+            self.on_drop(token, found[0].values if found else (), time, why)
         stream = self._tokens[token.key]
         stream.remove(token)
         if not stream:

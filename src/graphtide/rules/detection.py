@@ -16,7 +16,7 @@ import numpy as np
 from graphtide.engine.events import GRAPH_EVENT, EventBatch, concat_events, typed_events
 from graphtide.lang.tide.ast import PatternDeclaration, Retract
 from graphtide.patterns.compile import compile_pattern
-from graphtide.patterns.detector import AnyDetector, make_detector
+from graphtide.patterns.detector import AnyDetector, KernelDetector, make_detector
 from graphtide.patterns.event_rows import UNNAMED, RowArranger, by_first_row
 from graphtide.patterns.history import EventNumbers, HistorySavepoint, TokenHistory
 from graphtide.patterns.tokens import NEVER, PatternMatch
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.lang.tide.program import Program
+    from graphtide.patterns.general import OnDrop, Rank
     from graphtide.rdf.dictionary import TermDictionary
     from graphtide.rdf.terms import Term
     from graphtide.rules.model import EventType
@@ -70,8 +71,12 @@ class TypedRows(NamedTuple):
 class PatternRunner:
     """The detector of a pattern, and its last complex events."""
 
-    def __init__(self, detector: AnyDetector, type_: EventType, *, retracts: bool) -> None:
+    def __init__(
+        self, detector: AnyDetector, type_: EventType, rank: Rank, *, retracts: bool
+    ) -> None:
         automaton = detector.automaton
+        self._rank = rank
+        self._retracts = retracts
         self.detector = detector
         self.total = 0
         self.reads_all = automaton.context != "CHRONICLE" and not automaton.per
@@ -96,6 +101,13 @@ class PatternRunner:
         """Go on with a saved state; complex events from before are not retained."""
         self.total = saved["total"]
         self._history.load(saved, terms)
+
+    def trace(self, on_drop: OnDrop) -> None:
+        """Move tokens in Python from here on, and report those that are dropped."""
+        if isinstance(self.detector, KernelDetector):
+            self.detector = self.detector.general(self._rank)
+        self.detector.on_drop = on_drop
+        self._history = TokenHistory(self.detector, retracts=self._retracts)
 
     def pass_time(self, to: int) -> list[PatternMatch]:
         """The complex events that timers before `to` complete."""
@@ -233,6 +245,7 @@ class Detection:
                     compile_pattern(pattern, numbers, terms.encode, tick_ms), self._texts
                 ),
                 complex_types[pattern.name],
+                self._texts,
                 retracts=retracts,
             )
             for pattern in patterns

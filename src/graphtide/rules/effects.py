@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from graphtide.engine.ingest import Ids, ObjectLike, TermLike
+    from graphtide.engine.query_host import DroppedToken
     from graphtide.engine.scheduler import Subscription
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.terms import Term
@@ -82,6 +83,11 @@ class GraphConnection:
         if self._subscription is not None:
             self._subscription.close()
             self._subscription = None
+
+    def dropped_tokens(self, program: str, pattern: str) -> list[DroppedToken] | None:
+        """The tokens of a pattern that were dropped, if the graph has a store."""
+        past = self._runtime.past
+        return None if past is None else past.dropped_tokens(program, pattern)
 
     def reclaim(self) -> None:
         """The end of what a user has called: terms may be freed here."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from graphtide.engine.events import make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.locking import synchronized
+from graphtide.engine.query_host import DroppedToken
 from graphtide.errors import GraphtideError
 from graphtide.lang.sparql.scanner import name_hint
 from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, StateChange
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from graphtide.algebra.expressions import Var
     from graphtide.engine.watch import Query
     from graphtide.patterns.detector import AnyDetector
+    from graphtide.patterns.tokens import Token
     from graphtide.rules.firing import Firing
     from graphtide.rules.model import EventType, Rule
     from graphtide.streams.registry import Streams
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 FiringMode = Literal["events", "agenda", "manual"]
 StartAt = Literal["latest", "earliest"]
+
+MAX_REPEATED: Final = 1024
+"""Dropped tokens among which repetitions are looked for."""
 
 
 def run(
@@ -285,6 +290,19 @@ class RunningProgram:
         self._engine.observed = True
         return self._runner(pattern).detector
 
+    def trace(self, pattern: str, found: list[DroppedToken]) -> None:
+        """Append the tokens of a pattern that are dropped from here on."""
+        runner, terms = self._runner(pattern), self._connection.terms
+        names = [v.name for v in runner.detector.automaton.variables]
+
+        def dropped(token: Token, values: tuple[int, ...], time: int, why: str) -> None:
+            row = {n: terms.decode(i) for n, i in zip(names, values, strict=False) if i}
+            each = DroppedToken(token.start, row, time, why)
+            if each not in found[-MAX_REPEATED:]:  # a rollback feeds events again
+                found.append(each)
+
+        runner.trace(dropped)
+
     def _runner(self, pattern: str) -> PatternRunner:
         self._connection.settle()
         known = {} if self._detection is None else self._detection.patterns
@@ -298,13 +316,15 @@ class RunningProgram:
         """Why a rule does not fire for some values now, or a pattern is not complete.
 
         Of a rule: which events are there, which test fails and by how much, which event spoils a
-        NO EVENT, what of its facts fails. Of a pattern: its tokens, and what they wait for.
-        Events and tokens that are not retained any more are not known.
+        NO EVENT, what of its facts fails. Of a pattern: its tokens, and what they wait for; on a
+        durable graph also tokens that were dropped, when and why, by a replay of its journal.
+        Events that are not retained any more are not known.
         """
         self._connection.settle()
         if self._detection is not None and name in self._detection.patterns:
             runner = self._detection.patterns[name]
-            return why_not.no_match(runner, self._connection.terms, values)
+            dropped = self._connection.dropped_tokens(self.name, name)
+            return why_not.no_match(runner, self._connection.terms, values, dropped)
         if name not in self._engine.rules.names():
             patterns = {} if self._detection is None else self._detection.patterns
             known = [*self._engine.rules.names(), *patterns]

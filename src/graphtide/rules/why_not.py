@@ -18,8 +18,10 @@ from graphtide.why.tree import Explanation, WhyStep
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from graphtide.engine.query_host import DroppedToken
     from graphtide.patterns.tokens import Token
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.rdf.terms import Term
     from graphtide.rules.detection import PatternRunner
     from graphtide.rules.firing import Firing
     from graphtide.rules.matching.absence import Denial
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 ATTEMPTS: Final = 2000
 """Combinations of events that are looked at, to find the one that comes closest."""
+
+MAX_DROPPED: Final = 5
+"""Dropped tokens that are shown."""
 
 Attempt = tuple[dict[str, MatchedEvent], "Binding"]
 
@@ -223,9 +228,15 @@ def _distances(test: temporal.Temporal, spans: Mapping[str, temporal.Span]) -> s
 
 
 def no_match(
-    runner: PatternRunner, terms: TermDictionary, values: Mapping[str, object]
+    runner: PatternRunner,
+    terms: TermDictionary,
+    values: Mapping[str, object],
+    dropped: Sequence[DroppedToken] | None,
 ) -> Explanation:
-    """Why a pattern is not complete for some values: its tokens, and what each waits for."""
+    """Why a pattern is not complete for some values: its tokens, and what each waits for.
+
+    And, if they are known, the tokens that were `dropped` last.
+    """
     detector = runner.detector
     automaton = detector.automaton
     row = bindings_of(tuple(v.name for v in automaton.variables), None, values)
@@ -245,14 +256,33 @@ def no_match(
         )
         text = token_text(token, detector.reader, lambda i: brief(terms.decode(i)))
         steps.append(WhyStep("token", text, (), waits, "it waits for one of these", holds=False))
+    gone = [each for each in dropped or () if _agree(each.values, row)]
+    steps += [
+        WhyStep(
+            "token",
+            " ".join([f"token since {each.start:,}", row_text(each.values)]).rstrip(),
+            note=f"dropped at {each.time:,}: {each.why}",
+            holds=False,
+        )
+        for each in gone[-MAX_DROPPED:]
+    ]
     if not steps:
         first = tuple(
             WhyStep("token", transition_text(automaton, each), holds=False)
             for each in automaton.transitions[0]
         )
-        note = "nothing has begun it, or what did was dropped; it begins with one of these"
+        before = "nothing has begun it" + (", or what did was dropped" if dropped is None else "")
+        note = f"{before}; it begins with one of these"
         steps.append(WhyStep("token", "no token", (), first, note, holds=False))
     title = f"{automaton.name} is not complete for {row_text(row) or 'any values'}"
-    notes = (f"it has been complete {runner.total:,} times", "dropped tokens are not retained")
+    notes = [f"it has been complete {runner.total:,} times"]
+    if dropped is None:
+        notes.append("dropped tokens are not retained: only a durable graph has its past")
+    elif len(gone) > MAX_DROPPED:
+        notes.append(f"{len(gone):,} tokens were dropped; the last {MAX_DROPPED} are shown")
     root = WhyStep("all", children=tuple(steps), holds=False)
-    return Explanation(automaton.name, row, title, (root,), notes=notes)
+    return Explanation(automaton.name, row, title, (root,), notes=tuple(notes))
+
+
+def _agree(known: Mapping[str, Term], row: Mapping[str, Term | None]) -> bool:
+    return all(term is None or known.get(name, term) == term for name, term in row.items())

@@ -12,17 +12,9 @@ from graphtide.algebra.queries import with_dataset
 from graphtide.algebra.rewrite import drop_order
 from graphtide.algebra.traverse import walk
 from graphtide.functions.values import boolean_term
+from graphtide.why import tree
 from graphtide.why.derive import NO_MATCH, SHOWN, Derivations
 from graphtide.why.solutions import Found, Solution, group_text, value_at
-from graphtide.why.tree import (
-    Bindings,
-    ChangedQuads,
-    FactChange,
-    FactChanges,
-    QuadSource,
-    WhyStep,
-    together,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +28,7 @@ T = TypeVar("T")
 class RowQuestion:
     """A question about a row of a query: some of its columns, which may be unbound."""
 
-    def __init__(self, select: alg.SelectQuery, row: Bindings, *, union: bool = False) -> None:
+    def __init__(self, select: alg.SelectQuery, row: tree.Bindings, *, union: bool = False) -> None:
         self.form = select.form
         self._columns = select.variables
         self._asked = dict(row)
@@ -55,7 +47,7 @@ class RowQuestion:
         self.unbound = {Var(name) for name, term in row.items() if term is None}
 
     def rows(
-        self, source: QuadSource, *, each: bool = False, shown: int = SHOWN
+        self, source: tree.QuadSource, *, each: bool = False, shown: int = SHOWN
     ) -> Iterator[Found]:
         """The rows of the answer that fit, each with a derivation; with `each`, all derivations."""
         rows = Derivations(source, each=each, shown=shown).solve(self.root, self.want)
@@ -66,13 +58,13 @@ class RowQuestion:
             return iter(())
         if found is not None:
             return chain((found,), rows)
-        nothing = WhyStep("exists", f"ASK {group_text(self.root)}", note=NO_MATCH)
+        nothing = tree.WhyStep("exists", f"ASK {group_text(self.root)}", note=NO_MATCH)
         return iter((Found({}, nothing),))
 
     def _fits(self, solution: Solution) -> bool:
         return self.want.keys() <= solution.keys() and not self.unbound & solution.keys()
 
-    def row(self, source: QuadSource) -> dict[str, Term | None] | None:
+    def row(self, source: tree.QuadSource) -> dict[str, Term | None] | None:
         """The first row that fits, with all of its columns; None if there is none."""
         found = next(self.rows(source), None)
         if found is None or self.form == "ASK":
@@ -80,45 +72,45 @@ class RowQuestion:
         return {variable.name: found.solution.get(variable) for variable in self._columns}
 
     def derivations(
-        self, source: QuadSource, limit: int, *, each: bool
-    ) -> tuple[list[WhyStep], bool]:
+        self, source: tree.QuadSource, limit: int, *, each: bool
+    ) -> tuple[list[tree.WhyStep], bool]:
         """The steps of the first `limit` derivations, and whether there are more."""
         shown = max(limit, SHOWN)
         found = [*islice(self.rows(source, each=each, shown=shown), limit + 1)]
         steps = [*dict.fromkeys(self._body(each.step) for each in found)]
         return steps[:limit], len(found) > limit
 
-    def copies(self, source: QuadSource, most: int | None = None) -> int:
+    def copies(self, source: tree.QuadSource, most: int | None = None) -> int:
         """How often the row is in the answer; at most `most` are counted."""
         counted = 1 if self.form == "ASK" else most
         return sum(1 for _ in islice(self.rows(source), counted))
 
-    def _body(self, step: WhyStep) -> WhyStep:
+    def _body(self, step: tree.WhyStep) -> tree.WhyStep:
         """A derivation without the outermost SELECT, and without what a template adds."""
         if self.form == "CONSTRUCT":
             while step.kind == "union":
-                step = together(*step.children)
+                step = tree.together(*step.children)
             while step.kind == "select" and [c.kind for c in step.children[:1]] == ["select"]:
                 step = step.children[0]
-        return together(*step.children) if step.kind == "select" else step
+        return tree.together(*step.children) if step.kind == "select" else step
 
     # --- changes ---
 
     def cause(
-        self, before: QuadSource, after: QuadSource, changes: FactChanges, diff: int
-    ) -> tuple[FactChange, ...]:
+        self, before: tree.QuadSource, after: tree.QuadSource, changes: tree.FactChanges, diff: int
+    ) -> tuple[tree.FactChange, ...]:
         """The changes that made the row come or go; none if they did not.
 
         Each of them is needed: without it, the others have no such effect.
         """
         base = self.copies(before)
 
-        def moved(state: QuadSource) -> bool:
+        def moved(state: tree.QuadSource) -> bool:
             now = self.copies(state, base + 1)
             return now > base if diff > 0 else now < base
 
-        def moves(part: Sequence[FactChange]) -> bool:
-            return moved(ChangedQuads(before, part))
+        def moves(part: Sequence[tree.FactChange]) -> bool:
+            return moved(tree.ChangedQuads(before, part))
 
         if not moved(after):
             return ()

@@ -17,17 +17,8 @@ import numpy as np
 from graphtide.rdf.holders import flat_ids
 from graphtide.rules.expiry import distances_of, end_distances, rule_retentions
 from graphtide.rules.kernel.layout import END, EVENT, HIT_VALUES, ORDER, SINCE, START
+from graphtide.rules.matching import types as kinds
 from graphtide.rules.matching.memory import EventMemory, FactMemory, Undo
-from graphtide.rules.matching.types import (
-    Binding,
-    ConditionMatcher,
-    Match,
-    MatchedEvent,
-    Matches,
-    Shape,
-    dump_matches,
-    saved_matches,
-)
 from graphtide.rules.temporal import Span, holds
 
 if TYPE_CHECKING:
@@ -45,7 +36,7 @@ if TYPE_CHECKING:
 class PendingMatch:
     """A match that fires unless a forbidden event comes up to a time."""
 
-    match: Match
+    match: kinds.Match
     row: tuple[int, ...]
     spans: tuple[int, ...]
     until: float
@@ -86,7 +77,7 @@ class PendingMatches:
         """All matches, oldest first."""
         waiting = [self._waiting[number] for number in sorted(self._waiting)]
         until = np.array([each.until for each in waiting], np.int64)
-        return {"until": until, **dump_matches([each.match for each in waiting])}
+        return {"until": until, **kinds.dump_matches([each.match for each in waiting])}
 
     def add(self, waiting: PendingMatch) -> None:
         """Add a match."""
@@ -116,7 +107,7 @@ class PendingMatches:
             heappop(self._ends)
         return self._ends[0][0] if self._ends else inf
 
-    def like(self, name: str, binding: Binding) -> list[tuple[int, PendingMatch]]:
+    def like(self, name: str, binding: kinds.Binding) -> list[tuple[int, PendingMatch]]:
         """The matches that a forbidden event may cancel, by its values, with their numbers."""
         key = name, tuple(binding[v] for v in self._known[name])
         return list(self._index.get(key, {}).items())
@@ -148,12 +139,12 @@ class PendingMatches:
                 del self._parts[order]
         return waiting
 
-    def _keys(self, binding: Binding) -> Iterator[tuple[str, tuple[int, ...]]]:
+    def _keys(self, binding: kinds.Binding) -> Iterator[tuple[str, tuple[int, ...]]]:
         for name, variables in self._known.items():
             yield name, tuple(binding[v] for v in variables)
 
 
-Hit = tuple[int, int, "Binding"]
+Hit = tuple[int, int, kinds.Binding]
 """The index of an event, the number of the NO EVENT condition, and what it binds."""
 
 
@@ -161,16 +152,16 @@ class Denial(NamedTuple):
     """An event that a NO EVENT condition forbids: its values, and when it came."""
 
     condition: EventCondition
-    event: MatchedEvent
-    binding: Binding
+    event: kinds.MatchedEvent
+    binding: kinds.Binding
 
 
 class Absence:
     """The pending matches of a rule, and its memory of forbidden events."""
 
     def __init__(
-        self, shape: Shape, planned: RulePlan, facts: FactMemory | None, terms: TermDictionary,
-        types: Mapping[EventType, int],
+        self, shape: kinds.Shape, planned: RulePlan, facts: FactMemory | None,
+        terms: TermDictionary, types: Mapping[EventType, int],
     ) -> None:  # fmt: skip
         rule = shape.rule
         self._shape = shape
@@ -189,7 +180,7 @@ class Absence:
         variables = tuple(dict.fromkeys((*planned.variables, *own)))
         self._number = {v: at for at, v in enumerate(variables)}
         self._matchers = [
-            (types[c.type], ConditionMatcher(c, at, self._number, len(variables), terms))
+            (types[c.type], kinds.ConditionMatcher(c, at, self._number, len(variables), terms))
             for at, c in enumerate(rule.negative)
         ]
         bound = {v for c in rule.positive for v in c.variables}
@@ -215,7 +206,7 @@ class Absence:
             own = saved["memories"][condition.name]
             self._memories[condition.name].load(own, condition.variables)
         waiting = saved["waiting"]
-        found = saved_matches(waiting)
+        found = kinds.saved_matches(waiting)
         for place, until in enumerate(waiting["until"].tolist()):
             match, row = self._shape.match(found, place), found.rows[place].tolist()
             spans = tuple(found.spans[place].tolist())
@@ -272,7 +263,7 @@ class Absence:
         """The first time with which the wait of a match ends."""
         return self._waiting.next_end()
 
-    def advance(self, now: int, nothing: Matches) -> Matches:
+    def advance(self, now: int, nothing: kinds.Matches) -> kinds.Matches:
         """Move time on without an event; the matches whose wait is over."""
         for memory in self._memories.values():
             memory.expire(now)
@@ -285,7 +276,7 @@ class Absence:
             memory.remove(order)
         self._waiting.retract(order)
 
-    def take(self, hits: Mapping[int, Ints], events: Longs, found: Matches) -> Matches:
+    def take(self, hits: Mapping[int, Ints], events: Longs, found: kinds.Matches) -> kinds.Matches:
         """Take in events and the matches that they complete; the matches that fire, and when."""
         denials: dict[int, list[Hit]] = {}
         for type_, matcher in self._matchers:
@@ -308,7 +299,7 @@ class Absence:
         fired += self._passed(ends, int(ends[-1]))
         return _columns(fired, found)
 
-    def _binding(self, row: list[int]) -> Binding:
+    def _binding(self, row: list[int]) -> kinds.Binding:
         condition = self._conditions[row[1]]
         return {v: row[HIT_VALUES + self._number[v]] for v in condition.variables}
 
@@ -333,7 +324,9 @@ class Absence:
         span = Span(event[START], event[END])
         for _, number, binding in hits:
             condition = self._conditions[number]
-            denial = Denial(condition, MatchedEvent(span, event[ORDER], event[SINCE]), binding)
+            denial = Denial(
+                condition, kinds.MatchedEvent(span, event[ORDER], event[SINCE]), binding
+            )
             for at, waiting in self._waiting.like(condition.name, binding):
                 if self.cancels(denial, waiting.match):
                     self._waiting.drop(at)
@@ -341,7 +334,7 @@ class Absence:
             if self.denials is not None:
                 self.denials.append(denial)
 
-    def cancels(self, denial: Denial, match: Match) -> bool:
+    def cancels(self, denial: Denial, match: kinds.Match) -> bool:
         """Whether a forbidden event cancels a match."""
         name, binding = denial.condition.name, denial.binding
         if any(binding[v] != match.binding[v] for v in self.known[name]):
@@ -351,10 +344,10 @@ class Absence:
         values = self._values({**binding, **match.binding})
         return holds(self._denied[name], spans, values)
 
-    def _values(self, binding: Binding) -> dict[Var, Term]:
+    def _values(self, binding: kinds.Binding) -> dict[Var, Term]:
         return {v: self._terms.decode(i) for v, i in binding.items() if i}
 
-    def _decided(self, found: Matches, place: int) -> PendingMatch | None:
+    def _decided(self, found: kinds.Matches, place: int) -> PendingMatch | None:
         """The match, if no forbidden event can happen any more; else it is cancelled or pending."""
         match = self._shape.match(found, place)
         until = -inf
@@ -379,10 +372,10 @@ class Absence:
         return None
 
 
-def _columns(fired: list[tuple[int, PendingMatch]], like: Matches) -> Matches:
+def _columns(fired: list[tuple[int, PendingMatch]], like: kinds.Matches) -> kinds.Matches:
     if not fired:
         return like.chosen(np.empty(0, np.int64))
-    return Matches(
+    return kinds.Matches(
         np.array([waiting.row for _, waiting in fired], np.int32),
         np.array([waiting.spans for _, waiting in fired], np.int64),
         np.array([moment for moment, _ in fired], np.int64),
