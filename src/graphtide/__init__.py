@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from logging import NullHandler, getLogger
 from typing import TYPE_CHECKING
@@ -88,3 +89,9 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+# In a notebook, queries and programs show themselves live.
+_shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+if hasattr(_shell, "kernel"):
+    import_module("graphtide.notebook").load_ipython_extension(_shell)

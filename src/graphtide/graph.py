@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from graphtide.rdf.terms import Term
     from graphtide.repair.plan import Candidate, RepairPlan, Repairs
     from graphtide.rules.actions import OnError
-    from graphtide.rules.agenda import Resolver
+    from graphtide.rules.conflicts import Resolver
     from graphtide.streams.stream import Stream
     from graphtide.streams.windows import Alignment
 
@@ -92,12 +93,9 @@ class LiveGraph:
         limits: Limits | None = None,
     ) -> None:
         runtime = Runtime(
-            strict=strict,
-            store=store,
-            default_graph=default_graph,
-            tick_ms=tick_ms,
-            limits=limits,
+            strict=strict, store=store, default_graph=default_graph, tick_ms=tick_ms, limits=limits
         )
+        runtime.facade = ref(self)
         runtime.reclaimer.enabled = True
         self._runtime = runtime
         self.lock: Final = runtime.lock
@@ -285,8 +283,10 @@ class LiveGraph:
     # --- time, streams and events ---
 
     @property
+    @synchronized
     def clock(self) -> int:
         """The current time, in ticks."""
+        self._runtime.schedule.drain()
         return self._runtime.clock
 
     @property
@@ -321,10 +321,13 @@ class LiveGraph:
     ) -> None:
         """Publish one event to all running programs; the graph does not store it.
 
-        Rules that it completes have fired when this returns.
+        Rules that it completes have fired when this returns; where nobody could tell, they fire
+        when somebody looks.
         """
         runtime = self._runtime
         listed = list(triples)  # what is computed on the way may use the graph
+        if not duration and self._streams.publisher.defer(listed, time):
+            return
         with runtime.schedule:
             stamp = runtime.reach(time)
             ids = [quad_ids(runtime.terms, s, p, o, None)[:3] for s, p, o in listed]

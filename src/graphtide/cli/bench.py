@@ -49,6 +49,7 @@ class BenchCommand:
     measures: str
     example: str
     notes: str = OWN_PROCESS
+    name: str | None = None
 
 
 def train(
@@ -267,6 +268,27 @@ def spark(
         run_benchmark(BENCHMARK, tasks, as_json=as_json)
 
 
+def every(
+    *,
+    quick: bool = False,
+    peers: Peers = True,
+    as_json: AsJson = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Measure every kind of change.
+
+    Parameters
+    ----------
+    quick
+        A twentieth of the edges and events.
+    """
+    from graphtide.bench.table import BENCHMARK, make_tasks, report
+
+    benchmark = replace(BENCHMARK, report=partial(report, peers=peers))
+    tasks = make_tasks(quick=quick, peers=peers, seed=seed)
+    run_benchmark(benchmark, tasks, as_json=as_json)
+
+
 def soak(
     *,
     events: Events = 2_000_000,
@@ -350,6 +372,13 @@ def serve(
 
 BENCHMARKS: Final = (
     BenchCommand(
+        every,
+        "Every kind of change in one run: queries, windows, rules and patterns, beside their aims.",
+        "graphtide bench all --quick --no-peers --json",
+        f"Through the public API, in batches and one call per event. {OWN_PROCESS}",
+        name="all",
+    ),
+    BenchCommand(
         train,
         "Train Benchmark: read a railway model, check it, transform and recheck it in rounds.",
         "graphtide bench train --sizes 1,4,16 --queries RouteSensor --strategies search,rete",
@@ -429,6 +458,7 @@ BENCHMARKS: Final = (
 for _bench in BENCHMARKS:
     app.command(
         _bench.run,
+        name=_bench.name,
         help=f"{_bench.measures}\n\nExample: `{_bench.example}`\n\n{_bench.notes}",
     )
 

@@ -52,6 +52,14 @@ FollowOption = Annotated[
         help="Do not end with the last change: wait for more, and apply them as they are written.",
     ),
 ]
+PageOption = Annotated[
+    bool,
+    Parameter(
+        name="--page",
+        help="Show everything on a web page meanwhile, at this machine's port 8765 or, if that is "
+        "taken, another one. Ctrl-C ends it.",
+    ),
+]
 StoreOption = Annotated[
     Path | None,
     Parameter(
@@ -125,7 +133,8 @@ HubOption = Annotated[
     Parameter(
         name="--hub",
         help="A term that very many quads have, as N-Triples text: on Spark, what it is joined "
-        "with is spread over partitions. Repeat the option for several.",
+        "with is spread over partitions. Repeat the option for several. With auto, `run` finds "
+        "such terms itself and goes on with them.",
     ),
 ]
 MasterOption = Annotated[

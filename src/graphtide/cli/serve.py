@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Thread
@@ -15,11 +16,12 @@ from cyclopts import Parameter
 from graphtide.cli import options as opt
 from graphtide.cli.explain import no_functions
 from graphtide.cli.inputs import load_data, open_graph
-from graphtide.datasets.railway import QUERIES, change_stream
+from graphtide.datasets.railway import PROGRAM, QUERIES, change_stream
 from graphtide.errors import GraphtideError
 from graphtide.graph import LiveGraph
 from graphtide.lang.tide.program import Program
 
+PORT: Final = 8765
 DEMO_SECONDS: Final = 0.3
 FOREVER: Final = 1 << 40
 
@@ -31,7 +33,7 @@ def serve(
     data: opt.DataOption = None,
     store: opt.StoreOption = None,
     host: str = "127.0.0.1",
-    port: int = 8765,
+    port: int = PORT,
     token_file: Path | None = None,
     no_auth: Annotated[
         bool,
@@ -116,7 +118,7 @@ def serve(
 
 
 class RailwayThread(Thread):
-    """Lets a railway change, a few times a second, with the four queries of the demo."""
+    """Lets a railway change, a few times a second; a program finds its faults."""
 
     def __init__(self, graph: LiveGraph) -> None:
         super().__init__(name="graphtide-railway", daemon=True)
@@ -124,11 +126,10 @@ class RailwayThread(Thread):
         self._ended = Event()
 
     def start_until_close(self, at_close: Callable[[Callable[[], object]], None]) -> None:
-        """Register the queries, and begin; end when a server closes."""
+        """Run the program of the railway, and begin; end when a server closes."""
         known = {query.name for query in self._graph.queries}
-        for name, text in QUERIES.items():
-            if name not in known:
-                self._graph.watch(text, name=name)
+        if not known.intersection(QUERIES):
+            self._graph.run(Program.parse(PROGRAM), name="railway")
         self.start()
         at_close(self._end)
 
@@ -142,6 +143,37 @@ class RailwayThread(Thread):
     def _end(self) -> None:
         self._ended.set()
         self.join()
+
+
+@contextmanager
+def page_of(graph: LiveGraph) -> Iterator[None]:
+    """Show a graph on a page, as long as something runs on it."""
+    check_needs()
+    from graphtide.serve.app import create_app
+    from graphtide.serve.host import Host
+    from graphtide.serve.server import serving
+
+    with serving(create_app(Host(graph)), port=free_port()) as server:
+        print(f"{server.url}/ shows it; Ctrl-C ends it", file=sys.stderr, flush=True)
+        yield
+
+
+def wait_for_interrupt() -> None:
+    """Let the page stay when what it shows has ended, until Ctrl-C."""
+    print("all changes are read; the page stays until Ctrl-C", file=sys.stderr, flush=True)
+    with suppress(KeyboardInterrupt):
+        Event().wait()
+
+
+def free_port() -> int:
+    """The port of the page; 0, which stands for any, if it is taken."""
+    from graphtide.serve.server import listen
+
+    try:
+        listen("127.0.0.1", PORT).close()
+    except GraphtideError:
+        return 0
+    return PORT
 
 
 def check_needs() -> None:

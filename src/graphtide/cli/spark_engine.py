@@ -475,6 +475,7 @@ def _with_changes(spark: SparkSession, request: RunRequest, options: RunOptions)
         start=request.start,
         records_per_batch=request.rows_per_batch,
         options=kafka.source_options,
+        checkpoint=options.checkpoint,
     )
     shards = kafka_shards(spark, servers, topics, kafka.source_options)
     # As with change logs, a late row is rejected, and --on-error says whether the run goes on.

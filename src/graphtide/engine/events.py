@@ -1,15 +1,17 @@
-"""EventBatch: graph events and typed events in columns, as programs take them in."""
+"""EventBatch: graph events and typed events in columns; EventBuffer: single ones that wait."""
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from graphtide.engine.ingest import Ids
     from graphtide.kernel.batch import Ints, Longs
 
 GRAPH_EVENT = -1
@@ -202,3 +204,79 @@ def group_events(times: Longs, quads: Ints, numbers: Longs) -> EventBatch:
 
 _OF_NO_STREAM = np.array([NO_NUMBER], np.int64)
 _NO_TRIPLES = np.empty((0, 3), np.int32)
+
+
+# --- single events that wait until somebody looks ---
+
+MAX_WAITING: Final = 4096
+"""Events that a buffer holds."""
+
+
+class EventSink(Protocol):
+    """Where buffered events go: a stream, or the running programs."""
+
+    def can_wait(self, time: int) -> bool:
+        """Whether nobody could tell if events from that time on were passed on later, together."""
+
+    def pass_on(self, buffer: EventBuffer) -> None:
+        """Take the events out of the buffer, by emptying its `times`, and pass them on.
+
+        If that was interrupted, it is called again, and goes on.
+        """
+
+    def reclaim(self) -> None:
+        """The end of what a user has called: terms may be freed here."""
+
+
+class EventBuffer:
+    """Single events in order of time, all for one sink; empty if there is no sink.
+
+    >>> buffer = EventBuffer()
+    >>> buffer.begin(None, 5)
+    >>> buffer.add(5, [(1, 2, 3, 0), (1, 4, 5, 0)]), buffer.add(7, [(6, 2, 3, 0)])
+    (1, 2)
+    >>> [column.tolist() for column in buffer.columns()]
+    [[5, 7], [2, 1], [[1, 2, 3, 0], [1, 4, 5, 0], [6, 2, 3, 0]]]
+    """
+
+    __slots__ = ("_quads", "_sizes", "newest", "sink", "times")
+
+    def __init__(self) -> None:
+        self.sink: EventSink | None = None
+        self.begin(None, 0)
+
+    def begin(self, sink: EventSink | None, time: int) -> None:
+        """Begin again with events for a sink, from a time on."""
+        self.times: list[int] = []
+        self._sizes: list[int] = []
+        self._quads = array("i")
+        self.newest = time
+        self.sink = sink
+
+    def add(self, time: int, quads: Sequence[Ids]) -> int:
+        """Add an event that is not older than the others; how many there are."""
+        for quad in quads:
+            self._quads.extend(quad)
+        self._sizes.append(len(quads))
+        self.times.append(time)
+        self.newest = time
+        return len(self.times)
+
+    def columns(self) -> tuple[Longs, Longs, Ints]:
+        """The times of the events, how many quads each has, and the quads."""
+        times, many = np.array(self.times, np.int64), len(self.times)
+        sizes = np.array(self._sizes[:many], np.int64)
+        quads = np.array(self._quads, np.int32).reshape(-1, 4)
+        return times, sizes, quads[: int(sizes.sum())]
+
+    def events(self) -> EventBatch:
+        """The events as a batch."""
+        times, sizes, quads = self.columns()
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        numbers = np.full(len(times), NO_NUMBER, np.int64)
+        return EventBatch(np.ascontiguousarray(quads[:, :3]), offsets, times, times, numbers)
+
+    def held_ids(self) -> Iterator[Ints]:
+        """The ids of the quads that wait."""
+        if self.sink is not None:
+            yield np.array(self._quads, np.int32)

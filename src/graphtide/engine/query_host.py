@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from graphtide.engine import explanations
 
@@ -40,13 +40,13 @@ class QueryHost(explanations.ExplainingHost, Protocol):
 
     lock: RLock
     past: QueryPast | None
+    done: int
+    """How many transactions have been applied."""
+    facade: Callable[[], Any]
+    """Gives the live graph above it, as long as that exists."""
 
     def flush(self) -> None:
         """Apply buffered changes."""
-
-    @property
-    def transactions(self) -> int:
-        """How many transactions have been applied."""
 
     def notify_each(self, query: Query) -> None:
         """From now on a query has callbacks: apply transaction by transaction."""
@@ -85,6 +85,9 @@ class QueryPast(Protocol):
 
     def cursor(self, query: Query, name: str) -> QueryCursor:
         """The cursor of that name."""
+
+    def host_after(self, transactions: int) -> explanations.ExplainingHost:
+        """The graph as it was after so many transactions."""
 
     def since(self, query: Query, seq: int) -> Iterator[Delta]:
         """The deltas after a sequence number."""

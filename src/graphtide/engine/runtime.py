@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from graphtide.rdf.changes import ChangeBatch
 from graphtide.rdf.dictionary import HIDDEN_GRAPHS, TermDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from graphtide.algebra.nodes import SelectQuery
     from graphtide.engine.events import EventBatch
@@ -76,6 +76,7 @@ class Runtime:
         self._buffer = ingest.WriteBuffer()
         self.max_buffered = ingest.MAX_BUFFERED
         self.past: QueryPast | None = None
+        self.facade: Callable[[], Any] = lambda: None
         self._queue: deque[ingest.Transactions] = deque()
         self._running = False
         self.eager: tuple[Follower, ...] = ()
@@ -138,6 +139,8 @@ class Runtime:
         """
         if self._running:
             return
+        if self.schedule.buffer.sink is not None:
+            self.schedule.drain()
         if self._underway is not None:
             self._recover()
         while self._unnotified or self._queue or self._buffer.waiting:
@@ -185,6 +188,7 @@ class Runtime:
         yield from self.store.held_ids()
         yield from self.queries.plans.held_ids()
         yield from self._buffer.held_ids()
+        yield from self.schedule.buffer.held_ids()
 
     def _run(self, piece: ingest.Transactions, *, derived: bool = False) -> None:
         """Apply transactions, and do what they cause; `derived` ones are not input."""
@@ -207,13 +211,15 @@ class Runtime:
             with self.schedule:
                 for one in list(ingest.one_by_one(piece)):
                     self.schedule.attempt(partial(self._apply_piece, one, recorder))
-        self._notify()
+        if self._unnotified or self.schedule.failure is not None:
+            self._notify()
 
     def _commit(self, piece: ingest.Transactions, recorder: InputRecorder | None) -> None:
         """Apply transactions to the store, and what they change to the answers."""
         changes, times, txs = piece
         stamps = TransactionTimes(times, txs, self.done)
-        self._underway = Underway(piece, [changes], self.done)
+        if self._underway is None or self._underway.piece is not piece:
+            self._underway = Underway(piece, [changes], self.done)
         if ALWAYS:
             self.reclaimer.verify(changes[:, VALUES:])
         deltas = None
@@ -224,8 +230,9 @@ class Runtime:
         if recorder is not None:
             recorder.changes(piece)
         self.done += len(times)
-        self._unnotified = deque(deltas or ())
-        self._unnotified.append(None)
+        if deltas or self.eager:
+            self._unnotified = deque(deltas or ())
+            self._unnotified.append(None)
         self.recent, self._underway = Recent(self._underway, self.terms.generation), None
 
     def _recover(self, *, again: bool = True) -> None:
@@ -306,13 +313,13 @@ class Runtime:
 
     def write(self, diff: int, ids: ingest.Ids, time: int | None) -> None:
         """Buffer one change, as a transaction of its own."""
-        if self.schedule.calling:
-            self.schedule.check_input()
+        schedule = self.schedule
+        if schedule.calling or schedule.buffer.sink is not None:
+            schedule.accept()
         if self.strict:
             self.commit([(diff, ids)], time)
             self.reclaim()
             return
-        schedule = self.schedule
         if time is not None and time != schedule.clock:
             with schedule:
                 schedule.advance(time)
@@ -325,8 +332,7 @@ class Runtime:
 
     def commit(self, changes: Sequence[tuple[int, ingest.Ids]], time: int | None) -> None:
         """Buffer the changes of one transaction."""
-        if self.schedule.calling:
-            self.schedule.check_input()
+        self.schedule.accept()
         stamp = self.clock
         if time is not None and time != stamp:
             if not self.schedule.followers:  # a refused transaction does not move the clock
@@ -458,8 +464,7 @@ class Runtime:
 
     def _apply_checked(self, piece: ingest.Piece) -> None:
         _, times, txs = piece
-        if self.schedule.calling:
-            self.schedule.check_input()
+        self.schedule.accept()
         self.last_tx = max(self.last_tx, int(txs.max()))
         if self._running:  # called by a callback
             self._queue.extend(ingest.one_by_one(self._buffer.take()))

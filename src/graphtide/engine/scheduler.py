@@ -13,19 +13,23 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from graphtide.engine.events import MAX_WAITING, EventBuffer
 from graphtide.errors import CascadeError, GraphtideError, LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from graphtide.engine.events import EventBatch
+    from graphtide.engine.events import EventBatch, EventSink
     from graphtide.engine.ingest import Ids, Transactions
     from graphtide.engine.runtime import Runtime
 
 
 NOTHING = nullcontext()
+
+NEVER: Final = 1 << 62
+"""A time after those of all events."""
 
 
 class Phase(IntEnum):
@@ -67,6 +71,9 @@ class Follower(Protocol):
 
     taken: int
     """If `take_events` is interrupted: how many events must not be given again."""
+
+    def can_wait(self) -> bool:
+        """Whether nobody could tell if events that come now were taken in later, together."""
 
     def take_events(self, events: EventBatch) -> int:
         """Match the first of some events, at least one, and act; how many.
@@ -123,6 +130,10 @@ class _Input:
     taken: int = 0
 
 
+FAILED: Final = object()
+"""What `attempt` returns if something was raised."""
+
+
 class Scheduler:
     """The clock, the effects that wait for their turn, and the followers in order.
 
@@ -148,6 +159,10 @@ class Scheduler:
         self.followers: list[Follower] = []
         self._effects: deque[tuple[int, Callable[[], None]]] = deque()
         self._input: deque[_Input] = deque()
+        self.buffer = EventBuffer()
+        self.draining = False
+        self.published = 0
+        """How often events were published: an interrupt before that has left them."""
         self.failure: Exception | None = None
         self._calls = 0
         self._feeding = False
@@ -157,7 +172,7 @@ class Scheduler:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._calls -= 1
-        if not self._calls and self.failure is not None:
+        if self.failure is not None and not self._calls and not self.running:
             self._raise_first(error)
 
     def raise_errors(self) -> None:
@@ -206,7 +221,7 @@ class Scheduler:
         if self.running:
             work()
             return
-        if self._input:
+        if self._input or self.buffer.sink is not None:
             self.resume()
         self.running = True
         try:
@@ -230,16 +245,11 @@ class Scheduler:
                 self.attempt(effect)
 
     def _goes_on(self) -> bool:
-        done = False
-        for follower in self.followers:
-            before = self.failure
-            done = self.attempt(follower.go_on) is True or self.failure is not before
-            if done:
-                break
-        return done
+        """Whether a follower had something left to do; what fails was something."""
+        return any(self.attempt(follower.go_on) in (True, FAILED) for follower in self.followers)
 
     def attempt(self, work: Callable[[], object]) -> object:
-        """Do something; an error is raised at the end of the cascade, or of the call."""
+        """Do something; an error, for which `FAILED` is returned, is raised at the end."""
         try:
             return work()
         except CascadeError as error:
@@ -247,7 +257,7 @@ class Scheduler:
             self.report(error)
         except Exception as error:  # noqa: BLE001 - `perform` raises it
             self.report(error)
-        return None
+        return FAILED
 
     def not_applied(self, error: Exception, time: int, *, derived: bool) -> None:
         """A transaction failed. What a limit has prevented, a replay of its cause might not."""
@@ -315,6 +325,11 @@ class Scheduler:
             else:
                 self.recorder.call(firing, function)
 
+    def accept(self) -> None:
+        """Input comes: it may be refused, and what is buffered comes before it."""
+        self.check_input()
+        self.drain()
+
     def check_input(self) -> None:
         """Refuse input inside a cascade that is recorded: it could not be replayed at its place."""
         if self.calling and self.recorder is not None and (self.running or self._recorded):
@@ -334,15 +349,19 @@ class Scheduler:
         if len(followers) == 1:
             events = followers[0].admit(events)
         if self.running:
+            self.published += 1
             self._cause_events(events, followers)
             return
         self._input.append(_Input(events, followers))
+        self.published += 1
         self.resume()
 
     def resume(self) -> None:
         """Work off the events that wait, also those that an interrupt has left."""
         if self._feeding:
             return
+        if self.buffer.sink is not None:
+            self.drain()
         self._feeding = True
         try:
             with self:
@@ -350,6 +369,51 @@ class Scheduler:
                     self._take_first()
         finally:
             self._feeding = False
+
+    def defer(self, sink: EventSink, time: int, quads: Sequence[Ids]) -> bool:
+        """Buffer a single event until somebody looks; False if it has to be passed on at once.
+
+        Whatever may change the answer of `can_wait`, or see a difference, drains the buffer first.
+        """
+        buffer = self.buffer
+        if buffer.sink is not sink or time < buffer.newest:
+            self.drain()
+            idle = not (self._feeding or self.calling) and self.is_idle(0)
+            if not idle or self.recorder is not None or not sink.can_wait(time):
+                return False
+            buffer.begin(sink, time)
+        if buffer.add(time, quads) >= MAX_WAITING:
+            self.drain()
+            sink.reclaim()
+        return True
+
+    def drain(self) -> None:
+        """Pass buffered events on."""
+        sink = self.buffer.sink
+        if sink is None or self.draining:
+            return
+        self.draining, self.buffer.newest = True, NEVER
+        try:
+            with self:
+                sink.pass_on(self.buffer)
+                self.resume()  # what an interrupt may have left
+                self.buffer.sink = None
+        finally:
+            self.draining = False
+
+    def pass_on(self, followers: tuple[Follower, ...]) -> None:
+        """Pass buffered events to followers, and let all of them know how late it is then."""
+        if self.buffer.times:
+            waiting = _Input(self.buffer.events(), followers)
+            self._input.append(waiting)
+            self.buffer.times = []
+        self.resume()
+        self.pass_time()
+
+    def pass_time(self) -> None:
+        """Let followers know the time that a batch of events has led to."""
+        for follower in self.followers:
+            follower.time_passed(self.clock)
 
     def _take_first(self) -> None:
         """Pass on the first event that waits, or several if one follower can take them."""
@@ -389,7 +453,7 @@ class Scheduler:
 
     def advance(self, to: int) -> None:
         """Move the clock on, after everything that is due before that, in order of time."""
-        if self._input and not self.running:
+        if (self._input or self.buffer.sink is not None) and not self.running:
             self.resume()
         if to == self.clock:
             return

@@ -74,6 +74,10 @@ class Timers:
         """All of them."""
         return events
 
+    def can_wait(self) -> bool:
+        """Rows may turn between two events."""
+        return False
+
     def take_events(self, events: EventBatch) -> int:
         """Events do not concern it."""
         return len(events)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -87,6 +87,15 @@ class PatternRunner:
         """The ids of the tokens, and of the retained complex events."""
         yield from self._history.held_ids()
         yield flat_ids(values for values, _, _ in self.last)
+
+    def dump(self, terms: TermDictionary) -> dict[str, Any]:
+        """Its tokens, and how many complex events there were."""
+        return {"total": self.total, **self._history.dump(terms)}
+
+    def load(self, saved: Mapping[str, Any], terms: TermDictionary) -> None:
+        """Go on with a saved state; complex events from before are not retained."""
+        self.total = saved["total"]
+        self._history.load(saved, terms)
 
     def pass_time(self, to: int) -> list[PatternMatch]:
         """The complex events that timers before `to` complete."""
@@ -176,11 +185,30 @@ def complex_batch(events: Sequence[CompleteEvent]) -> EventBatch:
     )
 
 
+class ExpandedEvents(NamedTuple):
+    """Events with complex events among them. The place of each is 4 n + 1 for event n of the input.
+
+    Before it come, with 4 n, those that timers complete; after it those that it completes.
+    """
+
+    events: EventBatch
+    places: Longs
+
+    def after(self, many: int) -> int:
+        """How many events of the input are among the first ones."""
+        return int(np.count_nonzero(self.places[:many] % 4 == 1))
+
+    def end_of(self, many: int) -> int:
+        """Up to where the events go that the last of the first ones completes."""
+        return int(np.searchsorted(self.places, 4 * self.after(many)))
+
+
 class Detection:
     """All patterns of a program.
 
     `types` are the declared events that rules and patterns use, `complex_types` those of patterns.
-    With `retracts`, events can be taken back.
+    With `retracts`, events can be taken back. While `held` is not 0, savepoints stay valid over
+    `begin`.
     """
 
     def __init__(
@@ -210,6 +238,7 @@ class Detection:
             for pattern in patterns
         }
         self._reads_all = any(each.reads_all for each in self.patterns.values())
+        self.held = 0
         self._numbers = EventNumbers() if retracts else None
         self._number = 0
         self._now = 0
@@ -222,12 +251,21 @@ class Detection:
         for each in self.patterns.values():
             yield from each.held_ids()
 
-    def what_is_held(self) -> str | None:
-        """What the patterns hold besides their complex events, in words."""
+    def dump(self) -> dict[str, Any]:
+        """The state of all patterns."""
+        return {
+            "at": [self._number, self._now],
+            "numbers": None if self._numbers is None else self._numbers.dump(),
+            "patterns": {name: each.dump(self._terms) for name, each in self.patterns.items()},
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state."""
+        self._number, self._now = saved["at"]
         if self._numbers is not None:
-            return "events that may be retracted"
-        tokens = any(each.detector.tokens() for each in self.patterns.values())
-        return "tokens of patterns" if tokens else None
+            self._numbers.load(saved["numbers"])
+        for name, each in self.patterns.items():
+            each.load(saved["patterns"][name], self._terms)
 
     def next_time(self) -> int:
         """The time of the next timer, at which a token may be completed or dropped."""
@@ -254,9 +292,14 @@ class Detection:
             for each in self.patterns.values():
                 each.retract(number, self._now)
 
+    @property
+    def retracts(self) -> bool:
+        """Whether events can be taken back."""
+        return self._numbers is not None
+
     def begin(self) -> None:
         """A cascade begins: discard savepoints."""
-        for each in self.patterns.values():
+        for each in () if self.held else self.patterns.values():
             each.begin()
 
     def savepoint(self) -> list[PatternSavepoint]:
@@ -268,7 +311,7 @@ class Detection:
         for each, savepoint in zip(self.patterns.values(), to, strict=True):
             each.rollback(savepoint)
 
-    def expand(self, events: EventBatch, order: int) -> EventBatch:
+    def expand(self, events: EventBatch, order: int) -> ExpandedEvents:
         """Events with the complex events that they complete, each in its place.
 
         `order` is the number that the first of them will have among the events of the rules.
@@ -279,7 +322,7 @@ class Detection:
             index = np.arange(len(events))
             before = np.searchsorted([each.place for each in more], 2 * index, side="right")
             self._numbers.add(order + index + before, number)
-        return _inserted(events, more) if more else events
+        return _inserted(events, more)
 
     def expand_one(self, event: EventBatch, order: int) -> list[EventBatch]:
         """An event and the complex events that it completes, one after the other."""
@@ -408,8 +451,12 @@ def detect(
     return Detection(program.patterns, types, complex_types, terms, tick_ms, retracts=retracts)
 
 
-def _inserted(events: EventBatch, more: list[CompleteEvent]) -> EventBatch:
+def _inserted(events: EventBatch, more: list[CompleteEvent]) -> ExpandedEvents:
     """Events with complex events among them: those of place 2n before event n, of 2n + 1 after."""
-    places = [4 * np.arange(len(events)) + 1, 2 * np.array([each.place for each in more])]
-    order = np.argsort(np.concatenate(places), kind="stable")
-    return concat_events(events, complex_batch(more)).take(order)
+    places = 4 * np.arange(len(events)) + 1
+    if not more:
+        return ExpandedEvents(events, places)
+    places = np.concatenate([places, 2 * np.array([each.place for each in more])])
+    order = np.argsort(places, kind="stable")
+    every = concat_events(events, complex_batch(more)).take(order)
+    return ExpandedEvents(every, places[order])

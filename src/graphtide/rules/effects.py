@@ -20,7 +20,7 @@ from graphtide.rules.actions import Actions, Insertions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from graphtide.engine.ingest import Ids
+    from graphtide.engine.ingest import Ids, ObjectLike, TermLike
     from graphtide.engine.scheduler import Subscription
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.terms import Term
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from graphtide.rules.runtime import RuleEngine
     from graphtide.streams.registry import Streams
     from graphtide.streams.stream import Stream
+
+    Triple = tuple[TermLike, TermLike, ObjectLike]
 
 
 class GraphConnection:
@@ -42,6 +44,8 @@ class GraphConnection:
         self.schedule = self._runtime.schedule
         self.terms = self._runtime.terms
         self.tick_ms = self._runtime.tick_ms
+        self.internal: list[Query] = []
+        """The standing queries that only rules read."""
 
     @property
     def clock(self) -> int:
@@ -87,7 +91,9 @@ class GraphConnection:
 
     def watch(self, select: SelectQuery, name: str | None = None) -> Query:
         """A standing query whose changes are drained by rules."""
-        return self._runtime.watch(select, name=name)
+        query = self._runtime.watch(select, name=name)
+        self.internal.append(query)
+        return query
 
     def register(self, name: str, text: str) -> Query:
         """A standing query that the program declares."""
@@ -101,6 +107,16 @@ class GraphConnection:
     def advance(self, to: int) -> None:
         """Move the graph's clock on."""
         self._runtime.schedule.advance(to)
+
+    def settle(self) -> None:
+        """Take in the events that wait until somebody looks."""
+        if self.schedule.buffer.sink is not None:
+            with self._runtime.lock:
+                self.schedule.drain()
+
+    def defer(self, triples: Sequence[Triple], time: int | None) -> bool:
+        """Buffer an event, if its engine is the only one; False if it has to come at once."""
+        return len(self._runtime.eager) == 1 and self._streams.publisher.defer(triples, time)
 
     def publish(self, events: EventBatch, engine: RuleEngine) -> None:
         """Publish events to one rule engine only."""
@@ -215,6 +231,15 @@ class GraphEffects:
             if not stream.waiting:  # the event was delivered, and passed `without_emitted`
                 self._emitted.discard(number)
         return some
+
+    @property
+    def emitted(self) -> list[int]:
+        """The numbers of emitted events that wait in their streams."""
+        return sorted(self._emitted)
+
+    @emitted.setter
+    def emitted(self, numbers: Iterable[int]) -> None:
+        self._emitted = set(numbers)
 
     def without_emitted(self, events: EventBatch) -> EventBatch:
         """Events without those that this program has emitted: its rules have seen them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, NamedTuple, overload
@@ -131,7 +131,8 @@ class PendingFirings(Sequence["Firing"]):
 class FiringLog(Sequence["Firing"]):
     """The last firings; `total` counts all there have been.
 
-    Its parts are lists of firings, or sequences that decode them on access.
+    Its parts are lists of firings, or sequences that decode them on access. Who looks at it from
+    outside sees what waited: `settle` fires it first.
 
     >>> log = FiringLog()
     >>> for number in range(3):
@@ -140,9 +141,15 @@ class FiringLog(Sequence["Firing"]):
     (3, 2, [0, 1, 2], [1, 2])
     """
 
-    def __init__(self, holders: Holders | None = None, most: int = MAX_LISTED) -> None:
+    def __init__(
+        self,
+        holders: Holders | None = None,
+        most: int = MAX_LISTED,
+        settle: Callable[[], None] = lambda: None,
+    ) -> None:
         self._holders = Holders() if holders is None else holders
         self._most = most
+        self._settle = settle
         self._parts: deque[tuple[int, Sequence[Firing]]] = deque([(0, [])])
         """Each with the number of firings before it. What a firing adds is one step, which an
         interrupt cannot divide."""
@@ -195,10 +202,11 @@ class FiringLog(Sequence["Firing"]):
         self._parts = deque([(self.total - many - len(retained), retained)])
 
     def __len__(self) -> int:
+        self._settle()
         return min(self.total - self._parts[0][0], self._most)
 
     def __iter__(self) -> Iterator[Firing]:
-        first = self.total - len(self)
+        first = -len(self) + self.total
         for before, part in tuple(self._parts):
             for place in range(max(0, first - before), len(part)):
                 yield part[place]
@@ -213,7 +221,7 @@ class FiringLog(Sequence["Firing"]):
         at = place + len(self) if place < 0 else place
         if not 0 <= at < len(self):
             raise IndexError("there is no such firing")
-        number = self.total - len(self) + at
+        number = -len(self) + self.total + at
         before, part = next(each for each in reversed(self._parts) if each[0] <= number)
         return part[number - before]
 
@@ -244,7 +252,8 @@ class Cascade:
         self._max = max_firings
         self._caused: deque[str] = deque(maxlen=NAMED_RULES)
         self._count = 0
-        self._ended: dict[str, tuple[int, int]] = {}
+        self.ended: dict[str, tuple[int, int]] = {}
+        """By kind, the time at which timers or absences ended last, and how many once more."""
         self._start: CascadeStart | None = None
 
     def begin(self) -> None:
@@ -266,6 +275,11 @@ class Cascade:
         tokens = [] if self._detection is None else self._detection.savepoint()
         self._start = CascadeStart(self._rules.savepoint(), fired, tokens)
 
+    def save_tokens(self) -> None:
+        """Let the savepoint, if there is one, have the tokens of now."""
+        if self._start is not None and self._detection is not None:
+            self._start = self._start._replace(tokens=self._detection.savepoint())
+
     def count(self, rule: str) -> bool:
         """Count a firing that was caused by an action; whether it is within the limit."""
         self._caused.append(rule)
@@ -277,9 +291,9 @@ class Cascade:
 
         Actions have caused these. If they do so again and again, the clock never moves on.
         """
-        ended, again = self._ended.get(kind, (None, 0))
+        ended, again = self.ended.get(kind, (None, 0))
         again = again + len(names) if ended == time else 0
-        self._ended[kind] = time, again
+        self.ended[kind] = time, again
         if again > self._max:
             self._caused.extend(names)
             raise self.endless(f", always at time {time}; the last of them have been dropped")

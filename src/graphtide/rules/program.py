@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphtide.engine.events import make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
@@ -13,8 +13,8 @@ from graphtide.lang.tide.ast import CallFunction, QueryChange, QueryUpdate, Stat
 from graphtide.lang.tide.program import Program
 from graphtide.rules import change_events, why_not
 from graphtide.rules.actions import Actions, ErrorPolicy, OnError
-from graphtide.rules.agenda import Activation, ConflictSet, Resolver
 from graphtide.rules.compile import Compiler, only_inserts
+from graphtide.rules.conflicts import Activation, ConflictSet, Resolver
 from graphtide.rules.detection import ComplexEvent, PatternRunner, detect
 from graphtide.rules.effects import GraphConnection, GraphEffects, query_of
 from graphtide.rules.rule_set import RuleSet
@@ -231,32 +231,26 @@ class RunningProgram:
         """What follows the graph for it."""
         return self._engine
 
-    def what_is_held(self) -> str | None:
-        """What it holds besides the rows of its queries, in words."""
-        if self._engine.conflicts is not None:
-            return "a conflict set"
-        if self._engine.rules.retained:
-            return "events that rules retain"
-        return None if self._detection is None else self._detection.what_is_held()
+    def dump(self) -> dict[str, Any]:
+        """Its state: retained events, pending matches, activations, tokens, numbers."""
+        return {"engine": self._engine.dump(), "emitted": self._effects.emitted}
 
-    def counters(self) -> dict[str, int]:
-        """The numbers that it goes on from."""
-        patterns = {} if self._detection is None else self._detection.patterns
-        totals = {f"pattern {name}": runner.total for name, runner in patterns.items()}
-        return {"fired": self.fired, "order": self._engine.rules.order, **totals}
-
-    def restore_counters(self, saved: Mapping[str, int]) -> None:
-        """Go on from numbers."""
-        self._engine.log.start_at(saved["fired"])
-        self._engine.rules.order = saved["order"]
-        for name, runner in () if self._detection is None else self._detection.patterns.items():
-            runner.total = saved[f"pattern {name}"]
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state."""
+        self._engine.load(saved["engine"])
+        self._effects.emitted = saved["emitted"]
 
     # --- results ---
 
     @property
+    def internal_queries(self) -> Sequence[Query]:
+        """The queries that it registered for its rules, besides those that it declares."""
+        return self._connection.internal
+
+    @property
     def clock(self) -> int:
         """The current time of the rules."""
+        self._connection.settle()
         return self._engine.clock
 
     def firings(self) -> Sequence[Firing]:
@@ -266,12 +260,14 @@ class RunningProgram:
     @property
     def fired(self) -> int:
         """How many firings there have been."""
+        self._connection.settle()
         return self._engine.log.total
 
     @property
     @synchronized
     def retained(self) -> int:
         """How many events and pending matches the rules retain."""
+        self._connection.settle()
         return self._engine.rules.retained
 
     @synchronized
@@ -286,9 +282,11 @@ class RunningProgram:
 
     def detector(self, pattern: str) -> AnyDetector:
         """The detector of a pattern, with its tokens."""
+        self._engine.observed = True
         return self._runner(pattern).detector
 
     def _runner(self, pattern: str) -> PatternRunner:
+        self._connection.settle()
         known = {} if self._detection is None else self._detection.patterns
         if pattern not in known:
             near = name_hint(pattern, known, "pattern")
@@ -303,6 +301,7 @@ class RunningProgram:
         NO EVENT, what of its facts fails. Of a pattern: its tokens, and what they wait for.
         Events and tokens that are not retained any more are not known.
         """
+        self._connection.settle()
         if self._detection is not None and name in self._detection.patterns:
             runner = self._detection.patterns[name]
             return why_not.no_match(runner, self._connection.terms, values)
@@ -364,13 +363,34 @@ class RunningProgram:
         time: int | None = None,
         duration: int = 0,
     ) -> None:
-        """Publish a graph event to this program only, by default at the current time."""
+        """Publish a graph event to this program only, by default at the current time.
+
+        Where nobody could tell, it waits until somebody looks: many are then taken in at once.
+        """
         graph = self._connection
         # Triples that are computed on the way may use the graph: they are taken before any id is.
-        ids = [quad_ids(graph.terms, s, p, o, None)[:3] for s, p, o in list(triples)]
+        listed = list(triples)
+        if not duration and graph.defer(listed, time):
+            return
+        ids = [quad_ids(graph.terms, s, p, o, None)[:3] for s, p, o in listed]
         events = make_events([ids], [graph.clock if time is None else time], duration)
         graph.publish(events, self._engine)
         graph.reclaim()
+
+    @synchronized
+    def assert_events(
+        self, events: Iterable[tuple[Iterable[tuple[TermLike, TermLike, ObjectLike]], int]]
+    ) -> None:
+        """Publish graph events to this program only, each given by its triples and its time.
+
+        Times are in order; if they are not, none of the events is published.
+        """
+        graph = self._connection
+        listed = [([*triples], time) for triples, time in events]
+        quads = [[quad_ids(graph.terms, *t, None)[:3] for t in triples] for triples, _ in listed]
+        if listed:
+            graph.publish(make_events(quads, [time for _, time in listed]), self._engine)
+            graph.reclaim()
 
     @synchronized
     def advance(self, to: int) -> None:

@@ -11,28 +11,23 @@ does, the rules are rolled back to the event that caused it, and go on from ther
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from graphtide.engine.events import EventBatch, make_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.scheduler import Due, Phase
 from graphtide.errors import ActionError, GraphtideError
-from graphtide.rules.agenda import (
-    Activation,
-    Agenda,
-    ChosenFiring,
-    ConflictSet,
-    PendingFiring,
-    RuleMatches,
-    in_firing_order,
-)
-from graphtide.rules.detection import Detection, complex_batch
+from graphtide.rules.agenda import Agenda, ChosenFiring, PendingFiring, RuleMatches, in_firing_order
+from graphtide.rules.detection import Detection, ExpandedEvents, complex_batch
 from graphtide.rules.firing import Cascade, FiringLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from graphtide.kernel.batch import Ints, Longs
+    from graphtide.rules.conflicts import Activation, ConflictSet
     from graphtide.rules.effects import Effects, GraphConnection
     from graphtide.rules.matching.types import MatchedEvent
     from graphtide.rules.rule_set import RuleSavepoints, RuleSet
@@ -65,9 +60,11 @@ class RuleEngine:
         self.detection = detection
         self.conflicts: ConflictSet | None = None
         self.manual = False
-        self.log = FiringLog(graph.terms.holders)
+        self.log = FiringLog(graph.terms.holders, settle=graph.settle)
         self.batch_size = FIRST_BATCH
         self.taken = 0
+        self.observed = False
+        """Whether somebody holds a detector, and may look at it at any time."""
         self._graph = graph
         self._schedule = graph.schedule
         self._effects = effects
@@ -86,6 +83,27 @@ class RuleEngine:
     def clock(self) -> int:
         """The current time."""
         return self._schedule.clock
+
+    def dump(self) -> dict[str, Any]:
+        """The state between two cascades: memories, tokens, activations, and numbers."""
+        conflicts, detection = self.conflicts, self.detection
+        return {
+            "fired": self.log.total,
+            "ended": self._cascade.ended,
+            "conflicts": None if conflicts is None else conflicts.dump(),
+            "rules": self.rules.dump({} if conflicts is None else conflicts.first_since()),
+            "detection": None if detection is None else detection.dump(),
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state; firings from before are not retained."""
+        self.log.start_at(saved["fired"])
+        self._cascade.ended = {kind: (time, many) for kind, (time, many) in saved["ended"].items()}
+        self.rules.load(saved["rules"])
+        if self.conflicts is not None:
+            self.conflicts.load(saved["conflicts"], self.rules, self._graph.terms)
+        if self.detection is not None:
+            self.detection.load(saved["detection"])
 
     # --- what the scheduler asks for ---
 
@@ -136,27 +154,26 @@ class RuleEngine:
                 )
         return events
 
+    def can_wait(self) -> bool:
+        """Whether its actions only insert what no rule reads, and nobody follows its tokens."""
+        return self.conflicts is None and not self.observed and self._is_independent()
+
     def take_events(self, events: EventBatch) -> int:
         """Match the first of some events, as many at a time as actions allow, and fire.
 
         A single event that is interrupted is not matched again: some rules may miss it, but none
         sees it twice. Several are, as if they had not come.
         """
-        self.taken = 1
+        self.taken = 0
         self._enter(events.depth)
         part = events.slice(0, self._end(events))
         if self.detection is None:
             return self._take_part(part)
         if len(part.ends) == 1 or part.simultaneous:
+            self.taken = 1
             self._take_with_complex(part, self.detection)
             return len(part.ends)
-        tokens = self.detection.savepoint()
-        try:
-            self._take_with_complex(part, self.detection)
-        except BaseException:
-            self.detection.rollback(tokens)
-            raise
-        return len(part.ends)
+        return self._take_together(part, self.detection)
 
     def take_all(self, events: EventBatch) -> None:
         """Match events that an action caused, one after the other."""
@@ -236,11 +253,54 @@ class RuleEngine:
         many = len(events.ends)
         if events.simultaneous or many == 1:
             return many
-        if self.conflicts is not None or (
-            self.detection is not None and not self._is_independent()
-        ):
+        if self.conflicts is not None:
+            return 1
+        patterns = self.detection
+        if patterns and (patterns.retracts or events.depth) and not self._is_independent():
             return 1
         return min(many, self.batch_size)
+
+    def _take_together(self, events: EventBatch, detection: Detection) -> int:
+        """Match several events and the complex events that they complete; how many are through.
+
+        If an action changes what rules match, the patterns are rolled back to the event that caused
+        it, as the rules are. What timers complete for rules is left to the scheduler.
+        """
+        free, order = self._is_independent(), self.rules.order
+        tokens, done, at, self.taken = detection.savepoint(), 0, 0, 0
+        detection.held += 1
+        try:
+            expanded = detection.expand(events, order)
+            every = expanded.events
+            many = len(every) if free else self._first_timer(expanded)
+            while at < many and (free or not at):
+                taken = self._take_part(every.slice(at, many))
+                at, self.taken = at + taken, 0
+            many = many if free else expanded.end_of(at)
+            while at < many:
+                self._take_part(every.slice(at, at + 1))
+                at, self.taken = at + 1, 0
+            done = expanded.after(at)
+        except BaseException:
+            if not free and at + self.taken:
+                done = self.taken = expanded.after(at + self.taken)
+            raise
+        finally:
+            if done < len(events):
+                detection.rollback(tokens)
+                if done:
+                    detection.expand(events.slice(0, done), order)
+                self._cascade.save_tokens()
+            detection.held -= 1
+        return done
+
+    def _first_timer(self, expanded: ExpandedEvents) -> int:
+        """The index of the first complex event for a rule that a timer completes, or the end."""
+        types = expanded.events.types
+        if types is None:
+            return len(expanded.places)
+        found = np.flatnonzero((expanded.places % 4 == 0) & np.isin(types, self.rules.type_ids))
+        return int(found[0]) if len(found) else len(types)
 
     def _take_with_complex(self, events: EventBatch, detection: Detection) -> None:
         """Match events, each with the complex events that it completes right after it."""
@@ -248,7 +308,7 @@ class RuleEngine:
             for one in detection.expand_one(events, self.rules.order):
                 self._take_part(one.scheduled_as(events))
             return
-        expanded, at = detection.expand(events, self.rules.order), 0
+        expanded, at = detection.expand(events, self.rules.order).events, 0
         while at < len(expanded):
             at += self._take_part(expanded.slice(at, len(expanded)))
 
@@ -261,11 +321,14 @@ class RuleEngine:
         self.rules.catch_up()
         many = len(events.ends)
         if events.simultaneous or many == 1:
+            self.taken = 1
             shares = self._match(events)
             if shares and many > 1:
                 shares = [RuleMatches(each, found.at_one_moment()) for each, found in shares]
             if shares:
                 self._fire_now(shares, events.depth)
+            elif not events.depth:
+                self.batch_size = max(self.batch_size, 2)
             return many
         taken = self._take_many(events)
         if taken == many:

@@ -37,6 +37,9 @@ OPEN: Final = frozenset({"/healthz", "/version", "/openapi.json"})
 ASKING: Final = frozenset({"/sparql", "/subscriptions", "/api/query", "/api/why"})
 """Paths to which a POST changes nothing, or that check it themselves."""
 
+CHECKING: Final = ("/subscriptions/", "/api/")
+"""Beginnings of paths that check themselves what is more than to read."""
+
 MIN_TOKEN: Final = 16
 _PREFLIGHT: Final = [
     (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, DELETE"),
@@ -212,7 +215,7 @@ class Gate:
         if path in OPEN or not _is_api(path) or method == "OPTIONS":
             return
         safe = method in ("GET", "HEAD") or path in ASKING
-        require(scope, "read" if safe or path.startswith("/subscriptions/") else "write")
+        require(scope, "read" if safe or path.startswith(CHECKING) else "write")
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         """A page of another origin must not change anything, nor read by WebSocket."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
 
 from graphtide import __version__
 from graphtide.errors import GraphtideError
 from graphtide.serve import access, changes, graph_store, http, openapi, protocol
+from graphtide.serve.page import api as page
 from graphtide.serve.subscriptions import routes as subscription_routes
 from graphtide.serve.subscriptions.hub import SubscriptionHub
 
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from graphtide.serve.host import Host
-
-PAGE: Final = Path(__file__).parent / "page"
 
 
 def create_app(
@@ -59,6 +55,7 @@ def create_app(
         exception_handlers={GraphtideError: _refused, HTTPException: _not_routed},
     )
     app.state.hub = hub
+    app.state.page_ended = host.state[page.ENDED]
     return app
 
 
@@ -93,10 +90,8 @@ def routes(host: Host, hub: SubscriptionHub) -> list[http.BaseRoute]:
         http.Route("/openapi.json", description),
         http.Route("/checkpoint", checkpoint, methods=["POST"]),
     ]
-    if importlib.util.find_spec("graphtide.serve.page_api") is not None:
-        found += importlib.import_module("graphtide.serve.page_api").routes(host)
-    if PAGE.is_dir():
-        found.append(Mount("/", StaticFiles(directory=PAGE, html=True), name="page"))
+    found += page.routes(host)
+    found.append(Mount("/", page.files(), name="page"))
     return found
 
 

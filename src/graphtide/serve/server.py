@@ -78,6 +78,7 @@ class GraphServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: no new requests, goodbye to subscribers, the end of running requests."""
         app: Any = self.config.app
+        app.state.page_ended.set()
         await app.state.hub.stop()
         await super().shutdown(sockets)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from logging import getLogger
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from graphtide.engine.events import group_events
 from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
 from graphtide.engine.locking import synchronized
 from graphtide.errors import GraphtideError
@@ -18,9 +17,10 @@ from graphtide.streams.read import GENERATED_AT, Events, read_events
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from graphtide.engine.runtime import Runtime
+    from graphtide.engine.events import EventBuffer
     from graphtide.kernel.batch import Ints, Longs
     from graphtide.rdf.dictionary import TermDictionary
+    from graphtide.streams.publisher import EventPublisher, Lines
 
 log = getLogger(__name__)
 
@@ -94,6 +94,11 @@ class Tail:
 
     def __len__(self) -> int:
         return self._last - self._first
+
+    def start(self, begin: int, rows: Rows) -> None:
+        """Hold rows instead, the first of them with an index."""
+        self._first, self._last, self._moved = 0, 0, begin
+        self.append(rows)
 
     @property
     def nbytes(self) -> int:
@@ -172,6 +177,16 @@ class Timelist:
         """The ids of the quads."""
         yield self._quads.rows(self._quads.begin, self._quads.end)
 
+    def dump(self) -> list[Any]:
+        """Of times, quads and moments the index of the first, and all."""
+        tails = (self._times, self._quads, self.moments)
+        return [[tail.begin, tail.rows(tail.begin, tail.end).copy()] for tail in tails]
+
+    def load(self, saved: list[Any]) -> None:
+        """Hold saved events instead."""
+        for tail, part in zip((self._times, self._quads, self.moments), saved, strict=True):
+            tail.start(*part)
+
     def __len__(self) -> int:
         return len(self._times)
 
@@ -193,6 +208,27 @@ MAX_LATE = 10_000
 """Late events that are retained for inspection; all are counted."""
 
 
+NUMBERS: Final = (
+    "lateness", "watermark", "_newest", "late_count", "received", "pruned", "unpublished",
+)  # fmt: skip
+"""What a stream counts, by the names of its attributes."""
+
+
+class Counted:
+    """A number of a stream; who reads it sees all events that were pushed before."""
+
+    def __set_name__(self, owner: type[Stream], name: str) -> None:
+        self._name = f"_{name}"
+
+    def __get__(self, stream: Stream, owner: type[Stream]) -> int:
+        stream.drain()
+        number: int = getattr(stream, self._name)
+        return number
+
+    def __set__(self, stream: Stream, number: int) -> None:
+        setattr(stream, self._name, number)
+
+
 class Stream:
     """Made by `LiveGraph.stream`. Events may come late by up to `lateness` ticks.
 
@@ -208,6 +244,11 @@ class Stream:
     >>> stream.late_count
     1
     """
+
+    watermark = Counted()
+    received = Counted()
+    pruned = Counted()
+    unpublished = Counted()
 
     def __init__(
         self,
@@ -225,26 +266,25 @@ class Stream:
         self.events = Timelist()
         self.late_count = 0
         self.late: list[tuple[int, tuple[int, ...]]] = []
-        self.watermark = -LARGEST
-        self.received = 0
-        self.pruned = 0
-        self.unpublished = 0
         self.filter = PruningFilter(frozenset())
         self._terms = terms
         self._tick_ms = tick_ms
         self._moved = moved
         self._publisher = publisher
         self.lock = publisher.lock
+        self.watermark = -LARGEST
+        self.received = self.pruned = self.unpublished = 0
         self._newest = -LARGEST
         self._releasing = False
         self._waiting: list[Lines] = []
+        self._unpublished_lines: list[Lines] = []
         terms.holders.add(self)
 
     def held_ids(self) -> Iterator[Ints | Longs]:
         """The ids of events that windows need, that wait, and that came late."""
         yield from self.events.held_ids()
         yield flat_ids(quad for _, quad in self.late)
-        for _, quads, _ in self._waiting:
+        for _, quads, _ in (*self._waiting, *self._unpublished_lines):
             yield quads
 
     @synchronized
@@ -252,9 +292,15 @@ class Stream:
         self, triples: Iterable[tuple[TermLike, TermLike, ObjectLike]], *, time: int,
         graph: TermLike | None = None,
     ) -> None:  # fmt: skip
-        """Push one event: triples that happen together at a time."""
+        """Push one event: triples that happen together at a time.
+
+        Where nobody could tell, it waits until somebody looks: many are then taken in at once.
+        """
         # Triples that are computed on the way may use the graph: they are taken before any id is.
         quads = [quad_ids(self._terms, s, p, o, graph) for s, p, o in list(triples)]
+        schedule = self._publisher.schedule
+        if quads and time <= LARGEST and schedule.defer(self, time, quads):
+            return
         times = np.full(len(quads), time, np.int64)
         events = np.zeros(len(quads), np.int64)
         rows = np.array(quads, np.int32).reshape(-1, 4)
@@ -269,6 +315,7 @@ class Stream:
         Rows with the same number in `events` are one event; without it, rows of one time and graph
         that stand together.
         """
+        self.drain()
         if len(times):
             newest = int(times.max()) if newest is None else newest
             if newest > LARGEST or int(times.min()) < -LARGEST:
@@ -287,6 +334,61 @@ class Stream:
         self._publisher.release(lambda: self._release(self._newest - self.lateness))
 
     @synchronized
+    def push_many(
+        self, events: Iterable[tuple[Iterable[tuple[TermLike, TermLike, ObjectLike]], int]]
+    ) -> None:
+        """Push events one after the other, each given by its triples and its time.
+
+        >>> from graphtide import LiveGraph
+        >>> stream = LiveGraph().stream("<ex:s>")
+        >>> stream.push_many([([("<ex:a>", "<ex:p>", "<ex:b>")], time) for time in (1, 2)])
+        >>> stream.received
+        2
+        """
+        listed = [([*triples], time) for triples, time in events]
+        times = [time for _, time in listed]
+        if times != sorted(times) or not all(triples for triples, _ in listed):
+            for triples, time in listed:
+                self.push(triples, time=time)
+            return
+        quads = [quad_ids(self._terms, *t, None) for triples, _ in listed for t in triples]
+        sizes = [len(triples) for triples, _ in listed]
+        number = np.repeat(np.arange(len(listed)), sizes)
+        rows = np.array(quads, np.int32).reshape(-1, 4)
+        self.push_ids(np.array(times, np.int64)[number], rows, events=number)
+
+    # --- single events wait in the buffer of the scheduler ---
+
+    def can_wait(self, time: int) -> bool:
+        """Whether nobody could tell if events from a time on were released later, together."""
+        return not self._releasing and time >= self._newest and self._publisher.is_patient()
+
+    def pass_on(self, buffer: EventBuffer) -> None:
+        """Release buffered events."""
+        times, sizes, quads = buffer.columns()
+        if len(times):
+            number = np.repeat(np.arange(len(times)), sizes)
+            rows = times[number]
+            numbers = self._publisher.number(rows, quads, number)
+            self._waiting.append((rows, quads, numbers))
+            self._newest, buffer.times = int(times[-1]), []
+        self._publisher.release(lambda: self._release(self._newest - self.lateness))
+        if not len(times):  # windows may have been interrupted
+            self._moved()
+        if self._publisher.listening:
+            self._publisher.schedule.pass_time()
+
+    def reclaim(self) -> None:
+        """A safe point, see `Runtime.reclaim`."""
+        self._publisher.reclaim()
+
+    def drain(self) -> None:
+        """Take in the events that wait in the buffer."""
+        if self._publisher.schedule.buffer.sink is not None:
+            with self.lock:
+                self._publisher.schedule.drain()
+
+    @synchronized
     def feed(self, source: Events, *, timestamp: str = GENERATED_AT) -> None:
         """Push the events of a file or of batches: RDF Patch, Parquet, Arrow, TriG or N-Quads.
 
@@ -303,6 +405,7 @@ class Stream:
     @synchronized
     def advance(self, to: int) -> None:
         """Raise the watermark: no event before that time comes any more."""
+        self.drain()
         with self._publisher.schedule.recorded("watermark", self.name, to):
             self._newest = max(self._newest, to)
             self._publisher.release(lambda: self._release(to))
@@ -333,6 +436,8 @@ class Stream:
 
         What an interrupt leaves waits again.
         """
+        while self._unpublished_lines:
+            self._publish(self._unpublished_lines.pop(0))
         if not self._waiting:
             return
         self._order()
@@ -354,11 +459,21 @@ class Stream:
                     self._publisher.reach(int(lines[0][0]))
                     self._append(lines[0], lines[1])
                     done += len(lines[0])
-                    self.unpublished += self._publisher.publish(lines)
+                    self._publish(lines)
         finally:
             self._releasing = releasing
             if done < end:
                 self._waiting.insert(0, (times[done:end], quads[done:end], numbers[done:end]))
+
+    def _publish(self, lines: Lines) -> None:
+        """Publish events that windows have; if an interrupt prevents it, later."""
+        before = self._publisher.schedule.published
+        try:
+            self.unpublished += self._publisher.publish(lines)
+        except BaseException as error:
+            if not isinstance(error, Exception) and before == self._publisher.schedule.published:
+                self._unpublished_lines.append(lines)
+            raise
 
     def first_waiting(self) -> int | None:
         """The time of the first event that waits for late ones."""
@@ -369,23 +484,29 @@ class Stream:
         self._newest = max(self._newest, to)
         self.watermark = max(self.watermark, to)
 
-    def counters(self) -> dict[str, int]:
-        """The numbers that a stream without events goes on from."""
-        names = [
-            "lateness",
-            "watermark",
-            "_newest",
-            "late_count",
-            "received",
-            "pruned",
-            "unpublished",
-        ]
-        return {name: getattr(self, name) for name in names} | {"numbers": self.next_number}
+    def dump(self) -> dict[str, Any]:
+        """Numbers, and the events that windows need, that wait, and that came late."""
+        self.drain()
+        return {
+            "numbers": {name: getattr(self, name) for name in NUMBERS},
+            "next": self.next_number,
+            "events": self.events.dump(),
+            "waiting": [list(lines) for lines in self._waiting],
+            "late": [
+                np.array([time for time, _ in self.late], np.int64),
+                np.array([quad for _, quad in self.late], np.int32).reshape(-1, 4),
+            ],
+        }
 
-    def restore_counters(self, saved: Mapping[str, int]) -> None:
-        """Go on from numbers."""
-        for name, value in saved.items():
-            setattr(self._publisher if name == "numbers" else self, name, value)
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a saved state."""
+        for name, value in saved["numbers"].items():
+            setattr(self, name, value)
+        self._publisher.numbers = saved["next"]
+        self.events.load(saved["events"])
+        self._waiting = [(times, quads, numbers) for times, quads, numbers in saved["waiting"]]
+        times, quads = (part.tolist() for part in saved["late"])
+        self.late = [(time, tuple(quad)) for time, quad in zip(times, quads, strict=True)]
 
     @property
     def next_number(self) -> int:
@@ -395,6 +516,7 @@ class Stream:
     @property
     def waiting(self) -> bool:
         """Whether events wait for earlier ones that may still come."""
+        self.drain()
         return bool(self._waiting)
 
     def _append(self, times: Longs, quads: Ints) -> None:
@@ -415,81 +537,3 @@ class Stream:
             order = np.argsort(times, kind="stable")
             times, quads, numbers = times[order], quads[order], numbers[order]
         self._waiting = [(times, quads, numbers)]
-
-
-Lines = tuple["Longs", "Ints", "Longs"]
-"""Times, quads, and the number of the event that each quad is of."""
-
-
-class EventPublisher:
-    """Numbers the events of all streams, and publishes them to the runtime's subscribers.
-
-    Events of a stream go to the windows first, then to the subscribers. Where there are windows, or
-    other streams hold events back, that happens time by time; else many are published at once.
-    """
-
-    def __init__(self, runtime: Runtime, apart: Callable[[], bool]) -> None:
-        self.schedule = runtime.schedule
-        self.lock = runtime.lock
-        self._runtime = runtime
-        self._apart = apart
-        self.numbers = 0
-
-    @property
-    def listening(self) -> bool:
-        """Whether there are subscribers."""
-        return bool(self._runtime.eager)
-
-    def release(self, pass_on: Callable[[], None]) -> None:
-        """Let a stream pass events on; terms may be freed after that, but not meanwhile."""
-        reclaimer = self._runtime.reclaimer
-        reclaimer.busy += 1
-        try:
-            pass_on()
-        finally:
-            reclaimer.busy -= 1
-        self.reclaim()
-
-    def reclaim(self, *, calls: int = 0) -> None:
-        """A safe point, see `Runtime.reclaim`."""
-        self._runtime.reclaim(calls=calls)
-
-    def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
-        """A number for the event of each quad that no other event has."""
-        if events is None:
-            begins = (times[1:] != times[:-1]) | (quads[1:, 3] != quads[:-1, 3])
-            events = np.concatenate([[0], np.cumsum(begins)])
-        else:
-            steps = np.diff(events, prepend=events[:1])
-            if (steps >= 0).all():
-                events = np.cumsum(steps > 0)
-            else:
-                _, events = np.unique(events, return_inverse=True)
-        numbers: Longs = events + self.numbers
-        self.numbers = int(numbers.max()) + 1
-        return numbers
-
-    def parts(self, lines: Lines) -> Iterator[Lines]:
-        """Events that can be published at once: all; or one by one, if others see them too."""
-        times, quads, numbers = lines
-        if not self._apart() and len(self._runtime.eager) < 2:
-            yield lines
-            return
-        begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)).tolist()
-        for begin, end in zip(begins, [*begins[1:], len(times)], strict=True):
-            at = slice(begin, end)
-            yield times[at], quads[at], numbers[at]
-
-    def reach(self, time: int) -> None:
-        """Let the clock go on to the time of an event: what is due comes before it."""
-        if time > self._runtime.clock:
-            self._runtime.schedule.advance(time)
-
-    def publish(self, lines: Lines) -> int:
-        """Publish events; how many quads were too late, being older than the graph's clock."""
-        runtime, (times, quads, numbers) = self._runtime, lines
-        if int(times[-1]) < runtime.clock:
-            return len(times)
-        late = int(np.searchsorted(times, runtime.clock))
-        runtime.publish(group_events(times[late:], quads[late:], numbers[late:]))
-        return late

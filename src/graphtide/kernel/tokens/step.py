@@ -403,3 +403,31 @@ def tokens_put(
         set_deadline(a, z, token)
         set_timers(a, z, token)
         expose(a, z, token)
+
+
+@compiled
+def tokens_listed(z: TokenArrays, rows: Longs) -> None:
+    """Copy the live tokens, the oldest first; `rows` has room for them all."""
+    token, at = z.regs[col.OLDEST] - 1, 0
+    while token >= 0:
+        for k in range(rows.shape[1]):
+            rows[at, k] = z.data[token, k]
+        at += 1
+        token = z.data[token, col.NEWER] - 1
+
+
+@compiled
+def tokens_used(rows: Longs, links: Longs, ends: Longs, used: Longs) -> Int:
+    """List the events that each token has used, the oldest first; how many there are."""
+    many = 0
+    for at in range(len(rows)):
+        first, link = many, rows[at, col.USED]
+        while link:
+            used[many] = links[link - 1, 0]
+            many += 1
+            link = links[link - 1, 1]
+        for back in range((many - first) // 2):  # a token's links lead from its last event back
+            one, other = first + back, many - 1 - back
+            used[one], used[other] = used[other], used[one]
+        ends[at] = many
+    return many

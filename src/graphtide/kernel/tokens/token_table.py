@@ -16,9 +16,11 @@ from graphtide.kernel.tokens.step import (
     FULL,
     MAX_TIMERS,
     tokens_advance,
+    tokens_listed,
     tokens_put,
     tokens_step,
     tokens_sweep,
+    tokens_used,
 )
 from graphtide.kernel.tokens.tables import KernelAutomaton, TokenArrays
 
@@ -164,21 +166,13 @@ class TokenTable:
     def save(self) -> SavedTokens:
         """A savepoint of the tokens."""
         rows, links = self.rows(), self._tokens.links
-        used: list[int] = []
-        ends = []
-        for first in rows[:, col.USED].tolist():
-            link, own = first, []
-            while link:
-                own.append(int(links[link - 1, 0]))
-                link = int(links[link - 1, 1])
-            used += reversed(own)
-            ends.append(len(used))
+        used: Longs = np.empty(int(self._tokens.regs[col.HIGH_LINK]), np.int64)
+        ends: Longs = np.empty(len(rows), np.int64)
+        many = tokens_used(rows, links, ends, used)
         fields = [col.ORDER, col.STARTED, col.STATE, col.BLOCKED, col.LAST]
         fields += range(col.FIELDS, rows.shape[1])
         counts = self._tokens.regs[[col.NOW, col.NUMBER, col.NEXT_ORDER]]
-        return SavedTokens(
-            rows[:, fields], np.array(ends, np.int64), np.array(used, np.int64), counts
-        )
+        return SavedTokens(rows[:, fields], ends, used[:many].copy(), counts)
 
     def load(self, saved: SavedTokens) -> None:
         """Replace all tokens by those of a savepoint."""
@@ -199,11 +193,9 @@ class TokenTable:
     def rows(self) -> Longs:
         """The live tokens, the oldest first, with the columns of `tables`."""
         z = self._tokens
-        found, token = [], int(z.regs[col.OLDEST]) - 1
-        while token >= 0:
-            found.append(token)
-            token = int(z.data[token, col.NEWER]) - 1
-        return z.data[found]
+        rows: Longs = np.empty((int(z.regs[col.LIVE_TOKENS]), z.data.shape[1]), np.int64)
+        tokens_listed(z, rows)
+        return rows
 
     def held_ids(self) -> Iterator[Longs]:
         """The values of all tokens and partitions, of expired ones too."""

@@ -1,0 +1,245 @@
+"""One run over every kind of change: what each costs through the public API, beside its aim.
+
+A job is one workload; it has one or more figures. Nothing here imports the engine: processes that
+measure peers must not load it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from graphtide.bench import report as tables
+from graphtide.bench import route_sensor, rules
+from graphtide.bench.harness import Benchmark, peak_rss_mb
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PEERS: Final = {
+    "RouteSensor, clipspy": "clipspy",
+    "RouteSensor, DuckDB": "duckdb",
+    "AlarmConfirmation, clipspy": "clipspy",
+}
+"""Jobs of other engines, on the same input."""
+
+QUICK: Final = 20
+"""By how much `--quick` divides the sizes."""
+
+WARM: Final = 400
+"""By how much the warm-up divides them."""
+
+
+class Line(NamedTuple):
+    """A figure of a job, in a unit, and what it should be: at least, or at most if `least`."""
+
+    job: str
+    figure: str
+    unit: str
+    aim: float | None = None
+    least: bool = False
+
+    def is_met(self, value: float) -> bool | None:
+        """Whether a value meets the aim; None if there is none.
+
+        >>> Line("x", "load", "/s", 100).is_met(120), Line("x", "update", "µs", 4, True).is_met(5)
+        (True, False)
+        """
+        if self.aim is None:
+            return None
+        return value <= self.aim if self.least else value >= self.aim
+
+
+SIZES: Final = {
+    "RouteSensor, ids": 1_300_000,
+    "RouteSensor, one transaction": 1_300_000,
+    "RouteSensor, texts": 1_300_000,
+    "RouteSensor, calls": 1_300_000,
+    "RouteSensor, clipspy": 1_300_000,
+    "RouteSensor, DuckDB": 1_300_000,
+    "groups": 1_000_000,
+    "reach": 100_000,
+    "sequence, arrays": 1_000_000,
+    "sequence, calls": 200_000,
+    "sequence in a program": 1_000_000,
+    "sequence beside CALL": 1_000_000,
+    "sequence with CALL": 200_000,
+    "NO EVENT": 200_000,
+    "absence": 400_000,
+    "AlarmConfirmation, calls": 300_000,
+    "AlarmConfirmation, clipspy": 300_000,
+    "window, calls": 200_000,
+    "window, each result read": 20_000,
+    "start": 1,
+}
+"""The jobs in order, and the number of their edges, rows or events."""
+
+LINES: Final = (
+    Line("RouteSensor, ids", "load", "/s", 1.5e6),
+    Line("RouteSensor, ids", "update, median", "µs", 4, least=True),
+    Line("RouteSensor, ids", "update, mean", "µs", 6, least=True),
+    Line("RouteSensor, ids", "update, p99", "µs", 20, least=True),
+    Line("RouteSensor, ids", "peak memory", "MB", 400, least=True),
+    Line("RouteSensor, one transaction", "load", "/s", 3e6),
+    Line("RouteSensor, texts", "load", "/s", 1e6),
+    Line("RouteSensor, calls", "load", "/s", 4e5),
+    Line("RouteSensor, clipspy", "load", "/s"),
+    Line("RouteSensor, clipspy", "update, median", "µs"),
+    Line("RouteSensor, DuckDB", "update, median", "µs"),
+    Line("groups", "load", "/s", 3e6),
+    Line("groups", "update, median", "µs", 5, least=True),
+    Line("groups", "peak memory", "MB", 400, least=True),
+    Line("reach", "load", "s", 0.15, least=True),
+    Line("reach", "update, mean", "µs", 100, least=True),
+    Line("reach", "update, p99", "µs", 900, least=True),
+    Line("sequence, arrays", "events", "/s", 20e6),
+    Line("sequence, calls", "events", "/s", 3e5),
+    Line("sequence in a program", "events", "/s", 5e6),
+    Line("sequence beside CALL", "events", "/s", 2e6),
+    Line("sequence with CALL", "events", "/s"),
+    Line("NO EVENT", "events", "/s", 2e6),
+    Line("absence", "events", "/s", 2e6),
+    Line("AlarmConfirmation, calls", "events", "/s", 2e5),
+    Line("AlarmConfirmation, clipspy", "events", "/s"),
+    Line("window, calls", "events", "/s", 1.5e5),
+    Line("window, each result read", "events", "/s"),
+    Line("start", "first answer", "s", 0.7, least=True),
+)
+
+MEMORY_JOBS: Final = frozenset(line.job for line in LINES if line.unit == "MB")
+"""Jobs whose code is compiled in another process first, because compiling takes memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableTask:
+    """A job, and its size."""
+
+    job: str
+    size: int
+    seed: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.job}: {self.size:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableResult:
+    """The figures of a job by name; `load` is the machine's when it began.
+
+    `busy` is processor time divided by elapsed time: below 1, the job had to wait for a core.
+    """
+
+    job: str
+    size: int
+    figures: dict[str, float]
+    busy: float | None = None
+    load: float = field(default_factory=lambda: round(os.getloadavg()[0], 2))
+
+
+def make_tasks(*, quick: bool, peers: bool, seed: int = 0) -> list[TableTask]:
+    """A task for each job; without `peers`, only our own.
+
+    >>> [task.size for task in make_tasks(quick=True, peers=False)][:2]
+    [65000, 65000]
+    """
+    return [
+        TableTask(job, max(1, size // QUICK) if quick else size, seed)
+        for job, size in SIZES.items()
+        if job not in PEERS or (peers and _is_installed(job))
+    ]
+
+
+def _is_installed(job: str) -> bool:
+    return route_sensor.is_installed(PEERS[job])
+
+
+def measure(task: TableTask) -> TableResult:
+    """Run a job."""
+    name, _, way = task.job.partition(", ")
+    match name, way:
+        case "RouteSensor", _ if way != "one transaction":
+            return _route_sensor(task, {"texts": "strings", "DuckDB": "duckdb"}.get(way, way))
+        case "AlarmConfirmation", _:
+            alarms = rules.measure(rules.RulesTask(way, 10_000, task.size, task.seed))
+            return TableResult(task.job, task.size, {"events": alarms.events_per_s})
+        case _:
+            from graphtide.bench import table_engine
+
+            figures, busy = table_engine.JOBS[task.job](task.size, task.seed)
+            return TableResult(task.job, task.size, figures, busy)
+
+
+def _route_sensor(task: TableTask, engine: str) -> TableResult:
+    edges = max(task.size, route_sensor.MIN_EDGES)
+    found = route_sensor.measure(route_sensor.RouteSensorTask(engine, edges, task.seed))
+    figures = {
+        "load": found.load_per_s,
+        "update, median": found.update_us_median,
+        "update, mean": found.update_us_mean,
+        "update, p99": found.update_us_p99,
+        "peak memory": found.rss_mb,
+    }
+    known = {name: float(value) for name, value in figures.items() if value is not None}
+    return TableResult(task.job, task.size, known)
+
+
+def report(results: Sequence[TableResult], *, peers: bool = True) -> tables.BenchReport:
+    """A line for each figure, with its aim."""
+    found = {result.job: result for result in results}
+    lines = [line for line in LINES if line.figure in getattr(found.get(line.job), "figures", ())]
+    objects = [_object(line, found[line.job]) for line in lines]
+    headers = ("job", "figure", "", "aim", "met", "busy", "load")
+    rows = [_row(each) for each in objects]
+    table = tables.make_table("Every kind of change", tables.text_columns(headers, left=2), rows)
+    absent = {PEERS[job] for job in PEERS if peers and not _is_installed(job)}
+    notes = [f"{name} was left out: pip install 'graphtide[bench]'" for name in sorted(absent)]
+    whole = {"lines": objects, "cores": os.cpu_count(), "peak_rss_mb": peak_rss_mb()}
+    return tables.BenchReport(whole, [table], notes=notes)
+
+
+def _object(line: Line, result: TableResult) -> dict[str, Any]:
+    value = result.figures[line.figure]
+    return {
+        "job": line.job,
+        "figure": line.figure,
+        "size": result.size,
+        "value": value,
+        "unit": line.unit,
+        "aim": line.aim,
+        "at_most": line.least,
+        "met": line.is_met(value),
+        "busy": result.busy,
+        "load": result.load,
+    }
+
+
+def _row(each: dict[str, Any]) -> list[str]:
+    aim, met, busy = each["aim"], each["met"], each["busy"]
+    bound = "≤" if each["at_most"] else "≥"
+    return [
+        each["job"],
+        each["figure"],
+        f"{tables.number(each['value'])} {each['unit']}",
+        "" if aim is None else f"{bound} {tables.short_number(aim)}",
+        "" if met is None else "yes" if met else "no",
+        "" if busy is None else f"{busy:.0%}",
+        f"{each['load']:.1f}",
+    ]
+
+
+def _small(task: TableTask) -> TableTask:
+    return replace(task, size=max(1, task.size // WARM))
+
+
+BENCHMARK: Final = Benchmark(
+    module=__name__,
+    task=TableTask,
+    result=TableResult,
+    measure=measure,
+    report=report,
+    warm_up=_small,
+    prepare=lambda tasks: [_small(task) for task in tasks if task.job in MEMORY_JOBS],
+    is_peer=lambda task: task.job in PEERS,
+    garbage_collection=True,
+)

@@ -1,0 +1,123 @@
+"""EventPublisher: numbers the events of all streams, and publishes them to running programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.engine.events import EventBuffer, group_events
+from graphtide.engine.ingest import ObjectLike, TermLike, quad_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from graphtide.engine.runtime import Runtime
+    from graphtide.kernel.batch import Ints, Longs
+
+Lines = tuple["Longs", "Ints", "Longs"]
+"""Times, quads, and the number of the event that each quad is of."""
+
+
+class EventPublisher:
+    """Numbers the events of all streams, and publishes them to the runtime's subscribers.
+
+    Events of a stream go to the windows first, then to the subscribers. Where there are windows, or
+    other streams hold events back, that happens time by time; else many are published at once.
+    """
+
+    def __init__(self, runtime: Runtime, apart: Callable[[], bool]) -> None:
+        self.schedule = runtime.schedule
+        self.lock = runtime.lock
+        self._runtime = runtime
+        self._apart = apart
+        self.numbers = 0
+
+    @property
+    def listening(self) -> bool:
+        """Whether there are subscribers."""
+        return bool(self._runtime.eager)
+
+    def release(self, pass_on: Callable[[], None]) -> None:
+        """Let a stream pass events on; terms may be freed after that, but not meanwhile."""
+        reclaimer = self._runtime.reclaimer
+        reclaimer.busy += 1
+        try:
+            pass_on()
+        finally:
+            reclaimer.busy -= 1
+        self.reclaim()
+
+    def reclaim(self, *, calls: int = 0) -> None:
+        """A safe point, see `Runtime.reclaim`."""
+        self._runtime.reclaim(calls=calls)
+
+    def number(self, times: Longs, quads: Ints, events: Longs | None) -> Longs:
+        """A number for the event of each quad that no other event has."""
+        if events is None:
+            begins = (times[1:] != times[:-1]) | (quads[1:, 3] != quads[:-1, 3])
+            events = np.concatenate([[0], np.cumsum(begins)])
+        else:
+            steps = np.diff(events, prepend=events[:1])
+            if (steps >= 0).all():
+                events = np.cumsum(steps > 0)
+            else:
+                _, events = np.unique(events, return_inverse=True)
+        numbers: Longs = events + self.numbers
+        self.numbers = int(numbers.max()) + 1
+        return numbers
+
+    def parts(self, lines: Lines) -> Iterator[Lines]:
+        """Events that can be published at once: all; or one by one, if others see them too."""
+        times, quads, numbers = lines
+        if not self._apart() and len(self._runtime.eager) < 2:
+            yield lines
+            return
+        begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)).tolist()
+        for begin, end in zip(begins, [*begins[1:], len(times)], strict=True):
+            at = slice(begin, end)
+            yield times[at], quads[at], numbers[at]
+
+    def is_patient(self) -> bool:
+        """Whether nobody could tell if events were published later, together."""
+        runtime = self._runtime
+        waits = all(follower.can_wait() for follower in self.schedule.followers)
+        return waits and len(runtime.eager) <= 1 and not runtime.queries.with_callbacks
+
+    def can_wait(self, time: int) -> bool:
+        """Whether events that are not of a stream may wait in the buffer of the scheduler."""
+        on_time = self.listening and time >= self._runtime.clock
+        return on_time and not self._apart() and self.is_patient()
+
+    def defer(
+        self, triples: Sequence[tuple[TermLike, TermLike, ObjectLike]], time: int | None
+    ) -> bool:
+        """Buffer an event that is not of a stream; False if it has to be published at once."""
+        schedule = self.schedule
+        if schedule.buffer.sink is not self or schedule.draining:
+            schedule.drain()
+            if not self.can_wait(schedule.clock if time is None else time):
+                return False
+        elif time is None:
+            time = schedule.buffer.newest
+        terms = self._runtime.terms
+        quads = [quad_ids(terms, s, p, o, None) for s, p, o in triples]
+        return schedule.defer(self, schedule.clock if time is None else time, quads)
+
+    def pass_on(self, _: EventBuffer) -> None:
+        """Publish buffered events."""
+        self.schedule.pass_on(self._runtime.eager)
+
+    def reach(self, time: int) -> None:
+        """Let the clock go on to the time of an event: what is due comes before it."""
+        if time > self._runtime.clock:
+            self._runtime.schedule.advance(time)
+
+    def publish(self, lines: Lines) -> int:
+        """Publish events; how many quads were too late, being older than the graph's clock."""
+        runtime, (times, quads, numbers) = self._runtime, lines
+        if int(times[-1]) < runtime.clock:
+            return len(times)
+        late = int(np.searchsorted(times, runtime.clock))
+        runtime.publish(group_events(times[late:], quads[late:], numbers[late:]))
+        return late
