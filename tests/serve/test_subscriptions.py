@@ -145,6 +145,24 @@ def test_queries_of_programs_and_errors(serve):
         assert client.get("/subscriptions/none/events").status_code == 404
 
 
+def test_a_query_that_ends_says_goodbye(serve):
+    graph = LiveGraph()
+    query = graph.watch(PAIRS, name="pairs")
+    with serve(graph) as client:
+        made = client.post("/subscriptions", json={"name": "pairs"}).json()
+        with events(client, made) as stream:
+            next(stream)
+            query.close()
+            assert next(stream) == {"event": "goodbye", "reason": "ended"}
+        assert client.get(made["events"]).status_code == 404
+        graph.watch(PAIRS, name="pairs")
+        again = client.post("/subscriptions", json={"name": "pairs"}).json()
+        with events(client, again) as stream:
+            next(stream)
+            link(graph, 1, 1)
+            assert next(stream)["event"] == "delta"
+
+
 def test_windows(client):
     window = "FROM NAMED WINDOW <http://e/w> ON <http://e/s> [RANGE 10 STEP 5]"
     query = f"SELECT ?a {window} {{ WINDOW <http://e/w> {{ ?a <http://e/p> ?b }} }}"
@@ -285,6 +303,19 @@ def test_a_cursor_knows_where_its_consumer_is(serve, tmp_path):
         with events(client, again) as stream:
             third = next(stream)
         assert (third["event"], third["seq"]) == ("delta", second["seq"] + 1)
+
+
+def test_queries_of_earlier_subscribers_end_unless_they_have_a_cursor(serve, tmp_path):
+    other = "SELECT ?s { ?s ?p ?o }"
+    with serve(LiveGraph.open(tmp_path)) as client:
+        subscribe(client, PAIRS)
+        subscribe(client, other, cursor="mailer")
+    settings = ServerSettings(idle_seconds=0.5)
+    with serve(LiveGraph.open(tmp_path), settings=settings) as client:
+        end = time.monotonic() + 20
+        while len(client.graph.queries) > 1 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert [query.text for query in client.graph.queries] == [other]
 
 
 def test_goodbye_at_the_end(serve):

@@ -212,6 +212,8 @@ NUMBERS: Final = (
     "lateness", "watermark", "_newest", "late_count", "received", "pruned", "unpublished",
 )  # fmt: skip
 """What a stream counts, by the names of its attributes."""
+
+
 class Counted:
     """A number of a stream; who reads it sees all events that were pushed before."""
 

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
+from graphtide.engine.results import Delta
 from graphtide.errors import GraphtideError
 from graphtide.rdf.formats.results import json_term
 from graphtide.rdf.terms import parse_term
@@ -20,7 +21,7 @@ from graphtide.rdf.terms import parse_term
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from graphtide.engine.results import Delta
+    from graphtide.engine.results import WindowResult
     from graphtide.engine.watch import Query
     from graphtide.graph import LiveGraph
     from graphtide.rdf.terms import Term
@@ -269,19 +270,19 @@ class Channel:
     # What follows runs in threads.
 
     def news(self, graph: LiveGraph) -> list[DeltaMessage]:
-        """What has happened since last asked."""
+        """What has happened since last asked; after an error, the next call has it."""
         with graph.lock:
-            before, self.seq = self.seq, self._now(graph)
-            if before is None or before == self.seq:
-                return []
-            if self.query.windows is not None:
-                results = [result for result in self.query.results() if result.time > before]
-                return [self._encoder.whole("result", r.time, r.time, r) for r in results]
-            try:
-                deltas = self.query.since(before)
-            except GraphtideError:  # more has changed than the query retains
-                return [self.answer(graph)]
-        return [self._encoder.delta(delta) for delta in deltas]
+            before, now = self.seq, self._now(graph)
+            missed: list[Delta | WindowResult] = []
+            if before is not None and before != now:
+                try:
+                    missed = self._missed(before)
+                except GraphtideError:  # more has changed than the query retains
+                    whole = [self.answer(graph)]
+                    self.seq = now
+                    return whole
+            self.seq = now
+        return [self._encoded(each) for each in missed]
 
     def _now(self, graph: LiveGraph) -> int:
         """The last transaction; of windows, the time of the last result."""
@@ -298,18 +299,24 @@ class Channel:
                 self.seq = now
             if last is not None and -1 <= last <= now:
                 try:
-                    return self._missed(last), now
+                    return [self._encoded(each) for each in self._missed(last)], now
                 except GraphtideError:
                     pass  # it begins anew
             return [self.answer(graph)], now
 
-    def _missed(self, last: int) -> list[DeltaMessage]:
+    def _missed(self, last: int) -> list[Delta | WindowResult]:
+        """The deltas after a sequence number, or the results after a time."""
         if self.query.windows is None:
-            return [self._encoder.delta(delta) for delta in self.query.since(last)]
+            return list(self.query.since(last))
         results = self.query.results()
         if self.query.evicted and results[0].time > last:
             raise GraphtideError("these results are no longer retained")
-        return [self._encoder.whole("result", r.time, r.time, r) for r in results if r.time > last]
+        return [result for result in results if result.time > last]
+
+    def _encoded(self, missed: Delta | WindowResult) -> DeltaMessage:
+        if isinstance(missed, Delta):
+            return self._encoder.delta(missed)
+        return self._encoder.whole("result", missed.time, missed.time, missed)
 
     def answer(self, graph: LiveGraph) -> DeltaMessage:
         """The whole answer now."""

@@ -6,6 +6,7 @@ Equal queries are one standing query, whatever the number of subscriptions.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import secrets
 import time
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "subscription-"
 """Of the names of queries that subscribers asked for."""
 
+LOG: Final = logging.getLogger("graphtide.serve")
 POLL_SECONDS: Final = 0.1
 """How often the graph is looked at, for changes that did not come through the server."""
 
@@ -73,10 +75,20 @@ class SubscriptionHub:
 
     async def start(self) -> None:
         """Begin to feed the channels; those of a store's earlier subscribers wait for them."""
-        for query in await self._host.call(lambda: self._host.graph.queries):
-            if query.name.startswith(PREFIX):
-                self._channel(query.name.removeprefix(PREFIX), query, owned=True)
+        for query, has_cursor in await self._host.call(self._restored):
+            channel = self._channel(query.name.removeprefix(PREFIX), query, owned=True)
+            if not has_cursor:  # it ends as if it had been subscribed to just now
+                restored = ClientSubscription(f"{channel.id}.restored", channel, "")
+                self._subscriptions[restored.id] = restored
         self._task = asyncio.create_task(self._feed())
+
+    def _restored(self) -> list[tuple[Query, bool]]:
+        """The queries of subscribers from before a restart, and whether one has a cursor."""
+        graph, named = self._host.graph, set[str]()
+        if self._host.durable:
+            named = {query for query, _ in graph.store.store.journal.cursors()}
+        found = [query for query in graph.queries if query.name.startswith(PREFIX)]
+        return [(query, query.name in named) for query in found]
 
     async def stop(self) -> None:
         """Say goodbye to all readers."""
@@ -115,11 +127,31 @@ class SubscriptionHub:
         read = [channel for channel in self._channels.values() if channel.readers]
         if not read:
             return
-        graph = self._host.graph
-        news = await self._host.call(lambda: [channel.news(graph) for channel in read])
+        news = await self._host.call(lambda: [self._news(channel) for channel in read])
         for channel, messages in zip(read, news, strict=True):
-            if messages:
+            if messages is None:
+                self._forget(channel)
+            elif messages:
                 channel.deliver(messages)
+
+    def _forget(self, channel: chn.Channel) -> None:
+        """Somebody else has ended the query: end its subscriptions."""
+        self._channels.pop(channel.id, None)
+        for each in list(self._subscriptions.values()):
+            if each.channel is channel:
+                del self._subscriptions[each.id]
+        for reader in list(channel.readers):
+            reader.end("ended")
+
+    def _news(self, channel: chn.Channel) -> list[chn.DeltaMessage] | None:
+        """What has happened in a channel; None if its query has ended."""
+        try:
+            if channel.query in self._host.graph.queries:
+                return channel.news(self._host.graph)
+        except Exception:
+            LOG.exception("the deltas of %s cannot be read", channel.query.name)
+            return []
+        return None
 
     async def _end_idle(self, before: float) -> None:
         for each in list(self._subscriptions.values()):
