@@ -476,17 +476,10 @@ class LiveGraph:
         best ones.
         """
         return find_repairs(
-            self._runtime,
-            program,
-            fixes,
-            strategy=strategy,
-            max_steps=max_steps,
-            max_seconds=max_seconds,
-            max_states=max_states,
-            max_plans=max_plans,
-            cost=cost,
+            self._runtime, program, fixes, strategy=strategy, max_steps=max_steps,
+            max_seconds=max_seconds, max_states=max_states, max_plans=max_plans, cost=cost,
             seed=seed,
-        )
+        )  # fmt: skip
 
     @synchronized
     def repair(self, plan: RepairPlan, *, time: int | None = None) -> int:

@@ -17,7 +17,7 @@ from graphtide.engine.results import Delta, TransactionTimes
 from graphtide.engine.scheduler import Follower, Scheduler, Subscription, inside_callback
 from graphtide.engine.transaction import Recent, Underway, in_one, undone
 from graphtide.engine.watch import MAX_COUNTED, Query
-from graphtide.errors import DataError, GraphtideError
+from graphtide.errors import DataError
 from graphtide.kernel.batch import TX, VALUES, Ints, Longs
 from graphtide.limits import Allowance, Limits, end_all
 from graphtide.rdf.changes import ChangeBatch
@@ -336,23 +336,16 @@ class Runtime:
         stamp = self.clock
         if time is not None and time != stamp:
             if not self.schedule.followers:  # a refused transaction does not move the clock
-                self._refuse_redundant(changes)
+                storage.refuse_redundant(self, changes)
             with self.schedule:
                 self.schedule.advance(time)
                 self.commit(changes, None)
             return
-        self._refuse_redundant(changes)
+        storage.refuse_redundant(self, changes)
         self.last_tx += 1
         self._buffer.several(stamp, self.last_tx, changes)
         if self._buffer.waiting >= self.max_buffered or self.one_by_one:
             self.flush()
-
-    def _refuse_redundant(self, changes: Sequence[tuple[int, ingest.Ids]]) -> None:
-        """Strict mode: refuse a transaction with a change that would have no effect."""
-        if self.strict:
-            self.flush()
-            if redundant := storage.first_redundant(changes, self.store, self.terms):
-                raise redundant[1]
 
     # --- batches ---
 
@@ -416,7 +409,7 @@ class Runtime:
     def apply_piece(self, piece: ingest.Piece) -> None:
         """Apply whole transactions of ids; those before a rejected one are applied."""
         changes, times, _ = piece
-        problem = self._first_problem(changes, times[changes[:, TX]])
+        problem = storage.first_problem(self, changes, times[changes[:, TX]])
         if problem:
             piece = ingest.first_transactions(piece, int(changes[problem[0], TX]))
         if len(piece[1]):
@@ -452,19 +445,15 @@ class Runtime:
 
     def _apply_whole(self, lines: ingest.Lines) -> None:
         rows, times, txs = lines
-        if problem := self._first_problem(rows, times):
+        if problem := storage.first_problem(self, rows, times):
             raise problem[1]
         for piece in ingest.cut(rows, times, txs):
             self._apply_checked(piece)
 
-    def _first_problem(self, rows: Ints, times: Longs) -> tuple[int, GraphtideError] | None:
-        if self.strict:
-            return storage.first_problem(self, rows, times)
-        return ingest.first_backwards(self.clock, times)
-
     def _apply_checked(self, piece: ingest.Piece) -> None:
         _, times, txs = piece
-        self.schedule.accept()
+        if self.schedule.calling or self.schedule.buffer.sink is not None:
+            self.schedule.accept()
         self.last_tx = max(self.last_tx, int(txs.max()))
         if self._running:  # called by a callback
             self._queue.extend(ingest.one_by_one(self._buffer.take()))
