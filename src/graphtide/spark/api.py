@@ -17,6 +17,7 @@ from graphtide.spark.metrics import OBSERVATION
 from graphtide.spark.partition.hashing import partition_keys
 from graphtide.spark.partition.hubs import MAX_HUBS, Hubs, frequent, hub_counts
 from graphtide.spark.partition.windows import Clock
+from graphtide.spark.stages.late import LateProcessor
 from graphtide.spark.stages.pack import pack_task
 from graphtide.spark.stages.processor import PartitionProcessor, from_frames, stage_named, to_frame
 from graphtide.spark.stages.prune import prune, term_text
@@ -227,7 +228,7 @@ def run_stage(
     """StageSpec rows after a stage; only streams and stages with state need Spark's state store."""
     if rows.isStreaming and stage.stateful:
         return rows.groupBy("partition").transformWithStateInPandas(
-            statefulProcessor=PartitionProcessor(job, stage.name, counts),
+            statefulProcessor=LateProcessor(PartitionProcessor(job, stage.name, counts)),
             outputStructType=ROWS_SQL,
             outputMode="Append",
             timeMode="ProcessingTime" if stage.timed else "None",
